@@ -250,7 +250,12 @@ class Merge:
         return 0 if a is UNBOUND else 1 if b is UNBOUND else None
 
     def _with_gap(
-        self, gap: int, ours: Parts, theirs: Parts, offsets: Any, chosen: tuple[list[int], list[int]]
+        self,
+        gap: int,
+        ours: Parts,
+        theirs: Parts,
+        offsets: Sequence[list[int]],
+        chosen: tuple[list[int], list[int]],
     ) -> Any:
         """A value that only one side has: zeros stand for it on the other, where nobody reads it."""
         there = theirs if gap == 0 else ours

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.loops import Elements
 from graphad.autograph.state import is_symbolic
@@ -17,8 +17,11 @@ from graphad.ops.array import shape, sort
 from graphad.ops.array.slice import getitem
 from graphad.ops.math import cast, maximum, minimum, where
 
+if TYPE_CHECKING:
+    from graphad.autograph.lists import StagedList
 
-def _len(x: Any) -> Any:
+
+def _len(x: StagedList | Tensor) -> Any:
     """The first size: a number where it is known, else a tensor."""
     if hasattr(x, "__graphad_elements__") and hasattr(x, "size"):
         return x.size()
@@ -50,7 +53,7 @@ def _range(*bounds: Any) -> Any:
     return tensor_range(start, stop, step)
 
 
-def _sorted(x: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
+def _sorted(x: Tensor, /, *, key: Any = None, reverse: bool = False) -> Any:
     if not is_symbolic(x):
         return sorted(x, key=key, reverse=reverse)
     if key is not None:
@@ -85,7 +88,7 @@ def _once(plain: Callable[[], Any]) -> Callable[[], Any]:
     return lambda: found
 
 
-def _stacks(iterables: Any) -> Any:
+def _stacks(iterables: Any) -> bool:
     """Whether a loop over these together is staged: all are tensors, or made of tensors."""
     return (
         trace_in_progress() is not None
@@ -94,7 +97,7 @@ def _stacks(iterables: Any) -> Any:
     )
 
 
-def _enumerate(iterable: Any, start: Any = 0) -> Any:
+def _enumerate(iterable: Any, start: int = 0) -> Any:
     if not _stacks([iterable]):
         return enumerate(iterable, start)
     nest = iterable._nest if isinstance(iterable, Staged) else iterable

@@ -71,7 +71,7 @@ def call_method(kind: type) -> Any:
     return next((vars(base)["__call__"] for base in kind.__mro__ if "__call__" in vars(base)), None)
 
 
-def _function(f: FunctionType, features: frozenset[str]) -> Any:
+def _function(f: FunctionType, features: frozenset[str]) -> Callable[..., Any]:
     code = f.__code__
     if is_converted(code):
         return f
@@ -120,7 +120,7 @@ def _inside(x: Any) -> Any:
     return x
 
 
-def may_convert(f: Any) -> bool:
+def may_convert(f: Callable[..., Any]) -> bool:
     """Whether a function is the user's, and not asked to be left alone."""
     if getattr(f, "__graphad_do_not_convert__", False):
         return False

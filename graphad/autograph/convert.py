@@ -13,9 +13,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import CellType, CodeType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.frames import unconverted
+
+if TYPE_CHECKING:
+    import ast
+
+    from graphad.autograph.directives import Feature
+
 
 _FUTURES = 0x1FF0000  # the flags of `from __future__ import ...` in a code object
 
@@ -30,7 +36,7 @@ class Template:
 
     __slots__ = ("code", "reason", "tree")
 
-    def __init__(self, code: CodeType | None, reason: str | None = None, tree: Any = None) -> None:
+    def __init__(self, code: CodeType | None, reason: str | None = None, tree: ast.AST | None = None) -> None:
         self.code = code
         self.reason = reason
         self.tree = tree
@@ -56,7 +62,7 @@ def converting(on: bool) -> Iterator[None]:
         _status.reset(token)
 
 
-def converted(f: Any, options: Any = None) -> Any:
+def converted(f: Any, options: Feature | None = None) -> Any:
     """What to call in the place of `f` so that its control flow may depend on tensors; `f` itself where nothing has to change."""
     from graphad.autograph.call import of
 
@@ -68,7 +74,7 @@ def converted_here(f: Callable[..., Any]) -> Callable[..., Any]:
     return converted(f) if _status.get() else f
 
 
-def features_of(options: Any) -> frozenset[str]:
+def features_of(options: Feature | None) -> frozenset[str]:
     """The names of optional features, from one or several of `Feature`."""
     if options is None:
         return NO_FEATURES

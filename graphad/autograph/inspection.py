@@ -52,7 +52,7 @@ def to_code(entity: Any, recursive: bool = True, experimental_optional_features:
     return ast.unparse(_template(f, experimental_optional_features).tree)
 
 
-def _function(entity: Any) -> tuple[FunctionType, Any]:
+def _function(entity: Callable[..., Any]) -> tuple[FunctionType, Any]:
     """The Python function behind `entity`, and the object that it is bound to."""
     inner: Any = getattr(entity, "python_function", entity)
     instance = None

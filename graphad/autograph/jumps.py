@@ -309,7 +309,7 @@ def ends(body: Sequence[ast.stmt]) -> bool:
     return any(_ends(statement) for statement in body)
 
 
-def _ends(node: Any) -> bool:
+def _ends(node: ast.AST) -> bool:
     if isinstance(node, ast.Return | ast.Break | ast.Continue | ast.Raise):
         return True
     if isinstance(node, ast.If):
@@ -344,7 +344,7 @@ def _has_inner_return(node: ast.AST) -> bool:
     )
 
 
-def _jumps_of_loop(node: Any, kind: type) -> bool:
+def _jumps_of_loop(node: ast.AST, kind: type) -> bool:
     """Whether a `break` or `continue` of the loop around the statement stands in it."""
     if isinstance(node, kind):
         return True

@@ -7,7 +7,7 @@ a branch or loop that a tensor decides, that is traced once more with a `StagedL
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.loops import Elements
 from graphad.core.convert import lift
@@ -15,6 +15,9 @@ from graphad.core.errors import ArgumentTypeError
 from graphad.core.levels import trace_in_progress
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.tensor_array import TensorArray
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
 
 
 class Grown(list):  # type: ignore[type-arg]
@@ -42,7 +45,7 @@ class StagedList:
         """The number of elements."""
         return lift(0) if self._array is None else self._array.size()
 
-    def append(self, x: Any) -> StagedList:
+    def append(self, x: Tensor) -> StagedList:
         """The list with one more element."""
         x = lift(x)
         array = self._array
@@ -98,7 +101,7 @@ class StagedList:
         return [None]
 
 
-def append(items: Any, x: Any) -> Any:
+def append(items: Any, x: Tensor) -> Any:
     """`items.append(x)`, and what `items` is afterwards."""
     if isinstance(items, StagedList):
         return items.append(x)
@@ -117,7 +120,7 @@ def pop(items: Any) -> tuple[Any, Any]:
     return items, items.pop()
 
 
-def staged(before: Any, *after: Any) -> Any:
+def staged(before: Sequence[Tensor], *after: Any) -> Any:
     """`before` as a StagedList if it is a list whose length a tensor decides from here on; itself otherwise."""
     if not isinstance(before, list):
         return before

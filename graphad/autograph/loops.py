@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from graphad.ops.control.while_loop import bind_loop, step_limit
 from graphad.ops.math import greater, minimum
 from graphad.ops.state.effects import require
 
+if TYPE_CHECKING:
+    from graphad.autograph.state import Attribute, Item
+
 
 def staged_loop(
     elements: Elements | None,
@@ -39,7 +42,7 @@ def staged_loop(
     carried: Sequence[str],
     after: Sequence[str],
     others: Sequence[str],
-    refs: Sequence[Any],
+    refs: Sequence[Attribute | Item],
     options: Callable[[], Any] | None,
 ) -> None:
     """Trace the loop from its present state on, over elements or as long as the test holds, and give its variables the values
@@ -48,7 +51,7 @@ def staged_loop(
 
 
 def guarded_step(
-    holds: Any,
+    holds: Tensor,
     body: Callable[[Any], Any],
     element: Any,
     carried: Sequence[str],
@@ -82,7 +85,7 @@ class Elements:
         self.walk = Walk("for", nest)
         self.make = make
 
-    def element(self, slices: Sequence[Any]) -> Any:
+    def element(self, slices: Sequence[Tensor]) -> Any:
         nest = self.walk.nest.build(slices)
         return nest if self.make is None else self.make(nest)
 
@@ -241,7 +244,7 @@ class _Tracing:
         walk = None if elements is None else elements.walk
         slices = [] if walk is None else walk.specs()
 
-        def run_test(*carry: Any) -> list[Any]:
+        def run_test(*carry: Tensor) -> list[Any]:
             self._enter(carry)
             return [as_predicate("while", self._defined(test))]
 
@@ -286,7 +289,7 @@ class _Tracing:
             through[k] = self._with_rows(k, y, count, steps)
         return self._results([*[through[k] for k in range(n)], *outputs[len(kept) : len(start)]], n)
 
-    def _check_started(self, count: Any, limit: Any, walk: Walk | None) -> None:
+    def _check_started(self, count: Tensor, limit: Tensor | None, walk: Walk | None) -> None:
         """Bind a check that the loop took a step, if a variable has its first value from there.
 
         Args:
@@ -331,7 +334,7 @@ class _Tracing:
                 part.drop_inputs(rows)
         return rows
 
-    def _with_rows(self, k: int, y: Any, count: Any, steps: int | None) -> Any:
+    def _with_rows(self, k: int, y: Tensor, count: Tensor, steps: int | None) -> Tensor:
         """An array after a loop that wrote its first rows."""
         before = self._values[k]
         if steps is not None and before.dims[0] == steps:
@@ -362,7 +365,7 @@ class _Tracing:
                 number += 1
         return found
 
-    def _enter(self, carry: Sequence[Any]) -> None:
+    def _enter(self, carry: Sequence[Tensor]) -> None:
         """Give the variables the values of a step."""
         self._state.back()
         number = 0
@@ -394,7 +397,7 @@ class _Tracing:
                 ) from cause
             raise
 
-    def _leave(self) -> list[Any]:
+    def _leave(self) -> list[Tensor]:
         """The tensors that a step leaves, those that go through the loop first."""
         out: list[Any] = []
         late: list[Any] = []
@@ -463,7 +466,7 @@ class _Tracing:
                     "iteration. Use tf.autograph.experimental.set_loop_options to set shape invariants."
                 )
 
-    def _results(self, outputs: Sequence[Any], n: int) -> list[Any]:
+    def _results(self, outputs: Sequence[Tensor], n: int) -> list[Any]:
         results: list[Any] = []
         number = 0
         for parts, old in zip(self._parts, self._state.before, strict=True):

@@ -44,7 +44,7 @@ def names_of(nodes: Any) -> Names:
     return names
 
 
-def _visit(node: Any, names: Names) -> None:
+def _visit(node: ast.AST, names: Names) -> None:
     if isinstance(node, ast.Name):
         (names.read if isinstance(node.ctx, ast.Load) else names.bound).add(node.id)
         return
@@ -133,7 +133,7 @@ def _is_place(node: ast.expr) -> bool:
     return False
 
 
-def binds_in_expression(node: Any) -> bool:
+def binds_in_expression(node: ast.AST) -> bool:
     """Whether `:=`, `yield` or `await` occurs in an expression, which must then stay in its own function."""
     return any(isinstance(child, ast.NamedExpr) for child in ast.walk(node)) or suspends(node) is not None
 
@@ -171,7 +171,7 @@ def _block(body: Sequence[ast.stmt], out: set[str], escape: frozenset[str]) -> s
     return out
 
 
-def _statement(node: Any, out: set[str], escape: frozenset[str]) -> set[str]:
+def _statement(node: ast.AST, out: set[str], escape: frozenset[str]) -> set[str]:
     if isinstance(node, ast.If):
         node.live_out = out  # type: ignore[attr-defined]
         node.weak_out = escape  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.call import of
 from graphad.autograph.state import NO_RETURN, Attribute, Item, is_symbolic
@@ -19,6 +19,10 @@ from graphad.core.levels import busy, trace_in_progress
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Handle
 from graphad.ops.array.sizes import known_value
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 __all__ = [
     "and_",
@@ -81,7 +85,7 @@ def if_(
     otherwise: Callable[[], Any],
     live: Sequence[str] = (),
     others: Sequence[str] = (),
-    refs: Sequence[Any] = (),
+    refs: Sequence[Attribute | Item] = (),
 ) -> Callable[[], Any]:
     """The branch to run; for a tensor both are traced here, and there is nothing left to run."""
     test = _decider(test)
@@ -120,7 +124,7 @@ def go_on(*flags: Any) -> Any:
     return none_of(open_ones)
 
 
-def and_(first: Any, *others: Callable[[], Any]) -> Any:
+def and_(first: Any, *others: Callable[..., Any]) -> Any:
     """`first and others[0]() and ...`."""
     value = _decider(first)
     for k, other in enumerate(others):
@@ -134,7 +138,7 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
     return value
 
 
-def or_(first: Any, *others: Callable[[], Any]) -> Any:
+def or_(first: Any, *others: Callable[..., Any]) -> Any:
     """`first or others[0]() or ...`."""
     value = _decider(first)
     for k, other in enumerate(others):
@@ -172,11 +176,11 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def compare(left: Any, sign: str, right: Any, *more: Any) -> Any:
+def compare(left: float, sign: str, right: Tensor, *more: Any) -> Any:
     """`left < right < more[1]()`: each operand is evaluated once, and only while all comparisons before it hold."""
     pairs = list(zip(more[::2], more[1::2], strict=True))
 
-    def go(k: int, x: Any) -> Callable[[], Any]:
+    def go(k: int, x: Tensor) -> Callable[[], Any]:
         def compared() -> Any:
             sign, operand = pairs[k]
             y = operand()
@@ -222,7 +226,7 @@ _CURES = {
 }
 
 
-def kept(test: Any) -> Any:
+def kept(test: bool) -> Any:
     """The test of a comprehension's `if`."""
     return _of_python(
         test,
@@ -293,7 +297,7 @@ def while_(
     carried: Sequence[str] = (),
     after: Sequence[str] = (),
     others: Sequence[str] = (),
-    refs: Sequence[Any] = (),
+    refs: Sequence[Attribute] = (),
     options: Callable[[], Any] | None = None,
 ) -> bool:
     """Whether Python shall run the body (again). Once the test is a tensor, the rest of the loop is staged here."""
@@ -313,7 +317,7 @@ def for_(
     carried: Sequence[str] = (),
     after: Sequence[str] = (),
     others: Sequence[str] = (),
-    refs: Sequence[Any] = (),
+    refs: Sequence[Attribute | Item] = (),
     options: Callable[[], Any] | None = None,
 ) -> Any:
     """The elements for which Python shall run the body; a loop over a tensor is staged here, and leaves none."""
@@ -366,7 +370,7 @@ def options(
     return {"maximum_iterations": maximum_iterations, "shape_invariants": shape_invariants}
 
 
-def append(items: Any, x: Any) -> Any:
+def append(items: Any, x: Tensor) -> Any:
     """`items.append(x)` where lists may become stacks: what `items` is afterwards."""
     import graphad.autograph.lists as lists
 

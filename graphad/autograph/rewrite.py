@@ -346,7 +346,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         return node
 
-    def visit_Lambda(self, node: ast.Lambda) -> Any:
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         return self.generic_visit(node)
 
     # -- expressions ---------------------------------------------------------------------------------------------------
@@ -425,7 +425,7 @@ class _Lists(ast.NodeTransformer):
         both = ast.Tuple(elts=[ast.Name(name, ast.Store()), node.targets[0]], ctx=ast.Store())
         return _like(ast.Assign(targets=[both], value=_ag("pop", _load(name))), node)
 
-    def _method(self, value: Any, method: str) -> tuple[str | None, list[ast.expr]]:
+    def _method(self, value: ast.AST, method: str) -> tuple[str | None, list[ast.expr]]:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.keywords:
             if value.func.attr == method and isinstance(value.func.value, ast.Name):
                 return value.func.value.id, value.args
@@ -474,7 +474,7 @@ def _load(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
 
 
-def _loaded(node: Any) -> Any:
+def _loaded(node: ast.AST) -> Any:
     """An assigned expression as one that is read."""
     node = copy.deepcopy(node)
     if hasattr(node, "ctx"):
@@ -487,7 +487,7 @@ def _thunk(value: ast.expr) -> ast.Lambda:
     return ast.Lambda(args=args, body=value)
 
 
-def _expression(value: ast.expr, like: Any) -> Any:
+def _expression(value: ast.expr, like: ast.AST) -> Any:
     return _like(ast.Expr(value), like)
 
 

@@ -22,7 +22,7 @@ class Found:
 
     __slots__ = ("node", "owner")
 
-    def __init__(self, node: Any, owner: str | None) -> None:
+    def __init__(self, node: ast.AST, owner: str | None) -> None:
         self.node = node
         self.owner = owner
 

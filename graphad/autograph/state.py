@@ -135,7 +135,7 @@ class Local:
             del self._cell.cell_contents
 
 
-def locals_of(functions: Sequence[Any]) -> dict[str, CellType]:
+def locals_of(functions: Sequence[Callable[..., Any] | None]) -> dict[str, CellType]:
     """The cells of inner functions by name."""
     cells: dict[str, CellType] = {}
     for function in functions:
@@ -144,7 +144,7 @@ def locals_of(functions: Sequence[Any]) -> dict[str, CellType]:
     return cells
 
 
-def bound_references(refs: Sequence[Any]) -> list[Any]:
+def bound_references(refs: Sequence[Attribute | Item]) -> list[Attribute | Item]:
     """References to what exists now."""
     return [bound for ref in refs if (bound := ref.bound()) is not None]
 

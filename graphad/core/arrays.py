@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 _HERE = (np.ndarray, np.generic)
 
@@ -31,7 +35,7 @@ def full(shape: Any, value: Any, dtype: Any, x: Any) -> np.ndarray:
     return out
 
 
-def copy(x: Any) -> np.ndarray:
+def copy(x: Array) -> np.ndarray:
     """A copy that may be written to, an array for a NumPy scalar too."""
     copied: np.ndarray = np.array(x) if isinstance(x, _HERE) else x.copy()
     return copied

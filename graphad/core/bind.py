@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from graphad.core.memo import Memo
 from graphad.core.op import IO, WRITES, Op, TupleOp, explained
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 VERIFY = os.environ.get("GRAPHAD_VERIFY", "0") not in ("", "0")
 # Calls whose shapes and dtypes `infer` has accepted already: (op, shapes and dtypes of the inputs).
@@ -42,7 +46,7 @@ class EagerLevel:
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         return evaluate(op, inputs)
 
-    def constant(self, data: Any) -> EagerTensor:
+    def constant(self, data: Array) -> EagerTensor:
         return EagerTensor(data)
 
 
@@ -96,7 +100,7 @@ def bind_all(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     return outputs if shown is None else outputs[:shown]
 
 
-def _prepared(op: Op, inputs: Sequence[Any], recorders: Sequence[Any]) -> tuple[int | None, Op]:
+def _prepared(op: Op, inputs: Sequence[Handle | Tensor], recorders: Sequence[Any]) -> tuple[int | None, Op]:
     """The op with one layer of residual outputs for each recorder that follows an input, and how many to show.
 
     Every layer serves what any of them follows, since a recorder also sees the residuals that another's gradient reads.
@@ -127,7 +131,7 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     return checked(op, inputs)
 
 
-def checked(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+def checked(op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[Tensor, ...]:
     """Run an op after checking what `infer` says of the shapes and dtypes of its inputs."""
     values = []
     for x in inputs:
@@ -165,7 +169,7 @@ def _elsewhere(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     return outputs
 
 
-def check_inputs(op: Op, inputs: Sequence[Any]) -> None:
+def check_inputs(op: Op, inputs: Sequence[Handle | Tensor]) -> None:
     """Ask `infer`, unless it has accepted such inputs before."""
     key: list[Any] = [op]
     for x in inputs:
@@ -181,7 +185,7 @@ def check_inputs(op: Op, inputs: Sequence[Any]) -> None:
             _checked.keep(checked_already, True)
 
 
-def verify_outputs(op: Op, specs: Sequence[TensorSpec], outputs: Sequence[Any]) -> None:
+def verify_outputs(op: Op, specs: Sequence[TensorSpec], outputs: Sequence[Array]) -> None:
     """Raise InternalError unless `infer` and `eval` agree; used under GRAPHAD_VERIFY and by tests."""
     inferred = op.infer(*specs)
     wanted = inferred if op.multiple else (inferred,)
@@ -192,7 +196,7 @@ def verify_outputs(op: Op, specs: Sequence[TensorSpec], outputs: Sequence[Any]) 
             )
 
 
-def constant_here(data: Any) -> Tensor:
+def constant_here(data: Array) -> Tensor:
     """A NumPy value as a constant of the level on top."""
     level = None if busy() is None else current()
     return EagerTensor(data) if level is None else level.constant(data)

@@ -6,11 +6,15 @@ bfloat16 needs the package `ml_dtypes`; without it the object exists and says wh
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core.errors import ArgumentTypeError, UnavailableError
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 FLOAT, COMPLEX, SIGNED, UNSIGNED, BOOL = "float", "complex", "int", "uint", "bool"
 
@@ -249,7 +253,7 @@ def as_dtype(type_value: Any) -> DType:
     return found
 
 
-def converted(array: Any, dtype: np.dtype[Any]) -> Any:
+def converted(array: Array, dtype: np.dtype[Any]) -> Any:
     """`array` with the elements converted to `dtype`.
 
     What a float that an unsigned dtype does not hold becomes depends, in NumPy, on the machine and on the length of the array.

@@ -42,7 +42,7 @@ class GraphadError(Exception):
     op: Any = None
     node_def: Any = None
 
-    def __init__(self, *what: Any) -> None:
+    def __init__(self, *what: str) -> None:
         super().__init__(*(what[2:3] if len(what) > 2 and isinstance(what[2], str) else what))
 
     @property

@@ -11,27 +11,30 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import get_ident
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from graphad.core.op import Op
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import EagerTensor, Handle, Tensor
 
 
 class Recorder(Protocol):
     """Is told of every op of its level, after the op has run."""
 
-    def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def record(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         """See one op with its inputs and outputs as values of the recorder's level."""
 
-    def read(self, handle: Any, value: Any) -> None:
+    def read(self, handle: Handle, value: EagerTensor) -> None:
         """See a variable's value that an op is about to use, at the eager level."""
 
-    def needs(self, op: Op, inputs: Sequence[Any]) -> tuple[bool, ...] | None:
+    def needs(self, op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[bool, ...] | None:
         """For each input of an op that is about to run whether it is followed; None where none of them is."""
 
-    def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def note_break(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         """See an op that has no gradient, after it has run."""
 
-    def follows(self, x: Any) -> bool:
+    def follows(self, x: Handle | Tensor) -> bool:
         """Whether an op of this value would be recorded."""
 
     def note_exit(self, x: Any, way: str) -> None:
@@ -112,7 +115,7 @@ def note_exit(x: Any, way: str) -> None:
             recorder.note_exit(x, way)
 
 
-def is_followed(x: Any) -> bool:
+def is_followed(x: Handle | Tensor) -> bool:
     """Whether any recorder would record an op of this value."""
     return any(recorder.follows(x) for level in chain() for recorder in level.recorders)
 

@@ -25,6 +25,7 @@ from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import Array
     from graphad.core.arithmetic import Arithmetic
 else:
     Arithmetic = object
@@ -43,7 +44,7 @@ class Mark:
 slice_assigners: dict[int, Any] = {}
 
 
-def read_only(data: Any) -> np.ndarray:
+def read_only(data: Array) -> np.ndarray:
     """A NumPy value as an array that cannot be written to, nor made writable again."""
     if type(data) is not np.ndarray:  # a NumPy scalar, of which this is a copy
         array = np.asarray(data)
@@ -54,7 +55,7 @@ def read_only(data: Any) -> np.ndarray:
     return np.asarray(memoryview(data).toreadonly())  # type: ignore[arg-type]
 
 
-def export_array(data: Any, dtype: Any, copy: bool | None) -> np.ndarray:
+def export_array(data: Array, dtype: Any, copy: bool | None) -> np.ndarray:
     """`__array__` of a value: the reader's own array if it asks for one or for another dtype, else a read-only one.
 
     Raises: ValueError: another dtype is wanted, and no copy allowed.
@@ -114,7 +115,7 @@ class Reference:
 
     __slots__ = ("__weakref__", "_target")
 
-    def __init__(self, target: Any) -> None:
+    def __init__(self, target: Handle | Tensor) -> None:
         self._target = target
 
     def deref(self) -> Any:

@@ -29,6 +29,9 @@ from graphad.ops.array.scatter import (
 from graphad.ops.array.shape import expand_dims
 from graphad.ops.array.support import index_tensor
 
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 class Scattered:
     """The methods of `Variable` that change some of its slices."""
@@ -41,7 +44,7 @@ class Scattered:
             """Assign what `change` makes of the value, in one step for other threads; the variable itself."""
             raise NotImplementedError
 
-    def _scatter(self, name: str, slices: Any, change: Callable[[Any, Any, Any], Any]) -> Any:
+    def _scatter(self, name: str, slices: IndexedSlices, change: Callable[[Any, Any, Any], Any]) -> Any:
         if not isinstance(slices, IndexedSlices):
             raise ArgumentTypeError(
                 f"{name}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices!r}"
@@ -59,7 +62,9 @@ class Scattered:
         """
         return self._scatter("scatter_update", sparse_delta, tensor_scatter_nd_update)
 
-    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    def scatter_add(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """Add to rows, repeats adding up; see `scatter_update`."""
         return self._scatter("scatter_add", sparse_delta, tensor_scatter_nd_add)
 
@@ -119,7 +124,7 @@ class Scattered:
         """The smaller of `updates` and the slices at `indices` [..., depth]. Returns: The variable."""
         return self.rewrite(lambda x: tensor_scatter_nd_min(x, indices, updates))
 
-    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Any:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The rows at `indices`, as `gather` gives them."""
         variable: Any = self  # this is the part of Variable that scatters
         return gather(variable, indices)
@@ -131,7 +136,7 @@ class Scattered:
 
 
 def _combined(kind: Combination) -> Callable[[Any, Any, Any], Any]:
-    def change(x: Any, indices: Any, updates: Any) -> Any:
+    def change(x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
         exact: Combination = "floordiv" if kind == "div" and x.dtype.is_integer else kind
         return bind(ScatterCombine(exact), x, indices, lift_like("scatter_" + kind, updates, x.dtype))
 

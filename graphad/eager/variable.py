@@ -49,6 +49,7 @@ from graphad.ops.operators import install
 from graphad.ops.state.variables import ASSIGN, READ, wrong_shape
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import Array
     from graphad.core.arithmetic import Arithmetic
 else:
     Arithmetic = object
@@ -167,7 +168,11 @@ class Variable(Scattered, Handle, Arithmetic):
             creation.made(self)
 
     def _set_options(
-        self, constraint: Any, synchronization: Any, aggregation: Any, trainable: bool | None
+        self,
+        constraint: Callable[..., Any] | None,
+        synchronization: Any,
+        aggregation: Any,
+        trainable: bool | None,
     ) -> bool | None:
         """Keep what few variables are made with; whether the variable is trained by default."""
         if constraint is not None and not callable(constraint):
@@ -216,11 +221,11 @@ class Variable(Scattered, Handle, Arithmetic):
     def ndim(self) -> int | None:
         return self._spec.rank
 
-    def tensor_of(self, array: Any) -> Tensor:
+    def tensor_of(self, array: Array) -> Tensor:
         """An array that nobody writes to as a tensor on the variable's device."""
         return EagerTensor(array)
 
-    def kin(self, value: Any, name: str) -> Variable:
+    def kin(self, value: Array, name: str) -> Variable:
         """A variable that nobody trains, on the same device."""
         return Variable(value, trainable=False, name=name)
 
@@ -285,7 +290,7 @@ class Variable(Scattered, Handle, Arithmetic):
             note_exit(self, "numpy()")
         return self.data.copy() if type(self.data) is np.ndarray else self.data
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Tensor:
         part = getitem(bind(READ, self), key)
         ident = id(part)
         slice_assigners[ident] = lambda value: self._assign_slice(key, value)
@@ -364,7 +369,7 @@ class Variable(Scattered, Handle, Arithmetic):
             bind(ASSIGN, self, self._fitting(bind(SUB, value, delta)))
         return self if read_value else None
 
-    def _check_update(self, value: Any, delta: Any) -> None:
+    def _check_update(self, value: Tensor, delta: Tensor) -> None:
         if not are_compatible(value.dims, delta.dims):
             raise InvalidArgumentError(
                 f"Cannot update variable {self.name!r} with shape {format_dims(value.dims)} using a tensor with shape "

@@ -256,7 +256,7 @@ class ConcreteFunction:
         for i, x in enumerate(values):
             self._require_shape(i, x)
 
-    def _require_shape(self, i: int, x: Any) -> None:
+    def _require_shape(self, i: int, x: Tensor) -> None:
         spec = self._specs[i]
         if not spec.is_handle and not spec.is_compatible_with(x):
             raise ArgumentTypeError(
@@ -321,8 +321,8 @@ class ConcreteFunction:
         return bound.args, bound.kwargs
 
     def _by_name(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str, cause: Exception
-    ) -> list[Any]:
+        self, args: tuple[Tensor, ...], kwargs: dict[str, Any], reason: str, cause: Exception
+    ) -> list[Tensor]:
         """The tensors alone, by position and then by name: how a concrete function can be called in any case."""
         names = self.argument_names
         if not set(kwargs).issubset(names) and set(kwargs).issubset(self.flat_names):

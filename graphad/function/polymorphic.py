@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from threading import get_ident
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from graphad.autograph.convert import converted, converting
 from graphad.core.collector import held
@@ -47,6 +47,10 @@ from graphad.function.signature import (
 from graphad.function.suspended import check_runs_to_its_end
 from graphad.function.watched import Creation, is_same, snapshot
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 DEEPEST = 32  # traces of one function for the same arguments inside each other
 
@@ -421,7 +425,7 @@ class Function(Printed, Generic[P, R]):
         self._trace_count += 1
         return concrete, creation.variables
 
-    def _output(self, leaf: Any) -> Any:
+    def _output(self, leaf: Any) -> Tensor:
         try:
             return lift(leaf)
         except GraphadError as cause:
@@ -474,7 +478,7 @@ def _again(python_function: Any, *options: Any) -> Function[..., Any]:
     return made  # type: ignore[no-any-return]
 
 
-def _reference(x: Any, callback: Any = None) -> Any:
+def _reference(x: Any, callback: Callable[..., Any] | None = None) -> Any:
     """A weak reference, or a strong one to what has no weak ones."""
     try:
         return weakref.ref(x, callback)
@@ -482,6 +486,6 @@ def _reference(x: Any, callback: Any = None) -> Any:
         return lambda: x
 
 
-def _where(function: Any) -> str:
+def _where(function: Callable[..., Any]) -> str:
     code = getattr(function, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)

@@ -27,7 +27,7 @@ from graphad.trace.specialise import KNOWN_LIMIT, specialise
 _LARGEST = 2000  # nodes of a graph, its calls written out: to look at more takes longer than it is worth
 
 
-def refined(graph: Graph, operands: Sequence[Any], outputs: Sequence[Tensor]) -> Sequence[Tensor]:
+def refined(graph: Graph, operands: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> Sequence[Tensor]:
     """The outputs of a call of `graph` for `operands`, with all that is known of their shapes."""
     mine = graph.output_specs
     if all(is_definite(spec.dims) for spec in mine):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.composites import is_record, record_of
 from graphad.core.errors import InvalidArgumentError
@@ -10,6 +10,9 @@ from graphad.core.frames import user_line
 from graphad.core.op import evaluated
 from graphad.core.tensor import EagerTensor
 from graphad.trace.tracer import SymbolicTensor, Trace
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Handle
 
 
 class Creation:
@@ -30,7 +33,7 @@ class Creation:
                 f"is only created once or created outside tf.function ({name!r} was made at {user_line()})."
             )
 
-    def made(self, variable: Any) -> None:
+    def made(self, variable: Handle) -> None:
         self.variables.append(variable)
 
     def number_of(self, symbol: SymbolicTensor) -> Any:

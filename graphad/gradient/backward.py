@@ -7,7 +7,7 @@ entries on a path from a source to a target.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
@@ -24,6 +24,11 @@ from graphad.ops.array.create import zeros_like
 from graphad.ops.array.shape import BroadcastTo
 from graphad.ops.control.stacks import known_dims
 from graphad.ops.math.arithmetic import ADD
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Transforms
+    from graphad.core.tensor import Tensor
+
 
 Entry = tuple[Op, Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any]]
 
@@ -76,7 +81,7 @@ class Context:
         """The same context as seen by an op that has only the first n outputs."""
         return Context(self.op, self.inputs, self.outputs[:n], self._marks, self.transforms)
 
-    def on(self, op: Op, outputs: Sequence[Any]) -> Context:
+    def on(self, op: Op, outputs: Sequence[Tensor]) -> Context:
         """The same context for another op on the same inputs."""
         return Context(op, self.inputs, outputs, self._marks, self.transforms)
 
@@ -108,7 +113,7 @@ def add_bars(a: Any, b: Any) -> Any:
     return bind(ADD, dense(a), dense(b))
 
 
-def dense(bar: Any) -> Any:
+def dense(bar: Tensor | None) -> Any:
     """A cotangent as one tensor."""
     return lift(bar) if isinstance(bar, IndexedSlices) else bar
 
@@ -117,7 +122,7 @@ def backward(
     entries: list[Entry],
     bars: dict[Any, Any],
     wanted: set[Any],
-    transforms: Any,
+    transforms: Transforms,
     leaves: Set[Any] | None = None,
     consume: bool = False,
     placed: bool = False,

@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from graphad.autograph.convert import converted_here
 from graphad.core.annotations import BatchContext
@@ -33,6 +33,9 @@ from graphad.ops.state.variables import READ
 from graphad.trace.tracer import is_symbolic
 from graphad.vectorize.batch import BatchedTensor
 
+if TYPE_CHECKING:
+    from graphad.ops.control.custom import ClosedRule
+
 
 class Rule:
     """One gradient function with what its call needs.
@@ -54,7 +57,12 @@ class Rule:
     )
 
     def __init__(
-        self, function: Any, name: str, n_arguments: int, variables: Sequence[Any], trace: Any
+        self,
+        function: Callable[..., Any],
+        name: str,
+        n_arguments: int,
+        variables: Sequence[Handle | Tensor],
+        trace: Any,
     ) -> None:
         self._function = function
         self._n_arguments = n_arguments
@@ -76,7 +84,7 @@ class Rule:
     def digest_key(self) -> str:
         return f"rule:{self.name}:{self._key}"
 
-    def cotangents(self, bars: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+    def cotangents(self, bars: Sequence[Tensor], xs: Sequence[Any]) -> list[Any]:
         """The cotangents of the arguments and then of the variables; `xs` has their dtypes."""
         if self._variables:
             out = self._function(*bars, variables=list(self._variables))
@@ -120,7 +128,7 @@ class Rule:
         """The rule for stacked values at the level below a batch level."""
         return StackedRule(self, ctx, n_inputs)
 
-    def register(self, closed_rule: Any) -> None:
+    def register(self, closed_rule: ClosedRule) -> None:
         """Let models that are loaded later in this process find the rule although it was not saved."""
         remember(closed_rule)
 
@@ -168,7 +176,7 @@ class _Reads:
     differentiates_itself = False
     transforms = None
 
-    def __init__(self, arguments: Sequence[Any] | None = None) -> None:
+    def __init__(self, arguments: Sequence[Tensor] | None = None) -> None:
         self.found: dict[int, Any] = {}
         self._takes = None if arguments is None else {id(x) for x in arguments}
         self._hidden: list[Any] | None = None
@@ -181,7 +189,7 @@ class _Reads:
         self._hidden = [r for level in levels for r in level.recorders if r is not self]
         self._first = {level: len(level.builder.specs) for level in levels if _is_trace(level)}
 
-    def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def record(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         reads = op.effects & READS
         for x in inputs:
             if isinstance(x, Handle):
@@ -197,7 +205,7 @@ class _Reads:
     def needs(self, op: Op, inputs: Sequence[Any]) -> None:
         return None
 
-    def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def note_break(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         return None
 
     def follows(self, x: Any) -> bool:
@@ -208,7 +216,7 @@ class _Reads:
     def note_exit(self, x: Any, way: str) -> None:
         return None
 
-    def _is_captured(self, x: Any) -> bool:
+    def _is_captured(self, x: Tensor) -> bool:
         """Whether a tensor that an op reads comes from outside of the function and may have a gradient there."""
         return id(x) not in self._takes and x.dtype.is_differentiable and self._is_outside(x)  # type: ignore[operator]
 
@@ -425,6 +433,6 @@ def _as_cotangent(bar: Any, x: Any, place: str, name: str) -> Any:
     return found
 
 
-def _differ(a: Sequence[Any], b: Sequence[Any]) -> bool:
+def _differ(a: Sequence[int | None], b: Sequence[int | None]) -> bool:
     """Whether two shapes cannot be equal, whatever the unknown sizes are."""
     return len(a) != len(b) or any(type(m) is type(n) is int and m != n for m, n in zip(a, b, strict=True))

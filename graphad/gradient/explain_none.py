@@ -7,13 +7,18 @@ their results, so that a break is named only if it lies between source and targe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.op import Op
 from graphad.core.tensor import VALUES, Handle
 from graphad.graph.ir import Graph
 from graphad.ops.control.custom import ClosedCustom, CustomGradient
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Mark, Tensor
+    from graphad.gradient.tape import GradientTape
+
 
 MOST_NOTES = 2_000
 
@@ -74,7 +79,11 @@ class Past:
     __slots__ = ("entries", "follows_variables", "is_whole", "none", "notes", "tracked")
 
     def __init__(
-        self, tape: Any, targets: Sequence[Any], sources: Sequence[Any], entries: list[Any] | None
+        self,
+        tape: GradientTape,
+        targets: Sequence[Tensor],
+        sources: Sequence[Handle | Tensor],
+        entries: list[Any] | None,
     ) -> None:
         self.none = {(target.mark, source.mark) for target in targets for source in sources}
         self.entries, self.is_whole = entries or [], entries is not None
@@ -176,7 +185,7 @@ def _sentence_of_exits(notes: Notes, marks: Any, kind: str) -> str | None:
     return None
 
 
-def _states(tape: Any, source: Any) -> dict[Any, State]:
+def _states(tape: GradientTape | Past, source: Mark) -> dict[Any, State]:
     """What is known of every value that depends on the source, by mark."""
     states: dict[Any, State] = {source: True}
     changed = True
@@ -198,7 +207,7 @@ def _states(tape: Any, source: Any) -> dict[Any, State]:
     return states
 
 
-def _reach(states: dict[Any, State], marks: Sequence[Any], found: Sequence[State]) -> bool:
+def _reach(states: dict[Any, State], marks: Sequence[Mark], found: Sequence[State]) -> bool:
     changed = False
     for mark, state in zip(marks, found, strict=True):
         before = states.get(mark)

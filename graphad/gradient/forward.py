@@ -8,7 +8,7 @@ dummy's value, the rule is not linear and there is no forward mode. Call, cond a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from graphad.core.bind import bind_all, new_recorder
@@ -32,6 +32,11 @@ from graphad.graph.replay import replay
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import RETURN, Trace
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import Transforms
+    from graphad.core.tensor import Tensor
+
+
 _derived = Memo("jvp", 2048)
 
 
@@ -50,7 +55,7 @@ class Derived:
         graph: Graph,
         positions: list[int | None],
         zeros: list[tuple[int, bool]],
-        captures: list[Any],
+        captures: list[Tensor],
     ) -> None:
         self.graph = graph
         self.positions = positions
@@ -123,7 +128,7 @@ def _derive_new(
     specs: Sequence[TensorSpec],
     out_specs: Sequence[TensorSpec],
     mask: Sequence[bool],
-    transforms: Any,
+    transforms: Transforms,
 ) -> Derived:
     trace = Trace(f"{op.name}_jvp")
     with entered(trace):
@@ -239,10 +244,10 @@ def push_entries(entries: Sequence[Any], tangents: dict[Any, Any], transforms: A
 
 def push_forward(
     entries: Sequence[Any],
-    targets: Sequence[Any],
-    sources: Sequence[Any],
-    dots: Sequence[Any],
-    transforms: Any,
+    targets: Sequence[Tensor],
+    sources: Sequence[Handle | Tensor],
+    dots: Sequence[Tensor],
+    transforms: Transforms,
 ) -> list[Any]:
     """The tangents of targets for tangents of sources, through what a tape has recorded; zeros where nothing connects them.
 
@@ -297,7 +302,7 @@ class ForwardAccumulator:
                 )
             self._put(x, dot)
 
-    def _put(self, x: Any, dot: Any) -> None:
+    def _put(self, x: Handle | Tensor, dot: Tensor) -> None:
         key, myself = id(x), ref(self)
 
         def forget(_: Any) -> None:
@@ -326,10 +331,10 @@ class ForwardAccumulator:
     def needs(self, op: Op, inputs: Sequence[Any]) -> None:
         return None
 
-    def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def note_break(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         """Ops without a gradient carry no tangent."""
 
-    def follows(self, x: Any) -> bool:
+    def follows(self, x: Handle | Tensor) -> bool:
         return self._tangent(x) is not None
 
     def note_exit(self, x: Any, way: str) -> None:
@@ -362,7 +367,7 @@ class ForwardAccumulator:
         flat, rebuild = flatten_records(primals)
         return rebuild([self._jvp(x, zero) for x in flat])
 
-    def _jvp(self, x: Any, zero: bool) -> Any:
+    def _jvp(self, x: Tensor, zero: bool) -> Any:
         if isinstance(x, Sparse):
             dot = self._jvp(x.values, zero)
             return None if dot is None else x.with_values(dot)

@@ -12,7 +12,7 @@ import functools
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from graphad.core.tensor import EagerTensor, Handle, Tensor, read_only
 from graphad.gradient.tape import GradientTape
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.ensure import EnsureShape
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Transforms
 
 
 class HostFunction:
@@ -123,7 +126,7 @@ class HostEffect(HostCall):
     def n_outputs(self) -> int:
         return len(self.dtypes)
 
-    def augmented(self, transforms: Any, needs: Sequence[bool]) -> Op:
+    def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Op:
         """The same call, which keeps a tape for the derivative."""
         return HostTaped(KeptTapes(self.function), self.dtypes) if self.function.takes_tensors else self
 
@@ -141,7 +144,7 @@ class HostTaped(HostCall):
     def n_outputs(self) -> int:
         return len(self.dtypes) + 1
 
-    def augmented(self, transforms: Any, needs: Sequence[bool]) -> Op:
+    def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Op:
         return self  # a number has no derivative
 
     def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
@@ -164,8 +167,11 @@ class HostTaped(HostCall):
 
 
 def _cotangents(
-    again: HostFunction, inputs: Sequence[Any], followed: Sequence[int], operands: Any
-) -> Sequence[Any]:
+    again: HostFunction,
+    inputs: Sequence[Tensor],
+    followed: Sequence[int],
+    operands: Sequence[Handle | Tensor],
+) -> Sequence[Tensor | None]:
     """A cotangent for each input that is followed, by a call of a pullback."""
     found = bind(HostCall(again, tuple([inputs[i].dtype for i in followed])), *operands)
     x_bars: list[Any] = [None] * len(inputs)
@@ -195,7 +201,7 @@ class KeptTapes:
     def __repr__(self) -> str:
         return repr(self.function)
 
-    def recorded(self, values: list[Any], dtypes: Sequence[DType]) -> tuple[list[Any], int]:
+    def recorded(self, values: list[Tensor], dtypes: Sequence[DType]) -> tuple[list[Any], int]:
         """The results, and the number of their tape."""
         with GradientTape(persistent=True) as tape:
             tape.watch([x for x in values if x.dtype.is_differentiable])
@@ -254,7 +260,7 @@ def _pullback(
 ) -> Callable[..., Any]:
     """A function of (inputs, cotangents of the results) that gives the cotangents of the inputs that are followed."""
 
-    def pulled(*values: Any) -> Any:
+    def pulled(*values: Tensor) -> Any:
         inputs, bars = values[:n], values[n:]
         sources = [inputs[i] for i in followed]
         with GradientTape() as tape:
@@ -265,7 +271,9 @@ def _pullback(
     return pulled
 
 
-def _pulled_by(tape: Any, sources: Sequence[Any], results: Sequence[Any], bars: Sequence[Any]) -> Any:
+def _pulled_by(
+    tape: GradientTape, sources: Sequence[Handle | Tensor], results: Sequence[Tensor], bars: Sequence[Tensor]
+) -> Any:
     pairs = [(y, bar) for y, bar in zip(results, bars, strict=True) if y.dtype.is_differentiable]
     gradients = tape.gradient([y for y, _ in pairs], sources, [bar for _, bar in pairs])
     if gradients is None:

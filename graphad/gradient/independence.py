@@ -7,7 +7,7 @@ what the rules cannot prove is tried: cotangents that differ in some rows must n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,10 @@ from graphad.trace.size_class import literal_sizes
 from graphad.trace.specialise import KNOWN_LIMIT, specialise
 from graphad.trace.tracer import SymbolicTensor, Trace
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.core.tensor import Tensor
+
 
 class Mixing:
     """The op that mixes rows: its name as users know it, the line it stands in, and whether that is certain."""
@@ -43,7 +47,7 @@ class Mixing:
         self.is_certain = is_certain
 
 
-def mixing_op(entries: list[Entry], source: Any, target: Any) -> Mixing | None:
+def mixing_op(entries: list[Entry], source: Tensor, target: Tensor) -> Mixing | None:
     """The first op on the way from source to target that mixes rows; None if nothing shows that rows mix."""
     if type(target) is EagerTensor and current() is None:
         found = _found_eagerly(entries, source, target)
@@ -56,20 +60,20 @@ def mixing_op(entries: list[Entry], source: Any, target: Any) -> Mixing | None:
     return found if found is not None and found.is_certain else None
 
 
-def _is_of(x: Any, trace: Any) -> bool:
+def _is_of(x: Tensor, trace: Any) -> bool:
     return isinstance(trace, Trace) and (
         x.trace is trace if type(x) is SymbolicTensor else trace.serial_if_known(x) is not None
     )
 
 
-def _found_eagerly(entries: list[Entry], source: Any, target: Any) -> Mixing | None:
+def _found_eagerly(entries: list[Entry], source: Tensor, target: Tensor) -> Mixing | None:
     graph, start = _graph_of(entries, source, target)
     if not any(node.op.structured for node in graph.nodes):
         return _found(graph, start)
     return _found_in_known(graph, graph.inputs)
 
 
-def _graph_of(entries: list[Entry], source: Any, target: Any) -> tuple[Graph, int]:
+def _graph_of(entries: list[Entry], source: Tensor, target: Tensor) -> tuple[Graph, int]:
     """The entries as a graph that returns source and target, and the value number of the source."""
     builder = GraphBuilder()
     start = builder.add_input(source.spec)
@@ -99,7 +103,7 @@ def _graph_of(entries: list[Entry], source: Any, target: Any) -> tuple[Graph, in
     return graph, numbers[start]
 
 
-def _found_in_trace(trace: Trace, source: Any, target: Any) -> Mixing | None:
+def _found_in_trace(trace: Trace, source: Tensor, target: Tensor) -> Mixing | None:
     """In a trace all that led to the target is at hand, shape arithmetic too: sizes still to come are symbols."""
     ends = [x.index if type(x) is SymbolicTensor else trace.serial_if_known(x) for x in (source, target)]
     before = trace.number
@@ -248,11 +252,11 @@ def _rows_reach_others(
     return False
 
 
-def _column(values: Any, x: Any) -> Any:
+def _column(values: Array, x: Array) -> Any:
     return values.reshape(-1, *[1] * (x.ndim - 1))
 
 
-def _differ(found: Any, expected: Any, dtype: Any) -> bool:
+def _differ(found: Array, expected: Array, dtype: Any) -> bool:
     scale = float(np.max(np.abs(expected), initial=0.0)) + 1e-30
     tolerance = 1e-8 if dtype == np.float64 else 1e-3
     return bool(np.max(np.abs(found - expected), initial=0.0) > tolerance * scale)

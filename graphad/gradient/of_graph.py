@@ -8,7 +8,7 @@ runs twice. Values of functions around the one that is traced are followed into 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import NestLike
 from graphad.core.composites import flatten_records, is_record
@@ -27,6 +27,10 @@ from graphad.ops.array.create import IDENTITY, ones_like, zeros
 from graphad.ops.array.join import concat
 from graphad.ops.array.shape import shape
 from graphad.trace.tracer import SymbolicTensor, Trace
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 # The place of a value: a number of a trace, or the id of a variable or tensor that all traces capture.
 Place = tuple[Any, int]
@@ -123,7 +127,7 @@ def _values(name: str, argument: str, given: Any) -> list[Any]:
     return _checked(name, argument, flatten_records(given)[0])
 
 
-def _checked(name: str, argument: str, given: list[Any]) -> list[Any]:
+def _checked(name: str, argument: str, given: list[Tensor]) -> list[Any]:
     if current() is None or not any(getattr(level, "is_trace", False) for level in chain()):
         raise FailedPreconditionError(
             f"tf.{name} is not supported when eager execution is enabled. Use tf.GradientTape instead: compute inside "
@@ -228,7 +232,7 @@ class _Path:
         x = self._objects.get(place)
         return x is not None and x.mark in self.tape.tracked
 
-    def behind(self, targets: Sequence[Any]) -> set[Place]:
+    def behind(self, targets: Sequence[Tensor]) -> set[Place]:
         """The places of all values that the targets are computed from."""
         needed = {self._place(y) for y in targets}
         for trace in reversed(self._traces):

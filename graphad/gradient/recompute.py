@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from graphad.core.composites import flatten_records
 from graphad.core.tensor import Tensor
 from graphad.gradient.custom import call_with_rule, custom_gradient, unrecorded
 from graphad.gradient.tape import GradientTape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphad.core.tensor import Handle
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,7 +41,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
             with unrecorded():
                 value = f(*inner, **kwargs)
 
-            def backward(*upstream: Any, variables: Any = None) -> Any:
+            def backward(*upstream: Tensor, variables: Sequence[Handle | Tensor] | None = None) -> Any:
                 xs = [x for x in flatten_records(list(inner))[0] if isinstance(x, Tensor)]
                 others = [x for x in variables or () if isinstance(x, Tensor)]  # from outside of f
                 followed = [x for x in (*xs, *others) if x.dtype.is_differentiable]

@@ -7,13 +7,18 @@ read are replaced by their shape and dtype, and entries whose results nobody can
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from graphad.core.forks import lock
 from graphad.core.op import READS, Op
 from graphad.core.tensor import EagerTensor, Handle, Mark
 from graphad.gradient.backward import Dropped
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Transforms
+    from graphad.core.tensor import Tensor
+
 
 _DROP_BYTES = 2048  # below this, keeping a value is cheaper than describing it
 _FIRST_SWEEP = 4096
@@ -43,7 +48,7 @@ class Recorder:
 
     differentiates_itself = False
 
-    def __init__(self, transforms: Any, automatic: bool = False) -> None:
+    def __init__(self, transforms: Transforms, automatic: bool = False) -> None:
         self.transforms = transforms
         self._automatic = automatic
         self._tracked: set[Any] = set()
@@ -84,7 +89,7 @@ class Recorder:
         marks = self._marks(op, inputs)
         return None if marks is None else tuple([mark is not None for mark in marks])
 
-    def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def note_break(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         """Told of ops without a gradient, and of ops whose results have a dtype that has none."""
 
     def follows(self, x: Any) -> bool:
@@ -96,7 +101,7 @@ class Recorder:
     def note_beyond(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Told of ops on values that are not followed, as soon as some of these come from an op without a gradient."""
 
-    def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def record(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         tracked = self._tracked
         followed = False
         marks = []
@@ -136,7 +141,7 @@ class Recorder:
         if len(entries) > self._sweep_at:
             self._sweep()
 
-    def _out_mark(self, y: Any) -> Any:
+    def _out_mark(self, y: Tensor) -> Any:
         """The mark of a result, which is followed from now on; None if its dtype has no gradient."""
         if (y.data.dtype.kind in "fcV") if type(y) is EagerTensor else y.dtype.is_differentiable:
             mark = mark_of(y)
@@ -162,7 +167,7 @@ class Recorder:
             return self._watch_variable(x) if x.spec.dtype.is_differentiable else None
         return None
 
-    def _marks(self, op: Op, inputs: Sequence[Any]) -> list[Any] | None:
+    def _marks(self, op: Op, inputs: Sequence[Handle | Tensor]) -> list[Mark | None] | None:
         """For each input its mark, or None where it is not followed; None instead of a list where none is followed."""
         marks = [x.mark if x.mark in self._tracked else self._automatic_mark(op, x) for x in inputs]
         return marks if any(mark is not None for mark in marks) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from graphad.core.op import Op, OpType, define
 from graphad.core.registry import find, register_gradient
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import read_only
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.core.tensor import Tensor
 
 
 class RegisterGradient:
@@ -91,7 +95,7 @@ def new_op(
     op_class: Any = OpType(name, (Op,), body)
     op: Op = define(op_class)()
 
-    def function(*inputs: Any) -> Any:
+    def function(*inputs: Tensor) -> Any:
         return bind(op, *[lift(x) for x in inputs])
 
     function.__name__ = function.__qualname__ = name
@@ -100,7 +104,7 @@ def new_op(
     return function
 
 
-def _protected(compute: Callable[..., Any], values: Sequence[Any]) -> Any:
+def _protected(compute: Callable[..., Any], values: Sequence[Array]) -> Any:
     """What a function from outside gives for values that others hold, too: it may neither write to them nor to what it gave."""
     out = compute(*[read_only(x) if type(x) is np.ndarray else x for x in values])
     return tuple([np.array(y) for y in out]) if isinstance(out, list | tuple) else np.array(out)

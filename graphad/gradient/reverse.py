@@ -7,7 +7,7 @@ forward graph is the original one with residuals as further outputs, so nothing 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core import forks
 from graphad.core.errors import InternalError
@@ -21,6 +21,10 @@ from graphad.graph.ir import JIT_COMPILE, Graph, Node, turn_of
 from graphad.graph.replay import replay
 from graphad.ops.array.create import IDENTITY
 from graphad.trace.tracer import Trace
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Transforms
+    from graphad.core.tensor import Tensor
 
 
 class BackwardGraph:
@@ -110,7 +114,7 @@ class Pullback:
                 self._backward[key] = self._split(x_bars, key, (start, len(self._trace.builder.nodes)))
             return self._backward[key]
 
-    def _differentiate(self, given: Sequence[bool]) -> list[Any]:
+    def _differentiate(self, given: Sequence[bool]) -> list[Tensor | None]:
         trace = self._trace
         trace.owner = here()
         with entered(trace):
@@ -164,7 +168,7 @@ class Pullback:
         nodes.reverse()
         return nodes, list(read)
 
-    def _freeze(self, x_bars: Sequence[Any]) -> None:
+    def _freeze(self, x_bars: Sequence[Tensor | None]) -> None:
         """Fix the residuals: the forward values that the backward graph for all cotangents reads."""
         builder = self._trace.builder
         _, read = self._needed(x_bars, (self._n_forward, len(builder.nodes)))
@@ -267,7 +271,7 @@ class Pullback:
 
 
 def pullback_of(
-    graph: Graph, needs: Sequence[bool], transforms: Any, fixed: frozenset[int] = frozenset()
+    graph: Graph, needs: Sequence[bool], transforms: Transforms, fixed: frozenset[int] = frozenset()
 ) -> Pullback:
     """The pullback of a graph for cotangents of the inputs that `needs` names; cached on the graph."""
     if len(needs) != len(graph.inputs):

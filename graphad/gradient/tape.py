@@ -137,17 +137,17 @@ class GradientTape(Recorder):
             else:
                 self.follow(x)
 
-    def watched_variables(self) -> tuple[Any, ...]:
+    def watched_variables(self) -> tuple[Handle, ...]:
         """The variables this tape follows, in the order in which they were constructed."""
         return tuple(sorted(self._variables.values(), key=lambda handle: getattr(handle, "serial", 0)))
 
-    def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def note_break(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         if any(x.mark in self._tracked for x in inputs):
             self._note(op, inputs, outputs, user_line() or "")
         elif self._beyond:
             self.note_beyond(op, inputs, outputs)
 
-    def note_beyond(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def note_beyond(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         if any(x.mark in self.notes.marks for x in inputs):
             self._note(op, inputs, outputs, None)
 
@@ -162,7 +162,7 @@ class GradientTape(Recorder):
             notes.after.append((op, marks, out_marks, line))
             notes.marks.update(out_marks)
 
-    def follows(self, x: Any) -> bool:
+    def follows(self, x: Handle | Tensor) -> bool:
         return x.mark in self._tracked or (isinstance(x, Handle) and self._automatic and x.trainable)
 
     def note_exit(self, x: Any, way: str) -> None:
@@ -382,7 +382,7 @@ class GradientTape(Recorder):
             self, target, source, mode, parallel_iterations, experimental_use_pfor
         )
 
-    def why_none(self, target: Any, source: Any) -> str:
+    def why_none(self, target: Handle | Tensor, source: Handle | Tensor) -> str:
         """Why `gradient(target, source)` is None: which link is missing, with the user's line where a path broke.
 
         A tape that is not persistent knows it of the gradients that it has computed, and of all others until then.
@@ -469,7 +469,7 @@ class GradientTape(Recorder):
         self._notes = None
 
 
-def _checked_mode(name: str, value: Any) -> UnconnectedGradients:
+def _checked_mode(name: str, value: UnconnectedGradients | str) -> UnconnectedGradients:
     try:
         return unconnected_mode(value)
     except InvalidArgumentError as cause:
@@ -511,7 +511,7 @@ def _upstream(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
     return out
 
 
-def _one_per_target(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
+def _one_per_target(targets: Sequence[Tensor], output_gradients: Any) -> list[Any]:
     """The leaves; where these are too many, lists of numbers count as one array each."""
     given, _ = flatten_records(output_gradients)
     if len(given) > len(targets) and all(isinstance(x, int | float | complex) for x in given):
@@ -521,7 +521,7 @@ def _one_per_target(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
     return given
 
 
-def _ones(y: Any) -> Tensor:
+def _ones(y: Tensor) -> Tensor:
     if type(y) is EagerTensor and busy() is None:
         data = y.data
         return EagerTensor(np.ones(data.shape, data.dtype) if data.shape else data.dtype.type(1))

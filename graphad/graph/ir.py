@@ -7,13 +7,17 @@ with effects keep it. `Graph` compares by identity; equal structure is equal `di
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core import dtypes
 from graphad.core.op import Op
 from graphad.core.schema import Kind, declare
 from graphad.core.spec import TensorSpec
 from graphad.core.turns import Turn
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 _AS_THEY_ARE: Mapping[Any, Sequence[int]] = {}
 
@@ -108,7 +112,7 @@ class Graph:
     def __init__(
         self,
         inputs: Sequence[TensorSpec],
-        constants: Sequence[Any],
+        constants: Sequence[Array],
         nodes: Sequence[Node],
         outputs: Sequence[int],
         name: str = "graph",
@@ -182,6 +186,6 @@ def turn_of(graph: Graph) -> Turn:
     return found
 
 
-def spec_of_constant(array: Any) -> TensorSpec:
+def spec_of_constant(array: Array) -> TensorSpec:
     """The spec of a constant."""
     return TensorSpec.of(array.shape, dtypes.from_numpy(array.dtype))

@@ -6,7 +6,7 @@ What runs a graph many times, a loop above all, pays for the walk over its nodes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from graphad.core.op import Op, named
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
+
+if TYPE_CHECKING:
+    from graphad.core.spec import TensorSpec
 
 
 class Emitter:
@@ -102,7 +105,7 @@ class Emitter:
             self._scalar(output, node.specs[0], indent)
         return [output]
 
-    def _scalar(self, name: str, spec: Any, indent: str) -> None:
+    def _scalar(self, name: str, spec: TensorSpec, indent: str) -> None:
         """A 0-d array as a NumPy scalar, unless the rank rules it out."""
         if not spec.dims:
             self.line(f"{indent}if {name}.__class__ is ndarray and not {name}.ndim: {name} = {name}[()]")

@@ -9,7 +9,7 @@ an input, the value stands there that gives it: %1 is a scalar, %1[0] an entry o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from graphad.core.references import references
 from graphad.core.schema import schema_of
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 
 def print_graph(graph: Graph, lines: bool = False, indent: str = "") -> str:
@@ -67,7 +70,7 @@ def _op(op: Op, given: Sequence[str]) -> tuple[str, str, list[Graph]]:
     return op.name, ", ".join(parts), graphs
 
 
-def _constant(array: Any) -> str:
+def _constant(array: Array) -> str:
     value = np.asarray(array)
     text = np.array2string(value, separator=", ", threshold=8, edgeitems=2).replace("\n", "")
     return f"{text}: {value.dtype.name}{list(value.shape)}"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphad.core.op import Op
 from graphad.graph.builder import needed_nodes
 from graphad.graph.ir import Graph, Node, renumbered
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 
 def uses(graph: Graph) -> list[list[int]]:
@@ -61,7 +64,7 @@ def gives_result(graph: Graph, node: Node) -> bool:
     )
 
 
-def constant_at(graph: Graph, value: int) -> Any:
+def constant_at(graph: Graph, value: int) -> Array | None:
     """The constant that a value of the graph is, None where it is none."""
     number = value - len(graph.inputs)
     return graph.constants[number] if 0 <= number < len(graph.constants) else None

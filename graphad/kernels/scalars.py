@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core.dtypes import DType, bool_, converted, float32, float64
 from graphad.core.errors import InternalError
 from graphad.kernels.record import Record
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 FLOAT, INTEGER, BOOL, COMPLEX = "float", "integer", "bool", "complex"
 REAL = frozenset((FLOAT, INTEGER, BOOL))
@@ -71,11 +75,11 @@ def _softplus(x: Any) -> Any:
     return np.logaddexp(x, np.zeros((), x.dtype))
 
 
-def _floordiv(x: Any, y: Any) -> Any:
+def _floordiv(x: Array, y: Array) -> Any:
     return np.floor_divide(x, y) if np.asarray(x).dtype.kind in "iu" else np.floor(np.divide(x, y))
 
 
-def float_remainder(x: Any, y: Any) -> Any:
+def float_remainder(x: Array, y: Array) -> Any:
     """x - y * floor(x / y) without rounding on the way; a 0 has the sign of x."""
     rest = np.fmod(x, y)
     return np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)[()]
@@ -91,7 +95,7 @@ def _by_element(f: Callable[[float], float]) -> Callable[[Any], Any]:
 
 
 def _zero_safe(f: Callable[..., Any]) -> Callable[..., Any]:
-    def reference(*xs: Any) -> Any:
+    def reference(*xs: Array) -> Any:
         with np.errstate(all="ignore"):
             return f(*xs)
 
@@ -210,7 +214,7 @@ def result_dtype(fn: str, dtypes: Sequence[DType], declared: DType | None = None
     return bool_ if row.is_predicate else operands[0]
 
 
-def apply(fn: str, args: Sequence[Any], dtype: DType) -> Any:
+def apply(fn: str, args: Sequence[Array], dtype: DType) -> Any:
     """The NumPy value of one statement: the reference that every backend is compared with."""
     with np.errstate(all="ignore"):
         if fn == "cast":

@@ -30,12 +30,12 @@ class Site(Record):
             map(same_walk, self.shape, self.strides, row_strides(self.shape))
         )
 
-    def without(self, axis: int, k: Any, shape: Sequence[Any]) -> Site:
+    def without(self, axis: int, k: int, shape: Sequence[int]) -> Site:
         """Slice `k` along an axis, which goes; what is left has this shape."""
         strides = (*self.strides[:axis], *self.strides[axis + 1 :])
         return Site(self.root, tuple(shape), strides, self.offset + k * self.strides[axis])
 
-    def piece(self, axis: int, start: Any, shape: Sequence[Any]) -> Site:
+    def piece(self, axis: int, start: int, shape: Sequence[int]) -> Site:
         """A piece of this shape from `start` on along an axis."""
         return Site(self.root, tuple(shape), self.strides, self.offset + start * self.strides[axis])
 
@@ -70,7 +70,7 @@ def reach(extents: Sequence[Size], strides: Sequence[Size], size: int = 1) -> tu
     return first, end
 
 
-def same_walk(size: Any, a: Any, b: Any) -> bool:
+def same_walk(size: Dim | int, a: Dim | int, b: Dim | int) -> bool:
     """Whether two strides walk an axis of this size alike; the stride of an axis of size 1 means nothing."""
     return same_size(size, 1) or same_size(a, b)
 

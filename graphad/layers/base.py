@@ -7,7 +7,7 @@ import importlib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.convert import converted_here
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
@@ -22,6 +22,10 @@ from graphad.eager.variable import Variable
 from graphad.layers import initializers
 from graphad.module import Module, parts_of, snake_case
 from graphad.ops.math.cast import cast
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 _PARTS = (Variable, Module, list, tuple, dict)  # what holds, or may hold, variables
 _made: Counter[str] = Counter()
@@ -204,7 +208,7 @@ class Layer(Module):
     def non_trainable_variables(self) -> list[Variable]:  # type: ignore[override]
         return self.non_trainable_weights
 
-    def get_weights(self) -> list[Any]:
+    def get_weights(self) -> list[Array]:
         """The values of all variables as arrays."""
         return [v.numpy() for v in self.weights]
 

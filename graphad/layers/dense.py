@@ -33,7 +33,7 @@ class Dense(Layer):
         activation: Any = None,
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
+        bias_initializer: str = "zeros",
         **options: Any,
     ) -> None:
         super().__init__(**options)

@@ -76,7 +76,7 @@ class Loss:
         dtype = floatx_dtype() if first is None else first.dtype
         return self.call(map_leaves(lambda part: cast(lift(part), dtype), y_true), predictions)
 
-    def _in_dtype(self, x: Any) -> Tensor:
+    def _in_dtype(self, x: Tensor) -> Tensor:
         x = floating(x)
         return x if self._dtype is None or x.dtype is self._dtype else cast(x, self._dtype)
 
@@ -110,7 +110,7 @@ def floating(x: Any) -> Tensor:
     return x if x.dtype.is_differentiable else cast(x, floatx_dtype())
 
 
-def targets(name: str, y_true: Any, y_pred: Any) -> Tensor:
+def targets(name: str, y_true: Any, y_pred: Tensor) -> Tensor:
     """Labels as a tensor of the predictions' dtype, whatever theirs is: tables of NumPy are float64, networks float32."""
     y_true = lift_like(name, y_true, y_pred.dtype)
     return y_true if y_true.dtype is y_pred.dtype else cast(y_true, y_pred.dtype)

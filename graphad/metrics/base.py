@@ -52,7 +52,7 @@ class Metric(Trackable):
     def add_variable(
         self,
         shape: Any = (),
-        initializer: Any = "zeros",
+        initializer: str = "zeros",
         dtype: Any = None,
         aggregation: str | None = "sum",
         name: str | None = None,
@@ -122,7 +122,7 @@ class Sum(Metric):
             values = values * weights
         self.total.assign_add(reduce_sum(values))
 
-    def weighted(self, values: Any, sample_weight: Any) -> tuple[Any, Any]:
+    def weighted(self, values: Tensor, sample_weight: Any) -> tuple[Any, Any]:
         """Values and weights whose ranks fit. Raises: InvalidArgumentError: a rank is not known."""
         values, weights = same_rank(values, cast(lift(sample_weight), self._graphad_dtype))
         if values.ndim is None or weights.ndim is None:

@@ -85,7 +85,7 @@ class Elementwise(Op):
     def evaluator(self) -> Callable[..., Any]:
         return type(self).formula if type(self).eval is Elementwise.eval else self.eval
 
-    def quick(self, x: Any, y: Any = None, *more: Any) -> Any:
+    def quick(self, x: Tensor, y: Tensor | None = None, *more: Any) -> Any:
         if type(x) is EagerTensor:
             a = x.data
             dtype = a.dtype
@@ -362,7 +362,7 @@ def keeps_dtype(formula: Callable[..., Any]) -> Callable[..., Any]:
 def in_float32(formula: Callable[..., Any]) -> Callable[..., Any]:
     """A formula of several steps, computed in float32 for operands of two bytes and rounded once."""
 
-    def wrapped(x: Any, *rest: Any) -> Any:
+    def wrapped(x: Array, *rest: Any) -> Any:
         if x.dtype.itemsize != 2:
             return formula(x, *rest)
         return formula(x.astype(np.float32), *[y.astype(np.float32) for y in rest]).astype(x.dtype)

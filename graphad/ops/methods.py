@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.convert import lift, lift_like
 from graphad.core.device import require_cpu
@@ -18,13 +18,16 @@ from graphad.ops import array, math
 from graphad.ops import numpy as by_numpy
 from graphad.ops.array.advanced import has_arrays, mask_of
 
+if TYPE_CHECKING:
+    from graphad.core.tensor import Handle
+
 
 class At:
     """`x.at`: a tensor with a part of it replaced, as `x.at[key].set(y)`; see `Place`."""
 
     __slots__ = ("_x",)
 
-    def __init__(self, x: Any) -> None:
+    def __init__(self, x: Tensor) -> None:
         self._x = x
 
     def __getitem__(self, key: Any) -> Place:
@@ -40,13 +43,13 @@ class Place:
 
     __slots__ = ("_key", "_x")
 
-    def __init__(self, x: Any, key: Any) -> None:
+    def __init__(self, x: Tensor, key: Any) -> None:
         self._x = x
         self._key = key
 
     def get(self) -> Tensor:
         """The part itself."""
-        return self._x[self._key]  # type: ignore[no-any-return]
+        return self._x[self._key]
 
     def set(self, y: Any) -> Tensor:
         """The tensor with the part replaced by y."""
@@ -64,7 +67,7 @@ class Place:
         """The tensor with the part multiplied by y."""
         return self._changed(math.multiply, self._multiplied, y)
 
-    def divide(self, y: Any) -> Tensor:
+    def divide(self, y: float) -> Tensor:
         """The tensor, of a float or complex dtype, with the part divided by y."""
         dtype = self._x.dtype
         if dtype.is_integer or dtype.is_bool:
@@ -126,7 +129,7 @@ def _size(self: Any) -> int | None:
     return count
 
 
-def _reshape(self: Any, *shape: Any) -> Tensor:
+def _reshape(self: Handle | Tensor, *shape: Any) -> Tensor:
     """The elements in another shape, given as one sequence or as several ints; one of them may be -1."""
     return array.reshape(self, shape[0] if len(shape) == 1 else shape)
 
@@ -143,12 +146,12 @@ def _ravel(self: Any) -> Tensor:
     return array.reshape(self, [-1])
 
 
-def _astype(self: Any, dtype: Any, copy: bool = True) -> Tensor:
+def _astype(self: Handle | Tensor, dtype: Any, copy: bool = True) -> Tensor:
     """The elements in another dtype."""
     return math.cast(self, dtype)
 
 
-def _copy(self: Any) -> Tensor:
+def _copy(self: Handle | Tensor) -> Tensor:
     """A tensor with the same elements."""
     return array.identity(self)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from graphad.core.nest import flatten
 from graphad.core.tensor import VALUES, EagerTensor, Handle
 from graphad.ops import array
 from graphad.ops import numpy as by_numpy
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 # Where NumPy's functions are, by the module that they say they are of.
 _SPACES: dict[str, Any] = {"numpy": by_numpy, "numpy.linalg": linalg, "numpy.fft": fft}
@@ -67,7 +71,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any)
     return _on_arrays(getattr(ufunc, method), name, lacking, inputs, kwargs)
 
 
-def _of_ufunc(ufunc: Any, method: str) -> Callable[..., Any] | None:
+def _of_ufunc(ufunc: Callable[..., Any], method: str) -> Callable[..., Any] | None:
     """What graphad has for a method of a ufunc."""
     name = ufunc.__name__
     if getattr(np, name, None) is not ufunc:
@@ -109,7 +113,7 @@ def _apart(x: Any, y: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def _adopting(ufunc: Any, inputs: Sequence[Any]) -> Sequence[Any]:
+def _adopting(ufunc: Callable[..., Any], inputs: Sequence[Any]) -> Sequence[Any]:
     """Operands, of which NumPy's values take the dtype of the tensor beside them: `array * t` is in that of t, as `t * array`."""
     if len(inputs) != 2 or flags.numpy_promotion:
         return inputs
@@ -122,7 +126,7 @@ def _adopting(ufunc: Any, inputs: Sequence[Any]) -> Sequence[Any]:
 
 
 def array_function(
-    self: Any, func: Any, types: Sequence[type], args: tuple[Any, ...], kwargs: dict[str, Any]
+    self: Handle | Tensor, func: Any, types: Sequence[type], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """`__array_function__` of tensors and variables."""
     name = func.__name__
@@ -184,7 +188,7 @@ def _fitted(
     return args, given
 
 
-def _signature(function: Any) -> inspect.Signature:
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
     found: inspect.Signature = _signatures.get(function) or _signatures.keep(
         function, inspect.signature(function)
     )

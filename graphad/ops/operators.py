@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,6 +49,10 @@ from graphad.ops.math.compare import (
 from graphad.ops.math.power import pow
 from graphad.ops.methods import METHODS
 
+if TYPE_CHECKING:
+    from graphad.core.op import Op
+
+
 _BOOL = np.dtype(bool)
 
 
@@ -74,7 +78,7 @@ _UFUNCS = {
 }
 
 
-def _long(op: Any, reflected: str, x: TensorLike, y: TensorLike) -> Any:
+def _long(op: Op, reflected: str, x: TensorLike, y: TensorLike) -> Any:
     """`x op y` through the op. A foreign object with an operator of its own gets its turn."""
     try:
         if flags.numpy_promotion:
@@ -121,7 +125,7 @@ def _hot(
             return forward(self, other.__graphad_tensor__())  # type: ignore[attr-defined]
         return _long(op, reflected_name, self, other)
 
-    def reflected(self: Any, other: Any) -> Any:
+    def reflected(self: Tensor, other: float) -> Any:
         kind = type(other)
         if (kind is float or kind is int) and type(self) is EagerTensor and busy() is None:
             a = self.data
@@ -147,7 +151,7 @@ def _plain(function: Callable[[Any, Any], Any], name: str) -> tuple[Callable[...
     def forward(self: Any, other: Any) -> Any:
         return apply(_value(self), _value(other))
 
-    def reflected(self: Any, other: Any) -> Any:
+    def reflected(self: Tensor, other: float) -> Any:
         return apply(_value(other), _value(self))
 
     forward.__name__, reflected.__name__ = f"__{name}__", f"__r{name}__"
@@ -157,7 +161,7 @@ def _plain(function: Callable[[Any, Any], Any], name: str) -> tuple[Callable[...
 def _compared(op: Any, symbol: Callable[[Any, Any], Any], name: str) -> Callable[..., Any]:
     reflected_name = {"lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"}[name]
 
-    def compare(self: Any, other: Any) -> Any:
+    def compare(self: Tensor, other: Any) -> Any:
         if type(other) is EagerTensor and type(self) is EagerTensor and busy() is None:
             a, b = self.data, other.data
             dtype = a.dtype
@@ -175,7 +179,7 @@ def _compared(op: Any, symbol: Callable[[Any, Any], Any], name: str) -> Callable
 def _equality(op: Any, symbol: Callable[[Any, Any], Any], mismatch: bool, name: str) -> Callable[..., Any]:
     """`==` or `!=`: elementwise; None, and shapes that do not broadcast, are simply different."""
 
-    def compare(self: Any, other: Any) -> Any:
+    def compare(self: Tensor, other: Any) -> Any:
         if other is None:
             return mismatch
         if type(other) is EagerTensor and type(self) is EagerTensor and busy() is None:
@@ -208,7 +212,7 @@ def _by_kind(logical: Callable[..., Any], bitwise: Callable[..., Any]) -> Callab
     return choose
 
 
-def _neg(self: Any) -> Tensor:
+def _neg(self: Tensor) -> Tensor:
     return negative(_value(self))
 
 
@@ -216,20 +220,20 @@ def _pos(self: Any) -> Tensor:
     return bind(IDENTITY, lift(_value(self)))
 
 
-def _abs(self: Any) -> Tensor:
+def _abs(self: Tensor) -> Tensor:
     return abs(_value(self))
 
 
-def _invert(self: Any) -> Tensor:
+def _invert(self: Tensor) -> Tensor:
     x = lift(_value(self))
     return logical_not(x) if x.dtype.is_bool else invert(x)
 
 
-def _getitem(self: Any, key: Any) -> Tensor:
+def _getitem(self: Tensor, key: int) -> Tensor:
     return getitem(_value(self), key)
 
 
-def _set_shape(self: Any, shape: ShapeLike) -> None:
+def _set_shape(self: Tensor, shape: ShapeLike) -> None:
     """Say what is known of this tensor's shape; where that is only seen at run time, it is checked then.
 
     Raises: InvalidArgumentError (a ValueError): the tensor has another shape.
@@ -287,7 +291,7 @@ def _through(op: Any, name: str) -> tuple[Callable[..., Any], Callable[..., Any]
     def forward(self: Any, other: Any) -> Any:
         return _long(op, f"__r{name}__", self, other)
 
-    def reflected(self: Any, other: Any) -> Any:
+    def reflected(self: Tensor, other: Any) -> Any:
         return _long(op, f"__{name}__", other, self)
 
     forward.__name__, reflected.__name__ = f"__{name}__", f"__r{name}__"

@@ -58,7 +58,7 @@ def broadcast_specs(op: str, specs: Sequence[TensorSpec], dtype: DType) -> Tenso
     return TensorSpec.of(broadcast_dims(op, *[spec.dims for spec in specs]), dtype)
 
 
-def require_fit(op: str, x: Any, y: Any, names: tuple[str, str]) -> None:
+def require_fit(op: str, x: Tensor, y: Tensor, names: tuple[str, str]) -> None:
     """Raise under the name of `op` unless two operands of a composed function have one dtype and broadcast together.
 
     Raises: DTypeError: the dtypes differ; InvalidArgumentError: the shapes do not fit.
@@ -132,7 +132,7 @@ def elementwise_rows(specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
 _scalars: dict[tuple[float, int], Any] = {}
 
 
-def scalar_like(value: float, x: Any) -> Tensor:
+def scalar_like(value: float, x: Tensor) -> Tensor:
     """A number as a constant of the dtype of `x`, made at the current level. 0.0 and -0.0 are not told apart."""
     dtype = x.dtype
     data = _scalars.get((value, id(dtype)))  # a DType is never forgotten

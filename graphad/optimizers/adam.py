@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.eager.variable import Variable
 from graphad.ops.math import abs as absolute
 from graphad.ops.math import cast, maximum, sign, sqrt, square
 from graphad.optimizers.base import Optimizer
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
 
 
 class Adam(Optimizer):
@@ -46,7 +49,7 @@ class Adam(Optimizer):
         if amsgrad:
             self.slots = ("m", "v", "largest_v")
 
-    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+    def update(self, variable: Variable, gradient: Tensor, slots: tuple[Variable, ...]) -> None:
         m, v, *largest = slots
         step = self.step(variable)
         rate = self.rate(variable) * sqrt(1.0 - self.beta_2**step) / (1.0 - self.beta_1**step)

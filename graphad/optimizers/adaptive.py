@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.eager.variable import Variable
 from graphad.ops.math import clip_by_value, sqrt, square
 from graphad.optimizers.base import Optimizer
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
 
 
 class Adagrad(Optimizer):
@@ -161,7 +164,7 @@ class Ftrl(Optimizer):
     def first(self, slot: str) -> float:
         return self.initial_accumulator_value if slot == "accumulator" else 0.0
 
-    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+    def update(self, variable: Variable, gradient: Tensor, slots: tuple[Variable, ...]) -> None:
         accumulator, linear = slots
         rate, power, l1 = self.rate(variable), -self.learning_rate_power, self.l1_regularization_strength
         total = accumulator + square(gradient)

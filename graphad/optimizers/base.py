@@ -95,7 +95,7 @@ class Optimizer(Trackable):
             self._rate.assign(value)
 
     @property
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Handle]:
         return [self.iterations, self._rate, *self._slot_variables]
 
     def build(self, variables: Iterable[Any]) -> None:
@@ -215,7 +215,7 @@ class Optimizer(Trackable):
     def begin(self, variables: list[Variable]) -> None:
         """What is done once in a step, before the first `update`."""
 
-    def _clipped(self, gradients: list[Any]) -> list[Any]:
+    def _clipped(self, gradients: list[Tensor]) -> list[Tensor]:
         if self.clipnorm:
             return [clip_by_norm(gradient, self.clipnorm) for gradient in gradients]
         if self.clipvalue:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.eager.variable import Variable
 from graphad.optimizers.base import Optimizer
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
 
 
 class SGD(Optimizer):
@@ -37,7 +40,7 @@ class SGD(Optimizer):
         self.nesterov = nesterov
         self.slots = ("momentum",) if momentum else ()
 
-    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+    def update(self, variable: Variable, gradient: Tensor, slots: tuple[Variable, ...]) -> None:
         step = gradient * self.rate(variable)
         if not slots:
             variable.assign_sub(step)

@@ -7,7 +7,7 @@ the sizes of what it is given, and a shape put together from one unknown size an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from graphad.core.errors import GraphadError
 from graphad.core.op import RAW_ERRORS, Op
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import UNKNOWN, GraphBuilder
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 MOST = 64  # numbers; more are no sizes
 
@@ -56,6 +60,6 @@ def learn(
             _note(builder, start + k, y)
 
 
-def _note(builder: GraphBuilder, serial: int, value: Any) -> None:
+def _note(builder: GraphBuilder, serial: int, value: Array) -> None:
     if value.dtype.itemsize >= 4:  # narrower integers cannot say what is unknown
         builder.folded[serial] = value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from graphad.core.dtypes import DType
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.graph.ir import Graph
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 
 class KnownTensor(Tensor):
@@ -35,7 +38,7 @@ class KnownSlices:
 
     __slots__ = ("depth", "values")
 
-    def __init__(self, values: Any, depth: int = 1) -> None:
+    def __init__(self, values: Array, depth: int = 1) -> None:
         self.values = values
         self.depth = depth
 

@@ -8,7 +8,7 @@ which are inlined. A question that the symbols cannot decide pins one of them to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,11 @@ from graphad.trace.counted import steps_of
 from graphad.trace.known import KnownSlices, KnownTensor, SlicesSpec, slices_of
 from graphad.trace.size_class import SizeKey, literal_sizes, size_class
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.core.tensor import Handle, Tensor
+
 
 KNOWN_LIMIT = 256  # elements of an integer value that is followed while specialising
 
@@ -192,7 +197,7 @@ class Specialiser(Trace):
                         return computed
         return self.node(op, inputs)
 
-    def node(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    def node(self, op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[Any, ...]:
         """The outputs of an op as it is, folded no further."""
         serials = [
             x.index if type(x) is SymbolicTensor and x.trace is self else self.serial(x, op) for x in inputs
@@ -254,7 +259,7 @@ class Specialiser(Trace):
             values = None if slices is None else slices.values
         return spec if values is None else KnownTensor(values, x.dtype)
 
-    def note_slices(self, stack: Any, graph: Graph, value: int) -> None:
+    def note_slices(self, stack: Tensor, graph: Graph, value: int) -> None:
         """Remember what every slice of a stack holds, if `value` of the body that makes it is known, or its slices are."""
         if type(stack) is not SymbolicTensor:
             return
@@ -264,7 +269,7 @@ class Specialiser(Trace):
         elif slices is not None:
             self._slices[stack.index] = KnownSlices(slices.values, slices.depth + 1)
 
-    def note_stack(self, stack: Any, graph: Graph, value: int) -> None:
+    def note_stack(self, stack: Tensor, graph: Graph, value: int) -> None:
         """Remember what the slices of an output of a sub-graph hold."""
         slices = slices_of(graph, value)
         if slices is not None and type(stack) is SymbolicTensor:
@@ -275,7 +280,7 @@ class Specialiser(Trace):
         values = self._held(graph, value)
         return None if values is None else KnownTensor(values, graph.specs[value].dtype)
 
-    def _held(self, graph: Graph, value: int) -> Any:
+    def _held(self, graph: Graph, value: int) -> Array | None:
         place = value - len(graph.inputs)
         if not graph.specs[value].dtype.is_integer or place < 0:
             return None
@@ -287,7 +292,7 @@ class Specialiser(Trace):
         values = _packed(node.op.dims, node.op.dtype)
         return values[0] if node.op.scalar else values
 
-    def number_of(self, x: Any) -> Any:
+    def number_of(self, x: Tensor) -> Any:
         """The NumPy value of a constant, None for other values."""
         if type(x) is SymbolicTensor and x.trace is self:
             return self.builder.values.get(x.index)
@@ -411,7 +416,7 @@ class Specialiser(Trace):
         values = self.known_values(x)
         return None if values is None else [_plain(size) for size in np.ravel(values)]
 
-    def sizes(self, dims: Sequence[Any], dtype: DType) -> Any:
+    def sizes(self, dims: Sequence[Dim | int], dtype: DType) -> Any:
         """A vector of sizes as data."""
         return self._sizes(dims, dtype, False)
 
@@ -503,7 +508,7 @@ def _plain(size: Any) -> Any:
     return size if isinstance(size, Dim) else int(size)
 
 
-def _is_symbolic(values: Any) -> bool:
+def _is_symbolic(values: Array | Dim) -> bool:
     return isinstance(values, Dim) or values.dtype == object
 
 
@@ -513,7 +518,7 @@ def _as_array(size: Dim) -> np.ndarray:
     return out
 
 
-def _packed(sizes: Sequence[Any], dtype: DType) -> Any:
+def _packed(sizes: Sequence[Dim | int], dtype: DType) -> Array:
     """Sizes as an int array where all are numbers, else as an object array."""
     if any(isinstance(size, Dim) for size in sizes):
         out = np.empty(len(sizes), object)
@@ -522,7 +527,7 @@ def _packed(sizes: Sequence[Any], dtype: DType) -> Any:
     return np.array([int(size) for size in sizes], dtype.numpy)
 
 
-def _tidy(values: Any, dtype: DType) -> Any:
+def _tidy(values: Any, dtype: DType) -> Array | Dim:
     """What an `eval` gave, with the dtype it should have unless symbols are left in it."""
     if isinstance(values, Dim):
         return values
@@ -534,5 +539,5 @@ def _tidy(values: Any, dtype: DType) -> Any:
     return _scalar(array.astype(dtype.numpy, copy=False))
 
 
-def _scalar(array: np.ndarray) -> Any:
+def _scalar(array: np.ndarray) -> Array:
     return array if array.ndim else array[()]

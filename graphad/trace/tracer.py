@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from graphad.graph.ir import Graph, spec_of_constant
 from graphad.graph.text import print_spec
 from graphad.graph.walk import expanded_nodes
 from graphad.trace.folded import learn
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 # Nodes of a graph with all that it calls written out: beyond it, a call would take minutes, and doubles with each further level.
 EXPANDED_LIMIT = 2_000_000
@@ -131,10 +135,10 @@ class Trace:
         """A new input of the graph."""
         return SymbolicTensor(self, self.builder.add_input(spec), spec, name, None)
 
-    def constant(self, data: Any) -> SymbolicTensor:
+    def constant(self, data: Array) -> SymbolicTensor:
         return SymbolicTensor(self, self.builder.add_constant(data), spec_of_constant(data))
 
-    def process(self, op: Op, inputs: Sequence[Any]) -> tuple[SymbolicTensor, ...]:
+    def process(self, op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[SymbolicTensor, ...]:
         serials = [
             x.index if type(x) is SymbolicTensor and x.trace is self else self.serial(x, op) for x in inputs
         ]
@@ -183,7 +187,7 @@ class Trace:
             self._known[id(x)] = known
         return known
 
-    def serial_if_known(self, x: Any) -> int | None:
+    def serial_if_known(self, x: Handle | Tensor) -> int | None:
         """The serial number under which an outer value was captured, None if it was not."""
         return self._known.get(id(x))
 
@@ -243,7 +247,7 @@ class Traced:
 
     __slots__ = ("captures", "graph", "trace")
 
-    def __init__(self, graph: Graph, captures: list[Any], trace: Trace) -> None:
+    def __init__(self, graph: Graph, captures: list[Tensor], trace: Trace) -> None:
         self.graph = graph
         self.captures = captures
         self.trace = trace
@@ -279,7 +283,7 @@ def trace_flat(
     return Traced(graph, trace.captures, trace)
 
 
-def is_symbolic(x: Any) -> bool:
+def is_symbolic(x: Tensor) -> bool:
     """Whether `x` stands for a value of a trace."""
     return type(x) is SymbolicTensor
 

@@ -7,7 +7,7 @@ so recorders below see the rule's ops and recorders of this level see one op on 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,11 @@ from graphad.trace.specialise import KNOWN_LIMIT, specialise
 from graphad.trace.tracer import Trace, Traced, trace_flat
 from graphad.vectorize.closing import closed
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.core.dims import Dim
+    from graphad.core.tensor import Handle
+
 
 class BatchedTensor(Tensor):
     """One row, as the user's code sees it, of a stack that the level below holds."""
@@ -65,7 +70,7 @@ class Unstacked:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Tensor) -> None:
         self.value = value
 
 
@@ -74,7 +79,9 @@ class BatchContext:
 
     __slots__ = ("_inputs", "_stacked", "level", "op", "size")
 
-    def __init__(self, level: BatchLevel, op: Op, inputs: Sequence[Any], stacked: Sequence[bool]) -> None:
+    def __init__(
+        self, level: BatchLevel, op: Op, inputs: Sequence[Handle | Tensor], stacked: Sequence[bool]
+    ) -> None:
         self.level = level
         self.op = op
         self.size = level.size
@@ -214,15 +221,15 @@ class BatchLevel:
         if self.below is not None:
             self.below.line = line
 
-    def traced(self, function: Any, specs: Sequence[TensorSpec], name: str) -> Traced:
+    def traced(self, function: Callable[..., Any], specs: Sequence[TensorSpec], name: str) -> Traced:
         """A function of rows as a graph on rows: a branch or the body of a loop."""
         return trace_flat(function, specs, name, keep_all=True)
 
-    def wrap(self, value: Any, stacked: bool = True) -> Tensor:
+    def wrap(self, value: Tensor, stacked: bool = True) -> Tensor:
         """A value of the level below as a value of this level."""
         return BatchedTensor(self, value) if stacked else value
 
-    def constant(self, data: Any) -> Tensor:
+    def constant(self, data: Array) -> Tensor:
         return EagerTensor(data) if self.below is None else self.below.constant(data)
 
     def is_stacked(self, x: Any) -> bool:
@@ -247,7 +254,7 @@ class BatchLevel:
                 raise error
         return self._rows_of(out if op.multiple else (out,))
 
-    def _rows_of(self, outputs: Sequence[Any]) -> tuple[Any, ...]:
+    def _rows_of(self, outputs: Sequence[Tensor | Unstacked]) -> tuple[Tensor, ...]:
         """The outputs of a batch rule as values of this level."""
         return tuple([y.value if type(y) is Unstacked else BatchedTensor(self, y) for y in outputs])
 
@@ -289,7 +296,7 @@ def _definite(graph: Graph, operands: Sequence[Any], below: Any) -> Graph:
 
 
 def definite(
-    graph: Graph, specs: Sequence[TensorSpec], known: Sequence[Any], differentiable: bool = False
+    graph: Graph, specs: Sequence[TensorSpec], known: Sequence[Array | None], differentiable: bool = False
 ) -> Graph:
     """The graph specialised, and remembered on the graph; `differentiable` as it is to be differentiated, else to be run."""
     key = (
@@ -320,7 +327,7 @@ def _key_of(known: Any) -> Any:
     )
 
 
-def _small_integers(x: Any) -> Any:
+def _small_integers(x: Handle | Tensor) -> Array | None:
     data = x.data if type(x) is EagerTensor else None
     return data if data is not None and data.dtype.kind in "iu" and data.size <= KNOWN_LIMIT else None
 
@@ -333,7 +340,7 @@ def repeated(x: Any, size: Any) -> Tensor:
 
 
 def batched(
-    graph: Graph, stacked: tuple[bool, ...], size: Any, all_stacked: bool = False
+    graph: Graph, stacked: tuple[bool, ...], size: Dim | int, all_stacked: bool = False
 ) -> tuple[Graph, tuple[bool, ...]]:
     """The graph with some inputs stacked, and which outputs are stacked then; cached on the graph.
 

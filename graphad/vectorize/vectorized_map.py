@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphad.autograph.convert import converted
 from graphad.core.annotations import NestLike
@@ -19,6 +19,10 @@ from graphad.ops.array.create import IDENTITY
 from graphad.trace.tracer import trace_flat
 from graphad.vectorize.batch import BatchLevel, stack_rows
 from graphad.vectorize.vectorize_graph import vectorize
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 R = TypeVar("R")
 
@@ -63,7 +67,7 @@ def vectorized_map(
     return rebuild_out([bind(IDENTITY, y) if any(y is x for x in stacks) else y for y in rows])  # type: ignore[no-any-return]
 
 
-def _unknown(fn: Callable[[Any], Any], stacks: list[Any], is_shared: list[bool], rebuild: Rebuild) -> Any:
+def _unknown(fn: Callable[[Any], Any], stacks: list[Tensor], is_shared: list[bool], rebuild: Rebuild) -> Any:
     """While sizes are unknown: the function of one row as a graph, batched when they are known."""
     found: list[Rebuild] = []
 

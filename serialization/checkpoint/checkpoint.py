@@ -268,7 +268,7 @@ class Checkpoint(Trackable):
         _require_eager("read")
         return self._restored("read", save_path, options)
 
-    def _restored(self, op: str, save_path: Any, options: CheckpointOptions | None) -> CheckpointLoadStatus:
+    def _restored(self, op: str, save_path: str, options: CheckpointOptions | None) -> CheckpointLoadStatus:
         path = path_of_user(f"Checkpoint.{op}", save_path, "save_path")
         options = options_of(f"Checkpoint.{op}", CheckpointOptions, options)
         finish(self)

@@ -13,7 +13,7 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,13 @@ from serialization.checkpoint.contents import (
 )
 from serialization.checkpoint.saved import SLOTS, Node, Saved, Stored, find_child
 from serialization.errors import shown
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.core.tensor import Handle
+    from graphad.layers.dense import Dense
+    from graphad.optimizers.sgd import SGD
+
 
 _RESTORED = PRIVATE + "restored"
 _lock = forks.rlock()
@@ -246,7 +253,7 @@ class Restoration:
         """The variables of the program that have got nothing, with their paths."""
         return [(path, x) for path, x in self.program() if self._node_of(x) is None]
 
-    def _node_of(self, x: Any) -> int | None:
+    def _node_of(self, x: Handle) -> int | None:
         known = self.objects.get(id(x))
         return known[1] if known is not None and self.nodes.get(known[1]) is x else None
 
@@ -312,7 +319,7 @@ class _Pending:
             for one, _ in list(self._of):
                 one.assigned(owner, name, value)
 
-    def arrived(self, owner: Any) -> None:
+    def arrived(self, owner: Dense | SGD) -> None:
         for one, _ in list(self._of):
             one.go_on(owner)
 
@@ -388,7 +395,7 @@ def _require_fit(x: Any, key: str, stored: Stored, place: str) -> None:
         )
 
 
-def _own(array: Any) -> Any:
+def _own(array: Array) -> Array:
     """A copy: the file of a checkpoint may be removed soon, and would be kept by a mapping."""
     array = np.array(array)
     return array if array.ndim else array[()]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.shapes import format_dims
 from graphad.eager.variable import Variable
 from serialization.checkpoint.restore import Restoration
 from serialization.checkpoint.saved import Stored, path_of, plain_of
 from serialization.errors import shown
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Handle
+
 
 _LISTED = 10
 
@@ -114,7 +118,7 @@ class CheckpointLoadStatus:
         )
 
 
-def _described(x: Any) -> str:
+def _described(x: Handle) -> str:
     if isinstance(x, Variable):
         return f"{_kind(x.dtype.name, x.dims)}, named {x.name!r}"
     return f"a {type(x).__name__}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.dtypes import DType
 from graphad.core.errors import GraphadError
@@ -13,6 +13,10 @@ from graphad.core.shapes import are_compatible
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 from serialization.errors import CorruptModelError, LimitExceededError, shown
+
+if TYPE_CHECKING:
+    from graphad.core.op import Op
+
 
 SPEC_LIMIT = 1 << 40  # elements of a tensor that a graph in a file may ask for
 CALL_DEPTH = 100  # graphs within graphs
@@ -72,7 +76,7 @@ def sound_spec(claimed: TensorSpec, inferred: TensorSpec, op: str) -> TensorSpec
 # -- nodes ---------------------------------------------------------------------------------------------------------------
 
 
-def check_operands(op: Any, inputs: Sequence[TensorSpec]) -> None:
+def check_operands(op: Op, inputs: Sequence[TensorSpec]) -> None:
     """Raise unless there are as many inputs as the op takes, variables where it takes variables, and they fit."""
     schema = schema_of(op.op_class)
     least, most = schema.least + op.given, schema.most + op.given
@@ -88,7 +92,7 @@ def check_operands(op: Any, inputs: Sequence[TensorSpec]) -> None:
     asked(op, op.check_operands, inputs)
 
 
-def asked(op: Any, check: Callable[[Any], None], specs: Sequence[TensorSpec]) -> None:
+def asked(op: Op, check: Callable[[Any], None], specs: Sequence[TensorSpec]) -> None:
     """Ask an op whether specs from a file fit it."""
     try:
         check(specs)

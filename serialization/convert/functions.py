@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,12 @@ from serialization.schema.model import (
     VariableCapture,
 )
 from serialization.schema.values import DictValue, OutputValue, SpecValue, StructValue
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+    from graphad.graph.ir import Graph
+    from serialization.schema.model import ModelRecord
+
 
 FUNCTIONS = (Function, ConcreteFunction, RestoredFunction)
 ALIASES = "aliases"  # an option of functions: a tuple of other names
@@ -149,7 +155,7 @@ class FunctionWriter:
             captures=tuple([self._capture(x, name) for x in concrete.captured_inputs]),
         )
 
-    def _capture(self, x: Any, name: str) -> Any:
+    def _capture(self, x: Handle | Tensor, name: str) -> Any:
         if isinstance(x, Handle):
             number = self._number_of(x)
             if number is None:
@@ -214,7 +220,9 @@ class FunctionReader:
       handle: The variable or generator's state that object number n is.
     """
 
-    def __init__(self, model: Any, arrays: Any, graphs: GraphReader, handle: Callable[[int], Any]) -> None:
+    def __init__(
+        self, model: ModelRecord, arrays: Any, graphs: GraphReader, handle: Callable[[int], Any]
+    ) -> None:
         self._model = model
         self._arrays = arrays
         self._graphs = graphs
@@ -240,7 +248,7 @@ class FunctionReader:
         concretes = [self._concrete(item, signature, jit_compile) for item in record.concretes]
         return RestoredFunction(record.name, signature, concretes, jit_compile)
 
-    def _leaf(self, record: SpecValue) -> Any:
+    def _leaf(self, record: SpecValue) -> TensorSpec:
         return self._graphs.spec(record.spec)  # nothing else is left in a signature: `verify` has seen to it
 
     def _signature(self, record: FunctionRecord) -> Signature:
@@ -275,7 +283,7 @@ class FunctionReader:
             record.name, graph, captures, arguments, self._results(record, graph), signature, jit_compile
         )
 
-    def _results(self, record: ConcreteRecord, graph: Any) -> Results:
+    def _results(self, record: ConcreteRecord, graph: Graph) -> Results:
         _require_outputs(record.outputs)
         leaves, rebuild = flatten(value_of(record.outputs, _output))
         positions: list[int | None] = []
@@ -298,7 +306,7 @@ class FunctionReader:
             return self._handle(record.object)
         return EagerTensor(array_of(record, self._arrays))
 
-    def _check(self, graph: Any, arguments: Arguments, captures: Sequence[Any]) -> None:
+    def _check(self, graph: Graph, arguments: Arguments, captures: Sequence[Handle | Tensor]) -> None:
         specs = [*arguments.specs, *(x.spec for x in captures)]
         if len(specs) != len(graph.inputs):
             raise CorruptModelError(

@@ -153,7 +153,7 @@ class GraphWriter:
             self._op(node.op, graph), node.inputs, tuple([self.add_spec(spec) for spec in node.specs]), line
         )
 
-    def _op(self, op: Any, graph: Graph) -> int:
+    def _op(self, op: Op, graph: Graph) -> int:
         known = self._op_numbers.get(op)
         if known is not None:
             return known
@@ -163,7 +163,7 @@ class GraphWriter:
         self._op_rules[number] = rules
         return number
 
-    def _op_record(self, op: Any, graph: Graph) -> tuple[OpRecord, set[int]]:
+    def _op_record(self, op: Op, graph: Graph) -> tuple[OpRecord, set[int]]:
         """The record of an op, and the rules that it names."""
         if isinstance(op, ClosedCustom | UnsavedCustom | CustomGradient):
             if isinstance(op, ClosedCustom):
@@ -186,7 +186,7 @@ class GraphWriter:
                 ) from cause
         return OpRecord(op.name, op.version, tuple(found)), set()
 
-    def _attribute(self, x: Any) -> Any:
+    def _attribute(self, x: Graph) -> GraphValue:
         if isinstance(x, Graph):
             return GraphValue(self.add_graph(x))
         raise Unsavable(f"a {type(x).__name__}")
@@ -499,7 +499,7 @@ class GraphReader:
             )
         return found  # type: ignore[no-any-return]
 
-    def _attribute(self, record: Any) -> Any:
+    def _attribute(self, record: GraphValue) -> Graph:
         if isinstance(record, GraphValue) and record.graph in self._graphs:
             return self._graphs[record.graph]
         raise CorruptModelError(f"a {type(record).__name__} cannot be an attribute of an op.")

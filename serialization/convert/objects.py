@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,6 +50,10 @@ from serialization.schema.model import (
     VariableNode,
 )
 from serialization.schema.values import is_key
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 _MISSING = object()
 _NONE = object()  # stands for items of lists and tuples that a file cannot hold
@@ -128,7 +132,7 @@ class ObjectWriter:
                     return self._add(generator, "")
         return known
 
-    def holds(self, handle: Any) -> bool:
+    def holds(self, handle: Handle | Tensor) -> bool:
         """Whether a captured value can be found again from the root."""
         return not isinstance(handle, Handle) or self._handle_number(handle) is not None
 
@@ -249,7 +253,7 @@ def _given(x: Any, name: str) -> Any:
             value = getattr(x, name)
     except (
         Exception
-    ):  # a property may say anything of an object that is not ready for it; then there is no function to save
+    ):  # a property may raise anything where its object is not ready; then no function is saved
         return None
     return value if isinstance(value, FUNCTIONS) else None
 

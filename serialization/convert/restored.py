@@ -75,7 +75,7 @@ class Restored(Trackable):
 
     _graphad_class_name = ""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> tuple[Handle, ...] | None:
         if name in _WANTED:
             return tuple(filter(_WANTED[name], variables_of(self)))
         found = [] if name.startswith("_") else [key for key in vars(self) if not key.startswith("_")]
@@ -179,7 +179,7 @@ class RestoredFunction(Printed):
         return result
 
     def _remember(
-        self, args: tuple[Any, ...], kwargs: Any, values: Sequence[Any], concrete: ConcreteFunction
+        self, args: tuple[Any, ...], kwargs: Any, values: Sequence[Tensor], concrete: ConcreteFunction
     ) -> None:
         if kwargs or len(self._fast) >= _KEPT or len(args) != len(values) or current() is not None:
             return
@@ -227,7 +227,7 @@ class RestoredFunction(Printed):
 
     def _with_tensors_for_lists(
         self, concrete: ConcreteFunction, args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> list[Any] | None:
+    ) -> list[Tensor] | None:
         """The tensors to pass where a trace took a tensor for what is a list of numbers now, or None."""
         traced_args, traced_kwargs = concrete.structured_input_signature
         if len(traced_args) != len(args) or traced_kwargs.keys() != kwargs.keys():
@@ -320,7 +320,7 @@ def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
     return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
 
 
-def _values_for(mine: Arguments, theirs: Arguments) -> list[Any] | None:
+def _values_for(mine: Arguments, theirs: Arguments) -> list[Tensor] | None:
     """The tensors to pass, or None where the arguments are of another kind.
 
     Python numbers become tensors, and variables are read where a trace took a tensor.

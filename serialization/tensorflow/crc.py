@@ -18,7 +18,7 @@ _MOST_LANES = 1 << 14
 _MASK_DELTA = 0xA282EAD8
 
 
-def crc32c(data: Any, crc: int = 0) -> int:
+def crc32c(data: bytes, crc: int = 0) -> int:
     """The checksum of some bytes; `crc` is that of the bytes before them."""
     register = crc ^ 0xFFFFFFFF
     view = memoryview(data).cast("B")

@@ -12,7 +12,7 @@ import os
 import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from serialization.wire.arrays import (
 )
 from serialization.wire.files import Directory, read_exactly
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 Verify = bool | Literal["lazy"]
 
@@ -146,7 +150,7 @@ def _contents(directory: Directory, name: str, size: int) -> bytearray | mmap.mm
         os.close(descriptor)
 
 
-def _in_threads(test: Any, items: list[int]) -> set[int]:
+def _in_threads(test: Callable[..., Any], items: list[int]) -> set[int]:
     """The items for which `test` holds; large lists are shared out, for zlib lets go of the interpreter."""
     workers = min(4, os.cpu_count() or 1, len(items) // 2)
     if workers < 2:

@@ -88,7 +88,7 @@ class BlockBounds(TupleOp):
         rank = max(len(spec.dims or ()) for spec in specs)
         return row if not isinstance(row, int) else row + rank if row != -1 else MIXED
 
-    def fold(self, ctx: FoldContext, sizes: Tensor, begin: Tensor, size: Tensor) -> Any:
+    def fold(self, ctx: FoldContext, sizes: Tensor, begin: Tensor, size: Tensor) -> tuple[Tensor, ...] | None:
         totals, starts, counts = ctx.known(sizes), ctx.known(begin), ctx.known(size)
         if totals is None or starts is None or counts is None:
             return None
@@ -146,7 +146,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
     return bind(GetItem(tuple(entries)), x, *given)
 
 
-def _entries(x: Any) -> Sequence[Any] | None:
+def _entries(x: Any) -> Sequence[int | None] | None:
     """The numbers in begin or size, None in the place of those that are only known at run time."""
     if isinstance(x, list | tuple):
         values = [static_array(item) for item in x]

@@ -333,7 +333,7 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
     return bind(IDENTITY, lift(input))
 
 
-def told_apart(xs: Sequence[Any]) -> list[Any]:
+def told_apart(xs: Sequence[Tensor]) -> list[Tensor]:
     """Arguments of a function, each with an identity of its own: the same tensor given twice is two to a tape inside."""
     found: list[Any] = []
     seen: set[int] = set()
@@ -479,7 +479,7 @@ class Eye(WithoutInputs):
         return np.eye(self.rows_, self.columns, dtype=self.dtype.numpy)
 
 
-def _require_matrix(high: Any, wide: Any) -> None:
+def _require_matrix(high: int | None, wide: int | None) -> None:
     require_count("eye", high, "num_rows")
     require_count("eye", wide, "num_columns")
 

@@ -39,7 +39,7 @@ from graphad.ops.array.support import all_stacked, index_tensor, put_back, requi
 from graphad.ops.array.transpose import move_axis
 
 
-def check_range(op: str, indices: Any, size: int) -> None:
+def check_range(op: str, indices: Array, size: int) -> None:
     """Raises: InvalidArgumentError: an index lies outside 0 to size - 1; names the first."""
     flat = np.ravel(indices)
     if not flat.size:
@@ -53,7 +53,7 @@ def check_range(op: str, indices: Any, size: int) -> None:
         )
 
 
-def blocks(params: Any, indices: Any, axis: int, batch_dims: int) -> tuple[Any, Any]:
+def blocks(params: Array, indices: Array, axis: int, batch_dims: int) -> tuple[Any, Any]:
     """Parameters as [batch, before, n, after] and indices as [batch, m]."""
     dims = np.shape(params)
     lead, before, after = dims[:batch_dims], dims[batch_dims:axis], dims[axis + 1 :]
@@ -284,13 +284,13 @@ def gather(
 # -- gather_nd and scatter_nd, each other's transpose ----------------------------------------------------------------------
 
 
-def check_coordinates(op: str, indices: Any, dims: Any, batch_dims: int = 0) -> None:
+def check_coordinates(op: str, indices: Array, dims: Sequence[int], batch_dims: int = 0) -> None:
     """Raises: InvalidArgumentError: a coordinate lies outside its axis; names the first."""
     for k in range(indices.shape[-1]):
         check_range(op, indices[..., k], dims[batch_dims + k])
 
 
-def nd_index(op: str, indices: Any, dims: Any, batch_dims: int) -> tuple[Any, ...]:
+def nd_index(op: str, indices: Array, dims: Sequence[int], batch_dims: int) -> tuple[Any, ...]:
     """Index arrays for NumPy, the batch axes first. Raises: InvalidArgumentError: one is out of range."""
     check_coordinates(op, indices, dims, batch_dims)
     depth = indices.shape[-1]

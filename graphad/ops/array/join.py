@@ -144,7 +144,7 @@ class Stack(Op):
     axis: Axis
 
     @classmethod
-    def apply(cls, tensors: Sequence[Any], axis: int) -> Tensor:
+    def apply(cls, tensors: Sequence[Tensor], axis: int) -> Tensor:
         return bind(Stack(axis), *tensors)
 
     def infer(self, *xs: TensorSpec) -> TensorSpec:
@@ -377,7 +377,7 @@ class Split(TupleOp):
         return bind(Split(split_sizes(self.sizes, x.dims, self.axis), self.axis), x)
 
 
-def _exceeds(size: Any, whole: Any) -> bool:
+def _exceeds(size: int, whole: Dim | int) -> bool:
     return type(size) is int and type(whole) is int and size > whole
 
 

@@ -204,7 +204,7 @@ def front_index(entry: int, axis: int, size: Any) -> Any:
     return entry + size if entry < 0 else entry
 
 
-def _sliced_size(entry: Any, size: Any) -> Any:
+def _sliced_size(entry: Sequence[int | str | None], size: Dim | int | None) -> Any:
     if entry[1] is None and entry[2] is None and entry[3] in (None, 1, -1) and size is not None:
         return size
     if size is None or is_reference(entry[1]) or is_reference(entry[2]):
@@ -256,7 +256,7 @@ def resolve_whole(entry: Any, size: Any) -> bool:
     return resolve_slice(entry, size)[:2] == (0, 1) and resolve_slice(entry, size)[2] == size
 
 
-def normal_key(key: Key, dims: Any) -> tuple[Any, Any, Any]:
+def normal_key(key: Key, dims: Sequence[Dim | int]) -> tuple[Any, Any, Any]:
     starts, strides, sizes = [], [], []
     entries = [entry for entry in expand(key, len(dims), dims) if type(entry) is not str]
     for axis, entry in enumerate(entries):
@@ -279,7 +279,7 @@ def has_claims(key: Key) -> bool:
     return False
 
 
-def check_claims(key: Key, dims: Any) -> None:
+def check_claims(key: Key, dims: Sequence[Dim | int]) -> None:
     """Raise InvalidArgumentError unless every slice is as long as the key says."""
     entries = [entry for entry in expand(key, len(dims), dims) if type(entry) is not str]
     for axis, entry in enumerate(entries):

@@ -71,7 +71,7 @@ class OneHot(Op):
         return axes[0] + (place <= axes[0])
 
 
-def _one_hot(indices: Any, on: Any, off: Any, depth: int, axis: int) -> Any:
+def _one_hot(indices: Array, on: Array, off: Array, depth: int, axis: int) -> Array:
     place = axis % (np.ndim(indices) + 1)
     steps = np.arange(depth).reshape((-1,) + (1,) * (np.ndim(indices) - place))
     return np.where(np.expand_dims(indices, place) == steps, on, off)

@@ -162,7 +162,7 @@ def _order(dtype: DType) -> tuple[bool, int]:
     return dtype.is_floating, dtype.itemsize
 
 
-def _common(values: Sequence[Any]) -> DType:
+def _common(values: Sequence[Array]) -> DType:
     return max([dtypes.from_numpy(x.dtype) for x in values], key=_order)
 
 
@@ -253,7 +253,7 @@ def linspace(
     return _between(first, last, t)
 
 
-def _between(start: Any, stop: Any, t: Any) -> Tensor:
+def _between(start: Tensor, stop: Tensor, t: Tensor) -> Tensor:
     """From start at t = 0 to stop at t = 1; an infinite end leaves the other one as it is."""
     times = lookup("multiply_no_nan")()
     return bind(times, start, 1.0 - t) + bind(times, stop, t)  # type: ignore[no-any-return]

@@ -149,7 +149,7 @@ class Reshape(Op):
     shape: Given[tuple[Size | Literal[-1], ...]]
     formerly = {"reshape_to": shape_was_claimed}
 
-    def result(self, dims: Any) -> Any:
+    def result(self, dims: Sequence[Dim | int]) -> Any:
         """The shape of the result for x of the definite shape `dims`."""
         want = self.shape
         return resolve_reshape(dims, list(want)) if any(is_rest(size) for size in want) else want
@@ -199,7 +199,7 @@ class Reshape(Op):
         return forms.View("reshape", self.shape)
 
 
-def is_rest(size: Any) -> bool:
+def is_rest(size: Dim | int) -> bool:
     """Whether a size is -1: what the others leave."""
     return type(size) is int and size == -1
 
@@ -308,7 +308,7 @@ class BroadcastTo(Op):
         out[...] = x
         return out
 
-    def quick(self, x: Any) -> Any:
+    def quick(self, x: Tensor) -> Array | None:
         if type(x) is not EagerTensor or x.data.shape:
             return None
         out = np.empty(self.shape, x.data.dtype)
@@ -340,7 +340,7 @@ class BroadcastTo(Op):
         return forms.View("broadcast", self.shape)
 
 
-def _check_broadcast(have: Sequence[Any], want: Sequence[Any]) -> None:
+def _check_broadcast(have: Sequence[int | None], want: Sequence[Dim | int | None]) -> None:
     fits = len(have) <= len(want)
     for mine, theirs in zip(reversed(have), reversed(want), strict=False):
         fits = fits and (mine is None or theirs is None or mine == theirs or is_one(mine))
@@ -366,7 +366,7 @@ def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -
     return broadcast_for("broadcast_to", lift(input), shape)
 
 
-def broadcast_for(op: str, x: Any, shape: Any) -> Tensor:
+def broadcast_for(op: str, x: Tensor, shape: Any) -> Tensor:
     """`broadcast_to` for a function whose name messages are to give."""
     sizes, given = requested(op, shape)
     require_sizes(op, sizes)
@@ -392,7 +392,7 @@ class SumTo(Op):
         want = self.shape
         return summed(x, summed_axes(x.shape, want)).reshape(want)
 
-    def quick(self, x: Any) -> Any:
+    def quick(self, x: Tensor) -> Any:
         if type(x) is EagerTensor:
             data = x.data
             if data.ndim and data.shape[1:] == self.shape and data.dtype.char in "fd":
@@ -422,7 +422,7 @@ class SumTo(Op):
         return forms.Reduce(forms.identity_map(x.dtype), "add", axes, False)
 
 
-def summed_axes(have: Sequence[Any], want: Sequence[Any]) -> tuple[int, ...]:
+def summed_axes(have: Sequence[int], want: Sequence[int]) -> tuple[int, ...]:
     """The axes of an array of shape `have` to sum so that `want` is left (but for axes of size 1)."""
     extra = len(have) - len(want)
     kept = [extra + i for i, size in enumerate(want) if _is_one(size) and not _is_one(have[extra + i])]

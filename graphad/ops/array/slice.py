@@ -199,7 +199,9 @@ def _outside(op: str, starts: Any, strides: Any, sizes: Any, dims: Any) -> Inval
     )
 
 
-def _steps_key(starts: Any, strides: Any, sizes: Any) -> tuple[builtins.slice, ...]:
+def _steps_key(
+    starts: Sequence[int], strides: Sequence[int], sizes: Sequence[int]
+) -> tuple[builtins.slice, ...]:
     out = []
     for start, stride, size in zip(starts, strides, sizes, strict=True):
         stop = start + stride * size

@@ -148,6 +148,6 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     return bind(select, of_x, y, x)  # type: ignore[no-any-return]
 
 
-def _sizes(x: Any) -> Sequence[int] | None:
+def _sizes(x: Tensor) -> Sequence[int] | None:
     value = known_value(x)
     return None if value is None else tuple([int(size) for size in value])

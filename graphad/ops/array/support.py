@@ -50,7 +50,7 @@ def as_stacked(ctx: BatchContext, i: int, x: Any) -> Tensor:
     return x if ctx.stacked(i) else bind(BroadcastTo((ctx.size, *x.dims)), x)
 
 
-def all_stacked(ctx: BatchContext, xs: Sequence[Any]) -> list[Any]:
+def all_stacked(ctx: BatchContext, xs: Sequence[Tensor]) -> list[Any]:
     """All inputs of a batching rule with the loop axis in front."""
     return [as_stacked(ctx, i, x) for i, x in enumerate(xs)]
 
@@ -161,7 +161,9 @@ def merge_sizes(op: str, shapes: Sequence[Any], axis: int) -> Any:
     return size
 
 
-def merge_dims(op: str, shapes: Sequence[Any], joined: int | None = None) -> Any:
+def merge_dims(
+    op: str, shapes: Sequence[tuple[Dim | int | None, ...] | None], joined: int | None = None
+) -> Any:
     """The shape that all of `shapes` describe, with None for the axis `joined`, along which they may differ.
 
     Raises: InvalidArgumentError: ranks or sizes differ.
@@ -175,7 +177,7 @@ def merge_dims(op: str, shapes: Sequence[Any], joined: int | None = None) -> Any
     return tuple(None if axis == joined else merge_sizes(op, known, axis) for axis in range(len(known[0])))
 
 
-def known_scalar(ctx: FoldContext, x: Any) -> Any:
+def known_scalar(ctx: FoldContext, x: Tensor) -> Dim | int | None:
     """A scalar size known while specialising (a number or a symbol), else None."""
     known = ctx.known(x)
     return known[0] if known is not None and len(known) == 1 else None

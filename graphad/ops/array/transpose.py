@@ -125,7 +125,7 @@ class Transpose(Op):
         return forms.View("transpose", self.order(len(x.dims or ())))
 
 
-def _from_front(order: Any) -> Any:
+def _from_front(order: Tensor) -> Any:
     """The axes in a vector, counted from the front."""
     return bind(lookup("mod")(), order, bind(lookup("size")(order.dtype), order))
 
@@ -195,7 +195,7 @@ def _swapped(rank: int, a: int, b: int, dims: Any) -> tuple[int, ...]:
     return tuple(perm)
 
 
-def swap_axes(x: Any, a: int, b: int) -> Tensor:
+def swap_axes(x: Tensor, a: int, b: int) -> Tensor:
     """`x` with two axes exchanged; works on any rank, known or not."""
     x = lift(x)
     if x.dims is None:

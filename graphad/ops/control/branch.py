@@ -6,7 +6,7 @@ A predicate with a value now (eager, or known while tracing) just calls its func
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
@@ -19,6 +19,9 @@ from graphad.ops.control.cond import BOTH, Cond, as_predicate
 from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same_structure, spec_of
 from graphad.ops.math import cast
 from graphad.ops.state.effects import require
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
 
 
 def cond(
@@ -48,7 +51,10 @@ def cond(
 
 
 def conditional(
-    predicate: Any, then_fn: Callable[[], Any], else_fn: Callable[[], Any], names: Sequence[str] | None = None
+    predicate: Tensor,
+    then_fn: Callable[[], Any],
+    else_fn: Callable[[], Any],
+    names: Sequence[str] | None = None,
 ) -> Any:
     """`cond`; with `names` the functions return one value for each name, and messages speak of these."""
     test = as_predicate("cond", predicate)
@@ -75,7 +81,7 @@ def conditional(
     return then_nest.build(bind_cond(test, then_part, else_part))
 
 
-def bind_cond(test: Any, then_part: Part, else_part: Part) -> tuple[Any, ...]:
+def bind_cond(test: Tensor, then_part: Part, else_part: Part) -> tuple[Tensor, ...]:
     """Bind a `cond` of two traced functions whose outputs belong together one by one."""
     outer = common((then_part, else_part))
     specs = [spec_of(x) for x in outer]
@@ -165,7 +171,9 @@ def case(
     return result()
 
 
-def _either(predicate: Any, function: Callable[[], Any], otherwise: Callable[[], Any]) -> Callable[[], Any]:
+def _either(
+    predicate: Tensor, function: Callable[[], Any], otherwise: Callable[[], Any]
+) -> Callable[[], Any]:
     return lambda: conditional(predicate, function, otherwise)
 
 

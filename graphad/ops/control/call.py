@@ -7,7 +7,7 @@ recorders there are k layers; the call runs once, and all of them record the sam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import Array, BatchContext, DualContext, Ranked, RowAxis, VjpContext
 from graphad.core.bind import bind
@@ -21,6 +21,9 @@ from graphad.ops.control.duals import push_call
 from graphad.ops.control.layers import GraphLayer, Structured
 from graphad.ops.control.operands import require_operands
 from graphad.ops.control.rows import rows_of
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Transforms
 
 
 @define
@@ -53,7 +56,7 @@ class Call(Structured):
     def values_read(self, used: Sequence[bool]) -> Sequence[int]:
         return values_behind(self.graph, used)
 
-    def augmented(self, transforms: Any, needs: Sequence[bool]) -> Call:
+    def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Call:
         """The same call with the residuals that the cotangents of the needed inputs take."""
         pullback = transforms.pullback_of(self.graph, needs)
         if pullback.call is None:
@@ -62,7 +65,7 @@ class Call(Structured):
             pullback.call = op
         return pullback.call  # type: ignore[no-any-return]
 
-    def jvp(self, ctx: DualContext, x_dots: Sequence[Any]) -> Sequence[Any]:
+    def jvp(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Sequence[Tensor | None] | None:
         return push_call(self, Call, ctx, x_dots)
 
     def batch(self, ctx: BatchContext, *xs: Ranked) -> tuple[Tensor, ...]:
@@ -79,7 +82,7 @@ class CallLayer(GraphLayer):
 
     __slots__ = ()
 
-    def of_outputs(self, ctx: VjpContext, y_bars: list[Any]) -> Sequence[Any]:
+    def of_outputs(self, ctx: VjpContext, y_bars: list[Tensor | None]) -> Sequence[Any]:
         found = self.backward(ctx, y_bars)
         if found is None:
             return [None] * len(ctx.inputs)

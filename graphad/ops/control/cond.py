@@ -7,7 +7,7 @@ So the backward branch only ever reads residuals of its own forward branch, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -45,6 +45,11 @@ from graphad.ops.control.operands import fit, require, require_operands
 from graphad.ops.control.rows import joined_rows, rows_of
 from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.select import SELECT
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Transforms
+    from graphad.core.tensor import Handle
+
 
 Which = Literal["both", "then", "else", "sum"]
 BOTH: Which = "both"
@@ -143,7 +148,7 @@ class Cond(Structured):
     def _of_other(self, mine: str) -> list[str]:
         return [kind for kind in self.kinds if kind != mine]
 
-    def _eval_rows(self, predicate: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
+    def _eval_rows(self, predicate: Array, operands: Sequence[Array | Handle]) -> tuple[Array, ...]:
         with np.errstate(all="ignore"):  # rows that do not take a branch may well divide by zero in it
             then_values, else_values = (
                 iter(run(self.then_graph, operands)),
@@ -190,7 +195,7 @@ class Cond(Structured):
                 out.append(select_rows(predicate, next(then_values), next(else_values)))
         return tuple(out)
 
-    def _specialised(self, ctx: FoldContext, graph: Graph, operands: Sequence[Any]) -> Graph:
+    def _specialised(self, ctx: FoldContext, graph: Graph, operands: Sequence[Tensor]) -> Graph:
         """A branch for these operands; as it is where it does what is wrong with them, which counts only if it runs."""
         ctx.require_fit(graph, operands)
         try:
@@ -201,8 +206,8 @@ class Cond(Structured):
             return graph
 
     def _with_sizes(
-        self, ctx: FoldContext, outputs: Sequence[Any], then_graph: Graph, else_graph: Graph
-    ) -> tuple[Any, ...]:
+        self, ctx: FoldContext, outputs: Sequence[Tensor], then_graph: Graph, else_graph: Graph
+    ) -> tuple[Tensor, ...]:
         """The outputs, with sizes that one branch leaves to its own backward branch as known integers."""
         then_values, else_values = iter(then_graph.outputs), iter(else_graph.outputs)
         out = []
@@ -260,7 +265,7 @@ class Cond(Structured):
 
     # -- derivative --------------------------------------------------------------------------------------------------
 
-    def augmented(self, transforms: Any, needs: Sequence[bool]) -> Cond:
+    def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Cond:
         """The same op with the residuals of both branches as further outputs."""
         then_pullback = transforms.pullback_of(self.then_graph, needs[1:])
         else_pullback = transforms.pullback_of(self.else_graph, needs[1:])
@@ -272,7 +277,7 @@ class Cond(Structured):
         CondLayer(op, self, then_pullback, else_pullback)
         return op
 
-    def jvp(self, ctx: DualContext, x_dots: Sequence[Any]) -> Sequence[Any]:
+    def jvp(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         return push_cond(self, Cond, ctx, x_dots)
 
     # -- rows --------------------------------------------------------------------------------------------------------
@@ -323,7 +328,7 @@ class CondLayer(Layer):
     def needs(self) -> Sequence[bool]:
         return self.then_pullback.needs  # type: ignore[no-any-return]
 
-    def of_outputs(self, ctx: VjpContext, y_bars: list[Any]) -> Sequence[Any]:
+    def of_outputs(self, ctx: VjpContext, y_bars: list[Tensor | None]) -> Sequence[Any]:
         then_part = self._part(ctx, self.then_pullback, y_bars, ELSE)
         else_part = self._part(ctx, self.else_pullback, y_bars, THEN)
         return self._pull_back(ctx, y_bars, then_part, else_part)
@@ -427,7 +432,7 @@ def joined(
     return out
 
 
-def select_rows(predicate: Any, a: Any, b: Any) -> Tensor:
+def select_rows(predicate: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Rows of `a` where the predicate holds, else of `b`; the predicate has the leading axes of both."""
     return bind(SELECT, _as_rows(predicate, a), a, b)
 
@@ -464,7 +469,7 @@ def as_predicate(op: str, x: Any) -> Tensor:
     return from_number != 0
 
 
-def placeholder(spec: TensorSpec) -> Any:
+def placeholder(spec: TensorSpec) -> Array:
     """Zeros of a shape that the spec allows: what stands where there is no value."""
     dims = tuple([0 if size is None else size for size in spec.dims or ()])
     return np.zeros(dims, spec.dtype.numpy) if dims else spec.dtype.numpy.type(0)

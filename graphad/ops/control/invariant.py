@@ -11,7 +11,7 @@ would raise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
@@ -30,6 +30,9 @@ from graphad.ops.control.cond import BOTH, Cond
 from graphad.ops.control.layers import add_zeros, zeros_of
 from graphad.ops.control.segments import Segment
 from graphad.ops.math.compare import LESS
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Transforms
 
 
 class Apart:
@@ -112,7 +115,7 @@ class Apart:
         return dict(zip(wanted, x_bars, strict=True))
 
 
-def apart(transforms: Any, body: Graph, invariants: Segment, needs: Sequence[bool]) -> Apart | None:
+def apart(transforms: Transforms, body: Graph, invariants: Segment, needs: Sequence[bool]) -> Apart | None:
     """What never changes in the body of a loop, for its derivative; None where there is nothing to gain.
 
     Args:
@@ -130,7 +133,7 @@ def apart(transforms: Any, body: Graph, invariants: Segment, needs: Sequence[boo
     return body.derived[key]  # type: ignore[no-any-return]
 
 
-def _apart(transforms: Any, body: Graph, invariants: Segment, active: Sequence[bool]) -> Apart | None:
+def _apart(transforms: Transforms, body: Graph, invariants: Segment, active: Sequence[bool]) -> Apart | None:
     body = transforms.closed(body)
     nodes = _nodes(body, invariants, active)
     if not nodes:
@@ -196,5 +199,5 @@ def _only_enlarges(body: Graph, node: Node) -> bool:
     return at_most(_elements(specs) + 1, _elements(node.specs))
 
 
-def _elements(specs: Sequence[TensorSpec]) -> Any:
+def _elements(specs: Sequence[TensorSpec]) -> int:
     return sum([product(spec.dims or ()) for spec in specs])

@@ -7,7 +7,7 @@ no effect happens twice. A cotangent of a residual (a second derivative) is pull
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphad.core.annotations import Cotangents, VjpContext
 from graphad.core.bind import bind_all
@@ -26,6 +26,9 @@ from graphad.ops.array.create import ZerosLike, zeros_like
 from graphad.ops.array.shape import BroadcastTo, ExpandDims, Shape
 from graphad.ops.control.stacks import known_spec
 from graphad.ops.state.variables import READ, Read
+
+if TYPE_CHECKING:
+    from graphad.core.op import Op
 
 
 def merged_dims(a: Any, b: Any) -> Any:
@@ -120,7 +123,7 @@ class GraphLayer(Layer):
 
     __slots__ = ("pullback",)
 
-    def __init__(self, op: Any, base: Any, pullback: Any) -> None:
+    def __init__(self, op: Op, base: Op, pullback: Any) -> None:
         super().__init__(op, base)
         self.pullback = pullback
 
@@ -128,7 +131,9 @@ class GraphLayer(Layer):
     def needs(self) -> Sequence[bool]:
         return self.pullback.needs  # type: ignore[no-any-return]
 
-    def backward(self, ctx: VjpContext, y_bars: list[Any]) -> tuple[Any, list[Any], list[Any]] | None:
+    def backward(
+        self, ctx: VjpContext, y_bars: list[Tensor | None]
+    ) -> tuple[Any, list[Any], list[Any]] | None:
         """The backward graph for these cotangents, the inputs and residuals that it takes, and the cotangents; None for none."""
         differentiable = self.pullback.differentiable
         given = [bar is not None and d for bar, d in zip(y_bars, differentiable, strict=True)]
@@ -166,7 +171,7 @@ def pull_back_residuals(op: Any, ctx: VjpContext, y_bars: Sequence[Any]) -> Sequ
     return forward.vjp(ctx.on(forward, outputs), *y_bars, *extra)  # type: ignore[no-any-return]
 
 
-def zeros_for(x: Any) -> Tensor:
+def zeros_for(x: Tensor) -> Tensor:
     """Zeros with the shape of an operand, which may be a handle."""
     spec = known_spec(x)
     if is_definite(spec.dims):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,10 @@ from graphad.ops.control.operands import require, require_operands, row_of
 from graphad.ops.control.rows import joined_rows, rows_of
 from graphad.ops.control.segments import Segments
 from graphad.ops.control.stacks import closed_stack, new_stack, put, walked
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Transforms
+
 
 _COUNT = TensorSpec.of((), dtypes.int32)
 
@@ -254,7 +258,7 @@ class Loop(Structured):
 
     # -- derivative --------------------------------------------------------------------------------------------------
 
-    def augmented(self, transforms: Any, needs: Sequence[bool]) -> Loop:
+    def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Loop:
         """The same loop with stacks of residuals as further ys."""
         n, operands = self.n_carry, self.operands
         active = list(needs[1:])
@@ -282,7 +286,7 @@ class Loop(Structured):
         LoopLayer(op, self, pullback, stacked, invariant)
         return op
 
-    def jvp(self, ctx: DualContext, x_dots: Sequence[Any]) -> Sequence[Any]:
+    def jvp(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         return push_loop(self, ctx, x_dots)
 
     # -- rows --------------------------------------------------------------------------------------------------------

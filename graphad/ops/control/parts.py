@@ -53,7 +53,7 @@ class Nest:
             [None if self.is_fixed(leaf) else _Place(k) for k, leaf in enumerate(self.leaves)]
         )
 
-    def is_fixed(self, leaf: Any) -> bool:
+    def is_fixed(self, leaf: Tensor) -> bool:
         """Whether a leaf is none of the tensors."""
         return leaf is None or (self.apart and is_composite(leaf))
 
@@ -219,7 +219,7 @@ class Part:
                 serial: number[value] for serial, value in self._trace.number.items() if value in number
             }
 
-    def choose(self, outputs: Sequence[Any]) -> None:
+    def choose(self, outputs: Sequence[TensorSpec | int]) -> None:
         """Return other values: of the outputs so far by number, and zeros for each TensorSpec among `outputs`."""
         builder = GraphBuilder()
         known = [builder.add_input(spec) for spec in self.graph.inputs]
@@ -292,7 +292,7 @@ def _has_rules(graph: Graph) -> bool:
     return any(node.op.closes_over for node in graph.nodes)
 
 
-def common(parts: Sequence[Part]) -> list[Any]:
+def common(parts: Sequence[Part]) -> list[Tensor]:
     """The outer values of several parts, each once."""
     return list({id(x): x for part in parts for x in part.outer}.values())
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import RowAxis
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
+
+if TYPE_CHECKING:
+    from graphad.core.op import Op
 
 
 def rows_of(
@@ -48,14 +51,14 @@ def _specs_for(graph: Graph, specs: Sequence[TensorSpec] | None) -> Sequence[Ten
     return found
 
 
-def node_rows(graph: Graph, node: Node, axes: Sequence[RowAxis]) -> list[Any]:
+def node_rows(graph: Graph, node: Node, axes: Sequence[RowAxis]) -> list[int | str | None]:
     """What one node makes of the row axes of its inputs."""
     return _node_rows(node, [graph.specs[i] for i in node.inputs], axes)
 
 
 def _node_rows(
     node: Node, specs: Sequence[TensorSpec], axes: Sequence[RowAxis], by_value: bool = False
-) -> list[Any]:
+) -> list[int | str | None]:
     n = len(node.specs)
     if all(axis is None for axis in axes):
         return [None] * n
@@ -73,7 +76,7 @@ def _node_rows(
 
 
 def rows_within(
-    op: Any, specs: Sequence[TensorSpec], axes: Sequence[RowAxis], line: str | None
+    op: Op, specs: Sequence[TensorSpec], axes: Sequence[RowAxis], line: str | None
 ) -> tuple[Any, Any]:
     """The op that mixes rows in an op that does, itself unless it holds graphs, and its line."""
     for field in ("graph", "then_graph", "else_graph", "body"):

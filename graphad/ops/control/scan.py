@@ -6,7 +6,7 @@ With values now they are Python loops. While tracing they become one `loop`, who
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from graphad.ops.array.shape import expand_dims, shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.parts import Nest, Part, same_structure
 from graphad.ops.control.while_loop import bind_loop, check_carry
+
+if TYPE_CHECKING:
+    from graphad.core.dtypes import DType
 
 
 class Walk:
@@ -292,7 +295,7 @@ def _same_dtype(op: str, x: Any, leaf: Any) -> Any:
     return y
 
 
-def _check_signature(specs: Sequence[TensorSpec], signature: Any) -> None:
+def _check_signature(specs: Sequence[TensorSpec], signature: DType | None) -> None:
     if signature is None:
         return
     wanted = [
@@ -323,6 +326,6 @@ def _constant(value: Any) -> Any:
     return nest.build([stop_gradient(x) for x in nest.tensors()])
 
 
-def _require_callable(op: str, fn: Any) -> None:
+def _require_callable(op: str, fn: Callable[..., Any]) -> None:
     if not callable(fn):
         raise ArgumentTypeError(f"{op}: fn must be callable, got {fn!r}; the function comes first.")

@@ -9,13 +9,17 @@ its slices are None.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.core.tensor import Tensor
 
 
 class RaggedStack(np.ndarray):
@@ -60,7 +64,7 @@ class RaggedStack(np.ndarray):
         return _with_slices(whole, slices, self.axis, self.has_rank)
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: Array | RaggedStack) -> Any:
     return np.asarray(x) if isinstance(x, RaggedStack) else x
 
 
@@ -78,7 +82,7 @@ def _sum(x: Any, y: Any) -> Any:
     return y if x is None else x if y is None else np.add(x, y)
 
 
-def full_like(x: Any, value: Any, dtype: Any) -> Any:
+def full_like(x: Array, value: int, dtype: Any) -> Any:
     """An array with the shape of `x`, slices included, and the same number everywhere."""
     return x.full_like(value, dtype) if type(x) is RaggedStack else np.full(np.shape(x), value, dtype)
 
@@ -88,15 +92,15 @@ def _moved(y: Any, order: Sequence[int]) -> Any:
     return y.transpose(order) if y.ndim == len(order) else y
 
 
-def is_ragged(stack: Any) -> bool:
+def is_ragged(stack: Array) -> bool:
     """Whether it is a stack whose slices differ and lie along the first axis."""
     return type(stack) is RaggedStack and stack.slices is not None and not stack.axis
 
 
-def known_shape(x: Any) -> tuple[int | None, ...] | None:
+def known_shape(x: Array | RaggedStack) -> tuple[int | None, ...] | None:
     """The shape of a value as far as all slices share it, None for no rank: what was padded says nothing about its slices."""
     if type(x) is not RaggedStack or x.slices is None:
-        return x.shape  # type: ignore[no-any-return]
+        return x.shape
     if not x.has_rank:
         return None
     shapes = {known_shape(y) for y in x.slices if y is not None and y.ndim == x.ndim - 1} - {None}
@@ -113,7 +117,7 @@ def known_spec(x: Any) -> TensorSpec:
     return x.spec  # type: ignore[no-any-return]
 
 
-def known_dims(x: Any) -> Any:
+def known_dims(x: Tensor) -> Any:
     """The shape of a tensor as far as all slices share it."""
     return known_shape(x.data) if type(x) is EagerTensor and type(x.data) is RaggedStack else x.dims
 
@@ -123,7 +127,7 @@ def walked(stack: Any) -> Any:
     return stack.slices if is_ragged(stack) else stack
 
 
-def new_stack(length: int, written: int, y: Any) -> Any:
+def new_stack(length: int, written: int, y: Array) -> Any:
     """Room for all slices; zeros where not every one will be written."""
     if is_ragged(y):
         return [None] * length

@@ -8,7 +8,7 @@ While tracing an array is a value: `write` gives a new one and leaves the old on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from graphad.ops.array.sizes import known_value
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.branch import conditional
 from graphad.ops.math import cast, equal, maximum, reduce_all, reduce_max
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 _CLEARED = object()
 
@@ -305,7 +309,7 @@ class TensorArray:
         """Its stacked tensor, and how to make such an array of another."""
         dims = self._dims
 
-        def made_of(parts: list[Any]) -> TensorArray:
+        def made_of(parts: list[Tensor | None]) -> TensorArray:
             made = self._with(buffer=parts[0], dims=dims, copy=True)
             made._origin, made._writes = parts[0], []
             return made
@@ -365,7 +369,7 @@ class TensorArray:
             return zeros([len(self._items), *sizes], self._dtype)
         return zeros(stack([self._size, *sizes]) if sizes else reshape(self._size, [1]), self._dtype)
 
-    def _allocated_for(self, value: Any) -> Any:
+    def _allocated_for(self, value: Tensor) -> Any:
         """The stacked tensor, with room for elements like `value`."""
         if self._buffer is None and not self._written() and not is_definite(self._dims):
             return self._allocated(value.dims)._room_for(value)

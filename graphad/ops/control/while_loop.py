@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,10 @@ from graphad.ops.control.parts import (
     spec_of,
 )
 from graphad.ops.math.cast import cast
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 NO_LIMIT = int(np.iinfo(np.int32).max)
 
@@ -111,7 +115,7 @@ def _repeated(
     test: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: Any,
-    shape_invariants: Any,
+    shape_invariants: Sequence[TensorShape] | None,
     maximum: Any,
     names: Sequence[str],
 ) -> Any:
@@ -145,17 +149,17 @@ def _traced(
     body: Callable[..., Any],
     loop_vars: Any,
     nest: Nest,
-    values: Sequence[Any],
-    shape_invariants: Any,
-    limit: Any,
+    values: Sequence[Tensor],
+    shape_invariants: Sequence[TensorShape] | None,
+    limit: Tensor | None,
     labels: Sequence[str],
 ) -> Any:
     values, specs = _carried(loop_vars, values, shape_invariants)
 
-    def run_test(*carry: Any) -> list[Any]:
+    def run_test(*carry: Tensor) -> list[Any]:
         return [as_predicate("while_loop", test(*nest.build(carry)))]
 
-    def run_body(*carry: Any) -> list[Any]:
+    def run_body(*carry: Tensor) -> list[Any]:
         result = body(*nest.build(carry))
         more = completed(loop_vars, result)
         if more is not loop_vars:
@@ -172,14 +176,14 @@ def _traced(
 def bind_loop(
     test: Part | None,
     body: Part,
-    limit: Any,
-    carry: Sequence[Any],
-    xs: Sequence[Any],
+    limit: Tensor | None,
+    carry: Sequence[Tensor],
+    xs: Sequence[Tensor],
     specs: Sequence[TensorSpec],
     reverse: bool = False,
     steps: int | None = None,
     unread: int = 0,
-) -> tuple[Any, ...]:
+) -> tuple[Tensor, ...]:
     """Bind a `loop` whose parts are traced. The parts' own inputs are the carry, and for the body the slices of the xs.
 
     Args:
@@ -216,7 +220,7 @@ def check_carry(specs: Sequence[TensorSpec], after: Sequence[TensorSpec], labels
             )
 
 
-def _next(nest: Nest, values: Sequence[Any], result: Any, labels: Sequence[str]) -> list[Any]:
+def _next(nest: Nest, values: Sequence[Tensor], result: Any, labels: Sequence[str]) -> list[Any]:
     """The next loop variables as tensors, after checking structure and dtypes."""
     if isinstance(result, list | tuple) and len(result) == len(values) == len(nest.shape):
         for x, y in zip(values, result, strict=True):
@@ -296,7 +300,7 @@ def _shapes(shape_invariants: Any) -> Any:
             yield item if isinstance(item, TensorSpec) else TensorShape(item)
 
 
-def step_limit(maximum: Any) -> Any:
+def step_limit(maximum: Any) -> Tensor:
     limit = lift(maximum)
     if limit.dims not in ((), None) or not limit.dtype.is_integer:
         raise InvalidArgumentError(

@@ -101,7 +101,7 @@ def cropped(x: Any, corners: Any, which: Any, counts: Sequence[Any], method: str
     return where(both, y, lift(outside, x.dtype))
 
 
-def _coordinates(places: Sequence[Any]) -> Any:
+def _coordinates(places: Sequence[Tensor]) -> Tensor:
     """Integers that are broadcast together, as coordinates along a last axis."""
     zero = places[0] * 0 + places[1] * 0 + places[2] * 0
     return stack([place + zero for place in places], -1)

@@ -131,7 +131,7 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
       [[[0.0], [4.0]]]
     """
 
-    def adjusted(x: Any) -> Any:
+    def adjusted(x: Tensor) -> Any:
         y = cast(x, float32)
         mean = reduce_mean(y, [HEIGHT, WIDTH], keepdims=True)
         return cast((y - mean) * cast(contrast_factor, float32) + mean, x.dtype)
@@ -212,7 +212,7 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     return stack([((one - saturation) + saturation * clip_by_value(c, 0, 1)) * value for c in bright], -1)
 
 
-def _with_hue(x: Any, f: Callable[[Any, Any], list[Any]]) -> Any:
+def _with_hue(x: Tensor, f: Callable[[Any, Any], list[Any]]) -> Tensor:
     """Images whose hue and saturation `f` changes."""
     y = rgb_to_hsv(x)
     hue, saturation, value = unstacked(y, 3, -1)
@@ -235,7 +235,7 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
     if known is not None and not -1 <= known <= 1:
         raise InvalidArgumentError(f"adjust_hue: delta is {known}; it must be in [-1, 1].")
 
-    def adjusted(x: Any) -> Any:
+    def adjusted(x: Tensor) -> Any:
         moved = cast(delta, x.dtype)
         return _with_hue(x, lambda hue, saturation: [floormod(hue + moved + 1, lift(1, x.dtype)), saturation])
 
@@ -255,7 +255,7 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
       [[[1.0, 1.0, 1.0]]]
     """
 
-    def adjusted(x: Any) -> Any:
+    def adjusted(x: Tensor) -> Any:
         factor = cast(saturation_factor, x.dtype)
         return _with_hue(x, lambda hue, saturation: [hue, clip_by_value(saturation * factor, 0, 1)])
 

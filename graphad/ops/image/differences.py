@@ -112,7 +112,7 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
     return (20 * log(top) - 10 * log(mean)) / math.log(10.0)
 
 
-def _blurred(x: Any, size: int, sigma: float) -> Any:
+def _blurred(x: Tensor, size: int, sigma: float) -> Tensor:
     """Local averages by a bell, where its window fits."""
     bell = lift(gaussian_window(size, sigma), x.dtype)
     for axis in (HEIGHT, WIDTH):
@@ -125,7 +125,7 @@ def _blurred(x: Any, size: int, sigma: float) -> Any:
 
 
 def _similarity(
-    x: Any, y: Any, top: Any, filter_size: int, filter_sigma: float, k1: float, k2: float
+    x: Tensor, y: Tensor, top: Tensor, filter_size: int, filter_sigma: float, k1: float, k2: float
 ) -> tuple[Any, Any]:
     """Luminance, and contrast with structure, at every place."""
     op = "ssim"
@@ -175,7 +175,7 @@ def ssim(
     return reduce_mean(luminance * structure, -1 if return_index_map else [-3, -2, -1])
 
 
-def _halved(x: Any) -> Any:
+def _halved(x: Tensor) -> Tensor:
     """Images of half the size: means of two rows and columns, the last of an odd number counted twice."""
     for axis in (HEIGHT, WIDTH):
         n = size_along(x, axis)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.convert import lift, lift_own, stands_for_tensor
 from graphad.core.dtypes import DType, float32, int32
@@ -16,6 +16,10 @@ from graphad.ops.array.support import static_int
 from graphad.ops.math.cast import cast
 from graphad.ops.math.rounding import floor
 from graphad.ops.math.select import maximum, minimum
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 HEIGHT, WIDTH = -3, -2
 
@@ -42,7 +46,7 @@ def images_of(op: str, image: Any, name: str = "image") -> Tensor:
     return x
 
 
-def size_along(x: Any, axis: int) -> Any:
+def size_along(x: Tensor, axis: int) -> Any:
     """The size of an axis that is counted from the end."""
     known = None if x.dims is None else x.dims[axis]
     return shape(x)[axis] if known is None else known
@@ -72,7 +76,7 @@ def as_float(n: Any, dtype: DType = float32) -> Any:
     return cast(n, dtype) if stands_for_tensor(n) else dtype.numpy.type(n)
 
 
-def whole(x: Any) -> Any:
+def whole(x: Array) -> Any:
     """The integer below a float."""
     return cast(floor(x), int32) if stands_for_tensor(x) else int(x // 1)
 

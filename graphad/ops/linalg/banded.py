@@ -178,7 +178,7 @@ def compact_diagonals(op: str, diagonals: Any, form: str) -> Any:
 
 
 def tridiagonal_matmul(
-    diagonals: Any, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
+    diagonals: TensorLike, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
     """The product of tridiagonal matrices and matrices.
 

@@ -82,7 +82,7 @@ def parse(equation: str) -> tuple[tuple[Labels, ...], Labels]:
     return operands, result
 
 
-def _is_equation(x: Any) -> bool:
+def _is_equation(x: str) -> bool:
     """Whether it is an equation in which no operand has a label twice: `einsum` has taken the diagonal before."""
     try:
         return type(x) is str and all(len(set(labels)) == len(labels) for labels in parse(x)[0])
@@ -160,7 +160,9 @@ def _free(operands: Sequence[Labels], spelled: Sequence[Labels]) -> set[str]:
     return {label for labels in spelled for label in labels}.difference(*operands)
 
 
-def _check_sizes(operands: Sequence[Labels], shapes: Sequence[Any]) -> dict[str, Any]:
+def _check_sizes(
+    operands: Sequence[Labels], shapes: Sequence[tuple[Dim | int | None, ...] | None]
+) -> dict[str, Any]:
     """The size of each label, as far as it is known. Raises: InvalidArgumentError: two sizes differ."""
     sizes: dict[str, Any] = {}
     for labels, dims in zip(operands, shapes, strict=True):
@@ -190,7 +192,7 @@ def _check_sizes(operands: Sequence[Labels], shapes: Sequence[Any]) -> dict[str,
 
 
 def contract(
-    xs: Sequence[Any], operands: Sequence[Labels], result: Labels, loose: AbstractSet[str] = frozenset()
+    xs: Sequence[Tensor], operands: Sequence[Labels], result: Labels, loose: AbstractSet[str] = frozenset()
 ) -> Tensor:
     """The Einstein sum of tensors with definite shapes, by transposes, products of pairs, and sums.
 
@@ -285,7 +287,7 @@ def _is_one(size: Any) -> bool:
     return type(size) is int and size == 1
 
 
-def _spread(x: Any, labels: Labels, order: Labels) -> Tensor:
+def _spread(x: Tensor, labels: Labels, order: Labels) -> Tensor:
     """x with its axes in `order`, and axes of size 1 for labels it does not have."""
     x = _ordered(x, labels, tuple(label for label in order if label in labels))
     missing = tuple(k for k, label in enumerate(order) if label not in labels)
@@ -448,7 +450,7 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **option
     return bind(IDENTITY, y) if y is xs[0] else y
 
 
-def _without_repeats(x: Any, labels: Labels) -> tuple[Any, Labels]:
+def _without_repeats(x: Tensor, labels: Labels) -> tuple[Any, Labels]:
     """x with a diagonal taken for each label that occurs again."""
     while len(set(labels)) != len(labels):
         second = next(k for k, label in enumerate(labels) if label in labels[:k])

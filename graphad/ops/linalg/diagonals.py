@@ -193,13 +193,13 @@ def _sizes(length: Any, least: tuple[int, int], num_rows: Any, num_cols: Any) ->
     return rows, columns
 
 
-def _length_of(k: int, rows: Any, columns: Any) -> int:
+def _length_of(k: int, rows: int, columns: int) -> int:
     if not isinstance(rows, int) or not isinstance(columns, int):
         raise InvalidArgumentError("diag: the sizes must be known while tracing for a range of diagonals.")
     return max(min(rows + min(k, 0), columns - max(k, 0)), 0)
 
 
-def _with_rows(op: str, x: Any, d: Any, high: int, missing: dict[int, int], align: str) -> Tensor:
+def _with_rows(op: str, x: Tensor, d: Tensor, high: int, missing: dict[int, int], align: str) -> Tensor:
     """x with the rows of `d` as its diagonals; `missing` says how much padding each row has."""
     for at, padding in missing.items():
         if padding < 0:
@@ -208,7 +208,7 @@ def _with_rows(op: str, x: Any, d: Any, high: int, missing: dict[int, int], alig
             )
         part = slice(padding, None) if _at_right(op, align, at) else slice(0, -padding if padding else None)
         x = bind(SetDiag(at), x, getitem(d, (Ellipsis, high - at, part)))
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def set_diag(

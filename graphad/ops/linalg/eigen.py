@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -40,6 +40,9 @@ from graphad.ops.math.compare import equal
 from graphad.ops.math.select import where
 from graphad.ops.rules import scalar_like
 
+if TYPE_CHECKING:
+    from graphad.core.dtypes import DType
+
 
 def iterated(name: str, function: Callable[..., Any], *args: Any) -> Any:
     """What one of LAPACK's iterations gives. Raises: InvalidArgumentError: it did not converge."""
@@ -51,12 +54,12 @@ def iterated(name: str, function: Callable[..., Any], *args: Any) -> Any:
         ) from cause
 
 
-def _columns(x: Any) -> Tensor:
+def _columns(x: Tensor) -> Tensor:
     """Numbers as a row, to scale the columns of matrices."""
     return bind(ExpandDims((-2,)), x)
 
 
-def _inverse_differences(x: Any) -> Tensor:
+def _inverse_differences(x: Tensor) -> Tensor:
     """1 / (x[j] - x[i]) at row i and column j, 0 where they are equal."""
     difference = _columns(x) - bind(ExpandDims((-1,)), x)
     same = equal(difference, scalar_like(0, x))
@@ -68,7 +71,7 @@ def _scaled(a: Any, values: Any) -> Any:
     return a * cast(_columns(values), a.dtype)
 
 
-def _real_dtype(x: TensorSpec) -> Any:
+def _real_dtype(x: TensorSpec) -> DType:
     return as_dtype({"complex64": "float32", "complex128": "float64"}.get(x.dtype.name, x.dtype.name))
 
 

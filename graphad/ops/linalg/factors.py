@@ -55,19 +55,19 @@ class _Factors(TupleOp):
         return row, row
 
 
-def _least(m: Any, n: Any) -> Any:
+def _least(m: int | None, n: int | None) -> int | None:
     return None if m is None or n is None else m if m == n or m < n else n
 
 
-def _lower(x: Any) -> Tensor:
+def _lower(x: Tensor) -> Tensor:
     return bind(BandPart(-1, 0), x)
 
 
-def _upper(x: Any) -> Tensor:
+def _upper(x: Tensor) -> Tensor:
     return bind(BandPart(0, -1), x)
 
 
-def _strictly_lower(x: Any) -> Tensor:
+def _strictly_lower(x: Tensor) -> Tensor:
     low = _lower(x)
     return bind(SetDiag(0), low, zeros_like(bind(DiagPart(0), low)))
 
@@ -116,7 +116,7 @@ class Qr(_Factors):
         return (concat([_square_bar(q, first, q_bar, of_first), times(q, of_rest)], axis=-1),)
 
 
-def _square_bar(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Tensor:
+def _square_bar(q: Tensor, r: Tensor, q_bar: Tensor, r_bar: Tensor) -> Tensor:
     """The cotangent of q r for a square r."""
     middle = times(r, _upper(r_bar), adjoint_b=True) - times(q_bar, q, adjoint_a=True)
     # Made Hermitian from its lower triangle. The diagonal is real, since that of r is.
@@ -171,7 +171,7 @@ class Lu(_Factors):
         return (_rows_at(inner, argsort(order, axis=-1)),)
 
 
-def _unit(factors: Any) -> Tensor:
+def _unit(factors: Tensor) -> Tensor:
     """The lower factor, with the ones on its diagonal."""
     low = _lower(factors)
     d = bind(DiagPart(0), low)

@@ -109,7 +109,7 @@ class Sqrtm(_OfSquare):
         return _each(library.linalg().sqrtm, x)
 
 
-def _size(x: Any) -> Any:
+def _size(x: Tensor) -> Any:
     return x.dims[-1] if x.dims is not None and isinstance(x.dims[-1], int) else getitem(sizes_of(x), -1)
 
 
@@ -164,7 +164,7 @@ class MatrixDirection(Op):
         return matrix_rows(specs, axes, (2, 2))
 
 
-def _blocks(a: Any, b: Any, c: Any, d: Any) -> Tensor:
+def _blocks(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
     """[[a, b], [c, d]]."""
     return concat([concat([a, b], axis=-1), concat([c, d], axis=-1)], axis=-2)
 

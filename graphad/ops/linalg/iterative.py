@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int32
@@ -13,6 +13,9 @@ from graphad.ops.linalg.norms import norm
 from graphad.ops.linalg.operators import LinearOperator
 from graphad.ops.math.complexes import conj
 from graphad.ops.math.reduce import reduce_any, reduce_sum
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
 
 
 class CGState(NamedTuple):
@@ -59,16 +62,16 @@ def conjugate_gradient(
     residual = b if x is None else b - operator.matvec(start)
     limit = tol * norm(b, axis=-1)
 
-    def shaped(r: Any) -> Any:
+    def shaped(r: Tensor) -> Tensor:
         return r if preconditioner is None else preconditioner.matvec(r)
 
-    def dot(u: Any, v: Any) -> Any:
+    def dot(u: Tensor, v: Tensor) -> Tensor:
         return reduce_sum(conj(u) * v, axis=-1)
 
-    def goes_on(i: Any, x: Any, r: Any, p: Any, gamma: Any) -> Any:
+    def goes_on(i: Tensor, x: Tensor, r: Tensor, p: Tensor, gamma: Tensor) -> Tensor:
         return reduce_any(norm(r, axis=-1) > limit)
 
-    def step(i: Any, x: Any, r: Any, p: Any, gamma: Any) -> Any:
+    def step(i: Tensor, x: Tensor, r: Tensor, p: Tensor, gamma: Tensor) -> tuple[Tensor, ...]:
         z = operator.matvec(p)
         alpha = (gamma / dot(p, z))[..., None]
         x, r = x + alpha * p, r - alpha * z

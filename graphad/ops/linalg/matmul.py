@@ -76,7 +76,7 @@ class MatMul(Op):
     def eval(self, a: Array, b: Array) -> Any:
         return _product(a, b, self.transpose_a, self.transpose_b)
 
-    def quick(self, x: Any, y: Any) -> Any:
+    def quick(self, x: Tensor, y: Tensor) -> Any:
         if type(x) is not EagerTensor or type(y) is not EagerTensor:
             return None
         a, b = x.data, y.data
@@ -159,7 +159,7 @@ MATMUL = MatMul()
 _OF = {(a, b): MatMul(a, b) for a in (False, True) for b in (False, True)}
 
 
-def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
+def _product(a: Array, b: Array, transpose_a: bool, transpose_b: bool) -> Any:
     """The product; half precision is accumulated in float32."""
     dtype = a.dtype
     a, b = widened(a), widened(b)
@@ -182,7 +182,7 @@ def _to_input(ctx: VjpContext, i: int, g: Tensor) -> Tensor:
     return unbroadcast(ctx, i, g)
 
 
-def _right(a: Any, g: Tensor, transpose_a: bool, dims: Any) -> Tensor:
+def _right(a: Tensor, g: Tensor, transpose_a: bool, dims: Sequence[int | None] | None) -> Tensor:
     """The cotangent of b in y = a b. Where b is one matrix for a stack of a's, one long product sums over the stack."""
     if (
         dims is not None
@@ -215,7 +215,7 @@ def times(a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False) -> T
     return bind(MatMul(adjoint_a, adjoint_b), a, b)
 
 
-def adjoint(x: Any) -> Tensor:
+def adjoint(x: Tensor) -> Tensor:
     """The last two axes exchanged, and conjugated for complex dtypes."""
     y = swap_axes(x, -1, -2)
     return bind(CONJ, y) if x.dtype.is_complex else y

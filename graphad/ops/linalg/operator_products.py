@@ -159,7 +159,7 @@ class LinearOperatorKronecker(LinearOperator):
             before *= new
         return x
 
-    def _matmul(self, x: Any, adjoint: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool) -> Any:
         return self._each(x, -2 if adjoint else -1, lambda op, part: op.matmul(part, adjoint=adjoint))
 
     def _solve(self, b: Any, adjoint: bool) -> Any:

@@ -8,7 +8,7 @@ tensors are used in. It is no argument of a traced function: make it inside, or 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import DType, as_dtype, float32, int32
@@ -33,6 +33,9 @@ from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_min, reduce_p
 from graphad.ops.state.checks import assert_equal
 from graphad.ops.state.effects import require
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+
 
 class LinearOperator:
     """A matrix, or a stack of them, [..., m, n]. A class of one's own has `shape` and `_matmul`, and more where that is shorter.
@@ -48,7 +51,7 @@ class LinearOperator:
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: DType | str,
         graph_parents: Any = None,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
@@ -124,7 +127,7 @@ class LinearOperator:
 
     # -- products and systems ----------------------------------------------------------------------------------------------
 
-    def _matmul(self, x: Any, adjoint: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
         return matmul(self.to_dense(), x, adjoint_a=adjoint)
 
     def _solve(self, b: Any, adjoint: bool) -> Any:
@@ -194,7 +197,7 @@ class LinearOperator:
     def to_dense(self, name: str = "to_dense") -> Tensor:
         """All elements, [..., m, n]."""
         identity = eye(self.dims[-1], dtype=self.dtype)
-        return self._matmul(broadcast_to(identity, [*self.dims[:-2], *identity.dims]), False)  # type: ignore[no-any-return, misc]
+        return self._matmul(broadcast_to(identity, [*self.dims[:-2], *identity.dims]), False)  # type: ignore[misc]
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
         """The main diagonal."""
@@ -229,7 +232,7 @@ class LinearOperator:
         values = svd(self.to_dense(), compute_uv=False)
         return reduce_max(values, axis=-1) / reduce_min(values, axis=-1)
 
-    def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Tensor:
+    def add_to_tensor(self, x: TensorLike, name: str = "add_to_tensor") -> Tensor:
         """The elements added to a matrix."""
         return self.to_dense() + lift_like("add_to_tensor", x, self.dtype)
 
@@ -287,7 +290,7 @@ class LinearOperatorFullMatrix(LinearOperator):
     """
 
     def __init__(
-        self, matrix: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        self, matrix: TensorLike, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None, is_square: bool | None = None,
         name: str = "LinearOperatorFullMatrix",
     ) -> None:  # fmt: skip
@@ -314,7 +317,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
     """
 
     def __init__(
-        self, tril: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        self, tril: TensorLike, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None, is_square: bool | None = None,
         name: str = "LinearOperatorLowerTriangular",
     ) -> None:  # fmt: skip
@@ -330,7 +333,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
     def to_dense(self, name: str = "to_dense") -> Tensor:
         return band_part(self._tril, -1, 0)
 
-    def _solve(self, b: Any, adjoint: bool) -> Any:
+    def _solve(self, b: Tensor, adjoint: bool) -> Tensor:
         return triangular_solve(self._tril, b, lower=True, adjoint=adjoint)
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
@@ -343,12 +346,12 @@ class LinearOperatorLowerTriangular(LinearOperator):
         return reduce_sum(log(abs_of(self.diag_part())), axis=-1)
 
 
-def common_stack(name: str, operators: list[LinearOperator]) -> tuple[Any, ...]:
+def common_stack(name: str, operators: list[LinearOperator]) -> tuple[int, ...]:
     """The shape to which the stacks of some operators are broadcast."""
     return broadcast_dims(name, *[op.dims[:-2] for op in operators]) or ()
 
 
-def all_or_unknown(values: list[Any]) -> bool | None:
+def all_or_unknown(values: list[bool | None]) -> bool | None:
     """True if all are, None if that is not known."""
     return True if all(values) else None
 
@@ -379,7 +382,7 @@ class LinearOperatorAdjoint(LinearOperator):
         *lead, m, n = self.operator.dims
         return TensorShape([*lead, n, m])
 
-    def _matmul(self, x: Any, adjoint: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool) -> Any:
         return self.operator.matmul(x, adjoint=not adjoint)
 
     def _solve(self, b: Any, adjoint: bool) -> Any:
@@ -421,7 +424,7 @@ class LinearOperatorInversion(LinearOperator):
     def shape(self) -> TensorShape:
         return self.operator.shape
 
-    def _matmul(self, x: Any, adjoint: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool) -> Any:
         return self.operator.solve(x, adjoint=adjoint)
 
     def _solve(self, b: Any, adjoint: bool) -> Any:

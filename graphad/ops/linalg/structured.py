@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import complex64, float32, int32
 from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
@@ -50,7 +51,7 @@ class LinearOperatorDiag(LinearOperator):
     """
 
     def __init__(
-        self, diag: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        self, diag: TensorLike, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None, is_square: bool | None = None,
         name: str = "LinearOperatorDiag",
     ) -> None:  # fmt: skip
@@ -75,10 +76,10 @@ class LinearOperatorDiag(LinearOperator):
     def _column(self, adjoint: bool) -> Any:
         return expand_dims(conj(self._diag) if adjoint else self._diag, -1)
 
-    def _matmul(self, x: Any, adjoint: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool) -> Any:
         return self._column(adjoint) * x
 
-    def _solve(self, b: Any, adjoint: bool) -> Any:
+    def _solve(self, b: Tensor, adjoint: bool) -> Any:
         return b / self._column(adjoint)
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
@@ -151,7 +152,7 @@ class LinearOperatorIdentity(LinearOperatorScaledIdentity):
     def _matmul(self, x: Any, adjoint: bool) -> Any:
         return x if not self._diag.dims[:-1] else super()._matmul(x, adjoint)
 
-    def _solve(self, b: Any, adjoint: bool) -> Any:
+    def _solve(self, b: Tensor, adjoint: bool) -> Any:
         return self._matmul(b, adjoint)
 
     def inverse(self, name: str = "inverse") -> LinearOperator:
@@ -268,10 +269,10 @@ class LinearOperatorHouseholder(LinearOperator):
         sizes = self.reflection_axis.shape.as_list()
         return TensorShape([*sizes, sizes[-1]])
 
-    def _matmul(self, x: Any, adjoint: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
         return x - cast(2.0, self.dtype) * self._unit * matmul(self._unit, x, adjoint_a=True)
 
-    def _solve(self, b: Any, adjoint: bool) -> Any:
+    def _solve(self, b: Tensor, adjoint: bool) -> Tensor:
         return self._matmul(b, adjoint)
 
     def determinant(self, name: str = "det") -> Tensor:
@@ -390,10 +391,10 @@ class LinearOperatorCirculant(LinearOperator):
         turn = [*range(wide.ndim - 2), wide.ndim - 1, wide.ndim - 2]
         return cast(transpose(wide, turn), self.dtype)
 
-    def _matmul(self, x: Any, adjoint: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool) -> Any:
         return self._filtered(x, conj(self.spectrum) if adjoint else self.spectrum)
 
-    def _solve(self, b: Any, adjoint: bool) -> Any:
+    def _solve(self, b: Tensor, adjoint: bool) -> Any:
         return self._filtered(b, 1.0 / (conj(self.spectrum) if adjoint else self.spectrum))
 
     def determinant(self, name: str = "det") -> Tensor:

@@ -74,11 +74,11 @@ def _system_spec(op: str, a: TensorSpec, b: TensorSpec) -> TensorSpec:
     return TensorSpec.of(None if lead is None else (*lead, m if n is None else n, b.dims[-1]), dtype)
 
 
-def _adjoint(a: Any) -> Any:
+def _adjoint(a: Array) -> Array:
     return np.conj(np.swapaxes(a, -1, -2)) if a.dtype.kind == "c" else np.swapaxes(a, -1, -2)
 
 
-def _solve(a: Any, b: Any) -> Any:
+def _solve(a: Array, b: Array) -> Array:
     try:
         if a.ndim == 2 and b.ndim > 2:
             # One factorisation serves the whole stack of right-hand sides.

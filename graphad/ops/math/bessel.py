@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from graphad.ops.math.exponential import exp, log
 from graphad.ops.math.select import where
 from graphad.ops.math.trigonometric import cos, sin
 from graphad.ops.rules import FLOATING, scalar_like
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.core.tensor import Tensor
 
 
 def of_scipy(function: Callable[[Any], Callable[..., Any]], operands: int = 1) -> Callable[..., Any]:
@@ -47,7 +51,7 @@ def of_scipy(function: Callable[[Any], Callable[..., Any]], operands: int = 1) -
     return formula
 
 
-def _over(y: Any, x: Any, at_zero: float) -> Any:
+def _over(y: Tensor, x: Tensor, at_zero: float) -> Tensor:
     """y / x, and `at_zero` where x is 0."""
     none = equal(x, scalar_like(0, x))
     return where(none, scalar_like(at_zero, x), y / where(none, scalar_like(1, x), x))
@@ -63,8 +67,8 @@ def _but(
       place: Which of several results it is.
     """
 
-    def of_special(special: Any) -> Any:
-        def function(x: Any) -> Any:
+    def of_special(special: Any) -> Callable[..., Any]:
+        def function(x: Array) -> Any:
             y = np.asarray(
                 getattr(special, source)(x) if place is None else getattr(special, source)(x)[place]
             )
@@ -109,7 +113,7 @@ def _row(name: str, source: str, slope: Callable[[Any, Any], Any], doc: str, fun
     )
 
 
-def _k1e_slope(x: Any, y: Any) -> Any:
+def _k1e_slope(x: Tensor, y: Tensor) -> Tensor:
     return y - y / x - bessel_k0e(x)
 
 
@@ -189,7 +193,7 @@ fresnel_sin: UnaryFunction = _row(
 )  # fmt: skip
 
 
-def _spence_slope(x: Any, y: Any) -> Any:
+def _spence_slope(x: Tensor, y: Tensor) -> Tensor:
     return bind(NEG, _over(log(x), x - scalar_like(1, x), 1.0))
 
 

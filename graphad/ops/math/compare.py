@@ -128,7 +128,7 @@ def _with_default_shape_rule(op_class: type[Elementwise], mismatch: bool, doc: s
     return function
 
 
-def compare_or(op: Op, x: Any, y: Any, mismatch: bool) -> Tensor:
+def compare_or(op: Op, x: Tensor, y: Tensor, mismatch: bool) -> Tensor:
     """`op` of two tensors, or the scalar `mismatch` where their shapes do not broadcast."""
     try:
         broadcast_dims(op.name, x.dims, y.dims)

@@ -6,7 +6,7 @@ its gradient. `conjugate` is free for real dtypes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.elementwise import elementwise
 from graphad.ops.math.rounding import zeros_of
 from graphad.ops.rules import FLOATING, NUMERIC, scalar_like, unbroadcast
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 
 def part_dtype(dtype: DType) -> DType:
@@ -57,7 +60,7 @@ def _conj_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(CONJ, g),)
 
 
-def _part(x: Any) -> Any:
+def _part(x: Array) -> Array:
     return x.real.copy() if type(x) is np.ndarray else x.real
 
 
@@ -104,7 +107,7 @@ Conj = elementwise(
 COMPLEX, REAL_PART, IMAG_PART, CONJ = Complex(), RealPart(), ImagPart(), Conj()
 
 
-def conjugate(x: Any) -> Tensor:
+def conjugate(x: Tensor) -> Tensor:
     """The conjugate inside rules: `x` itself unless its dtype is complex."""
     is_complex = x.data.dtype.kind == "c" if type(x) is EagerTensor else x.dtype.is_complex
     return bind(CONJ, x) if is_complex else x

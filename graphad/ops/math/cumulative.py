@@ -65,7 +65,7 @@ def _behind(axis: int, x: Any) -> int:
     return axis % (len(x.dims) - 1) + 1
 
 
-def shifted(x: Any, axis: int, fill: float) -> Any:
+def shifted(x: Array, axis: int, fill: float) -> Any:
     """x moved on by one along the axis; `fill` comes in, the last element falls out."""
     y = np.empty_like(x)
     into, start, out = [slice(None)] * x.ndim, [slice(None)] * x.ndim, [slice(None)] * x.ndim
@@ -94,7 +94,7 @@ class _Running(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return _along_axis_rows(self.axis, specs, axes)
 
-    def accumulate(self, x: Any, formula: np.ufunc, fill: float) -> Any:
+    def accumulate(self, x: Array, formula: np.ufunc, fill: float) -> Array:
         x = np.flip(x, self.axis) if self.reverse else x
         y = running(formula, x, self.axis)
         y = shifted(y, self.axis, fill) if self.exclusive else y

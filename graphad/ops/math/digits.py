@@ -5,7 +5,7 @@ hypotenuse, and a number with the sign of another.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,16 +18,19 @@ from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import over
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 def _scaled(factor: float, x: Any) -> Tensor:
     return bind(MUL, x, scalar_like(factor, x))
 
 
-def _log2_slope(x: Any) -> Tensor:
+def _log2_slope(x: Tensor) -> Tensor:
     return _scaled(math.log(2), x)
 
 
-def _log10_slope(x: Any) -> Tensor:
+def _log10_slope(x: Tensor) -> Tensor:
     return _scaled(math.log(10), x)
 
 
@@ -60,11 +63,11 @@ def _copysign_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return unbroadcast(ctx, 0, bind(MUL, g, signs)), None
 
 
-def _cbrt(x: Any) -> Any:
+def _cbrt(x: Array) -> Any:
     return np.cbrt(x)
 
 
-def _hypot(x: Any, y: Any) -> Any:
+def _hypot(x: Array, y: Array) -> Any:
     return np.hypot(x, y)
 
 

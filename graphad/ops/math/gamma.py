@@ -44,7 +44,7 @@ _LARGEST_FACTORIAL = 170  # in float64
 _SMALLEST = 1e-300  # powers below this lose digits
 
 
-def _lgamma(x: Any) -> Any:
+def _lgamma(x: Array) -> Any:
     return series.of_array(series.lgamma, x)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from graphad.ops.math.bessel import of_scipy
 from graphad.ops.math.exponential import exp, log, log1p, xlogy
 from graphad.ops.math.gamma import Polygamma, lgamma
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _erfcinv_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -55,7 +58,7 @@ ndtri = unary_function(
 )
 
 
-def density_of_gamma(a: Any, x: Any) -> Any:
+def density_of_gamma(a: Tensor, x: Tensor) -> Any:
     """The derivative of igamma in x."""
     return exp(xlogy(a - scalar_like(1, a), x) - x - lgamma(a))
 
@@ -246,7 +249,7 @@ zeta = binary_function(
 )
 
 
-def _polygamma_of(special: Any) -> Any:
+def _polygamma_of(special: Any) -> Callable[..., Any]:
     def formula(n: Any, x: Any) -> Any:
         with np.errstate(all="ignore"):
             far = np.where(n % 2 == 0, -1.0, 1.0) * special.gamma(n + 1.0) * special.zeta(n + 1.0, x)
@@ -284,7 +287,7 @@ def _nextafter_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     )
 
 
-def _nextafter(x: Any, y: Any) -> Any:
+def _nextafter(x: Array, y: Array) -> Any:
     return np.nextafter(x, y)
 
 

@@ -7,7 +7,7 @@ The slope of x ** y in y uses log only where x is positive.
 from __future__ import annotations
 
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from graphad.ops.math.exponential import LOG
 from graphad.ops.math.select import SELECT
 from graphad.ops.rules import INEXACT, NUMERIC, scalar_like, unbroadcast
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 def _sqrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = conjugate(ctx.outputs[0])
@@ -46,7 +49,7 @@ def _rsqrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(MUL_ZERO, g, bind(MUL, bind(MUL, scalar_like(-0.5, y), y), bind(SQUARE, y))),)
 
 
-def _rsqrt(x: Any) -> Any:
+def _rsqrt(x: Array) -> Any:
     return x.dtype.type(1) / np.sqrt(x)
 
 
@@ -71,7 +74,7 @@ Rsqrt = elementwise(
 SQRT, RSQRT = Sqrt(), Rsqrt()
 
 
-def _pow(x: Any, y: Any) -> Any:
+def _pow(x: Array, y: Array) -> Any:
     try:
         return x**y
     except ValueError:

@@ -81,7 +81,7 @@ class Reduction(Op):
             normalize_axes(self.name, self.axes, len(x.dims), "x", x.dims)
         return TensorSpec.of(reduced_dims(x.dims, self.axes, self.keepdims), x.dtype)
 
-    def quick(self, x: Any) -> Any:
+    def quick(self, x: Tensor) -> Any:
         if self.axes is None and type(x) is EagerTensor and self.kinds >= FLOATING:
             a = x.data
             if a.ndim and a.dtype.char in "fd":
@@ -112,7 +112,7 @@ class Reduction(Op):
             forms.identity_map(x.dtype), self.combine, self.over(len(x.dims or ())), self.keepdims
         )
 
-    def restored(self, ctx: VjpContext, g: Any) -> Any:
+    def restored(self, ctx: VjpContext, g: Tensor) -> Any:
         """`g`, shaped like the output, with the reduced axes put in again as axes of size 1."""
         if self.keepdims:
             return g
@@ -242,7 +242,7 @@ class ReduceMean(Reduction):
         return (self.spread(ctx, bind(DIV, g, count_over(self.axes, ctx.inputs[0], dtype))),)
 
 
-def _integer_mean(x: Any, axes: Any, keepdims: bool, count: int) -> Any:
+def _integer_mean(x: Array, axes: Sequence[int] | None, keepdims: bool, count: int) -> Any:
     """The mean rounded towards 0, whatever the sum: quotients and remainders are added up, neither of which overflows."""
     if not count:
         return np.zeros_like(ADDED(x, axes, x.dtype, None, keepdims))
@@ -321,7 +321,7 @@ class ReduceProd(Reduction):
         return (factor,)
 
 
-def _others(x: Any, axis: int) -> Tensor:
+def _others(x: Tensor, axis: int) -> Tensor:
     """For each element the product of all others along the axis."""
     return bind(MUL, bind(CumProd(axis, True, False), x), bind(CumProd(axis, True, True), x))
 
@@ -392,7 +392,7 @@ class ReduceLogSumExp(Reduction):
 # -- public functions --------------------------------------------------------------------------------------------------
 
 
-def as_axes(op: str, axis: Any, x: Any) -> tuple[int, ...] | None:
+def as_axes(op: str, axis: Any, x: Tensor) -> tuple[int, ...] | None:
     """The `axis` argument of a public function: None, an integer, a list or tuple of them, or an eager tensor."""
     if axis is None:
         return normalize_axes(op, None, x.ndim)

@@ -74,7 +74,7 @@ def _totals(data: Any, ids: Any, count: Any) -> tuple[Any, Any]:
     return total, maximum(members_of(total, ids, count), 1)
 
 
-def members_of(total: Any, ids: Any, count: Any) -> Any:
+def members_of(total: Tensor, ids: Tensor, count: Any) -> Tensor:
     """How many members each segment has, in the dtype of `total`, which it is shaped to meet."""
     members = unsorted_segment_sum(ones(shape(ids), total.dtype), ids, count)
     if total.ndim is None:

@@ -67,7 +67,7 @@ def by_part(x: Array, parts: Sequence[tuple[Array, Callable[[Array], Array]]], o
     return out
 
 
-def of_array(formula: Callable[[Array], Array], x: Any) -> Any:
+def of_array(formula: Callable[[Array], Array], x: Array) -> Array:
     """A formula on any array, in its dtype, block by block, so that what lies between its steps stays in the cache."""
     wide = np.asarray(x, np.float64).reshape(-1)
     y = np.empty(wide.size, x.dtype)

@@ -18,11 +18,11 @@ from graphad.ops.math.power import SQRT
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
 
-def _one_minus_square(x: Any) -> Tensor:
+def _one_minus_square(x: Tensor) -> Tensor:
     return bind(SUB, scalar_like(1.0, x), bind(SQUARE, x))
 
 
-def _one_plus_square(x: Any) -> Tensor:
+def _one_plus_square(x: Tensor) -> Tensor:
     return bind(ADD, scalar_like(1.0, x), bind(SQUARE, x))
 
 

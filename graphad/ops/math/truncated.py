@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,11 @@ from graphad.ops.math.arithmetic import FLOORDIV, NEG, SUB, no_zero
 from graphad.ops.math.rounding import trunc
 from graphad.ops.rules import INTEGER, REAL, unbroadcast
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
-def _remainder(x: Any, y: Any) -> Any:
+
+def _remainder(x: Array, y: Array) -> Any:
     if x.dtype.kind in "iu":
         no_zero("truncatemod", y)
     return np.fmod(x, y)

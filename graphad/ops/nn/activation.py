@@ -6,7 +6,6 @@ relu and elu have backward ops of their own that read the output; `expand` says 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from graphad.ops.rules import FLOATING, REAL, unbroadcast
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
-def _zero(x: Any) -> Tensor:
+def _zero(x: Tensor) -> Tensor:
     return lift(0, x.dtype)
 
 

@@ -113,7 +113,7 @@ def in_order(
     return move_axis(y, -1, -1 - rank)
 
 
-def require_axes(op: str, x: Any, rank: int) -> None:
+def require_axes(op: str, x: Tensor, rank: int) -> None:
     """Raise unless there may be `rank` axes, from 1 to 3, between batch and channels of a tensor."""
     if not 1 <= rank <= 3 or (x.ndim is not None and x.ndim != rank + 2):
         raise InvalidArgumentError(

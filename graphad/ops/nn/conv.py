@@ -71,7 +71,7 @@ class Filtering(w.Windowed):
                 )
         return (*found, outputs)
 
-    def columns(self, x: Any, kernel: Sequence[Any]) -> tuple[tuple[int, ...], Any]:
+    def columns(self, x: Array, kernel: Sequence[int]) -> tuple[tuple[int, ...], Any]:
         """How many windows there are, and all as a matrix with a row for each, for filters of shape `kernel`.
 
         Of several groups a stack of such matrices.
@@ -124,7 +124,7 @@ def _as_groups(x: Tensor, place: int) -> Tensor:
     return bind(Reshape((*dims[:place], dims[place] * dims[place + 1], *dims[place + 2 :])), y)
 
 
-def _from_groups(y: Tensor, rows: Any) -> Tensor:
+def _from_groups(y: Tensor, rows: int) -> Tensor:
     """The opposite for the last axis."""
     dims = ranked(y.dims)
     return move_axis(bind(Reshape((*dims[:-1], rows, dims[-1] // rows)), y), -2, 0)

@@ -39,7 +39,7 @@ def _convolve(
     x, kernel = lift_pair(op, input, filters)
     made = Convolution(*_attributes(op, strides, padding, dilations, rank, first))
 
-    def convolve(images: Any) -> Any:
+    def convolve(images: Tensor) -> Any:
         return _over_batches(images, rank, lambda flat: bind(made, flat, kernel))
 
     return in_order(op, convolve, x, rank, first, True)
@@ -55,7 +55,7 @@ def _attributes(
     )
 
 
-def _over_batches(x: Any, rank: int, f: Callable[[Any], Any]) -> Any:
+def _over_batches(x: Tensor, rank: int, f: Callable[[Any], Any]) -> Any:
     """f of images [batch, ..., channels], where there may be several axes of batches."""
     if x.ndim is None or x.ndim <= rank + 2:
         return f(x)
@@ -176,7 +176,7 @@ def convolution(
     return _convolve("convolution", x, kernel, rank, strides, padding, dilations, data_format)
 
 
-def _axes_between(op: str, x: Any, kernel: Any) -> int:
+def _axes_between(op: str, x: Tensor, kernel: Tensor) -> int:
     """How many axes filters, or else images, have between batch and channels."""
     rank = kernel.ndim if kernel.ndim is not None else x.ndim
     if rank is None:
@@ -503,16 +503,16 @@ def depthwise_conv2d_backprop_filter(
     first = channels_first(op, data_format, 2)
     window = w.Patches(tuple(dims[:2]), *_attributes(op, strides, padding, dilations, 2, first))
 
-    def collected(images: Any) -> Any:
+    def collected(images: Tensor) -> Tensor:
         bars = move_axis(g, 1, -1) if first else g
         sizes: Any = shape(bars)
         each = reshape(bars, concat([sizes[:3], list(dims[2:])], 0))
         return einsum("bijpqc,bijcm->pqcm", bind(window, images), each)
 
-    return collected(move_axis(x, 1, -1) if first else x)  # type: ignore[no-any-return]
+    return collected(move_axis(x, 1, -1) if first else x)
 
 
-def _channel_by_channel(parts: Any, kernel: Any) -> Tensor:
+def _channel_by_channel(parts: Tensor, kernel: Tensor) -> Tensor:
     """Windows [batch, y, x, height, width, channels] times filters of their channels, [batch, y, x, channels * multiplier]."""
     y = einsum("bijpqc,pqcm->bijcm", parts, kernel)
     dims: Any = y.dims

@@ -7,7 +7,7 @@ taken off at the label. It gives log(softmax) as well, from which the gradient i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,12 +37,15 @@ from graphad.ops.math import cast, equal, exp, reduce_any, reduce_sum, softplus,
 from graphad.ops.nn.softmax import LogSoftmax, log_softmax
 from graphad.ops.rules import FLOATING, INTEGER, require_fit, require_kind, require_rank, scalar_like
 
+if TYPE_CHECKING:
+    from graphad.core.dims import Dim
+
 
 def _without_classes(x: TensorSpec) -> TensorSpec:
     return x.with_dims(None if x.dims is None else x.dims[:-1])
 
 
-def _is_label(labels: Any, classes: Any) -> Tensor:
+def _is_label(labels: Tensor, classes: Dim | int) -> Tensor:
     """Where each label is, as a mask over all classes. `classes` is a number or a size symbol."""
     return equal(expand_dims(labels, -1), bind(Steps(0, classes, 1, labels.dtype)))
 
@@ -182,7 +185,7 @@ def sparse_softmax_cross_entropy_with_logits(
     return bind(SPARSE_CROSS_ENTROPY, labels, logits)[0]
 
 
-def _require_labels(labels: Any, classes: int) -> None:
+def _require_labels(labels: Array, classes: int) -> None:
     wrong = np.ravel(labels)[np.ravel((labels < 0) | (labels >= classes))]
     if wrong.size:
         name = "sparse_softmax_cross_entropy_with_logits"

@@ -64,7 +64,7 @@ def _combined(op: str, params: Any, ids: Any, weights: Any, combiner: Any, max_n
 
 
 def embedding_lookup_sparse(
-    params: Any,
+    params: TensorLike,
     sp_ids: SparseTensor,
     sp_weights: SparseTensor | None,
     combiner: Combiner | None = None,
@@ -91,7 +91,7 @@ def embedding_lookup_sparse(
 
 
 def safe_embedding_lookup_sparse(
-    embedding_weights: Any,
+    embedding_weights: TensorLike,
     sparse_ids: SparseTensor,
     sparse_weights: SparseTensor | None = None,
     combiner: Combiner = "mean",

@@ -36,7 +36,7 @@ class Pool(w.Windowed):
         """Another of the ops, for the same windows."""
         return kind(self.window, self.strides, self.padding, self.dilations, *dims)
 
-    def pads_for(self, shape: Sequence[Any]) -> w.Pads:
+    def pads_for(self, shape: Sequence[int]) -> w.Pads:
         """The padding of an image of this shape."""
         return self.pads(shape, self.window)
 

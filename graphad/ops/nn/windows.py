@@ -37,7 +37,7 @@ def layout(rank: int, first: bool = False) -> str:
     return f"[batch, channels, {', '.join(between)}]" if first else f"[batch, {', '.join(between)}, channels]"
 
 
-def pads_of(padding: Any, sizes: Sequence[Any], spans: Sequence[int], strides: Sequence[int]) -> Pads:
+def pads_of(padding: Any, sizes: Sequence[int], spans: Sequence[int], strides: Sequence[int]) -> Pads:
     """How many elements to add before and after along each axis; SAME puts the odd one after."""
     if padding == "VALID":
         return ((0, 0),) * len(strides)
@@ -49,7 +49,7 @@ def pads_of(padding: Any, sizes: Sequence[Any], spans: Sequence[int], strides: S
     return tuple([(total // 2, total - total // 2) for total in totals])
 
 
-def span(size: Any, dilation: int) -> Any:
+def span(size: int, dilation: int) -> Any:
     """How many elements a window of `size` covers."""
     return (size - 1) * dilation + 1
 
@@ -70,7 +70,7 @@ def output_size(op: str, padding: Any, size: Any, window: Any, stride: int, plac
     return size - window + 1 if stride == 1 else (size - window) // stride + 1
 
 
-def padded(x: np.ndarray, pads: Pads, value: Any = 0) -> np.ndarray:
+def padded(x: np.ndarray, pads: Pads, value: float = 0) -> np.ndarray:
     """x with `value` around it."""
     if pads == ((0, 0),) * len(pads):
         return x
@@ -79,7 +79,7 @@ def padded(x: np.ndarray, pads: Pads, value: Any = 0) -> np.ndarray:
     return out
 
 
-def padded_shape(shape: Sequence[Any], pads: Pads) -> tuple[int, ...]:
+def padded_shape(shape: Sequence[int], pads: Pads) -> tuple[int, ...]:
     """The shape of an image after `padded`."""
     return (
         shape[0],
@@ -88,7 +88,7 @@ def padded_shape(shape: Sequence[Any], pads: Pads) -> tuple[int, ...]:
     )
 
 
-def _inside(shape: Sequence[Any], pads: Pads) -> tuple[slice, ...]:
+def _inside(shape: Sequence[int], pads: Pads) -> tuple[slice, ...]:
     """Where an image of this shape lies in the padded one."""
     return (
         slice(None),
@@ -96,7 +96,7 @@ def _inside(shape: Sequence[Any], pads: Pads) -> tuple[slice, ...]:
     )
 
 
-def unpadded(x: np.ndarray, shape: Sequence[Any], pads: Pads) -> np.ndarray:
+def unpadded(x: np.ndarray, shape: Sequence[int], pads: Pads) -> np.ndarray:
     """The image of this shape without what `padded` added."""
     return np.ascontiguousarray(x[_inside(shape, pads)])
 
@@ -187,7 +187,7 @@ class Windowed(Op):
         """How many elements a window covers along each axis."""
         return [None if k is None else span(k, d) for k, d in zip(window, self.dilations, strict=True)]
 
-    def pads(self, shape: Sequence[Any], window: Sequence[int]) -> Pads:
+    def pads(self, shape: Sequence[int], window: Sequence[int]) -> Pads:
         """The padding of an image of this shape."""
         return pads_of(self.padding, shape[1:-1], self.spans(window), self.strides)
 

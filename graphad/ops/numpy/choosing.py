@@ -241,7 +241,7 @@ def choose(a: Any, choices: Any) -> Tensor:
     return bind(TakeAlong(0), stacked, array.expand_dims(whole, 0))[0]
 
 
-def _ordered(x: Any) -> Tensor:
+def _ordered(x: Tensor) -> Tensor:
     return math.cast(x, dtypes.uint8) if x.dtype.is_bool else x
 
 

@@ -247,7 +247,7 @@ def clip(
     return x
 
 
-def _within(bound: Any, x: Any) -> Any:
+def _within(bound: Any, x: Tensor) -> Any:
     """A Python number as a bound of integers: what no integer of the dtype reaches is no bound."""
     if type(bound) in (int, bool) and x.dtype.is_integer:
         return sorted((int(x.dtype.min), bound, int(x.dtype.max)))[1]

@@ -129,7 +129,7 @@ def eigvals(x: TensorLike, /) -> Tensor:
     return ops.eigvals(matrix_of("eigvals", x))
 
 
-def _lower(x: Any, UPLO: str) -> Tensor:
+def _lower(x: Tensor, UPLO: str) -> Tensor:
     if UPLO.upper() not in ("L", "U"):
         raise InvalidArgumentError(f"eigh: UPLO is {UPLO!r}; it is 'L' or 'U'.")
     return x if UPLO.upper() == "L" else ops.adjoint(x)
@@ -409,7 +409,7 @@ def _splits(sizes: list[Any]) -> dict[tuple[int, int], int]:
     return split
 
 
-def _chain(xs: list[Tensor], sizes: list[Any], split: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
+def _chain(xs: list[Tensor], sizes: list[int], split: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
     if i == j:
         return xs[i]
     k = split[i, j]

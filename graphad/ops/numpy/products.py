@@ -145,7 +145,7 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     return multiply(array.reshape(x1, [-1, 1]), array.reshape(x2, [1, -1]))
 
 
-def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Tensor:
+def tensordot(x1: TensorLike, x2: Any, /, axes: Any = 2) -> Tensor:
     """The sum of products over axes: the last of one and as many first ones of the other, or those named for each.
 
     Args:
@@ -170,7 +170,7 @@ def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Tensor:
     return linalg.tensordot(x1, x2, [*pairs]) if first else _all_with_all(x1, x2)
 
 
-def _counted(axes: Any, x: Any) -> list[int]:
+def _counted(axes: Any, x: Tensor) -> list[int]:
     """Axes counted from 0."""
     return [normalize_axis("tensordot", int(k), rank_of("tensordot", x)) for k in axes]
 

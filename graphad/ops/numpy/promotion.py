@@ -24,7 +24,7 @@ _RANKS = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
 _loops = Memo("loops", 2048)
 
 
-def tensor_of(x: Any, dtype: Any = None) -> Tensor:
+def tensor_of(x: Any, dtype: DType | None = None) -> Tensor:
     """`x` as a tensor: of `dtype`, or of the dtype that it has for NumPy."""
     if not isinstance(x, Tensor):
         if stands_for_tensor(x):
@@ -124,6 +124,6 @@ def along(axis: int, item: Any) -> tuple[Any, ...]:
     return (*(slice(None),) * axis, item)
 
 
-def on_axis(x: Tensor, axis: Any) -> tuple[Tensor, Any]:
+def on_axis(x: Tensor, axis: int | None) -> tuple[Tensor, Any]:
     """A tensor and its axis; without an axis all elements as one vector, and the axis of that."""
     return (array.reshape(x, [-1]), 0) if axis is None else (x, axis)

@@ -381,7 +381,7 @@ def ediff1d(ary: TensorLike, to_end: TensorLike | None = None, to_begin: TensorL
     return array.concat(parts, 0) if len(parts) > 1 else found
 
 
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(f: TensorLike, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Differences along axes as derivatives: central ones inside, one-sided ones at both ends.
 
     Args:

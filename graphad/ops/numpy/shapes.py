@@ -181,7 +181,7 @@ def squeeze(x: Any, /, axis: Any = None) -> Tensor:
     return array.squeeze(tensor_of(x), axis if axis is None or isinstance(axis, int) else list(axis))
 
 
-def expand_dims(x: Any, /, axis: Any = 0) -> Tensor:
+def expand_dims(x: TensorLike, /, axis: Any = 0) -> Tensor:
     """Axes of size 1 put in, at places of the result.
 
     Args:
@@ -202,7 +202,7 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Tensor:
         raise InvalidArgumentError(f"expand_dims: axis {tuple(axis)} names an axis twice.")
     for place in places:
         x = array.expand_dims(x, place)
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def broadcast_to(x: TensorLike, /, shape: ShapeLike) -> Tensor:

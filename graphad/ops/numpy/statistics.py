@@ -29,7 +29,7 @@ def floats_of(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     return inexact(a) if dtype is None else cast_to(tensor_of(a), default_dtype(dtype))
 
 
-def _count(a: TensorLike, reduced: Any) -> Tensor:
+def _count(a: TensorLike, reduced: Tensor) -> Tensor:
     """How many elements one of the reduced tensor stands for, of its dtype."""
     ratio = math.divide(array.size(a), math.maximum(array.size(reduced), 1))
     return math.cast(ratio, reduced.dtype)
@@ -183,7 +183,7 @@ def _to_end(name: str, a: Any, axis: Any) -> tuple[Any, Any]:
     return flat, [1 if k in axes else sizes[k] if a.dims[k] is None else a.dims[k] for k in range(rank)]
 
 
-def _places(q: TensorLike, last: Any, method: str) -> tuple[Any, Any, Any]:
+def _places(q: TensorLike, last: Tensor, method: str) -> tuple[Any, Any, Any]:
     """Between which sorted elements the quantile is, and how far from the first to the second."""
     place = math.multiply(q, last)
     low, high = math.floor(place), math.ceil(place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from graphad.ops.random import philox
 from graphad.ops.random.algorithm import check_algorithm
 from graphad.ops.random.generator import fresh_key, shuffled, stateless_uniform
 from graphad.ops.random.samples import DrawGamma, counts_of
+
+if TYPE_CHECKING:
+    from graphad.core.dtypes import DType
+
 
 _WIDE = dtypes.float64
 
@@ -51,7 +55,7 @@ def _gamma(op: str, key: Any, size: Any, alpha: Any, beta: Any) -> Tensor:
     return maximum(sample if beta is None else sample / beta, lift(_tiny(alpha.dtype), alpha.dtype))
 
 
-def _tiny(dtype: Any) -> float:
+def _tiny(dtype: DType) -> float:
     """The least normal number, below which no sample lies: its logarithm is finite."""
     return 2.0**-14 if dtype is dtypes.float16 else 2.0**-126 if dtype.itemsize <= 4 else 2.0**-1022
 

@@ -117,7 +117,7 @@ def _rows_of_keys(specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
     return axes[0] if axes[0] is None or axes[0] < len(specs[0].dims or ()) - 1 else MIXED
 
 
-def _drawn(kind: str, keys: Any, shape: Any, dtype: Any, limits: Sequence[Any] = ()) -> Any:
+def _drawn(kind: str, keys: Array, shape: Sequence[int], dtype: Any, limits: Sequence[Array] = ()) -> Any:
     """A draw for each key of a stack of keys."""
     lead, count = keys.shape[:-1], product(shape)
     rows = []

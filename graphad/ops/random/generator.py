@@ -7,7 +7,7 @@ call, and `set_seed` reaches functions traced before.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,15 +33,18 @@ from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Distribution, Draw
 from graphad.ops.random.samples import counts_of
 from graphad.ops.state.variables import READ
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def _draw(kind: Distribution, key: Any, size: Any, dtype: DType, limits: Any = ()) -> Tensor:
+
+def _draw(kind: Distribution, key: Tensor, size: Any, dtype: DType, limits: Sequence[Tensor] = ()) -> Tensor:
     sizes, given = requested("random", size)
     require_sizes(f"random.{kind}", sizes)
     return bind(Draw(kind, sizes, dtype), key, *limits, *given)
 
 
 def _normal(
-    kind: Distribution, key: Any, size: Any, mean: TensorLike, stddev: TensorLike, dtype: DTypeLike | None
+    kind: Distribution, key: Tensor, size: Any, mean: TensorLike, stddev: TensorLike, dtype: DTypeLike | None
 ) -> Tensor:
     dtype = as_dtype(dtype)
     z = _draw(kind, key, size, dtype)
@@ -350,7 +353,7 @@ def _seeded_state(own: int) -> np.ndarray:
     return np.array([philox.derived(philox.key_of_seed(own), _set_seed or 0)[0], 0], np.int64)
 
 
-def fresh_key(seed: Any) -> Any:
+def fresh_key(seed: int | None) -> Any:
     """A fresh key: of the global generator, or of the stream that belongs to a seed."""
     return shared_generator(None if seed is None else int(seed)).next_key()
 

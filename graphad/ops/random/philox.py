@@ -7,11 +7,15 @@ same key gives the same bits on every machine. Element i of a draw depends on it
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core.annotations import DTypeLike
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 _TWO_PI = 2.0 * np.pi
 TRIES = 64  # draws of a truncated normal; numbers above it derive keys for other purposes
@@ -21,7 +25,7 @@ _own = threading.local()
 _ZERO = np.zeros(4, np.uint64)
 
 
-def stream(key: Any) -> Any:
+def stream(key: Array) -> Any:
     """The bit generator of a key, good until the thread asks for another one."""
     source = getattr(_own, "source", None)
     if source is None:
@@ -41,7 +45,7 @@ def stream(key: Any) -> Any:
     return source
 
 
-def words(key: Any, count: int, bits: int) -> np.ndarray:
+def words(key: Array, count: int, bits: int) -> np.ndarray:
     """The first `count` words of 32 or 64 bits of the stream."""
     source = stream(key)
     if bits == 64:
@@ -65,7 +69,7 @@ def _unit(bits: np.ndarray, dtype: Any) -> np.ndarray:
     )
 
 
-def normal(key: Any, count: int, dtype: Any) -> np.ndarray:
+def normal(key: Array, count: int, dtype: Any) -> np.ndarray:
     """Standard normal numbers, by the method of Box and Muller: two of them from two words."""
     wide = dtype if dtype == np.float64 else np.dtype(np.float32)
     pairs = (count + 1) // 2
@@ -79,7 +83,7 @@ def normal(key: Any, count: int, dtype: Any) -> np.ndarray:
     return out[:count].astype(dtype, copy=False)
 
 
-def truncated_normal(key: Any, count: int, dtype: DTypeLike | None) -> np.ndarray:
+def truncated_normal(key: Array, count: int, dtype: DTypeLike | None) -> np.ndarray:
     """Standard normal numbers within two deviations: those outside are drawn again from the next stream."""
     out = normal(key, count, dtype)
     outside = np.flatnonzero(np.abs(out) > 2.0)
@@ -100,7 +104,7 @@ def integers(key: Any, count: int, low: Any, high: Any, dtype: Any) -> np.ndarra
     return (bits % span + np.uint64(int(low) % 2**64)).astype(np.uint64).astype(dtype)
 
 
-def derived(key: Any, turn: int) -> np.ndarray:
+def derived(key: Array, turn: int) -> np.ndarray:
     """Another key, made from a key and a number: two words of a stream that no draw reads."""
     words = np.array([_signed(int(turn) << 32), _signed(-1 - int(turn))], np.int64)
     mixed = np.asarray(key, np.int64) ^ words

@@ -35,7 +35,7 @@ from graphad.ops.random.draw import require_key
 from graphad.ops.rules import FLOATING, elementwise_rows, require_kind, same_dtype, scalar_like, unbroadcast
 
 
-def _drawn(kind: str, keys: Any, shape: Any, parameters: Sequence[Any], dtype: Any) -> Any:
+def _drawn(kind: str, keys: Array, shape: Sequence[int], parameters: Sequence[Array], dtype: Any) -> Array:
     """A draw for each key of a stack of keys; the parameters are broadcast against all of them."""
     lead = keys.shape[:-1]
     wide = [np.broadcast_to(np.asarray(p, np.float64), (*lead, *shape)) for p in parameters]
@@ -56,7 +56,7 @@ def _poisson(source: Any, shape: Any, rate: Any) -> Any:
     return np.where(fits, source.poisson(np.where(fits, rate, 1.0), shape), -1.0)
 
 
-def _binomial(source: Any, shape: Any, counts: Any, probabilities: Any) -> Any:
+def _binomial(source: Any, shape: Any, counts: Array, probabilities: Array) -> Array:
     fits = (counts >= 0) & (counts < 2.0**62) & (probabilities >= 0) & (probabilities <= 1)
     number, p = np.where(fits, counts, 0.0).astype(np.int64), np.where(fits, probabilities, 0.5)
     return np.where(fits, source.binomial(number, p, shape), -1.0)
@@ -128,7 +128,7 @@ class DrawGamma(_Sample):
     def infer(self, key: TensorSpec, alpha: TensorSpec) -> TensorSpec:
         return self.checked(key, (alpha,), alpha.dtype)
 
-    def eval(self, key: Array, alpha: Array) -> Any:
+    def eval(self, key: Array, alpha: Array) -> Array:
         return _drawn("gamma", key, self.shape, (alpha,), alpha.dtype)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -207,7 +207,7 @@ def _slope(alpha: Any, y: Any) -> Any:
 _TERMS = 5000  # of the series; beyond it the expansions hold to the last digits near alpha, to some digits in the upper tail
 
 
-def _slope_far(a: Any, x: Any) -> Any:
+def _slope_far(a: Array, x: Array) -> Any:
     """The same for large y: by the expansion of Cornish and Fisher for quantiles of the gamma distribution (Abramowitz and
     Stegun 26.4.14 in powers of 1 / sqrt(alpha)) near alpha, and by that of the upper tail, 1 - P = p / (1 - (alpha - 1) / y).
     """

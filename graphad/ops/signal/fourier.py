@@ -225,7 +225,7 @@ def _lengths(op: str, fft_length: Any, rank: int) -> list[Any] | None:
     return [getitem(vector, k) for k in range(rank)]
 
 
-def _places(op: str, axes: Any, x: Any) -> list[int]:
+def _places(op: str, axes: Sequence[int], x: Tensor) -> list[int]:
     """Axes counted from 0. Raises: ArgumentTypeError: they are known at run time only."""
     values = static_array(axes)
     if values is None:
@@ -281,7 +281,7 @@ Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueEr
     )
 
 
-def _rfft(x: Tensor, lengths: list[Any] | None, rank: int) -> Tensor:
+def _rfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
     for k, n in enumerate(lengths or ()):
         x = with_size(x, k - rank, n)
     return bind(Rfft(rank), x)
@@ -308,7 +308,7 @@ Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueEr
     )
 
 
-def _irfft(x: Any, lengths: list[Any] | None, rank: int) -> Tensor:
+def _irfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
     if lengths is None:
         have = None if x.dims is None else x.dims[-1]
         last: Any = 2 * (have - 1) if have is not None else 2 * (_last_size(x) - 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.array.support import static_int
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 def _length(op: str, window_length: Any) -> int:
     n = static_int(op, window_length, "window_length")
@@ -25,7 +28,7 @@ def _length(op: str, window_length: Any) -> int:
     return int(n)
 
 
-def _as(op: str, window: Any, dtype: DTypeLike | None) -> Tensor:
+def _as(op: str, window: Array, dtype: DTypeLike | None) -> Tensor:
     dtype = as_dtype(dtype)
     if dtype.kind != "float":
         raise InvalidArgumentError(f"{op}: dtype is {dtype.name}; a float dtype is needed.")

@@ -29,18 +29,18 @@ from graphad.ops.sparse.tensor import SparseTensor, require_rank, require_sparse
 from graphad.ops.state.effects import require
 
 
-def in_line(indices: Any, sizes: Any) -> Any:
+def in_line(indices: Tensor, sizes: Tensor) -> Tensor:
     """The places of indices [..., rank] in row-major order of a shape, int64 [...]."""
     return reduce_sum(indices * cumprod(sizes, exclusive=True, reverse=True), -1)
 
 
-def out_of_line(places: Any, sizes: Any) -> Any:
+def out_of_line(places: Tensor, sizes: Tensor) -> Tensor:
     """The indices [n, rank] of places [n] in row-major order."""
     steps: Any = cumprod(sizes, exclusive=True, reverse=True)
     return places[:, None] // maximum(steps, 1) % maximum(sizes, 1)
 
 
-def sums_by_key(keys: Any) -> tuple[Any, Any, Any, Any]:
+def sums_by_key(keys: Tensor) -> tuple[Any, Any, Any, Any]:
     """Groups of equal keys [n]: the order that sorts them, the number of its group for each key in that order, whether it is the
     first of its group, and how many groups there are.
     """
@@ -51,7 +51,7 @@ def sums_by_key(keys: Any) -> tuple[Any, Any, Any, Any]:
     return order, cumsum(cast(first, int32)) - 1, first, count
 
 
-def taken(x: Any, at: Any) -> Any:
+def taken(x: Tensor, at: Any) -> Any:
     """Elements of `x` along its first axis, with a dense tensor as their gradient."""
     return gather(identity(x), at)
 
@@ -370,7 +370,7 @@ def mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) ->
     return IndexedSlices(boolean_mask(a.values, left), boolean_mask(indices, left), a.dense_shape)
 
 
-def is_sparse(x: Any) -> bool:
+def is_sparse(x: SparseTensor | Tensor) -> bool:
     """Whether `x` is a sparse tensor; raises for what is neither sparse nor dense."""
     if isinstance(x, SparseTensor):
         return True

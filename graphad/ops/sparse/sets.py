@@ -53,19 +53,19 @@ def _sorted(rows: Any, members: Any, *others: Any) -> list[Any]:
     return [gather(x, order) for x in (rows, members, *others)]
 
 
-def _is_first(rows: Any, members: Any) -> Any:
+def _is_first(rows: Tensor, members: Tensor) -> Tensor:
     """Which pairs are others than the ones before."""
     new = (rows[1:] != rows[:-1]) | (members[1:] != members[:-1])
     return joined([ones(shape_of(rows[:1]), "bool"), new], 0)
 
 
-def _distinct(rows: Any, members: Any) -> tuple[Any, Any]:
+def _distinct(rows: Tensor, members: Tensor) -> tuple[Any, Any]:
     rows, members = _sorted(rows, members)
     first = _is_first(rows, members)
     return boolean_mask(rows, first), boolean_mask(members, first)
 
 
-def _result(rows: Any, members: Any, sizes: Any) -> SparseTensor:
+def _result(rows: Tensor, members: Tensor, sizes: Tensor) -> SparseTensor:
     """Distinct pairs in order as a sparse tensor."""
     count = reduce_prod(sizes)
     lengths: Any = unsorted_segment_sum(ones(shape_of(rows), int64), rows, count)

@@ -7,7 +7,7 @@ of its values; the gradient by a sparse tensor is one with the same indices.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import lift, lift_like
@@ -21,6 +21,9 @@ from graphad.graph.builder import UNKNOWN
 from graphad.ops.array.gather import gather_nd
 from graphad.ops.array.shape import broadcast_to, reshape, shape
 from graphad.ops.array.sizes import partly_known
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
 
 
 class SparseTensor(Sparse):
@@ -69,7 +72,7 @@ class SparseTensor(Sparse):
                 f"{format_dims(whole)}; [n, rank], [n] and [rank] are needed."
             )
 
-    def _set(self, indices: Any, values: Any, dense_shape: Any, dims: Any) -> None:
+    def _set(self, indices: Any, values: Any, dense_shape: Any, dims: Sequence[int | None] | None) -> None:
         self.indices, self.values, self.dense_shape, self._dims = indices, values, dense_shape, dims
 
     @classmethod
@@ -106,7 +109,7 @@ class SparseTensor(Sparse):
         dims = self.dims
         return None if dims is None else len(dims)
 
-    def with_values(self, values: Any) -> SparseTensor:
+    def with_values(self, values: TensorLike) -> SparseTensor:
         """Other values [n] in the same places."""
         new = lift(values)
         if not are_compatible(new.dims, self.values.dims):
@@ -169,7 +172,7 @@ class SparseTensor(Sparse):
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> SparseTensor:
+    def __truediv__(self, other: Tensor) -> SparseTensor:
         return self._by(other, True)
 
     def __repr__(self) -> str:
@@ -256,6 +259,6 @@ def require_rank(op: str, x: SparseTensor) -> int:
     return x.rank
 
 
-def flat_shape(x: Any) -> Any:
+def flat_shape(x: Tensor) -> Tensor:
     """The shape of a dense tensor as an int64 vector."""
     return reshape(shape(x, int64), [-1])

@@ -192,7 +192,7 @@ def _write(text: str, stream: str) -> None:
         out.flush()
 
 
-def formatted(x: Any, summarize: int) -> str:
+def formatted(x: Array, summarize: int) -> str:
     """An array as `print` shows it: [1 2 3 ... 8 9 10], rows on lines of their own."""
     array = np.asarray(x)
     return _number(array[()]) if not array.ndim else _listed(array, summarize, 1)
@@ -245,6 +245,6 @@ def Assert(
     require(condition, message, tensors, summarize)
 
 
-def require(condition: Any, message: str, data: Sequence[Any], summarize: int | None = None) -> None:
+def require(condition: Tensor, message: str, data: Sequence[Tensor], summarize: int | None = None) -> None:
     """Bind a check whose message has one "\\x00" for each tensor of `data`."""
     bind(Check(tuple(message.split("\x00")), 3 if summarize is None else summarize), condition, *data)
