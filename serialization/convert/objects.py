@@ -251,9 +251,7 @@ def _given(x: Any, name: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             value = getattr(x, name)
-    except (
-        Exception
-    ):  # a property may raise anything where its object is not ready; then no function is saved
+    except Exception:  # a property may raise anything where its object is not ready
         return None
     return value if isinstance(value, FUNCTIONS) else None
 
