@@ -22,7 +22,7 @@ from graphad.core.schema import Count, Given
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
-from graphad.ops.array.create import ones_like, zeros_like
+from graphad.ops.array.create import zeros_like
 from graphad.ops.array.order import stable_order
 from graphad.ops.array.scatter import SegmentGather, Segments, UnsortedSegmentSum, members
 from graphad.ops.array.shape import shape
@@ -31,6 +31,7 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.segment import members_of, sorted_segments
+from graphad.ops.math.segment_others import SegmentOthers
 from graphad.ops.math.select import maximum, where
 from graphad.ops.rules import NUMERIC, REAL, require_kind, scalar_like
 
@@ -120,22 +121,14 @@ class UnsortedSegmentProd(_Combined):
     """
 
     name, formula, kinds = "unsorted_segment_prod", np.multiply, NUMERIC
+    keeps = (True, False)
     num: Given[Size]
     batch_dims: Count = 0
     empty = staticmethod(lambda dtype: 1)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        data, ids, y = ctx.inputs[0], ctx.inputs[1], ctx.outputs[0]
-        is_zero = equal(data, scalar_like(0, data))
-        others = where(is_zero, ones_like(data), data)
-        zeros = self.added(cast(is_zero, "int32"), ids, y)
-        num = None if y.dims is None else y.dims[self.batch_dims]
-        given = () if num is not None else (shape(y)[self.batch_dims],)
-        without = bind(UnsortedSegmentProd((AT, 1) if given else num, self.batch_dims), others, ids, *given)
-        # One zero leaves the product of the others to its place alone, two leave nothing.
-        slope = where(is_zero, self.spread(without, ids), self.spread(y, ids) / others)
-        live = where(zeros > 1, zeros_like(g), g)
-        return self.spread(live, ids) * conjugate(slope), None
+        data, ids = ctx.inputs[0], ctx.inputs[1]
+        return self.spread(g, ids) * conjugate(bind(SegmentOthers(self.batch_dims), data, ids)), None
 
 
 def _unsorted(op_class: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:

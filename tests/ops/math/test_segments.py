@@ -77,3 +77,81 @@ def test_wrong_ids_are_refused_by_the_function_that_was_called() -> None:
         tf.math.unsorted_segment_sqrt_n([1], [0], 1)
     with pytest.raises(TypeError, match="unsorted_segment_max"):
         tf.math.unsorted_segment_max([1j], [0], 1)
+
+
+PRODUCT_IDS = [0, 1, 0, -1, 0, 1, 2]
+
+
+def product_by_definition(x: Any) -> Any:
+    rows = []
+    for segment in range(4):
+        y = tf.ones([], x.dtype)
+        for i, other in enumerate(PRODUCT_IDS):
+            y = y * x[i] if other == segment else y
+        rows.append(y)
+    return tf.stack(rows)
+
+
+def weighted_gradient(f: Any) -> Any:
+    def gradient(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+            weights = tf.cast(tf.range(tf.size(y)), x.dtype) + 1.5
+            y = tf.reduce_sum(tf.math.real(y * weights * (1 + 0.3j if x.dtype.is_complex else 1)))
+        return tape.gradient(y, x, unconnected_gradients="zero")
+
+    return gradient
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize(
+    "zeros", [[], [0], [0, 2], [0, 2, 4], [1, 5, 6], [3], [0, 1, 2, 3, 4, 5, 6]], ids=str
+)
+def test_products_with_any_number_of_zeros_have_derivatives_of_every_order(zeros: Any, dtype: Any) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal(7).astype(dtype) + (1j * rng.standard_normal(7) if dtype is np.complex128 else 0)
+    x[zeros] = 0
+    f, want = (lambda x: tf.math.unsorted_segment_prod(x, PRODUCT_IDS, 4)), product_by_definition
+    given = tf.constant(x)
+    for order in range(4):
+        np.testing.assert_allclose(f(given), want(given), rtol=1e-10, atol=1e-12, err_msg=f"order {order}")
+        unknown = tf.function(f, input_signature=[tf.TensorSpec([None], given.dtype)])
+        np.testing.assert_allclose(unknown(given), want(given), rtol=1e-10, atol=1e-12)
+        rows = tf.vectorized_map(f, tf.stack([given, given * 2.0]))
+        np.testing.assert_allclose(rows[1], want(given * 2.0), rtol=1e-10, atol=1e-12)
+        f, want = weighted_gradient(f), weighted_gradient(want)
+
+
+def test_the_second_derivative_of_a_product_of_two_zeros_is_the_product_of_the_others() -> None:
+    with tf.GradientTape() as outer:
+        x = tf.Variable([0.0, 0.0, 3.0, 2.0, 5.0])
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.math.segment_prod(x, [0, 0, 0, 0, 1]))
+        slope = tape.gradient(y, x)
+    want = np.zeros((5, 5))
+    want[0, 1] = want[1, 0] = 6.0
+    np.testing.assert_array_equal(outer.jacobian(slope, x), want)
+
+
+def test_the_gradient_of_a_product_is_neither_lost_by_underflow_nor_by_overflow() -> None:
+    x = tf.constant(np.array([1e-200, 1e-200, 1e300]))
+    np.testing.assert_allclose(gradient(lambda x: tf.math.segment_prod(x, [0, 0, 0]), x), [1e100, 1e100, 0.0])
+    x = tf.constant(np.array([1e200, 1e200, 1e-300]))
+    np.testing.assert_allclose(
+        gradient(lambda x: tf.math.segment_prod(x, [0, 0, 0]), x), [1e-100, 1e-100, np.inf]
+    )
+
+
+def test_products_of_columns_and_of_ids_of_many_axes_against_differences() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((2, 3, 4))
+    x[0, 1], x[1, 2, 0] = 0.0, 0.0
+    ids = np.array([[0, 1, 0], [1, 0, 1]])
+    weights = tf.constant(rng.standard_normal((2, 4)))
+    f = lambda x: tf.reduce_sum(tf.math.unsorted_segment_prod(x, ids, 2) ** 2 * weights)  # noqa: E731
+    theoretical, numerical = tf.test.compute_gradient(f, [x])
+    np.testing.assert_allclose(theoretical[0], numerical[0], rtol=1e-6, atol=1e-7)
+    g = lambda x: tf.reduce_sum(weighted_gradient(f)(x) ** 2)  # noqa: E731
+    theoretical, numerical = tf.test.compute_gradient(g, [x])
+    np.testing.assert_allclose(theoretical[0], numerical[0], rtol=1e-5, atol=1e-6)
