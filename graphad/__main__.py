@@ -13,6 +13,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from graphad import __version__
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, or 1 with a message on stderr (2 for a wrong command line)."""
@@ -20,7 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "serialization.inspect.cli"
     )  # by name: files stand beside graphad, not below it
     parser = argparse.ArgumentParser("python -m graphad", description=(__doc__ or "").partition("\n")[0])
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.add_argument("--version", action="version", version=f"graphad {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND")
+    parser.set_defaults(command=None)
     cli.add_commands(commands)
     cache = commands.add_parser(
         "cache", help="where compiled code is kept, how much of it there is; --clear removes it"
@@ -34,7 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     doctor.add_argument("--quick", action="store_true", help="do not compile anything")
     doctor.set_defaults(command=_doctor)
-    status: int = cli.execute(parser.parse_args(arguments))
+    wanted = parser.parse_args(arguments)
+    if wanted.command is None:
+        parser.print_help(sys.stderr)
+        return 2
+    status: int = cli.execute(wanted)
     return status
 
 

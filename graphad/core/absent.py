@@ -152,7 +152,7 @@ def refusal(package: str, name: str) -> str:
     cure = _PLANNED.get(path) or _PLANNED.get(name)
     if cure is not None:
         return f"{path}: not part of graphad yet, planned; {cure} until then."
-    if package == _ROOT and name in _COUNTERPARTS:
+    if package in (_ROOT, f"{_ROOT}.nn") and name in _COUNTERPARTS:
         return f"{path}: not part of graphad under this name; there is {_ROOT}.{_COUNTERPARTS[name]}."
     paths = [f"{space}.{listed}" for space in [package, *_namespaces()] for listed in _listed(space)]
     same = [found for found in paths if found.endswith(f".{name}")]

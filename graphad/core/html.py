@@ -45,8 +45,12 @@ def folded(title: str, inside: str, is_open: bool = False) -> str:
 def table(head: list[str], rows: list[list[str]]) -> str:
     """Rows of cells, all escaped."""
     style = "padding:1px 8px;text-align:left;border-bottom:1px solid #ddd"
+    short = style + ";white-space:nowrap"  # numbers with their units stay in one line
     lines = ["".join(f'<th style="{style}">{escape(cell)}</th>' for cell in head)]
-    lines += ["".join(f'<td style="{style}">{escape(cell)}</td>' for cell in row) for row in rows]
+    lines += [
+        "".join(f'<td style="{short if len(cell) <= 24 else style}">{escape(cell)}</td>' for cell in row)
+        for row in rows
+    ]
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f'<table style="border-collapse:collapse;{_BOX}">{body}</table>'
 

@@ -356,7 +356,12 @@ class EagerTensor(Exports, Tensor):
 
     def __format__(self, spec: str) -> str:
         if self.data.shape:
-            return format(self.numpy(), spec)
+            if spec:
+                raise ArgumentTypeError(
+                    f"format: unsupported format string {spec!r} for a tensor of shape {format_dims(self.dims)}; it is for one "
+                    "number. Format its elements, or print it within numpy.printoptions."
+                )
+            return str(self.numpy())
         return format(self.data, spec) if spec else str(self.data)  # in as few digits as tell it apart
 
     def __repr__(self) -> str:

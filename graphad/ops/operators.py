@@ -25,6 +25,7 @@ from graphad.ops import numpy_protocols
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.ensure import set_shape
 from graphad.ops.array.slice import getitem
+from graphad.ops.hints import HINTS, listed
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.math.arithmetic import ADD, FLOORDIV, MOD, MUL, SUB, abs, divide, negative
 from graphad.ops.math.compare import (
@@ -241,9 +242,35 @@ def _set_shape(self: Tensor, shape: ShapeLike) -> None:
     set_shape(self, shape)
 
 
+def _divmod(self: Any, other: Any) -> tuple[Tensor, Tensor]:
+    return self // other, self % other
+
+
+def _rdivmod(self: Any, other: Any) -> tuple[Tensor, Tensor]:
+    return other // self, other % self
+
+
+def _round(self: Any, ndigits: int | None = None) -> Tensor:
+    from graphad.ops.numpy.elementwise import round  # which knows of digits; few programs need it
+
+    return round(_value(self), ndigits or 0)
+
+
+def _itemsize(self: Any) -> int:
+    """How many bytes an element takes."""
+    size: int = self.dtype.itemsize
+    return size
+
+
 def _operators() -> dict[str, Any]:
     table: dict[str, Any] = {
+        **HINTS,
         **METHODS,
+        "__dir__": listed,
+        "__divmod__": _divmod,
+        "__rdivmod__": _rdivmod,
+        "__round__": _round,
+        "itemsize": property(_itemsize),
         "__neg__": _neg,
         "__pos__": _pos,
         "__abs__": _abs,
@@ -304,7 +331,7 @@ _OPERATORS = _operators()
 def install(cls: type) -> None:
     """Give a class all operators that it does not define itself."""
     for name, function in _OPERATORS.items():
-        if name not in cls.__dict__:
+        if name not in cls.__dict__ and not (name in HINTS and hasattr(cls, name)):
             setattr(cls, name, function)
 
 

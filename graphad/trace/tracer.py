@@ -27,6 +27,7 @@ from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, spec_of_constant
 from graphad.graph.text import print_spec
 from graphad.graph.walk import expanded_nodes
+from graphad.ops.hints import HINTS
 from graphad.trace.folded import learn
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class SymbolicTensor(Tensor):
                 f"'SymbolicTensor' object has no attribute '{name}': the tensor has no value while {self.trace.name!r} is "
                 "traced. Compute with it as it is, show it with tf.print, or return it and ask there."
             )
+        if name in HINTS:
+            raise AttributeError(HINTS[name].sentence("Tensor"))
         raise AttributeError(f"'SymbolicTensor' object has no attribute {name!r}")
 
     def __repr__(self) -> str:

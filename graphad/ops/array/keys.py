@@ -16,7 +16,7 @@ import numpy as np
 from graphad.core.annotations import RowAxis
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dims import Dim
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.op import MIXED
 from graphad.core.references import AT, Reference, filled, is_reference, references, text_of, well_formed
 from graphad.core.schema import Kind, declare
@@ -196,9 +196,9 @@ def resolve_slice(entry: Any, size: Any) -> tuple[Any, Any, Any]:
 
 
 def front_index(entry: int, axis: int, size: Any) -> Any:
-    """An index counted from the front. Raises: InvalidArgumentError: it is out of range."""
+    """An index counted from the front. Raises: OutOfRangeError: it is out of range."""
     if not -size <= entry < size:
-        raise InvalidArgumentError(
+        raise OutOfRangeError(
             f"getitem: slice index {entry} of dimension {axis} out of bounds: the size is {size}."
         )
     return entry + size if entry < 0 else entry

@@ -96,7 +96,7 @@ class GetItem(Op):
             return arrays.as_array(x)[python_key(key)]
         except IndexError as cause:
             indexed_dims(self.key, np.shape(x))  # which says which index it is
-            raise InvalidArgumentError(
+            raise OutOfRangeError(
                 f"getitem: slice index out of bounds for shape {np.shape(x)}: {cause}."
             ) from cause
 
