@@ -251,9 +251,8 @@ def _rdivmod(self: Any, other: Any) -> tuple[Tensor, Tensor]:
 
 
 def _round(self: Any, ndigits: int | None = None) -> Tensor:
-    from graphad.ops.numpy.elementwise import round  # which knows of digits; few programs need it
-
-    return round(_value(self), ndigits or 0)
+    found: Tensor = METHODS["round"](_value(self), ndigits or 0)
+    return found
 
 
 def _itemsize(self: Any) -> int:
