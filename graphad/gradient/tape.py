@@ -124,7 +124,9 @@ class GradientTape(Recorder):
 
         Raises: InvalidArgumentError: an object is neither.
         """
-        for x in map(values_of, flatten_records(tensor)[0]):
+        for x in flatten_records(tensor)[0]:
+            if isinstance(x, Sparse):
+                x = x.values
             if not isinstance(x, VALUES):
                 raise InvalidArgumentError(
                     f"Passed in object {x!r} of type '{type(x).__name__}', not tf.Tensor or tf.Variable or ExtensionType."
@@ -240,9 +242,9 @@ class GradientTape(Recorder):
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
                 "differentiated, but received None."
             )
-        targets = [values_of(x) for x in flatten_records(target)[0]]
+        targets, _ = _differentiated(flatten_records(target)[0])
         given, rebuild = flatten_records(sources)
-        wanted = [values_of(x) for x in given]
+        wanted, are_sparse = _differentiated(given)
         for x in (*targets, *wanted):
             if not isinstance(x, VALUES):
                 raise ArgumentTypeError(
@@ -281,7 +283,7 @@ class GradientTape(Recorder):
             self._past = past
         if mode is UnconnectedGradients.ZERO:
             results = [zeros_like(x) if bar is None else bar for bar, x in zip(results, wanted, strict=True)]
-        if any(isinstance(x, Sparse) for x in given):
+        if are_sparse:
             results = [_as_slices(x, bar) for x, bar in zip(given, results, strict=True)]
         return rebuild(results)
 
@@ -519,6 +521,14 @@ def _one_per_target(targets: Sequence[Tensor], output_gradients: Any) -> list[An
             return list(output_gradients)
         return [output_gradients]
     return given
+
+
+def _differentiated(given: list[Any]) -> tuple[list[Any], bool]:
+    """What stands for each value where it is differentiated, and whether that is another object for any of them."""
+    for x in given:
+        if isinstance(x, Sparse):
+            return [values_of(x) for x in given], True
+    return given, False
 
 
 def _ones(y: Tensor) -> Tensor:

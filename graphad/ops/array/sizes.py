@@ -42,6 +42,14 @@ def partly_known(x: Any) -> Any:
 
 def static_sizes(op: str, shape: Any) -> list[Any] | None:
     """The sizes of a requested shape as numbers, None where some are only known at run time."""
+    if (
+        type(shape) is list or type(shape) is tuple
+    ):  # of plain integers, most of them: nothing is asked one by one
+        for item in shape:
+            if type(item) is not int:
+                break
+        else:
+            return list(shape)
     if isinstance(shape, TensorShape):
         return shape.as_list() if shape.is_fully_defined() else None
     if isinstance(shape, np.ndarray) or stands_for_tensor(shape):
