@@ -370,10 +370,11 @@ class Variable(Scattered, Handle, Arithmetic):
         return self if read_value else None
 
     def _check_update(self, value: Tensor, delta: Tensor) -> None:
-        if not are_compatible(value.dims, delta.dims):
+        mine, given = value.dims, delta.dims
+        if mine != given and not are_compatible(mine, given):
             raise InvalidArgumentError(
-                f"Cannot update variable {self.name!r} with shape {format_dims(value.dims)} using a tensor with shape "
-                f"{format_dims(delta.dims)}: shapes must be equal; use v.assign(v + x), which broadcasts."
+                f"Cannot update variable {self.name!r} with shape {format_dims(mine)} using a tensor with shape "
+                f"{format_dims(given)}: shapes must be equal; use v.assign(v + x), which broadcasts."
             )
 
     def rewrite(self, change: Callable[[Any], Any]) -> Variable:

@@ -55,6 +55,7 @@ from graphad.ops.array.keys import (
 )
 from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.shape import Reshape, SizeVector, broadcast_to, expand_dims, reshape, shape, sizes_of
+from graphad.ops.array.sizes import require_sizes
 from graphad.ops.array.stepped import has_steps, pick_steps
 from graphad.ops.array.support import all_stacked, static_array
 from graphad.ops.array.transpose import move_axis
@@ -275,6 +276,7 @@ class GetItemGrad(Op):
     """The transpose of the part at `key`: zeros of `shape` with g at the key."""
 
     name = "getitem_grad"
+    eval_checks = True
     keeps = (False, False)
     key: Key
     shape: Given[tuple[Size, ...]]
@@ -295,6 +297,7 @@ class GetItemGrad(Op):
         )
 
     def eval(self, g: Array) -> Array:
+        require_sizes("getitem_grad", self.shape)
         out, key = arrays.zeros(self.shape, g.dtype, g), python_key(self.key)
         try:
             part = out[key].shape
