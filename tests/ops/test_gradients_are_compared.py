@@ -148,7 +148,10 @@ F = np.ones([2, 3], np.float32)
         (op_of("getitem_grad", key=(("at", 1),), shape=(("at", 2), 3)), [F[:, :1], np.int32(0), np.int32(2)]),
         (op_of("getitem_grad", key=(2,), shape=(2, 3)), [F[0]]),
         (op_of("getitem_grad", key=(("at", 1),), shape=(2, 3)), [F[0], np.int32(2)]),
-        (op_of("getitem_grad", key=(("slice", 0, 1, None, None),), shape=(("at", 1), 3)), [F[:1], np.int32(-2)]),
+        (
+            op_of("getitem_grad", key=(("slice", 0, 1, None, None),), shape=(("at", 1), 3)),
+            [F[:1], np.int32(-2)],
+        ),
         (op_of("slice_update", key=(0,)), [F, F[0, :1]]),  # the same
         (op_of("transpose", perm=(("at", 1), 0)), [F, np.int32(-2)]),
         (op_of("transpose", perm=(("at", 1), 0)), [F, np.int32(2)]),
