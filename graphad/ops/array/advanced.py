@@ -54,13 +54,11 @@ def mask_of(x: Tensor, key: Any) -> Tensor | None:
 def pick(x: Tensor, key: Any, basic: Callable[[Any, Any], Tensor]) -> Tensor:
     """x[key] for a key with arrays; `basic` is x[key] for one without.
 
-    Raises: ArgumentTypeError: something else in the key; InvalidArgumentError: too many indices, the rank is not known, or the
-    arrays do not broadcast.
+    Raises: ArgumentTypeError: something else in the key; InvalidArgumentError: too many indices, or arrays that do not
+    broadcast, or that need a known rank.
     """
     if x.dims is None:
-        raise InvalidArgumentError(
-            "getitem: indexing with arrays needs a tensor of known rank; set its shape."
-        )
+        return _pick_of_any_rank(x, key if type(key) is tuple else (key,), basic)
     items = _expanded(key if type(key) is tuple else (key,), len(x.dims), x)
     plain = tuple([builtins.slice(None) if isinstance(item, Tensor) else item for item in items])
     y = x if all(item == builtins.slice(None) for item in plain) else basic(x, plain)
@@ -79,6 +77,26 @@ def pick(x: Tensor, key: Any, basic: Callable[[Any, Any], Tensor]) -> Tensor:
         return picked
     order = list(builtins.range(rank, rank + before)) + list(builtins.range(rank))
     return transpose(picked, order + list(builtins.range(rank + before, whole)))
+
+
+def _pick_of_any_rank(x: Tensor, key: Sequence[Any], basic: Callable[[Any, Any], Tensor]) -> Tensor:
+    """The same where only run time tells the rank: for one array, and for arrays that come before all else."""
+    items: list[Any] = []
+    for item in key:
+        items.extend(_arrays(item) if _is_array(item) or _is_whole_number(item) else [item])
+    axes = [k for k, item in enumerate(items) if isinstance(item, Tensor)]
+    rests = [k for k, item in enumerate(items) if item is Ellipsis]
+    if axes != list(builtins.range(len(axes))) and (len(axes) > 1 or len(rests) > 1):
+        raise InvalidArgumentError(
+            "getitem: several index arrays behind other indices need a tensor of known rank; set its shape."
+        )
+    plain = tuple([builtins.slice(None) if isinstance(item, Tensor) else item for item in items])
+    y = basic(x, plain)
+    if len(axes) > 1:
+        indices = [_counted_from_start(items[k], y, k) for k in axes]
+        return gather_nd(y, stack(_alike(indices), -1))
+    axis = axes[0] - (len(items) if rests and rests[0] < axes[0] else 0)
+    return gather(y, _counted_from_start(items[axes[0]], y, axis), axis=axis)
 
 
 def _expanded(items: Sequence[Any], rank: int, x: Tensor) -> list[Any]:
@@ -147,7 +165,7 @@ def _arrays(item: Any) -> list[Tensor]:
 
 def _counted_from_start(index: Tensor, y: Tensor, axis: int) -> Tensor:
     size = y.dims[axis] if y.dims is not None and is_definite(y.dims[axis : axis + 1]) else None
-    count = lift(np.int64(size)) if isinstance(size, int) else cast(gather(shape(y), axis), int64)
+    count = lift(np.int64(size)) if isinstance(size, int) else cast(shape(y)[axis], int64)
     return where(index < 0, index + count, index)
 
 

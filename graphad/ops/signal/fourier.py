@@ -448,7 +448,8 @@ def fftshift(x: TensorLike, axes: AxisLike = None, name: str | None = None) -> T
       x: Tensor of any shape and dtype.
       axes: The axis or axes.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or the rank is not known while tracing.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or there are no axes and the rank is not known
+        while tracing.
     Example:
       >>> signal.fftshift([0, 1, -2, -1]).numpy()
       array([-2, -1,  0,  1], dtype=int32)
@@ -463,7 +464,8 @@ def ifftshift(x: TensorLike, axes: AxisLike = None, name: str | None = None) -> 
       x: Tensor of any shape and dtype.
       axes: The axis or axes.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or the rank is not known while tracing.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or there are no axes and the rank is not known
+        while tracing.
     Example:
       >>> signal.ifftshift([-2, -1, 0, 1]).numpy()
       array([ 0,  1, -2, -1], dtype=int32)
@@ -473,12 +475,14 @@ def ifftshift(x: TensorLike, axes: AxisLike = None, name: str | None = None) -> 
 
 def _rolled(op: str, x: Any, axes: Any, back: bool) -> Tensor:
     x = lift(x)
-    if x.ndim is None:
-        raise InvalidArgumentError(f"{op}: the rank of the input must be known while tracing.")
+    if x.ndim is None and axes is None:
+        raise InvalidArgumentError(
+            f"{op}: the rank of the input must be known while tracing, or the axes must be given."
+        )
     places = list(range(x.ndim)) if axes is None else _places(op, axes, x)
     shifts = []
     for k in places:
-        n = x.dims[k] if isinstance(x.dims[k], int) else getitem(sizes_of(x), k)
+        n = x.dims[k] if x.dims is not None and isinstance(x.dims[k], int) else getitem(sizes_of(x), k)
         shifts.append(-(n // 2) if back else n // 2)
     return roll(x, shifts, places) if places else x + zeros_like(x)
 

@@ -1,0 +1,50 @@
+"""What a function traced for every rank does with arrays as indices, and with axes that are given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as gd
+
+_I, _J = np.array([0, -1]), np.array([[1, 2], [-2, 0]])
+_KEYS = [
+    _I, np.s_[:, _I], np.s_[..., _I], np.s_[_I, 1], np.s_[_I, _I], _J, np.s_[..., _I, :], np.s_[1:, _J], np.s_[None, _I],
+    np.s_[_I, ..., 1:3], [0, 2], np.s_[_I, _I, _I], np.s_[_I, None],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", _KEYS, ids=str)
+def test_arrays_index_a_tensor_whose_rank_is_unknown(key):
+    x = np.random.default_rng(0).standard_normal((3, 4, 5))
+    f = gd.function(lambda x: x[key], input_signature=[gd.TensorSpec(None, gd.float64)])
+    given = gd.constant(x)
+    with gd.GradientTape() as tape:
+        tape.watch(given)
+        y = f(given)
+        loss = gd.reduce_sum(y * y)
+    np.testing.assert_array_equal(y, x[key])
+    slope = np.zeros_like(x)
+    np.add.at(slope, key, 2 * x[key])
+    np.testing.assert_allclose(tape.gradient(loss, given), slope)
+
+
+def test_several_arrays_behind_other_indices_need_a_known_rank():
+    f = gd.function(lambda x: x[:, _I, _I], input_signature=[gd.TensorSpec(None, gd.float64)])
+    with pytest.raises(
+        ValueError, match="several index arrays behind other indices need a tensor of known rank"
+    ):
+        f(np.zeros((2, 3, 3)))
+
+
+@pytest.mark.parametrize("axes", [0, -1, [0, -1], [1]], ids=str)
+def test_frequencies_are_shifted_along_given_axes_whatever_the_rank(axes):
+    x = np.random.default_rng(0).standard_normal((3, 4))
+    for f in (gd.signal.fftshift, gd.signal.ifftshift, np.fft.fftshift):
+        shifted = gd.function(
+            lambda x, f=f: f(x, axes=axes), input_signature=[gd.TensorSpec(None, gd.float64)]
+        )
+        np.testing.assert_array_equal(shifted(x), getattr(np.fft, f.__name__)(x, axes))
+    every = gd.function(gd.signal.fftshift, input_signature=[gd.TensorSpec(None, gd.float64)])
+    with pytest.raises(ValueError, match="or the axes must be given"):
+        every(x)
