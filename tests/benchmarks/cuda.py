@@ -1,0 +1,191 @@
+"""On a CUDA device: fused loops against its memory's bandwidth, what a launch costs, and steps of networks beside JAX.
+
+    python tests/benchmarks/cuda.py
+
+Each row has the bar that it is to meet. Every workload ends with a wait for the device; times are medians, in turn with the
+others.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from timing import Workload, measure, peer
+
+import graphad as gd
+from graphad.devices.library import library, require
+
+DTYPE = np.float32
+
+
+def waited(run: Workload) -> Workload:
+    """A workload that ends when the device does."""
+
+    def whole() -> Any:
+        y = run()
+        library().cuda.runtime.deviceSynchronize()
+        return y
+
+    return whole
+
+
+def formula(x: Any) -> Any:
+    return gd.tanh(x) * gd.exp(-x * x) + x
+
+
+def bandwidth(n: int = 100_000_000) -> list[tuple[str, float, float]]:
+    """Shares of the bandwidth that a copy of the device's own reaches: a map, its gradient, a sum."""
+    x = gd.constant(np.random.default_rng(0).normal(size=n).astype(DTYPE))
+    cupy = library()
+    source, target = cupy.ones(n, DTYPE), cupy.empty(n, DTYPE)
+    f = gd.function(formula, jit_compile=True)
+
+    @gd.function(jit_compile=True)
+    def gradient(x: Any) -> Any:
+        with gd.GradientTape() as tape:
+            tape.watch(x)
+            y = formula(x)
+        return tape.gradient(y, x)
+
+    total = gd.function(gd.reduce_sum, jit_compile=True)
+    found = measure(
+        {
+            "copy": waited(lambda: cupy.copyto(target, source)),
+            "map": waited(lambda: f(x)),
+            "gradient": waited(lambda: gradient(x)),
+            "sum": waited(lambda: total(x)),
+        }
+    )
+    rate = 2 * 4 * n / found["copy"][1]
+    moved = {"map": 8 * n, "gradient": 8 * n, "sum": 4 * n}
+    return [
+        (f"{name} of {n:.0e}, of a copy's rate", moved[name] / found[name][1] / rate, 0.8) for name in moved
+    ]
+
+
+def launches() -> list[tuple[str, float, float]]:
+    """Microseconds of a call whose work is nothing."""
+    x = gd.constant(np.ones(16, DTYPE))
+    f = gd.function(lambda x: gd.sin(x) * 2.0 + 1.0, jit_compile=True)
+    found = measure({"plan": lambda: f(x)})
+    library().cuda.runtime.deviceSynchronize()
+    return [("a plan of one launch, us", found["plan"][1] * 1e6, 20.0)]
+
+
+def step_of(loss: Any, weights: list[Any]) -> Any:
+    """A compiled training step by gradient descent."""
+
+    @gd.function(jit_compile=True)
+    def step(*inputs: Any) -> Any:
+        with gd.GradientTape() as tape:
+            value = loss(weights, *inputs)
+        for w, g in zip(weights, tape.gradient(value, weights), strict=True):
+            w.assign_sub(0.01 * g)
+        return value
+
+    return step
+
+
+def mlp(tanh: Any, mean: Any) -> Any:
+    def loss(weights: Any, x: Any, y: Any) -> Any:
+        h = x
+        for w in weights[:-1]:
+            h = tanh(h @ w)
+        return mean((h @ weights[-1] - y) ** 2)
+
+    return loss
+
+
+def attention(transpose: Any, softmax: Any, mean: Any) -> Any:
+    def loss(weights: Any, x: Any, y: Any) -> Any:
+        q, k, v = (x @ w for w in weights[:3])
+        scores = softmax(q @ transpose(k) * 0.125)
+        return mean((scores @ v @ weights[3] - y) ** 2)
+
+    return loss
+
+
+def convolution(convolve: Any, mean: Any) -> Any:
+    def loss(weights: Any, x: Any, y: Any) -> Any:
+        return mean((convolve(x, weights[0]) - y) ** 2)
+
+    return loss
+
+
+def networks() -> list[tuple[str, float, float]]:
+    """Training steps, as multiples of JAX's; the losses of both have to agree."""
+    jax = peer("jax")
+    if jax is None:
+        print("JAX is not installed: steps of networks have nothing to be compared with", file=sys.stderr)
+        return []
+    import jax.numpy as jnp
+
+    numbers = np.random.default_rng(0)
+
+    def made(*shape: int) -> np.ndarray:
+        return (numbers.normal(size=shape) / np.sqrt(shape[-2])).astype(DTYPE)
+
+    cases = {
+        "MLP step, of JAX": (
+            mlp(gd.tanh, gd.reduce_mean),
+            mlp(jnp.tanh, jnp.mean),
+            [made(1024, 4096), made(4096, 4096), made(4096, 1024)],
+            [made(512, 1024), made(512, 1024)],
+        ),
+        "attention step, of JAX": (
+            attention(lambda k: gd.transpose(k, [0, 2, 1]), gd.nn.softmax, gd.reduce_mean),
+            attention(lambda k: jnp.swapaxes(k, 1, 2), jax.nn.softmax, jnp.mean),
+            [made(512, 512) for _ in range(4)],
+            [made(16, 512, 512), made(16, 512, 512)],
+        ),
+    }
+    sides = ("NHWC", "HWIO", "NHWC")
+    cases["convolution step, of JAX"] = (
+        convolution(lambda x, w: gd.nn.conv2d(x, w, 1, "SAME"), gd.reduce_mean),
+        convolution(
+            lambda x, w: jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=sides), jnp.mean
+        ),
+        [made(3, 3, 64, 64)],
+        [made(32, 32, 32, 64), made(32, 32, 32, 64)],
+    )
+    rows = []
+    for name, (mine, theirs, weights, inputs) in cases.items():
+        step = step_of(mine, [gd.Variable(w) for w in weights])
+        given = [gd.constant(x) for x in inputs]
+
+        def descend(weights: Any, *inputs: Any, theirs: Any = theirs) -> Any:
+            value, gradients = jax.value_and_grad(theirs)(weights, *inputs)
+            return value, [w - 0.01 * g for w, g in zip(weights, gradients, strict=True)]
+
+        run, held, placed = (
+            jax.jit(descend),
+            [jnp.asarray(w) for w in weights],
+            [jnp.asarray(x) for x in inputs],
+        )
+        with jax.default_matmul_precision("highest"):
+            assert abs(float(step(*given)) - float(run(held, *placed)[0])) < 1e-3, name
+            found = measure(
+                {
+                    "graphad": waited(lambda step=step, given=given: step(*given)),
+                    "jax": lambda run=run, held=held, placed=placed: jax.block_until_ready(
+                        run(held, *placed)
+                    ),
+                }
+            )
+        rows.append((name, found["graphad"][1] / found["jax"][1], 1.0))
+    return rows
+
+
+def main() -> None:
+    require(0)
+    with gd.device("cuda"):
+        rows = [*bandwidth(), *launches(), *networks()]
+    for name, value, bar in rows:
+        holds = value >= bar if "rate" in name else value <= bar
+        print(f"{name:40} {value:8.2f}   bar {bar:6.2f}   {'holds' if holds else 'does not hold'}")
+
+
+if __name__ == "__main__":
+    main()

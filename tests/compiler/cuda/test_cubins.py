@@ -1,0 +1,119 @@
+"""Every kernel of every op, of its derivative too, compiles for three generations of GPUs and fits what a block of threads has.
+
+The plain run takes a sample. `GRAPHAD_CUBINS=all pytest tests/compiler/cuda/test_cubins.py` compiles all of them, a fraction
+such as 1/20 that part.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from typing import Any
+
+import pytest
+
+from graphad.compiler.cuda import build, geometry
+from graphad.compiler.cuda.backend import Cuda
+from graphad.compiler.cuda.compile import compile_source, why_unavailable
+from graphad.compiler.cuda.emit import THREADS
+from graphad.compiler.partition import partition
+from graphad.kernels.forms import Kernel
+from graphad.kernels.stages import Stages
+from graphad.trace.specialise import specialise
+from tests.compiler.test_backend import CASES
+from tests.support.case_tables import all_cases
+from tests.support.cubins import resources
+
+needs_numba_cuda = pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
+GENERATIONS = ((8, 0), (9, 0), (10, 0))
+REGISTERS = 65536  # of a multiprocessor, which a block has to fit
+SHARED = 48 << 10
+SAMPLE = 8
+
+
+@functools.cache
+def kernels() -> dict[str, Kernel | Stages]:
+    """The kernels of all cases by digest."""
+    device, found = Cuda(0), {}
+    for _, _, case in all_cases():
+        for graph, _ in case.graphs():
+            try:
+                loops = partition(specialise(graph, graph.inputs), backend=device).loops
+            except (ValueError, TypeError, RuntimeError):  # graphs that no device has plans for
+                continue
+            found |= {
+                loop.kernel.digest(): loop.kernel for loop in loops if device.why_not(loop.kernel) is None
+            }
+    return dict(sorted(found.items()))
+
+
+def chosen() -> list[Kernel | Stages]:
+    """Those that this run compiles: the same ones each time."""
+    every, asked = list(kernels().values()), os.environ.get("GRAPHAD_CUBINS", "")
+    if asked == "all":
+        return every
+    step = int(asked.partition("/")[2]) if "/" in asked else max(1, len(every) // SAMPLE)
+    return every[::step]
+
+
+def check(kernel: Kernel | Stages, capability: tuple[int, int]) -> None:
+    cubin = compile_source(build.text_of(kernel).text, capability)
+    found = resources(cubin.code)
+    assert 0 < found.registers <= 255, found
+    assert found.registers * THREADS <= REGISTERS, "a block of the largest launch fits"
+    held = geometry.SHARED_BYTES if isinstance(kernel, Stages) else 0
+    assert found.shared + held <= SHARED, found
+    assert found.stack <= 1024, found
+    assert 8 * found.parameters <= geometry.PARAMETER_BYTES, found
+
+
+@needs_numba_cuda
+@pytest.mark.slow
+@pytest.mark.parametrize("capability", GENERATIONS, ids=lambda c: f"sm_{c[0]}{c[1]}")
+def test_kernels_of_the_ops_fit_the_device(capability: tuple[int, int]) -> None:
+    assert len(kernels()) > 300
+    wrong = []
+    for kernel in chosen():
+        try:
+            check(kernel, capability)
+        except Exception as error:  # all of them are told at the end
+            wrong.append(f"{error}\n{kernel.text()}")
+    assert not wrong, f"{len(wrong)} of {len(chosen())}\n" + "\n".join(wrong[:5])
+
+
+@needs_numba_cuda
+@pytest.mark.parametrize("name", ["rows of a softmax", "a normalisation"])
+def test_stages_fit_the_device(name: str) -> None:
+    from graphad.core.spec import TensorSpec
+    from graphad.trace.tracer import trace_flat
+
+    function, values = CASES[name]
+    graph = trace_flat(function, [TensorSpec(x.shape, x.dtype) for x in values]).graph
+    found: list[Any] = [loop.kernel for loop in partition(graph, backend=Cuda(0)).loops]
+    assert any(isinstance(kernel, Stages) for kernel in found)
+    for kernel in found:
+        check(kernel, (9, 0))
+
+
+@needs_numba_cuda
+def test_four_neighbours_are_one_load_and_one_store() -> None:
+    from numba import cuda
+    from numba.cuda import types
+
+    from graphad.compiler.cuda import intrinsics
+    from graphad.core.dtypes import float32
+    from graphad.kernels import forms
+    from graphad.kernels.collapse import collapse
+
+    kernel = collapse(forms.call("add", [float32] * 2), (64,), [(64,), (64,)]).kernel
+    compile_source(build.text_of(kernel).text)  # numba-cuda takes numba.cuda's place
+    scope: dict[str, Any] = {}
+    exec(build.text_of(kernel).text, scope)
+    function = scope["kernel"]
+    scope |= intrinsics.namespace(function.__code__.co_names)
+    signature = types.void(*[types.int64] * function.__code__.co_argcount)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        text, _ = cuda.compile(function, signature, device=False, abi="numba", cc=(9, 0), output="ptx")
+    assert text.count("ld.v4.f32") >= 2 and text.count("st.v4.f32") >= 1
