@@ -160,9 +160,7 @@ def add_recorder(recorder: Recorder, make_eager: Any, again: Any = None) -> Any:
         level = level.below
     level = top if level is None else level
     while getattr(level, "is_place", False):
-        level = (
-            level.below
-        )  # of an eager level and of the device's, which stands on it, the first has the recorders
+        level = level.below  # a device's level has no recorders: those are on the eager level below it
     if level is None:
         level = make_eager()
         _level.set(level)

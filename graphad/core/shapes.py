@@ -216,7 +216,7 @@ def is_definite(dims: Dims) -> TypeGuard[tuple[Any, ...]]:
 def ranked(dims: Dims) -> tuple[Any, ...]:
     """A shape of which the caller knows that its rank is known, by what was checked before."""
     if dims is None:
-        raise InternalError("ranked: a shape of unknown rank has come where the rank was known.")
+        raise InternalError("ranked: a shape whose rank must be known here has no known rank.")
     return dims
 
 

@@ -180,7 +180,7 @@ class Vectorize(Structured):
                 # An op that waited for its sizes gives in rows all that it gives.
                 if not size:
                     raise UnansweredError(
-                        "vectorize: without rows nobody knows what would be the same in all."
+                        "vectorize: without rows it cannot be told which results are the same in all; give one or more."
                     )
                 outputs.append(y[0])
             elif has_rows or k in self.uniform:
@@ -424,7 +424,9 @@ def _of_any_row(level: BatchLevel, y: Any) -> Any:
     if not level.is_stacked(y):
         return y
     if type(level.size) is int and not level.size:
-        raise UnansweredError("vectorize: without rows nobody knows what would be the same in all.")
+        raise UnansweredError(
+            "vectorize: without rows it cannot be told which results are the same in all; give one or more."
+        )
     return getitem(y.stacked, 0)
 
 
