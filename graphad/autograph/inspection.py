@@ -44,7 +44,7 @@ def to_code(entity: Any, recursive: bool = True, experimental_optional_features:
       recursive: Whether functions that it calls are converted too, when they are called.
       experimental_optional_features: Is taken as TensorFlow takes it.
     Returns: The source, a string.
-    Raises: InvalidArgumentError (a ValueError): there is no source, or it cannot be converted.
+    Raises: ArgumentTypeError (a TypeError): it is no function, or its source is not at hand.
     """
     import ast
 

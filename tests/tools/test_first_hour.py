@@ -118,3 +118,8 @@ def test_numpy_indexes_and_iterates():
     x = tf.constant([1, 2])
     assert np.arange(5)[x].tolist() == [1, 2]
     assert sorted([tf.constant(2.0), tf.constant(1.0)])[0].numpy() == 1.0
+
+
+def test_vander_says_that_it_takes_a_vector():
+    with pytest.raises(ValueError, match="vander: x has rank 0"):
+        tf.numpy.vander(1.0)

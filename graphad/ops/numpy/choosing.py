@@ -193,7 +193,7 @@ def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> T
       a: Tensor of any shape and dtype.
       axis: The axis; by default all elements are one vector.
     Returns: Tensor [..., slices, ...] of the dtype of `a`.
-    Raises: InvalidArgumentError (a ValueError): the axis is out of range; OutOfRangeError (an IndexError): the condition
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range; InvalidArgumentError (a ValueError): the condition
       holds beyond its end.
     Example:
       >>> numpy.compress([True, False, True], [1, 2, 3]).numpy()
@@ -212,7 +212,7 @@ def extract(condition: TensorLike, arr: TensorLike) -> Tensor:
       condition: Tensor of any shape; what is not of dtype bool holds where it is not 0.
       arr: Tensor of as many elements, any dtype.
     Returns: Vector of the dtype of `arr`.
-    Raises: OutOfRangeError (an IndexError): the condition has more elements.
+    Raises: InvalidArgumentError (a ValueError): the condition has more elements.
     Example:
       >>> numpy.extract([[True, False], [False, True]], [[1, 2], [3, 4]]).numpy()
       array([1, 4])
@@ -230,7 +230,7 @@ def choose(a: Any, choices: Any) -> Tensor:
       a: Integer tensor of any shape.
       choices: Tensors of shapes that broadcast with it, of any dtypes, which become one.
     Returns: Tensor of the shape that they have together.
-    Raises: OutOfRangeError (an IndexError): an element is not the number of a choice; ArgumentTypeError (a TypeError): `a`
+    Raises: InvalidArgumentError (a ValueError): an element is not the number of a choice; ArgumentTypeError (a TypeError): `a`
       has another dtype.
     Example:
       >>> numpy.choose([0, 1], [[1, 2], [10, 20]]).numpy()
@@ -258,12 +258,12 @@ def argsort(
     """The indices that sort along an axis, equal elements in their order, NaN last. No gradient.
 
     Args:
-      a: Tensor [..., size, ...], any dtype but a complex one.
+      a: Tensor [..., size, ...], any dtype; complex numbers by their real parts, then by the imaginary ones.
       axis: The axis; None for all elements as one vector.
       kind, order, stable: Are taken as NumPy takes them; the order of equal elements is always kept.
       descending: Whether the largest comes first.
     Returns: int64 tensor of the shape of `a`.
-    Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): complex numbers.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range.
     Example:
       >>> numpy.argsort([3, 1, 2]).numpy()
       array([1, 2, 0])
@@ -288,12 +288,12 @@ def sort(
     """The elements in order along an axis, NaN last; the gradient goes back to where each came from.
 
     Args:
-      a: Tensor [..., size, ...], any dtype but a complex one.
+      a: Tensor [..., size, ...], any dtype; complex numbers by their real parts, then by the imaginary ones.
       axis: The axis; None for all elements as one vector.
       kind, order, stable: Are taken as NumPy takes them; the order of equal elements is always kept.
       descending: Whether the largest comes first.
     Returns: Tensor of the shape and dtype of `a`.
-    Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): complex numbers.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range.
     Example:
       >>> numpy.sort([3.0, 1.0, 2.0]).numpy()
       array([1., 2., 3.])
@@ -307,9 +307,9 @@ def sort(
 def sort_complex(a: TensorLike) -> Tensor:
     """The elements in order along the last axis, complex.
 
-    Args: a: Tensor [..., size], a real dtype.
-    Returns: complex128 tensor of the shape of `a`.
-    Raises: DTypeError (a TypeError): complex numbers, which graphad does not order.
+    Args: a: Tensor [..., size], a numeric dtype; complex numbers by their real parts, then by the imaginary ones.
+    Returns: Complex tensor of the shape of `a`, complex128 for real ones.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
     """
     a = sort(a)
     return a if a.dtype.is_complex else math.cast(a, dtypes.complex128)
@@ -319,11 +319,11 @@ def partition(a: TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
     """The elements in an order with element `kth` where sorting puts it: sorted, which is one.
 
     Args:
-      a: Tensor [..., size, ...], any dtype but a complex one.
+      a: Tensor [..., size, ...], any dtype; complex numbers by their real parts, then by the imaginary ones.
       kth: Which element; all are where sorting puts them.
       axis: The axis; None for all elements as one vector.
     Returns: Tensor of the shape and dtype of `a`, with the gradient of `sort`.
-    Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): complex numbers.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range.
     """
     return sort(a, axis)
 
@@ -332,11 +332,11 @@ def argpartition(a: TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
     """The indices of `partition`: those that sort.
 
     Args:
-      a: Tensor [..., size, ...], any dtype but a complex one.
+      a: Tensor [..., size, ...], any dtype; complex numbers by their real parts, then by the imaginary ones.
       kth: Which element; all are where sorting puts them.
       axis: The axis; None for all elements as one vector.
     Returns: int64 tensor of the shape of `a`. No gradient.
-    Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): complex numbers.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range.
     """
     return argsort(a, axis)
 
@@ -345,10 +345,10 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
     """The indices that sort by several keys, the last one first.
 
     Args:
-      keys: Tensors of one shape, or a tensor whose slices along axis 0 they are; any dtypes but complex ones.
+      keys: Tensors of one shape, or a tensor whose slices along axis 0 they are; any dtypes.
       axis: The axis.
     Returns: int64 tensor of that shape. No gradient.
-    Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): complex numbers.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range.
     Example:
       >>> numpy.lexsort([[1, 0, 1], [2, 2, 1]]).numpy()
       array([2, 1, 0])

@@ -160,7 +160,7 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
       N: How many columns; as many as rows by default.
       increasing: Whether the first column is the power 0.
     Returns: Tensor [rows, N] of the dtype of x.
-    Raises: DTypeError (a TypeError): a dtype that has no powers.
+    Raises: InvalidArgumentError (a ValueError): x is no vector.
     Example:
       >>> numpy.vander([2.0, 3.0], 3).numpy()
       array([[4., 2., 1.],

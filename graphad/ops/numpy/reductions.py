@@ -370,7 +370,7 @@ def ediff1d(ary: TensorLike, to_end: TensorLike | None = None, to_begin: TensorL
       ary: Tensor of any shape, a numeric dtype.
       to_end, to_begin: What stands behind and before the differences, cast to their dtype.
     Returns: Vector of one element less than `ary` and what is given, of the dtype of `ary`.
-    Raises: DTypeError (a TypeError): `to_end` or `to_begin` is complex where `ary` is real.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
     Example:
       >>> numpy.ediff1d([1.0, 4.0, 9.0], to_begin=0.0).numpy()
       array([0., 3., 5.])

@@ -57,10 +57,10 @@ def unique_all(x: TensorLike, /) -> UniqueAll:
 
     NaN differs from all, so each is an element of its own. The values are differentiable.
 
-    Args: x: Tensor of any shape, any dtype but a complex one.
+    Args: x: Tensor of any shape, any dtype.
     Returns: (values, indices, inverse_indices, counts): vectors, but the inverse in the shape of x; int64 but for the
       values.
-    Raises: DTypeError (a TypeError): complex numbers.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
     Example:
       >>> [part.numpy().tolist() for part in numpy.unique_all([3, 1, 3])]
       [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
@@ -85,9 +85,9 @@ def _first(starts: Any) -> Tensor:
 def unique_counts(x: TensorLike, /) -> UniqueCounts:
     """The different elements in order, and how often each occurs.
 
-    Args: x: Tensor of any shape, any dtype but a complex one.
+    Args: x: Tensor of any shape, any dtype.
     Returns: (values, counts): vectors, the counts int64. NaN differs from all.
-    Raises: DTypeError (a TypeError): complex numbers.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
     Example:
       >>> [part.numpy().tolist() for part in numpy.unique_counts([3, 1, 3])]
       [[1, 3], [1, 2]]
@@ -99,9 +99,9 @@ def unique_counts(x: TensorLike, /) -> UniqueCounts:
 def unique_inverse(x: TensorLike, /) -> UniqueInverse:
     """The different elements in order, and where each element of x is among them.
 
-    Args: x: Tensor of any shape, any dtype but a complex one.
+    Args: x: Tensor of any shape, any dtype.
     Returns: (values, inverse_indices): a vector, and int64 in the shape of x. NaN differs from all.
-    Raises: DTypeError (a TypeError): complex numbers.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
     Example:
       >>> [part.numpy().tolist() for part in numpy.unique_inverse([3, 1, 3])]
       [[1, 3], [1, 0, 1]]
@@ -113,9 +113,9 @@ def unique_inverse(x: TensorLike, /) -> UniqueInverse:
 def unique_values(x: TensorLike, /) -> Tensor:
     """The different elements in order; differentiable.
 
-    Args: x: Tensor of any shape, any dtype but a complex one.
+    Args: x: Tensor of any shape, any dtype.
     Returns: Vector of the dtype of x. NaN differs from all.
-    Raises: DTypeError (a TypeError): complex numbers.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
     Example:
       >>> numpy.unique_values([3, 1, 3]).numpy()
       array([1, 3])
@@ -131,14 +131,14 @@ def unique(
     """The different elements in order, all NaN being one, and on request what `unique_all` gives.
 
     Args:
-      ar: Tensor of any shape, any dtype but a complex one.
+      ar: Tensor of any shape, any dtype.
       return_index: Whether to return where each is first.
       return_inverse: Whether to return where each element of `ar` is among them.
       return_counts: Whether to return how often each occurs.
       axis: None: slices are not compared.
       equal_nan: Whether NaN is equal to NaN.
     Returns: Vector of the dtype of `ar`, differentiable; a tuple with int64 tensors where more is asked for.
-    Raises: UnsupportedOptionError (a ValueError): `axis` is given; DTypeError (a TypeError): complex numbers.
+    Raises: UnsupportedOptionError (a ValueError): `axis` is given.
     Example:
       >>> numpy.unique([3, 1, 3, 2]).numpy()
       array([1, 2, 3])
@@ -206,9 +206,9 @@ def isin(
 def union1d(ar1: TensorLike, ar2: TensorLike) -> Tensor:
     """The different elements of two tensors, in order.
 
-    Args: ar1, ar2: Tensors of any shapes and dtypes but complex ones; the dtypes become one.
+    Args: ar1, ar2: Tensors of any shapes and dtypes; the dtypes become one.
     Returns: Vector of that dtype.
-    Raises: DTypeError (a TypeError): complex numbers.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
     Example:
       >>> numpy.union1d([3, 1], [2, 3]).numpy()
       array([1, 2, 3])

@@ -378,7 +378,7 @@ def histogram_bin_edges(
       range: The first and the last bound.
       weights: Is taken as NumPy takes it; the bounds do not depend on it.
     Returns: Vector [bins + 1] of that dtype.
-    Raises: InvalidArgumentError (a ValueError): `a` is empty and no range is given.
+    Raises: DTypeError (a TypeError): complex numbers.
     Example:
       >>> numpy.histogram_bin_edges([0.0, 1.0, 4.0], 2).numpy()
       array([0., 2., 4.])
