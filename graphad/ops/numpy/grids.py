@@ -167,6 +167,8 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
              [9., 3., 1.]])
     """
     x = tensor_of(x)
+    if rank_of("vander", x) != 1:
+        raise InvalidArgumentError(f"vander: x has rank {x.ndim}; it is a vector.")
     count = x.shape[0] if N is None else N
     if isinstance(count, int) and 0 < count <= 16:
         columns = [array.ones_like(x)]
