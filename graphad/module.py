@@ -39,14 +39,15 @@ class Module(Trackable):
             raise InvalidArgumentError(
                 f"'{name}' is not a valid module name. Module names must be valid Python identifiers (e.g. a valid class name)."
             )
-        self._graphad_name = name
-        self._graphad_scope = name_scope(f"{current_scope()}{name}/")
+        # named as in TensorFlow's class: libraries of modules ask for them
+        self._name = name
+        self._name_scope = name_scope(f"{current_scope()}{name}/")
 
     @property
     def name(self) -> str:
         """The name of the module. Raises: AttributeError: the constructor of Module was not called."""
         try:
-            return self._graphad_name
+            return self._name
         except AttributeError:
             raise AttributeError(
                 f"{type(self).__name__} has no name: its constructor must call super().__init__() first."
@@ -56,7 +57,7 @@ class Module(Trackable):
     def name_scope(self) -> name_scope:
         """The scope in which variables get this module's name in front of theirs, that of its creation included."""
         try:
-            return self._graphad_scope
+            return self._name_scope
         except AttributeError:
             raise AttributeError(
                 f"{type(self).__name__} has no name scope: its constructor must call super().__init__() first."

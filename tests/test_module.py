@@ -275,3 +275,15 @@ def test_a_module_trains():
         for v, g in zip(line.trainable_variables, tape.gradient(loss, line.trainable_variables), strict=True):
             v.assign_sub(0.3 * g)
     np.testing.assert_allclose([line.w, line.b], [3.0, 2.0], rtol=1e-4)
+
+
+def test_a_module_has_its_name_and_scope_where_libraries_of_modules_look_for_them():
+    class Plain(tf.Module):
+        def __init__(self):
+            self.w = tf.Variable(1.0)
+
+    module = tf.Module("net")
+    assert (module._name, module._name_scope) == ("net", module.name_scope)
+    module._name = "other"
+    assert module.name == "other"
+    assert not hasattr(Plain(), "_name_scope")

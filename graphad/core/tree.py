@@ -164,7 +164,8 @@ def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _title(x: Any) -> str:
     kind = plain(getattr(x, "_graphad_class_name", "") or type(x).__name__)
-    name = vars(x).get("_graphad_name") if hasattr(x, "__dict__") else None
+    given = vars(x) if hasattr(x, "__dict__") else {}
+    name = given.get("_name", given.get("_graphad_name"))
     return f"{kind} {name!r}" if isinstance(name, str) else kind
 
 
