@@ -295,3 +295,35 @@ def test_nests_take_other_sequences_and_mappings():
     assert isinstance(nest.map_structure(lambda x: x, rows, expand_composites=True), tf.IndexedSlices)
     with pytest.raises(TypeError, match="a range cannot be made of other values"):
         nest.map_structure(lambda x: x, range(2))
+
+
+@dataclasses.dataclass
+class Walk:
+    step: object
+    place: object
+
+
+@pytest.mark.parametrize("loop", [tf.while_loop, tf.compat.v1.while_loop], ids=["loop", "first version"])
+@pytest.mark.parametrize("way", [lambda f: f, tf.function], ids=["eager", "traced"])
+@pytest.mark.parametrize("made", [Walk, lambda step, place: (step, place)], ids=["object", "tuple"])
+def test_the_fields_of_a_record_are_loop_variables(loop, way, made):
+    @way
+    def f(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            walk = loop(lambda i, y: i < 3, lambda i, y: made(i + 1, y * x), Walk(tf.constant(0), x))
+        return walk, tape.gradient(walk.place, x)
+
+    walk, slope = f(tf.constant(2.0))
+    assert isinstance(walk, Walk)
+    assert (int(walk.step), float(walk.place), float(slope)) == (3, 16.0, 32.0)
+
+
+def test_a_record_says_which_shapes_change_in_a_loop():
+    walk = tf.while_loop(
+        lambda i, y: i < 3,
+        lambda i, y: Walk(i + 1, tf.concat([y, y], 0)),
+        Walk(tf.constant(0), tf.ones([1])),
+        shape_invariants=Walk(tf.TensorShape([]), tf.TensorShape([None])),
+    )
+    assert walk.place.shape == (8,)

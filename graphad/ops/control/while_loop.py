@@ -14,7 +14,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.bind import bind
-from graphad.core.composites import is_composite
+from graphad.core.composites import is_composite, is_record, record_of
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import trace_in_progress
@@ -62,7 +62,8 @@ def while_loop(
     Args:
       cond: Takes the loop variables, returns a bool scalar.
       body: Takes the loop variables, returns their next values in the same structure.
-      loop_vars: A list or tuple of tensors, or of nests of tensors.
+      loop_vars: A list or tuple of tensors, or of nests of tensors; or a dataclass or attrs class, whose fields are passed one
+        by one.
       shape_invariants: Shapes (or TensorSpecs) like `loop_vars`, for variables whose shape changes from step to step; None in a
         shape stands for a size that may change.
       parallel_iterations, swap_memory: Accepted for compatibility.
@@ -81,6 +82,14 @@ def while_loop(
         raise ArgumentTypeError("'cond' must be callable.")
     if not callable(body):
         raise ArgumentTypeError("'body' must be callable.")
+    if is_record(loop_vars):
+        form = record_of(loop_vars).form
+        fields, shapes = _fields(loop_vars), _fields(shape_invariants)
+        found = while_loop(
+            cond, lambda *xs: _fields(body(*xs)), fields, shapes, parallel_iterations, back_prop, swap_memory,
+            maximum_iterations, name,
+        )  # fmt: skip
+        return form.make(list(found))
     if not isinstance(loop_vars, list | tuple):
         raise ArgumentTypeError(
             f"while_loop: loop_vars must be a list or tuple, got {type(loop_vars).__name__}."
@@ -92,6 +101,11 @@ def while_loop(
         return out
     nest = Nest(out)
     return nest.build([stop_gradient(x) for x in nest.tensors()])
+
+
+def _fields(x: Any) -> Any:
+    """The fields of a dataclass or attrs class in the place of it."""
+    return record_of(x).values if is_record(x) else x
 
 
 def repeat(
