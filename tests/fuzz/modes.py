@@ -285,9 +285,12 @@ def _rows_of_jacobian(case: Case) -> Yielded:
         if key.startswith("J") and full is not None and batch is not None:
             rank = len(case.eager()["y" + key[1:]].shape)
             summed = np.moveaxis(full.sum(axis=0), rank - 1, 0)
-            if any(x.profile == "extreme" for x in case.program.inputs) and summed.shape == batch.shape:
+            if summed.shape == batch.shape:
                 numbers = np.moveaxis(np.nansum(full, axis=0), rank - 1, 0)
-                summed = np.where(np.isnan(summed) & ~np.isnan(batch), numbers, summed)
+                # Numbers of every program may be poles (of `xdivy`, in TensorFlow as here); others need extreme ones.
+                extreme = any(x.profile == "extreme" for x in case.program.inputs)
+                met = np.isnan(summed) & ~np.isnan(batch) & (extreme | np.isinf(numbers))
+                summed = np.where(met, numbers, summed)
             yield "", {"B" + key[1:]: batch}, {"B" + key[1:]: summed.astype(batch.dtype)}, case.spread
 
 
