@@ -257,9 +257,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
     try:
         array = np.array(x)
     except ValueError as cause:
-        raise InvalidArgumentError(
-            f"Can't convert non-rectangular Python sequence to Tensor.{_ragged(x)} Pad the shorter, or keep a list of tensors."
-        ) from cause
+        raise _not_rectangular(x) from cause
     array = _as_known(array, x)
     if not kinds:
         return array.astype(np.float32) if isinstance(x, list | tuple) else array
@@ -277,6 +275,20 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
 
 
 _BOOLS = {bool, np.bool_}
+
+
+def array_of(x: Any) -> np.ndarray:
+    """`np.asarray(x)`. Raises: InvalidArgumentError: the items of nested lists differ in length."""
+    try:
+        return np.asarray(x)
+    except ValueError as cause:
+        raise _not_rectangular(x) from cause
+
+
+def _not_rectangular(x: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"Can't convert non-rectangular Python sequence to Tensor.{_ragged(x)} Pad the shorter, or keep a list of tensors."
+    )
 
 
 def _counts_bools(x: Any, kinds: set[type]) -> bool:

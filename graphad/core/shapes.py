@@ -308,7 +308,7 @@ def normalize_axis(op: str, axis: Any, rank: int | None, name: str = "x", dims: 
     """
     try:
         number: int = axis.__index__()
-    except AttributeError as cause:
+    except (AttributeError, TypeError) as cause:  # an array of several has the method, and refuses
         raise no_axis(op, axis) from cause
     if rank is None:
         return number
@@ -325,7 +325,7 @@ def normalize_axes(
     """Several axes, sorted and unique, counted from 0 when the rank is known; None means all of them."""
     if axes is None:
         return None if rank is None else tuple(range(rank))
-    listed = [axes] if hasattr(axes, "__index__") and not hasattr(axes, "__len__") else list(axes)
+    listed = list(axes) if isinstance(axes, Iterable) and getattr(axes, "shape", None) != () else [axes]
     found = [normalize_axis(op, axis, rank, name, dims) for axis in listed]
     if len(set(found)) != len(found):
         raise InvalidArgumentError(f"{op}: axes {tuple(listed)} name the same axis twice.")

@@ -72,6 +72,8 @@ def new_op(
     Returns: A function of tensors.
     Raises: InvalidArgumentError: the name is taken.
     """
+    if not isinstance(name, str):
+        raise ArgumentTypeError(f"new_op: name is a {type(name).__name__}; text is needed.")
     if find(name) is not None:
         raise InvalidArgumentError(f"new_op: there is an op called {name!r} already.")
 

@@ -191,7 +191,9 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
     """
     if hasattr(values, "__graphad_tensor__") and axis == 0:
         return lift(values)
-    items: list[Any] = list(values)  # type: ignore[arg-type]
+    if not isinstance(values, Iterable):
+        raise ArgumentTypeError(f"stack: values is a {type(values).__name__}; a list of tensors is needed.")
+    items: list[Any] = list(values)
     if not items:
         raise InvalidArgumentError("stack: there are no tensors; give one at least.")
     tensors = lift_all("stack", items)
@@ -436,6 +438,10 @@ def split(
         if vector.dims != (count,):
             vector = bind(lookup("ensure_shape")((count,)), vector)
         return list(bind(Split(entries_of((None,) * count), place), x, vector))
+    if wanted.ndim > 1 or wanted.dtype.kind not in "iu":
+        raise ArgumentTypeError(
+            f"split: num_or_size_splits must be an integer or a vector of them, got {wanted.dtype.name} of shape {wanted.shape}."
+        )
     pieces: Any = int(wanted) if wanted.ndim == 0 else tuple([int(size) for size in wanted])
     if isinstance(pieces, int) and pieces < 1:
         raise InvalidArgumentError(f"split: {pieces} pieces were asked for; ask for 1 or more.")

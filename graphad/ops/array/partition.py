@@ -10,7 +10,7 @@ import numpy as np
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int32
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import constant, size, zeros
 from graphad.ops.array.gather import gather
@@ -60,6 +60,10 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
     Returns: Tensor [largest number + 1, ...] of the dtype of `data`.
     Raises: InvalidArgumentError (a ValueError): the lists or shapes do not fit.
     """
+    if not isinstance(indices, list | tuple) or not isinstance(data, list | tuple):
+        raise ArgumentTypeError(
+            f"dynamic_stitch: indices is a {type(indices).__name__}, data a {type(data).__name__}; lists of tensors are needed."
+        )
     if len(indices) != len(data) or not indices:
         raise InvalidArgumentError(
             f"dynamic_stitch: {len(indices)} tensors of indices and {len(data)} of data; as many are needed, at least one."

@@ -30,6 +30,7 @@ from graphad.ops.array.support import (
     WithoutInputs,
     in_memory,
     known_scalar,
+    require_number,
     require_scalar,
     static_int,
 )
@@ -141,6 +142,8 @@ def range(
         start, limit = 0, start
     arguments: tuple[Any, ...] = (start, limit, delta)
     if not any(stands_for_tensor(x) for x in arguments):
+        for x, word in zip(arguments, ("start", "limit", "delta"), strict=True):
+            require_number("range", x, word)
         found = _common([to_numpy(x) for x in arguments]) if dtype is None else as_dtype(dtype)
         first, last, step = (np.asarray(x).item() for x in arguments)
         return lift(in_memory("range", _members, first, _count(first, last, step, found), step, found))

@@ -76,7 +76,11 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
                 return None
         if not hasattr(data, "__index__"):
             raise ArgumentTypeError(f"{op}: {item!r} is not a size; sizes are integers.")
-        out.append(data.__index__())
+        try:
+            out.append(data.__index__())
+        except TypeError as cause:  # an array of several, or of floats
+            shown = " ".join(repr(item).split())
+            raise ArgumentTypeError(f"{op}: {shown[:60]} is not a size; sizes are integers.") from cause
     return out
 
 

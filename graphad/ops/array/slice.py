@@ -504,6 +504,15 @@ def strided_slice(
       out of range.
     """
     first, last = static_array(begin), static_array(end)
+    for given, word in (
+        (first, "begin"),
+        (last, "end"),
+        (static_array(strides) if strides is not None else None, "strides"),
+    ):
+        if given is not None and (given.ndim != 1 or (given.size and given.dtype.kind not in "iu")):
+            raise ArgumentTypeError(
+                f"strided_slice: {word} must be a vector of integers, got {given.dtype.name} of shape {given.shape}."
+            )
     step = (
         np.ones(len(first) if first is not None else 0, np.int32)
         if strides is None

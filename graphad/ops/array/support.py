@@ -10,7 +10,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import BatchContext, FoldContext, Ranked, RowAxes, RowAxis
 from graphad.core.bind import bind
-from graphad.core.convert import lift, stands_for_tensor
+from graphad.core.convert import array_of, lift, stands_for_tensor
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, ResourceExhaustedError
@@ -75,8 +75,17 @@ def static_array(x: Any) -> Any:
         items = [static_array(item) for item in x]
         if any(item is None for item in items):
             return None
-        return np.array(items) if items else np.zeros((0,), np.int32)
-    return np.asarray(x)
+        return array_of(items) if items else np.zeros((0,), np.int32)
+    return array_of(x)
+
+
+def require_number(op: str, x: Any, name: str) -> None:
+    """Raises: ArgumentTypeError: an argument is neither a real number nor stands for a tensor."""
+    if not stands_for_tensor(x):
+        known = array_of(x)
+        if known.ndim or known.dtype.kind not in "iuf":
+            shown = " ".join(repr(x).split())
+            raise ArgumentTypeError(f"{op}: {name} must be a number, got {shown[:60]}.")
 
 
 def static_int(op: str, x: Any, name: str) -> Size | None:

@@ -21,7 +21,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, AT, entries_of, is_reference
 from graphad.core.schema import Axis, Given
@@ -157,6 +157,10 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     if values is None:
         wanted, given = requested("tile", multiples)
         return bind(Tile(wanted), x, *given)
+    if values.dtype.kind not in "iu" and values.size:
+        raise ArgumentTypeError(
+            f"tile: multiples must be integers, got {values.dtype.name} of shape {values.shape}."
+        )
     counts = tuple(int(m) for m in np.ravel(values))
     _require_multiples(counts)
     return bind(Tile(counts), x)
@@ -213,6 +217,10 @@ class Repeat(Op):
 
 def _require_repeats(repeats: Any) -> None:
     flat = np.ravel(repeats)
+    if flat.dtype.kind not in "iub" and flat.size:
+        raise ArgumentTypeError(
+            f"repeat: repeats must be integers, got {flat.dtype.name} of shape {np.shape(repeats)}."
+        )
     if (flat < 0).any():
         raise InvalidArgumentError(f"repeat: repeats holds {flat.min()}; each must be 0 or more.")
 

@@ -18,7 +18,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import identity
 from graphad.ops.array.join import concat, stack
 from graphad.ops.array.join import unstack as unstacked
-from graphad.ops.array.support import static_array
+from graphad.ops.array.support import require_number, static_array
 from graphad.ops.image.layout import HEIGHT, WIDTH, images_of, size_along
 from graphad.ops.linalg import tensordot
 from graphad.ops.math.arithmetic import abs as abs_of
@@ -231,6 +231,7 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
       >>> image.adjust_hue([[[1.0, 0.0, 0.0]]], 0.5).numpy().tolist()
       [[[0.0, 1.0, 1.0]]]
     """
+    require_number("adjust_hue", delta, "delta")
     known = static_array(delta)
     if known is not None and not -1 <= known <= 1:
         raise InvalidArgumentError(f"adjust_hue: delta is {known}; it must be in [-1, 1].")

@@ -12,6 +12,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops.array.block import slice as block
 from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.support import require_number
 from graphad.ops.array.transpose import reverse
 from graphad.ops.image.colors import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation
 from graphad.ops.image.layout import HEIGHT, WIDTH, image_of, size_along
@@ -41,6 +42,8 @@ def _between(draw: Draw, low: Any, high: Any) -> Any:
 
 def _require_order(op: str, low: Any, high: Any, names: tuple[str, str], above: bool = False) -> None:
     """Raises: InvalidArgumentError: numbers that are known are not 0 <= low < high; equal ones pass unless `above`."""
+    for given, name in zip((low, high), names, strict=True):
+        require_number(op, given, name)
     if not (stands_for_tensor(low) or stands_for_tensor(high)):
         if low < 0 or (high <= low if above else high < low):
             raise InvalidArgumentError(
@@ -107,6 +110,7 @@ def stateless_random_flip_up_down(image: TensorLike, seed: TensorLike) -> Tensor
 
 
 def _brightness(op: str, image: Any, most: Any, draw: Draw) -> Tensor:
+    require_number(op, most, "max_delta")
     if most < 0:
         raise InvalidArgumentError(f"{op}: max_delta is {most}; it must be 0 or more.")
     return adjust_brightness(image, _between(draw, -most, most))
@@ -209,6 +213,7 @@ def stateless_random_saturation(
 
 
 def _hue(op: str, image: Any, most: Any, draw: Draw) -> Tensor:
+    require_number(op, most, "max_delta")
     if not 0 <= most <= 0.5:
         raise InvalidArgumentError(f"{op}: max_delta is {most}; it must be in [0, 0.5].")
     return adjust_hue(image, _between(draw, -most, most))

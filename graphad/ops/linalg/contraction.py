@@ -27,7 +27,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dims import Dim, is_one, product
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.schema import Kind, declare
 from graphad.core.shapes import format_dims, is_definite, normalize_axes, ranked
@@ -414,6 +414,10 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **option
     unknown = set(options) - {"optimize", "greedy"}
     if unknown:
         raise InvalidArgumentError(f"einsum: unknown options {sorted(unknown)}; there is 'optimize'.")
+    if not isinstance(equation, str):
+        raise ArgumentTypeError(
+            f'einsum: the equation is a {type(equation).__name__}; text such as "ij,jk->ik" comes first.'
+        )
     operands, result = parse(equation)
     if REST not in result and any(REST in one for one in operands):
         raise InvalidArgumentError(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
 from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_pair
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
@@ -89,6 +89,10 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
       >>> global_norm([[3.0], None, [4.0]]).numpy()
       np.float32(5.0)
     """
+    if not isinstance(t_list, Iterable):
+        raise ArgumentTypeError(
+            f"global_norm: t_list is a {type(t_list).__name__}; a list of tensors is needed."
+        )
     total: Any = None
     for t in t_list:
         if t is None:

@@ -120,10 +120,29 @@ def _exp_of(x: Tensor) -> Tensor:
     return bind(EXP, x)
 
 
+def _expm1(x: Any) -> Any:
+    """`np.expm1`, for complex numbers with an infinite part, a NaN or no imaginary part as C's Annex G has it for exp."""
+    y = np.expm1(x)
+    if x.dtype.kind != "c":
+        return y
+    a, b = np.asarray(x).real, np.asarray(x).imag
+    is_real, lost = b == 0, ~np.isfinite(b)
+    if not (is_real | np.isinf(a)).any():
+        return y
+    found = np.array(y)
+    found.real = np.where(is_real, np.expm1(a) + 0.0, found.real)
+    found.imag = np.where(is_real, b, found.imag)
+    for end, real, imaginary in ((-np.inf, -1.0, 0.0), (np.inf, np.inf, np.nan)):
+        at_end = lost & (a == end)
+        found.real = np.where(at_end, real, found.real)
+        found.imag = np.where(at_end, imaginary, found.imag)
+    return found if found.ndim else found[()]
+
+
 Exp = elementwise("exp", np.exp, vjp=_exp_vjp, kinds=INEXACT, scalar="exp", keeps=(False, True), doc="e^x.")
 Expm1 = elementwise(
     "expm1",
-    np.expm1,
+    _expm1,
     vjp=times(_exp_of),
     kinds=INEXACT,
     scalar="expm1",

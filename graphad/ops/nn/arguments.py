@@ -65,6 +65,12 @@ def padding_of(op: str, padding: Any, rank: int, explicit: bool = True, first: b
         if padding.upper() not in ("SAME", "VALID"):
             raise InvalidArgumentError(f"{op}: padding {padding!r} is neither 'SAME' nor 'VALID'.")
         return padding.upper()
+    known = static_array(padding) if explicit else None
+    if explicit and (known is None or known.ndim != 2 or known.dtype.kind not in "iu"):
+        shown = " ".join(repr(padding).split())
+        raise ArgumentTypeError(
+            f"{op}: padding must be 'SAME', 'VALID' or pairs of integers, got {shown[:60]}."
+        )
     pads = tuple(tuple(operator.index(p) for p in side) for side in padding) if explicit else ()
     if len(pads) == rank + 2:
         others, inner = _apart(pads, first)

@@ -14,6 +14,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather
 from graphad.ops.array.shape import reshape, shape
 from graphad.ops.array.squeeze import squeeze
+from graphad.ops.array.support import require_number
 from graphad.ops.linalg import clip_by_norm
 from graphad.ops.math import cast, reduce_mean, reduce_sum, rsqrt, square, where
 from graphad.ops.random import stateless_uniform, uniform
@@ -166,6 +167,7 @@ def dropped(op: str, x: Any, rate: Any, noise_shape: Any, draw: Callable[[Any, A
     if not x.dtype.is_floating:
         raise DTypeError(f"{op}: x has dtype {x.dtype.name}; a float dtype is needed, since x is scaled.")
     part: Any = rate
+    require_number(op, rate, "rate")
     if stands_for_tensor(rate):
         part = cast(rate, x.dtype)
     elif not 0 <= part < 1:

@@ -303,7 +303,7 @@ def pool(
     Returns: Tensor of the same rank and dtype.
     Raises: InvalidArgumentError: the window has no place in the input, or something is not available.
     """
-    kind = {"MAX": MaxPool, "AVG": AvgPool}.get(pooling_type)
+    kind = {"MAX": MaxPool, "AVG": AvgPool}.get(pooling_type) if isinstance(pooling_type, str) else None
     if kind is None:
         raise InvalidArgumentError(f"pool: pooling_type {pooling_type!r} is neither 'MAX' nor 'AVG'.")
     x, rank = lift(input), arguments.axes_of("pool", "window_shape", window_shape)

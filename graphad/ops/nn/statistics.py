@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like
+from graphad.core.errors import ArgumentTypeError
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.math.arithmetic import square
@@ -89,5 +92,10 @@ def batch_norm_with_global_normalization(
     Source: Ioffe and Szegedy, Batch normalization: accelerating deep network training by reducing internal covariate shift,
       2015.
     """
+    if not isinstance(scale_after_normalization, bool | np.bool_):
+        raise ArgumentTypeError(
+            "batch_norm_with_global_normalization: scale_after_normalization must be True or False, got a "
+            f"{type(scale_after_normalization).__name__}."
+        )
     factor = gamma if scale_after_normalization else None
     return batch_normalization(input, mean, variance, beta, factor, variance_epsilon)

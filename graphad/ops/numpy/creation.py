@@ -15,7 +15,7 @@ from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
-from graphad.ops.numpy.promotion import cast_to, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import by_numpy, cast_to, promoted, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
 
@@ -142,7 +142,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
         raise InvalidArgumentError(
             "from_dlpack: tensors are immutable, so what another library may write to is copied; leave copy=False out."
         )
-    return lift(np.from_dlpack(x))
+    return lift(by_numpy("from_dlpack", np.from_dlpack, x))
 
 
 def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
@@ -318,7 +318,7 @@ def arange(
         start, stop = 0, start
     if _are_known(start, stop, step):
         wanted: Any = None if dtype is None else default_dtype(dtype).numpy
-        return lift(np.arange(start, stop, step, wanted))  # type: ignore[call-overload]
+        return lift(by_numpy("arange", np.arange, start, stop, step, wanted))
     start, stop, step = promoted(start, stop, step)
     return cast_to(array.range(start, stop, step), given_dtype(dtype, start.dtype))
 
@@ -354,7 +354,7 @@ def linspace(
     require_cpu("linspace", device)
     if _are_known(start, stop, num):
         wanted: Any = None if dtype is None else default_dtype(dtype).numpy
-        found, step = np.linspace(start, stop, num, endpoint, True, wanted, axis)  # type: ignore[call-overload]
+        found, step = by_numpy("linspace", np.linspace, start, stop, num, endpoint, True, wanted, axis)
         return (lift(found), lift(step)) if retstep else lift(found)
     start, stop = promoted(start, stop)
     if not start.dtype.is_differentiable:

@@ -14,7 +14,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.numpy.creation import given_dtype
-from graphad.ops.numpy.promotion import cast_to, rank_of, tensor_of
+from graphad.ops.numpy.promotion import by_numpy, cast_to, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
 
@@ -43,7 +43,7 @@ def eye(
              [0., 1.]])
     """
     require_cpu("eye", device)
-    return lift(np.eye(n_rows, n_cols, k, given_dtype(dtype, dtypes.float64).numpy))
+    return lift(by_numpy("eye", np.eye, n_rows, n_cols, k, given_dtype(dtype, dtypes.float64).numpy))
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Tensor:
@@ -74,7 +74,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
              [1., 1., 0.],
              [1., 1., 1.]])
     """
-    return lift(np.tri(N, M, k, given_dtype(dtype, dtypes.float64).numpy))
+    return lift(by_numpy("tri", np.tri, N, M, k, given_dtype(dtype, dtypes.float64).numpy))
 
 
 def _band(x: TensorLike, k: int, lower: bool) -> Tensor:
@@ -191,7 +191,7 @@ def indices(dimensions: Any, dtype: DTypeLike | None = int) -> Tensor:
       >>> numpy.indices([2, 2]).numpy().tolist()
       [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
-    return lift(np.indices(tuple(dimensions), default_dtype(dtype).numpy))
+    return lift(by_numpy("indices", np.indices, dimensions, default_dtype(dtype).numpy))
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
@@ -207,7 +207,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]
       >>> [x.numpy().tolist() for x in numpy.tril_indices(2)]
       [[0, 1, 1], [0, 0, 1]]
     """
-    return tuple([lift(found) for found in np.tril_indices(n, k, m)])
+    return tuple([lift(found) for found in by_numpy("tril_indices", np.tril_indices, n, k, m)])
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
@@ -223,7 +223,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]
       >>> [x.numpy().tolist() for x in numpy.triu_indices(2)]
       [[0, 0, 1], [0, 1, 1]]
     """
-    return tuple([lift(found) for found in np.triu_indices(n, k, m)])
+    return tuple([lift(found) for found in by_numpy("triu_indices", np.triu_indices, n, k, m)])
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
@@ -238,4 +238,4 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
       >>> [x.numpy().tolist() for x in numpy.diag_indices(2)]
       [[0, 1], [0, 1]]
     """
-    return tuple([lift(found) for found in np.diag_indices(n, ndim)])
+    return tuple([lift(found) for found in by_numpy("diag_indices", np.diag_indices, n, ndim)])

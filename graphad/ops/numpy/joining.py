@@ -10,11 +10,12 @@ import numpy as np
 
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import stands_for_tensor
-from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnsupportedOptionError
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array
-from graphad.ops.numpy.promotion import along, cast_to, on_axis, promoted, rank_of, tensor_of
+from graphad.ops.array.support import static_array
+from graphad.ops.numpy.promotion import along, by_numpy, cast_to, on_axis, promoted, rank_of, tensor_of
 from graphad.ops.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, listed, moveaxis, ravel
 from graphad.ops.numpy.types import default_dtype
 
@@ -24,8 +25,19 @@ def _together(arrays: TensorLike, dtype: DTypeLike | None) -> list[Any]:
     return xs if dtype is None else [cast_to(x, default_dtype(dtype)) for x in xs]
 
 
+def _widths(given: Any, rank: int) -> np.ndarray:
+    return np.broadcast_to(np.asarray(given, np.int64), (rank, 2))
+
+
 def _parts(arrays: Any) -> list[Any]:
-    return array.unstack(arrays) if stands_for_tensor(arrays) else list(arrays)
+    if stands_for_tensor(arrays):
+        return array.unstack(arrays)
+    if not isinstance(arrays, Iterable):
+        raise ArgumentTypeError(f"numpy: a list of tensors is needed, got a {type(arrays).__name__}.")
+    found = list(arrays)
+    if not found:
+        raise InvalidArgumentError("numpy: there are no tensors; give one at least.")
+    return found
 
 
 def concat(arrays: TensorLike, /, axis: int | None = 0, dtype: DTypeLike | None = None) -> Tensor:
@@ -215,9 +227,19 @@ def split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tens
       [[1, 2], [3, 4], [5]]
     """
     ary = tensor_of(ary)
-    if hasattr(indices_or_sections, "__index__"):
-        return array.split(ary, int(indices_or_sections), axis)
-    return _cut(ary, list(np.asarray(indices_or_sections)), axis)
+    known = _places("split", indices_or_sections)
+    return _cut(ary, known, axis) if isinstance(known, list) else array.split(ary, known, axis)
+
+
+def _places(op: str, given: Any) -> Any:
+    """How many parts, an int, or where they begin, a list. Raises: ArgumentTypeError: it is neither."""
+    known = static_array(given)
+    if known is None or known.ndim > 1 or (known.size and known.dtype.kind not in "iu"):
+        shown = " ".join(repr(given).split())
+        raise ArgumentTypeError(
+            f"{op}: indices_or_sections must be an integer or a list of them, got {shown[:60]}."
+        )
+    return known.tolist()
 
 
 def _cut(ary: Any, places: Sequence[Any], axis: int) -> list[Tensor]:
@@ -240,9 +262,11 @@ def array_split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> lis
       [[1, 2], [3]]
     """
     ary = tensor_of(ary)
-    if not hasattr(indices_or_sections, "__index__"):
-        return split(ary, indices_or_sections, axis)
-    count = int(indices_or_sections)
+    count = _places("array_split", indices_or_sections)
+    if isinstance(count, list):
+        return _cut(ary, count, axis)
+    if count < 1:
+        raise InvalidArgumentError(f"array_split: {count} parts were asked for; ask for 1 or more.")
     size = ary.shape[axis]
     if size is None:
         raise InvalidArgumentError(
@@ -312,7 +336,7 @@ def pad(array_: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> T
     rank = rank_of("pad", x)
     if isinstance(pad_width, dict):
         pad_width = [np.broadcast_to(pad_width.get(k, pad_width.get(k - rank)) or 0, 2) for k in range(rank)]
-    widths: Any = np.broadcast_to(np.asarray(pad_width, np.int64), (rank, 2))
+    widths: Any = by_numpy("pad", _widths, pad_width, rank)
     value = kwargs.pop("constant_values", 0) if mode == "constant" else 0
     if kwargs:
         raise UnsupportedOptionError(f"pad: {', '.join(sorted(kwargs))} with mode {mode!r} is not supported.")
@@ -359,7 +383,7 @@ def delete(arr: TensorLike, obj: Any, axis: int | None = None) -> Tensor:
     size = arr.shape[axis]
     if size is None or stands_for_tensor(obj):
         raise InvalidArgumentError("delete: the size of the axis and the indices must be known; use a mask.")
-    return array.gather(arr, np.delete(np.arange(size), obj), axis=axis)
+    return array.gather(arr, by_numpy("delete", np.delete, np.arange(size), obj), axis=axis)
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.convert import lift, stands_for_tensor
+from graphad.core.convert import array_of, lift, stands_for_tensor
 from graphad.core.dtypes import DType, as_dtype
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.memo import Memo
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -32,7 +32,7 @@ def tensor_of(x: Any, dtype: DType | None = None) -> Tensor:
         elif isinstance(x, list | tuple) and _holds_tensors(x):
             x = array.stack(promoted(*x), 0)
         else:
-            x = lift(np.asarray(x))
+            x = lift(array_of(x))
     return x if dtype is None else cast_to(x, as_dtype(dtype))
 
 
@@ -40,6 +40,21 @@ def _holds_tensors(x: Any) -> bool:
     return any(
         stands_for_tensor(item) or (isinstance(item, list | tuple) and _holds_tensors(item)) for item in x
     )
+
+
+def by_numpy(op: str, function: Any, *args: Any) -> Any:
+    """What a function of NumPy makes of known values. Raises: ArgumentTypeError, InvalidArgumentError: it refuses them."""
+    try:
+        return function(*args)
+    except (TypeError, AttributeError) as cause:
+        raise ArgumentTypeError(f"{op}: NumPy refuses the arguments {_briefly(args)}: {cause}") from cause
+    except (ValueError, IndexError) as cause:
+        raise InvalidArgumentError(f"{op}: NumPy refuses the arguments {_briefly(args)}: {cause}") from cause
+
+
+def _briefly(args: Sequence[Any]) -> str:
+    texts = [" ".join(repr(x).split()) for x in args]
+    return ", ".join(text if len(text) <= 40 else f"{text[:40]}..." for text in texts)
 
 
 def cast_to(x: Any, dtype: DType) -> Tensor:

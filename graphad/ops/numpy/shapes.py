@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from graphad.ops.numpy.types import default_dtype
 
 
 def listed(x: Any) -> list[Any]:
-    return [x] if hasattr(x, "__index__") and not isinstance(x, Tensor) else list(x)
+    return list(x) if isinstance(x, Iterable) and getattr(x, "shape", None) != () else [x]
 
 
 def reshape(

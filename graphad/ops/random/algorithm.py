@@ -31,7 +31,8 @@ def check_algorithm(caller: str, alg: Any) -> None:
         return
     number = alg
     if isinstance(alg, Tensor | np.ndarray | np.generic):
-        number = int(np.asarray(alg))
+        value = np.asarray(alg)
+        number = int(value) if not value.ndim and value.dtype.kind in "iu" else None
     elif isinstance(alg, Enum):
         number = alg.value
     elif isinstance(alg, str):

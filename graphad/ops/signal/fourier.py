@@ -310,6 +310,8 @@ Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueEr
 
 def _irfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
     if lengths is None:
+        if x.dims == ():
+            raise InvalidArgumentError("irfft: input has shape (); one axis at least is needed.")
         have = None if x.dims is None else x.dims[-1]
         last: Any = 2 * (have - 1) if have is not None else 2 * (_last_size(x) - 1)
     else:

@@ -8,7 +8,7 @@ from typing import Any
 from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dtypes import int32, int64
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import Tensor
@@ -359,11 +359,13 @@ def mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) ->
       a: IndexedSlices of any dtype.
       mask_indices: Integer vector [m]: the indices whose slices are left out.
     Returns: IndexedSlices of the same shape and dtype.
-    Raises: AttributeError: `a` is no IndexedSlices.
+    Raises: ArgumentTypeError (a TypeError): `a` is no IndexedSlices.
     Example:
       >>> sparse.mask(IndexedSlices([[1.0], [2.0]], [0, 3]), [0]).indices.numpy()
       array([3], dtype=int32)
     """
+    if not isinstance(a, IndexedSlices):
+        raise ArgumentTypeError(f"mask: a is a {type(a).__name__}; IndexedSlices are needed.")
     gone: Any = lift(mask_indices)
     indices: Any = lift(a.indices)
     left: Any = ~reduce_any(indices[:, None] == cast(gone, indices.dtype)[None], 1)

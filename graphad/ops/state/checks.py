@@ -317,6 +317,10 @@ def _check_rank(
     holds: Callable[[int, int], bool],
 ) -> None:
     a, wanted = lift(x), lift(rank)
+    if wanted.dims or not wanted.dtype.is_integer:
+        raise ArgumentTypeError(
+            f"{op}: rank must be an integer, got {wanted.dtype.name} of shape {format_dims(wanted.dims)}."
+        )
     known = known_value(wanted)
     lead = f"{message} " if message else ""
     if a.dims is not None and known is not None:
