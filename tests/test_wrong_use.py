@@ -36,7 +36,8 @@ AXES = [7, -9, "x", 1.5, float("nan"), [0, 0], np.ones(3)]
 # They call or keep what they are given, or run for long.
 LEFT_OUT = set(
     "function py_function numpy_function Variable device print custom_gradient recompute_grad explain profile GradientTape "
-    "Module init_scope name_scope control_dependencies scan map_fn foldl foldr while_loop cond case switch_case vectorized_map".split()
+    "Module init_scope name_scope control_dependencies scan map_fn foldl foldr while_loop cond case "
+    "switch_case vectorized_map".split()
 )
 # Raw errors that are left, by function; the list may only become shorter.
 RAW = set(

@@ -133,7 +133,7 @@ def test_crops_are_parts():
             lambda: tf.image.decode_png(b""),
             "decode_png: not part of graphad, out of scope: files, pictures and sound",
         ),
-        (lambda: tf.image.draw_bounding_boxes, "draw_bounding_boxes: not part of graphad, out of scope"),
+        (lambda: tf.image.extract_glimpse, "extract_glimpse: not part of graphad, out of scope"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name(call, words):
