@@ -502,6 +502,7 @@ class CategoricalCrossentropy(MeanMetricWrapper):
       dtype: The dtype of what is kept; `keras.backend.floatx` by default.
       from_logits: Whether the predictions are logits.
       label_smoothing: The part of each label that is spread evenly.
+      axis: The axis of the classes.
     Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
@@ -527,6 +528,8 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
       name: Name.
       dtype: The dtype of what is kept; `keras.backend.floatx` by default.
       from_logits: Whether the predictions are logits.
+      ignore_class: A label whose elements do not count.
+      axis: The axis of the classes.
     Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
