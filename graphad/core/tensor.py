@@ -366,12 +366,13 @@ class EagerTensor(Exports, Tensor):
 
     def __repr__(self) -> str:
         text = repr(self.data) if self.data.shape else str(self.data)
-        gap = "\n" if len(self.data.shape) > 1 else ""
+        gap = "\n" if "\n" in text else ""
         return f"<tf.Tensor: shape={format_dims(self.dims)}, dtype={self.dtype.name}, numpy={gap}{text}>"
 
     def __str__(self) -> str:
-        gap = "\n" if len(self.data.shape) > 1 else ""
-        return f"tf.Tensor({gap}{self.data!s}, shape={format_dims(self.dims)}, dtype={self.dtype.name})"
+        text = str(self.data)
+        gap = "\n" if "\n" in text else ""
+        return f"tf.Tensor({gap}{text}, shape={format_dims(self.dims)}, dtype={self.dtype.name})"
 
     def _repr_html_(self) -> str:
         return importlib.import_module("graphad.core.html").of_tensor(self)  # type: ignore[no-any-return]

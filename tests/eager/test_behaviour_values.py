@@ -199,3 +199,32 @@ def test_a_product_of_bools_is_their_and(way):
         tf.multiply(a, b)
     with pytest.raises(TypeError):
         a * tf.constant(1.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (np.zeros((2, 0), np.float32), "[], shape=(2, 0), dtype=float32"),
+        ([[1, 2]], "[[1 2]], shape=(1, 2), dtype=int32"),
+        ([[1], [2]], "\n[[1]\n [2]], shape=(2, 1), dtype=int32"),
+    ],
+)
+def test_what_takes_several_lines_begins_on_one_of_its_own(value, shown):
+    x = tf.constant(value)
+    assert str(x) == f"tf.Tensor({shown})"
+    assert repr(x).split("numpy=")[1].startswith("\n") == shown.startswith("\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "printed"),
+    [
+        ((tf.float32, tf.TensorShape([2])), "tf.float32 TensorShape([2])"),
+        ((np.arange(3), "text", 2.5, None), "array([0, 1, 2]) text 2.5 None"),
+        ((tf.constant([0.1], tf.float16), tf.constant([0.1])), "[0.0999755859] [0.1]"),
+        ((["a", tf.constant(1)], {"b": 2}), "['a', 1] {'b': 2}"),
+    ],
+)
+def test_what_is_no_tensor_is_printed_as_it_is_written(given, printed, tmp_path):
+    path = tmp_path / "printed"
+    tf.print(*given, output_stream=f"file://{path}")
+    assert path.read_text() == printed + "\n"

@@ -44,7 +44,7 @@ q = p
 if {test}:
     q = @0(p)
 elif {other}:
-    q += 0.5
+    q = q + 0.5
     p = q * 2.0
 else:
     q = q * tf.tanh(@1(p))

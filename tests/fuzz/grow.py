@@ -387,4 +387,4 @@ def _load_tables() -> None:
 
 def _load_newer() -> None:
     """Behind the others: the order of the table decides what a seed grows."""
-    from tests.fuzz import flow, wide  # noqa: F401
+    from tests.fuzz import cases, flow, wide  # noqa: F401

@@ -173,9 +173,15 @@ class Program:
         name = f"<program {self.seed}{' in double' if precision else ''}{' with -0' if zeros else ''}>"
         if "flow" in self.traits:  # what converts its control flow reads its source
             linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
-        space: dict[str, Any] = {}
+        space: dict[str, Any] = {"case": _case}
         exec(compile(text, name, "exec"), space)
         return space["program"]
+
+
+def _case(*given: Any) -> Any:
+    from tests.fuzz.cases import run_case
+
+    return run_case(*given)
 
 
 def _indented(lines: list[str]) -> list[str]:

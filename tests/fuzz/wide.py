@@ -320,3 +320,42 @@ def more_losses(g: Grower) -> None:
         ]
     )
     g.emit(text, [x, y], bound=16.0, traits=("kinked", "sharp", "chosen") if "full" in text else ())
+
+
+# operators
+
+_OPERATORS = [
+    "Diag($0)",
+    "Toeplitz($0, $0)",
+    "Householder($0 + 3.0)",
+    "Kronecker([tf.linalg.LinearOperatorDiag($0), tf.linalg.LinearOperatorDiag($0)])",
+    "Tridiag([$0, $0 + 3.0, $0], 'sequence')",
+    "LowRankUpdate(tf.linalg.LinearOperatorDiag(tf.square($0) + 1.0), $0[..., tf.newaxis])",
+    "Composition([tf.linalg.LinearOperatorDiag($0), tf.linalg.LinearOperatorToeplitz($0, $0)])",
+    "Inversion(tf.linalg.LinearOperatorDiag(tf.square($0) + 1.0))",
+    "Adjoint(tf.linalg.LinearOperatorToeplitz($0, tf.sin($0)))",
+]
+
+
+@signature("wide", 2.0)
+def operators(g: Grower) -> None:
+    """The products of operators by matrices, and what they are as matrices."""
+    x = g.pick(low=1, tame=2.0, fits=_last_known)
+    n = int(x.dims[-1])
+    text = g.choice(_OPERATORS)
+    size = n * n if text.startswith("Kronecker") else n
+    if n < 2 or size > 9 or (text.startswith("Toeplitz") and len(x.dims) > 3):
+        raise NoFit
+    whole = f"tf.linalg.LinearOperator{text}"
+    lead = x.dims[:-1]
+    ending, dims = g.choice(
+        [
+            (f".matmul(tf.ones([{size}, 2], $0.dtype))", (*lead, size, 2)),
+            (f".matmul(tf.ones([{size}, 2], $0.dtype), adjoint=True)", (*lead, size, 2)),
+            (f".matvec(tf.ones([{size}], $0.dtype))", (*lead, size)),
+            (".to_dense()", (*lead, size, size)),
+            (".diag_part()", (*lead, size)),
+            (".trace()", lead),
+        ]
+    )
+    g.emit(whole + ending, [x], dims=dims, bound=64.0, traits=("ranked", "sized"))

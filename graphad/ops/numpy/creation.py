@@ -81,20 +81,26 @@ def _any_tensor(x: Any) -> bool:
     )
 
 
-def array_of(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True) -> Tensor:
+def array_of(
+    object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True, ndmin: int = 0
+) -> Tensor:
     """`object` as a tensor; as `asarray`, but a copy unless `copy` says otherwise.
 
     Args:
       object: A tensor, an array, a number, or a nested list of these, of any shape.
       dtype: The dtype; by default that of `object`, float64, int64 and complex128 for Python's numbers.
       copy: Whether a new tensor is made: always (the default), never (False), or where it has to be (None).
-    Returns: Tensor of the shape of `object`.
+      ndmin: How many axes the result has at least; those that are missing come first, with size 1.
+    Returns: Tensor of the shape of `object`, or with axes of size 1 before it.
     Raises: InvalidArgumentError (a ValueError): a copy is needed and refused.
     Example:
       >>> numpy.array([1.0, 2.0])
       <tf.Tensor: shape=(2,), dtype=float64, numpy=array([1., 2.])>
     """
-    return asarray(object, dtype, copy=copy)
+    x = asarray(object, dtype, copy=copy)
+    for _ in range(ndmin - (ndmin if x.ndim is None else x.ndim)):
+        x = array.expand_dims(x, 0)
+    return x
 
 
 def asanyarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:

@@ -132,7 +132,8 @@ def print(
     """Print tensors, and anything else, whenever the program gets here: in a traced function at run time, in program order.
 
     Args:
-      inputs: Tensors, variables, nests of these, and other objects, which are printed as str(x) shows them when traced.
+      inputs: Tensors, variables, nests of these, and other objects, which are printed as repr(x) shows them when
+        traced, strings as they are.
       output_stream: sys.stderr (the default), sys.stdout, a logging level such as logging.INFO, or "file://" and a path.
       summarize: How many elements to show at either end of each axis, -1 for all.
       sep: Printed between the inputs.
@@ -150,7 +151,8 @@ def print(
             leaves, rebuild = flatten(item)
             texts.append(str(rebuild([_slotted(leaf, tensors) for leaf in leaves])))
         else:
-            texts.append(str(_slotted(item, tensors)))
+            shown = _slotted(item, tensors)
+            texts.append(shown if isinstance(shown, str) else repr(shown))
     pieces = tuple((sep.join(texts) + end).split("\x00"))
     bind(Print(pieces, -1 if summarize is None else int(summarize), _stream_name(output_stream)), *tensors)
 
@@ -220,6 +222,8 @@ def _number(x: Any) -> str:
         return f"({_number(x.real)},{_number(x.imag)})"
     if kind in "iu":
         return str(int(x))
+    if x.dtype.itemsize == 2 and kind not in "iu":
+        x = np.float32(x)
     if not np.isfinite(x):
         return "nan" if x != x else "inf" if x > 0 else "-inf"
     digits, more = (15, 17) if x.dtype.itemsize == 8 else (6, 9)
