@@ -209,6 +209,7 @@ def updated(g: Grower) -> None:
     traits = ("sharp", "kinked") if way in ("min", "max") or ">" in key else ()
     if key == "0:1" and isinstance(x.dims[0], str):
         key = ":"
+    traits += ("ranked",) if str(some) in key else ()
     g.emit(f"$0.at[{key}].{way}({value})", [x], bound=x.bound * 2 + 2.0, traits=traits)
 
 
@@ -344,7 +345,8 @@ def operators(g: Grower) -> None:
     n = int(x.dims[-1])
     text = g.choice(_OPERATORS)
     size = n * n if text.startswith("Kronecker") else n
-    if n < 2 or size > 9 or (text.startswith("Toeplitz") and len(x.dims) > 3):
+    is_open = any(isinstance(d, str) for d in x.dims)
+    if n < 2 or size > 9 or (is_open and size > n) or (text.startswith("Toeplitz") and len(x.dims) > 3):
         raise NoFit
     whole = f"tf.linalg.LinearOperator{text}"
     lead = x.dims[:-1]

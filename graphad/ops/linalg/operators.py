@@ -196,8 +196,15 @@ class LinearOperator:
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         """All elements, [..., m, n]."""
-        identity = eye(self.dims[-1], dtype=self.dtype)
-        return self._matmul(broadcast_to(identity, [*self.dims[:-2], *identity.dims]), False)  # type: ignore[misc]
+        *lead, _, n = self.dims
+        if n is None:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}.to_dense: the shape is {format_dims(self.dims)}; how many columns it has must be known."
+            )
+        identity = eye(n, dtype=self.dtype)
+        if None not in lead:
+            identity = broadcast_to(identity, [*lead, *identity.dims])  # type: ignore[misc]
+        return self._matmul(identity, False)
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
         """The main diagonal."""

@@ -171,3 +171,36 @@ def test_conjugate_gradients_solve_and_are_differentiated() -> None:
 def test_wrong_operators_are_refused_by_name(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: tf.linalg.LinearOperatorHouseholder(x),
+        lambda x: tf.linalg.LinearOperatorCirculant(tf.complex(x, x)),
+        lambda x: tf.linalg.LinearOperatorInversion(tf.linalg.LinearOperatorDiag(x)),
+        lambda x: tf.linalg.LinearOperatorAdjoint(tf.linalg.LinearOperatorHouseholder(x)),
+        lambda x: tf.linalg.LinearOperatorComposition(
+            [tf.linalg.LinearOperatorDiag(x), tf.linalg.LinearOperatorHouseholder(x)]
+        ),
+        lambda x: tf.linalg.LinearOperatorLowRankUpdate(tf.linalg.LinearOperatorDiag(x), x[..., tf.newaxis]),
+    ],
+)
+def test_a_stack_of_unknown_size_is_a_stack_of_matrices(make):
+    x = tf.constant([[1.0, 2.0, 3.0], [0.5, 4.0, 1.0]])
+
+    def both(x):
+        operator = make(x)
+        return operator.to_dense(), operator.diag_part(), operator.trace()
+
+    unknown = tf.function(both, input_signature=[tf.TensorSpec([None, 3])])
+    for got, want in zip(unknown(x), both(x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
+
+
+def test_how_many_columns_a_matrix_has_must_be_known():
+    f = tf.function(
+        lambda x: tf.linalg.LinearOperatorHouseholder(x).to_dense(), input_signature=[tf.TensorSpec([None])]
+    )
+    with pytest.raises(ValueError, match="how many columns it has must be known"):
+        f(tf.constant([1.0, 2.0]))
