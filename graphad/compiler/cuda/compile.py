@@ -7,7 +7,9 @@ that Numba gave it, so it is stored in front of the code.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
+import sys
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -71,10 +73,7 @@ def compile_source(text: str, capability: tuple[int, int] = (9, 0), function: st
 
 
 def _compile(text: str, capability: tuple[int, int], function: str) -> Cubin:
-    with contextlib.suppress(
-        ImportError
-    ):  # the worker runs no .pth files, by which it takes numba.cuda's place
-        importlib.import_module("_numba_cuda_redirector")
+    _prepare()
     from numba import cuda
     from numba.cuda import types
 
@@ -95,6 +94,16 @@ def _compile(text: str, capability: tuple[int, int], function: str) -> Cubin:
             f"cuda: the cubin has the entries {', '.join(sorted(entries)) or 'none'} instead of one"
         )
     return Cubin(entries[0], linked)
+
+
+@functools.cache
+def _prepare() -> None:
+    """In the worker, which runs without `site`: what that would have done for numba-cuda and for who looks for libraries."""
+    if sys.flags.no_site:
+        site: Any = importlib.import_module("site")
+        site.getsitepackages = lambda prefixes=None: [place for place in sys.path if place]
+        with contextlib.suppress(ImportError):
+            importlib.import_module("_numba_cuda_redirector")
 
 
 def _linked(code: bytes, options: list[str]) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 import warnings
 from typing import Any
 
@@ -117,3 +118,25 @@ def test_four_neighbours_are_one_load_and_one_store() -> None:
         warnings.simplefilter("ignore")
         text, _ = cuda.compile(function, signature, device=False, abi="numba", cc=(9, 0), output="ptx")
     assert text.count("ld.v4.f32") >= 2 and text.count("st.v4.f32") >= 1
+
+
+@needs_numba_cuda
+def test_the_worker_makes_cubins_too() -> None:
+    """It runs without `site`, so it finds neither numba-cuda's hook nor the toolkit's libraries by itself."""
+    from graphad.compiler.cuda.compile import Cubin
+    from graphad.compiler.service import CompileService
+    from graphad.core.dtypes import float32
+    from graphad.kernels import forms
+    from graphad.kernels.collapse import collapse
+
+    kernel = collapse(forms.call("tanh", [float32]), (9,), [(9,)]).kernel
+    worker, answers, done = CompileService(), [], threading.Event()
+    try:
+        assert worker.request(
+            "one", build.text_of(kernel).text, lambda *answer: (answers.append(answer), done.set()), "cuda:90"
+        )
+        assert done.wait(120)
+        _, payload, error = answers[0]
+        assert error is None and resources(Cubin.unpack(payload).code).registers > 0
+    finally:
+        worker.close()
