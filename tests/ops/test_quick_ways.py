@@ -66,11 +66,15 @@ SHORT_WAYS = {
     "graphad/gradient/tape.py": {"_ones"},
     "graphad/ops/array/create.py": {"_filled"},
     "graphad/ops/array/slice.py": {"getitem"},
+    "graphad/ops/array/sorting.py": {
+        "sorted_along"
+    },  # large arrays, sorted in place of being sorted and gathered
     "graphad/ops/elementwise.py": {"unary_function.function", "binary_function.function"},
     "graphad/ops/linalg/matmul.py": {"matmul", "MatMul.vjp"},
     "graphad/ops/math/arithmetic.py": {"_divide"},
     "graphad/ops/math/cast.py": {"cast"},
     "graphad/ops/math/reduce.py": {"_reduction.function", "ReduceMean.vjp"},
+    "graphad/ops/numpy/statistics.py": {"_read"},  # ranks of large rows, by a partition
     "graphad/ops/operators.py": {
         "_value",
         "_hot.forward",
