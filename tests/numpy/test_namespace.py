@@ -524,3 +524,35 @@ def test_vectors_index_together_and_dtypes_are_compared() -> None:
         gnp.ix_([1], [[1]])
     assert gnp.promote_types("int32", gnp.float32) == gnp.float64
     assert gnp.issubdtype(gnp.float32, np.floating) and not gnp.issubdtype("int8", np.unsignedinteger)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_remainder_of_zero_has_the_sign_of_the_divisor(dtype: str) -> None:
+    values = np.array([0.0, -0.0, 3.0, -3.0, 6.0, -6.0, 1.0, -1.0, np.nan, 5.5, np.inf], dtype)
+    x, y = np.tile(values, 3), np.repeat(np.array([3.0, -3.0, np.inf], dtype), len(values))
+    with np.errstate(all="ignore"):
+        want = np.remainder(x, y)
+    a, b = tf.constant(x), tf.constant(y)
+    for function in (gnp.remainder, tf.function(gnp.remainder), tf.function(gnp.remainder, jit_compile=True)):
+        found = function(a, b).numpy()
+        assert np.array_equal(found, want, equal_nan=True)
+        there = ~np.isnan(want)
+        assert np.array_equal(np.signbit(found)[there], np.signbit(want)[there])
+    with tf.GradientTape() as tape:
+        tape.watch(a)
+        z = gnp.remainder(a, b)
+    assert (tape.gradient(z, a).numpy() == 1).all()
+
+
+def test_expm1_of_complex_numbers_that_are_not_finite_is_that_of_exp() -> None:
+    inf, nan = np.inf, np.nan
+    for x, real, imag in (
+        (complex(inf, 0), inf, 0.0), (complex(-inf, 2.0), -1.0, 0.0), (complex(-inf, inf), -1.0, 0.0),
+        (complex(inf, inf), inf, nan), (complex(-inf, nan), -1.0, 0.0), (complex(inf, nan), inf, nan),
+        (complex(nan, 0), nan, 0.0), (complex(nan, 2), nan, nan), (complex(1e-10, 0), float(np.expm1(1e-10)), 0.0),
+        (complex(0, inf), nan, nan), (complex(0, nan), nan, nan),
+    ):  # fmt: skip
+        found = gnp.expm1(tf.constant(x, tf.complex128)).numpy()
+        np.testing.assert_array_equal(
+            [abs(found.real) if real == inf else found.real, found.imag], [real, imag]
+        )

@@ -2,8 +2,8 @@
 
 Derivatives are formulas in the same functions, so every order is there. Digits are SciPy's, or those of `series`: `dawsn`
 and `spence` are within 4 units in the last place, Fresnel's integrals and the modified Bessel functions within 8, `expint`
-within 16. The error of j0, j1, y0 and y1 is within 4 units of the larger of 1 and the result up to 100, and within 64 up to
-10000: close to a zero only that is small.
+within 16. The error of j0, j1, y0 and y1 is within 8 units of the larger of 1 and the result up to 25, and within 4 units of
+sqrt(2 / (pi |x|)), which is how far they swing there, beyond: close to a zero only that is small.
 """
 
 from __future__ import annotations
@@ -155,26 +155,33 @@ bessel_j0: UnaryFunction = _row(
     "j0",
     lambda x, y: bind(NEG, bessel_j1(x)),
     "The Bessel function of the first kind of order 0",
+    _but("j0", lambda x: (np.abs(x) >= 25) & (np.abs(x) < np.inf), series.bessel_j0_far),
 )
 bessel_j1: UnaryFunction = _row(
     "bessel_j1",
     "j1",
     lambda x, y: bessel_j0(x) - _over(y, x, 0.5),
     "The Bessel function of the first kind of order 1",
+    _but("j1", lambda x: (np.abs(x) >= 25) & (np.abs(x) < np.inf), series.bessel_j1_far),
 )
 bessel_y0: UnaryFunction = _row(
     "bessel_y0",
     "y0",
     lambda x, y: bind(NEG, bessel_y1(x)),
     "The Bessel function of the second kind of order 0",
+    _but("y0", lambda x: (x >= 25) & (x < np.inf), series.bessel_y0_far),
 )
 bessel_y1: UnaryFunction = _row(
-    "bessel_y1", "y1", lambda x, y: bessel_y0(x) - y / x, "The Bessel function of the second kind of order 1"
+    "bessel_y1",
+    "y1",
+    lambda x, y: bessel_y0(x) - y / x,
+    "The Bessel function of the second kind of order 1",
+    _but("y1", lambda x: (x >= 25) & (x < np.inf), series.bessel_y1_far),
 )
 dawsn: UnaryFunction = _row(
     "dawsn", "dawsn", lambda x, y: scalar_like(1, x) - scalar_like(2, x) * x * y,
     "exp(-x ** 2) times the integral of exp(t ** 2) from 0 to x",
-    _but("dawsn", lambda x: np.abs(x) < 0.5, series.dawsn_near_zero),
+    _but("dawsn", lambda x: (np.abs(x) < 0.5) | ((np.abs(x) >= 10) & (np.abs(x) < np.inf)), series.dawsn),
 )  # fmt: skip
 expint: UnaryFunction = _row(
     "expint",

@@ -223,6 +223,19 @@ def dawsn_near_zero(x: Array) -> Array:
     return x * polynomial(_DAWSON, x * x)
 
 
+_DAWSON_FAR = tuple(math.prod(range(1, 2 * k, 2)) / 2.0 ** (k + 1) for k in range(16))
+
+
+def dawsn_far(x: Array) -> Array:
+    """The same for |x| from 10 on, by the asymptotic series."""
+    return polynomial(_DAWSON_FAR, 1.0 / (x * x)) / x
+
+
+def dawsn(x: Array) -> Array:
+    """The same for |x| below 1/2 and from 10 on."""
+    return by_part(x, [(np.abs(x) < 1, dawsn_near_zero), (np.abs(x) >= 10, dawsn_far)], np.nan)
+
+
 def fresnel_far(x: Array) -> tuple[Array, Array]:
     """Fresnel's integrals of sine and cosine for |x| from 8 on, by the asymptotic series, x^2 reduced without an error."""
     size = np.minimum(np.abs(x), 2.0**100)
@@ -239,3 +252,47 @@ def fresnel_far(x: Array) -> tuple[Array, Array]:
     )
     sine, cosine = np.sin(angle), np.cos(angle)
     return np.copysign(0.5 - f * cosine - g * sine, x), np.copysign(0.5 + f * sine - g * cosine, x)
+
+
+def _hankel(order: int) -> tuple[Sequence[float], Sequence[float]]:
+    """The coefficients of P in 1 / x^2 and of x Q in 1 / x^2 in the expansion of Bessel functions for large arguments."""
+    terms = [1.0]
+    for k in range(1, 20):
+        terms.append(terms[-1] * (4 * order**2 - (2 * k - 1) ** 2) / (8 * k))
+    signs = [(-1) ** k for k in range(10)]
+    return [s * a for s, a in zip(signs, terms[::2])], [s * a for s, a in zip(signs, terms[1::2])]
+
+
+_HANKEL = _hankel(0), _hankel(1)
+
+
+def _bessel_far(order: int, x: Array) -> tuple[Array, Array]:
+    """J and Y for x from 25 on (Hankel's expansion, DLMF 10.17), whose phase x - pi / 4 is taken apart into sines of x."""
+    over = 1.0 / (x * x)
+    even, odd = (polynomial(factors, over) for factors in _HANKEL[order])
+    odd = odd / x
+    sine, cosine = np.sin(x), np.cos(x)
+    plus, minus = sine + cosine, sine - cosine
+    first, second = (plus, minus) if order == 0 else (minus, -plus)
+    size = 1.0 / np.sqrt(math.pi * x)
+    return size * (even * first - odd * second), size * (even * second + odd * first)
+
+
+def bessel_j0_far(x: Array) -> Array:
+    """J0 for |x| from 25 on."""
+    return _bessel_far(0, np.abs(x))[0]
+
+
+def bessel_j1_far(x: Array) -> Array:
+    """J1 for |x| from 25 on."""
+    return np.copysign(1.0, x) * _bessel_far(1, np.abs(x))[0]
+
+
+def bessel_y0_far(x: Array) -> Array:
+    """Y0 for x from 25 on."""
+    return _bessel_far(0, x)[1]
+
+
+def bessel_y1_far(x: Array) -> Array:
+    """Y1 for x from 25 on."""
+    return _bessel_far(1, x)[1]

@@ -389,11 +389,22 @@ minimum = _binary(
     math.minimum,
     math.logical_and,
 )
+
+
+def _remainder(x: Any, y: Any) -> Tensor:
+    rest = math.mod(x, y)  # a 0 has the sign of x
+    if not x.dtype.is_floating:
+        return rest
+    zero = cast_to(0.0, x.dtype)
+    turned = math.negative(math.add(math.negative(rest), zero))
+    return math.where(math.less(y, zero), turned, math.add(rest, zero))
+
+
 mod = remainder = _binary(
     np.remainder,
     "x1 - x2 floor(x1 / x2), which has the sign of x2; 0 for integers where x2 is 0.",
     [[7.0, -7.0], 3.0],
-    math.mod,
+    _remainder,
 )
 multiply = _binary(
     np.multiply, "x1 x2; of bools, whether both hold.", [[1.0, 2.0], 3.0], math.multiply, math.logical_and

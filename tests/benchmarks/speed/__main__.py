@@ -14,12 +14,13 @@ import argparse
 import json
 import os
 import platform
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -49,36 +50,53 @@ def rows() -> Iterator[Row]:
 
 
 class Worker:
-    """A process that times one library; None where it has it not."""
+    """A process that times one library, started anew after a call that takes too long."""
 
     def __init__(self, name: str, python: str, dtype: str) -> None:
-        self.process = subprocess.Popen(
-            [python, str(HERE / "worker.py"), name, dtype],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT,
+        self._command = [python, str(HERE / "worker.py"), name, dtype]
+        self.version = ""
+        self._start()
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
-        said = self.process.stdout.readline() if self.process.stdout else ""
-        self.is_there = bool(said)
-        self.version = json.loads(said)["version"] if said else ""
+        said = self._answer(STARTING)
+        self.is_there = said is not None and "version" in said
+        self.version = said["version"] if said and self.is_there else self.version
+
+    def _answer(self, seconds: float) -> dict[str, Any] | None:
+        assert self._process.stdout
+        if not select.select([self._process.stdout], [], [], seconds)[0]:
+            return None
+        said = self._process.stdout.readline()
+        found: dict[str, Any] = json.loads(said) if said else {"why": "the process ended"}
+        return found
 
     def least(self, expression: str, gradient: bool, seconds: float) -> float | str:
         """Seconds, or why there are none."""
         if not self.is_there or not expression:
             return "none"
-        assert self.process.stdin and self.process.stdout
-        self.process.stdin.write(
-            json.dumps({"expression": expression, "gradient": gradient, "seconds": seconds}) + "\n"
-        )
-        self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline() or '{"why": "the process ended"}')
-        return answer.get("seconds", answer.get("why"))
+        assert self._process.stdin
+        request = {"expression": expression, "gradient": gradient, "seconds": seconds}
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        answer = self._answer(LONGEST)
+        if answer is None:
+            self._process.kill()
+            self._start()
+            return f"longer than {LONGEST} s"
+        found: float | str = answer["seconds"] if "seconds" in answer else answer["why"]
+        return found
 
     def close(self) -> None:
-        if self.process.stdin:
-            self.process.stdin.close()
-        self.process.wait(10)
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._process.wait(10)
 
 
+STARTING, LONGEST = 120, 20  # seconds: to import a library; for one call
 OWN = ("graphad", False)
 COLUMNS = (
     OWN, ("numpy", False), ("graphad", True), ("tensorflow", False), ("tensorflow", True), ("torch", False), ("torch", True)
@@ -174,6 +192,7 @@ def machine() -> str:
 def main() -> None:
     asked = argparse.ArgumentParser()
     asked.add_argument("--only", default="", help="a part of the rows' text")
+    asked.add_argument("--behind", default="", help="only what stands behind the first row with this part")
     asked.add_argument("--dtype", default="float32")
     asked.add_argument("--tensorflow", default=sys.executable, help="an interpreter that has it")
     asked.add_argument("--torch", default=sys.executable, help="an interpreter that has it")
@@ -188,7 +207,11 @@ def main() -> None:
         pythons |= {"tensorflow": options.tensorflow, "torch": options.torch}
     workers = {name: Worker(name, python, options.dtype) for name, python in pythons.items()}
     found = []
+    waiting = bool(options.behind)
     for row in rows():
+        if waiting:
+            waiting = options.behind not in row.own
+            continue
         if options.only not in row.own:
             continue
         times, why = measured(workers, row, options.turns, options.seconds)

@@ -1,0 +1,205 @@
+"""What holds of the digits of the special functions, in one table: `python -m tests.ops.math.accuracy` computes the numbers of
+mpmath that the tests compare with, and writes the table into docs/accuracy.md.
+
+A row is a function, a part of its domain, and by how many units in the last place it may be off there: units of the result, of
+the larger of it and 1 where there are zeros, or of what a sentence says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import graphad as tf
+
+DATA = Path(__file__).parent / "data" / "special_functions.json"
+PAGE = Path(__file__).parents[3] / "docs" / "accuracy.md"
+START, END = "<!-- special functions -->\n", "<!-- end -->\n"
+POINTS = 60
+
+m, s = tf.math, tf.math.special
+Part = tuple[float, float]  # from, to; powers of 10 where `by_powers`
+
+
+class Row(NamedTuple):
+    """One claim. `exact` takes mpmath and its numbers; `weight` gives for arguments and result what the units are of."""
+
+    name: str
+    function: Callable[..., Any]
+    exact: Callable[..., Any]
+    domain: str
+    parts: tuple[Part, ...]
+    units: float
+    of: str = "the result"
+    by_powers: bool = False
+
+
+def _result(w: Any, *args: Any) -> Any:
+    return np.abs(w)
+
+
+WEIGHTS: dict[str, Callable[..., Any]] = {
+    "the result": _result,
+    "the larger of 1 and the result": lambda w, *args: np.maximum(np.abs(w), 1.0),
+    "sqrt(2 / (pi x))": lambda w, x: np.sqrt(2 / (np.pi * np.abs(x))),
+    "the result, times 1 + a abs(log(x)) + x": lambda w, a, x: np.abs(w) * (1 + a * np.abs(np.log(x)) + x),
+    "the result, times 1 + a abs(log(x)) + b abs(log(1 - x))": lambda w, a, b, x: (
+        np.abs(w) * (1 + a * np.abs(np.log(x)) + b * np.abs(np.log1p(-x)))
+    ),
+    "the largest of 1 and abs(log(gamma)) of the elements and their sum": lambda w, a, b: np.maximum(
+        1.0, np.abs(np.asarray(m.lgamma(tf.constant(np.stack([a, b, a + b]))))).max(0)
+    ),
+}
+ONE = "the larger of 1 and the result"
+
+
+def _gamma_log(mp: Any, x: Any) -> Any:
+    return mp.log(abs(mp.gamma(x))) if x < 100 else mp.loggamma(x)
+
+
+def _scaled(kind: str, order: int) -> Callable[..., Any]:
+    """exp(-|x|) I, exp(x) K."""
+    return lambda mp, x: (
+        mp.exp(-abs(x)) * mp.besseli(order, x) if kind == "i" else mp.exp(x) * mp.besselk(order, x)
+    )
+
+
+def _bessel(kind: str, order: int) -> Callable[..., Any]:
+    return lambda mp, x: getattr(mp, f"bessel{kind}")(order, x)
+
+
+def _of_order(n: float) -> Callable[..., Any]:
+    return lambda x: m.polygamma(tf.constant(n, x.dtype), x)
+
+
+ROWS = (
+    Row("erf", m.erf, lambda mp, x: mp.erf(x), "all", ((-7, 7),), 2),
+    Row("erf", m.erf, lambda mp, x: mp.erf(x), "close to 0", ((-300, 0),), 2, by_powers=True),
+    Row("erfc", m.erfc, lambda mp, x: mp.erfc(x), "up to 26.5", ((-7, 26.5),), 4),
+    Row("erfinv", m.erfinv, lambda mp, x: mp.erfinv(x), "all", ((-1, 1),), 4),
+    Row("erfinv", m.erfinv, lambda mp, x: mp.erfinv(x), "close to 0", ((-300, -1),), 4, by_powers=True),
+    Row("erfcinv", m.erfcinv, lambda mp, x: mp.erfinv(1 - x), "from 1e-8", ((1e-8, 1.999),), 8),
+    Row("ndtri", m.ndtri, lambda mp, x: mp.sqrt(2) * mp.erfinv(2 * x - 1), "from 1e-8", ((1e-8, 0.999),), 8),
+    Row("lgamma", m.lgamma, _gamma_log, "above 0", ((0, 12),), 4),
+    Row("lgamma", m.lgamma, _gamma_log, "above 0, by powers", ((-300, 300),), 4, by_powers=True),
+    Row("lgamma", m.lgamma, _gamma_log, "below 0", ((-30, 0),), 8, ONE),
+    Row("digamma", m.digamma, lambda mp, x: mp.digamma(x), "from -1000", ((-1000, 1000), (-10, 10)), 8, ONE),
+    Row("digamma", m.digamma, lambda mp, x: mp.digamma(x), "by powers", ((-300, 300),), 8, ONE, True),
+    Row("polygamma", _of_order(1.0), lambda mp, x: mp.polygamma(1, x), "order 1", ((0.01, 100),), 4),
+    Row("polygamma", _of_order(2.0), lambda mp, x: mp.polygamma(2, x), "order 2", ((0.01, 100),), 4),
+    Row("polygamma", _of_order(5.0), lambda mp, x: mp.polygamma(5, x), "order 5", ((0.01, 100),), 8),
+    Row("zeta", m.zeta, lambda mp, x, q: mp.zeta(x, q), "up to 20", ((1.01, 20), (0.1, 20)), 8),
+    Row("igamma", m.igamma, lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True), "up to 100",
+        ((0.1, 100), (0, 150)), 8, ONE),
+    Row("igamma", m.igamma, lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True), "up to 1000, by powers",
+        ((-1, 3), (-5, 3)), 16, "the result, times 1 + a abs(log(x)) + x", True),
+    Row("igammac", m.igammac, lambda mp, a, x: mp.gammainc(a, x, mp.inf, regularized=True), "up to 100",
+        ((0.1, 100), (0, 150)), 8, ONE),
+    Row("igammac", m.igammac, lambda mp, a, x: mp.gammainc(a, x, mp.inf, regularized=True), "up to 300, by powers",
+        ((-1, 2.5), (-5, 2.5)), 16, "the result, times 1 + a abs(log(x)) + x", True),
+    Row("betainc", m.betainc, lambda mp, a, b, x: mp.betainc(a, b, 0, x, regularized=True), "up to 20",
+        ((0.1, 20), (0.1, 20), (0, 1)), 16, ONE),
+    Row("betainc", m.betainc, lambda mp, a, b, x: mp.betainc(a, b, 0, x, regularized=True), "up to 1000, by powers",
+        ((-3, 3), (-3, 3), (-10, -0.01)), 16, "the result, times 1 + a abs(log(x)) + b abs(log(1 - x))", True),
+    Row("lbeta", lambda a, b: m.lbeta(tf.stack([a, b], -1)),
+        lambda mp, a, b: mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b), "two elements, by powers", ((-3, 8), (-3, 8)),
+        8, "the largest of 1 and abs(log(gamma)) of the elements and their sum", True),
+    Row("bessel_i0", s.bessel_i0, _bessel("i", 0), "up to 700", ((-700, 700),), 4),
+    Row("bessel_i1", s.bessel_i1, _bessel("i", 1), "up to 700", ((-700, 700),), 4),
+    Row("bessel_i0e", s.bessel_i0e, _scaled("i", 0), "up to 1000", ((-1000, 1000),), 4),
+    Row("bessel_i1e", s.bessel_i1e, _scaled("i", 1), "up to 1000", ((-1000, 1000),), 4),
+    Row("bessel_k0", s.bessel_k0, _bessel("k", 0), "up to 600", ((1e-6, 600),), 4),
+    Row("bessel_k1", s.bessel_k1, _bessel("k", 1), "up to 600", ((1e-6, 600),), 4),
+    Row("bessel_k0e", s.bessel_k0e, _scaled("k", 0), "up to 1000", ((1e-6, 1000),), 4),
+    Row("bessel_k1e", s.bessel_k1e, _scaled("k", 1), "up to 1000", ((1e-6, 1000),), 4),
+    *[
+        Row(f"bessel_{kind}{order}", getattr(s, f"bessel_{kind}{order}"), _bessel(kind, order), *rest)
+        for kind in "jy"
+        for order in (0, 1)
+        for rest in (
+            ("up to 25", ((1e-3, 25),), 8, ONE),
+            ("from 25 on", ((1.4, 15),), 4, "sqrt(2 / (pi x))", True),
+        )
+    ],
+    Row("dawsn", s.dawsn, lambda mp, x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x), "all", ((-30, 30),), 4),
+    Row("expint", s.expint, lambda mp, x: mp.ei(x), "all", ((-600, 600), ), 16),
+    Row("expint", s.expint, lambda mp, x: mp.ei(x), "above 0, by powers", ((-10, 2.5),), 16, by_powers=True),
+    Row("fresnel_cos", s.fresnel_cos, lambda mp, x: mp.fresnelc(x), "up to 1e6", ((-20, 20), (1, 6)), 8),
+    Row("fresnel_sin", s.fresnel_sin, lambda mp, x: mp.fresnels(x), "up to 1e6", ((-20, 20), (1, 6)), 8),
+    Row("spence", s.spence, lambda mp, x: mp.polylog(2, 1 - x), "above 0", ((1e-3, 10),), 4),
+    Row("spence", s.spence, lambda mp, x: mp.polylog(2, 1 - x), "above 0, by powers", ((-10, 10),), 4, by_powers=True),
+    Row("sinc", m.sinc, lambda mp, x: mp.sincpi(x), "all", ((-1e3, 1e3),), 4),
+)  # fmt: skip
+
+
+def points(row: Row) -> list[np.ndarray]:
+    """The arguments of a row; several parts of the domain of one argument, or one part of each."""
+    rng = np.random.default_rng(sum(map(ord, row.name + row.domain)))
+    arity = row.exact.__code__.co_argcount - 1
+    found = [rng.uniform(low, high, POINTS) for low, high in row.parts]
+    if row.by_powers:
+        found = [10**x for x in found]
+    return found if arity == len(found) else [np.concatenate(found)]
+
+
+def key(row: Row) -> str:
+    return f"{row.name}, {row.domain}"
+
+
+def computed() -> dict[str, Any]:
+    """By row the arguments, and mpmath's results in two floats each."""
+    import mpmath
+
+    found = {}
+    with mpmath.workdps(50):
+        for row in ROWS:
+            args = points(row)
+            exact = [
+                mpmath.re(row.exact(mpmath, *[mpmath.mpf(float(x)) for x in point])) for point in zip(*args)
+            ]
+            high = [float(w) for w in exact]
+            low = [float(w - mpmath.mpf(h)) if np.isfinite(h) else 0.0 for w, h in zip(exact, high)]
+            found[key(row)] = {"arguments": [x.tolist() for x in args], "high": high, "low": low}
+    return found
+
+
+def worst(row: Row, stored: Any) -> float:
+    """The largest error at the stored points in the row's units; numbers below the normal ones are left out."""
+    args = [np.array(x) for x in stored["arguments"]]
+    high, low = np.array(stored["high"]), np.array(stored["low"])
+    y = np.asarray(row.function(*[tf.constant(x) for x in args]))
+    counts = np.isfinite(high) & (np.abs(high) > 1e-290)
+    assert counts.any() and not np.isnan(y[counts]).any()
+    error = np.abs((y[counts] - high[counts]) - low[counts])
+    weight = WEIGHTS[row.of](high[counts], *[x[counts] for x in args])
+    return float((error / np.spacing(weight)).max())
+
+
+def table() -> str:
+    """The part of the page between its marks."""
+    lines = [f"| `{row.name}` | {row.domain} | {row.units:g} | {row.of} |" for row in ROWS]
+    return (
+        "\n| function | where | units in the last place | of |\n|---|---|---|---|\n"
+        + "\n".join(lines)
+        + "\n\n"
+    )
+
+
+def main() -> None:
+    DATA.parent.mkdir(exist_ok=True)
+    stored = computed()
+    DATA.write_text(json.dumps(stored), encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    head, rest = text.split(START)
+    PAGE.write_text(f"{head}{START}{table()}{END}{rest.split(END)[1]}", encoding="utf-8")
+    for row in ROWS:
+        found = worst(row, stored[key(row)])
+        print(f"{key(row):40} {found:8.2f} of {row.units:g}{'  TOO MUCH' if found > row.units else ''}")
+
+
+if __name__ == "__main__":
+    main()
