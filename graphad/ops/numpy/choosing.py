@@ -217,10 +217,7 @@ def extract(condition: TensorLike, arr: TensorLike) -> Tensor:
       >>> numpy.extract([[True, False], [False, True]], [[1, 2], [3, 4]]).numpy()
       array([1, 4])
     """
-    mask, elements = math.cast(ravel(condition), dtypes.bool_), ravel(arr)
-    if mask.dims == elements.dims and None not in ranked(mask.dims):
-        return array.boolean_mask(elements, mask)
-    return compress(mask, elements)
+    return compress(ravel(condition), ravel(arr))
 
 
 def choose(a: Any, choices: Any) -> Tensor:
