@@ -142,15 +142,6 @@ def _expm1(x: Any) -> Any:
 Exp = elementwise("exp", np.exp, vjp=_exp_vjp, kinds=INEXACT, scalar="exp", keeps=(False, True), doc="e^x.")
 
 
-def _expm1(x: Any) -> Any:
-    y = np.expm1(x)
-    if x.dtype.kind == "c" and not np.isfinite(x).all():
-        y = np.where(np.isfinite(x), y, np.exp(x) - 1)[
-            ()
-        ]  # as the exponential, of whose ends NumPy's expm1 loses some
-    return y
-
-
 Expm1 = elementwise(
     "expm1",
     _expm1,
