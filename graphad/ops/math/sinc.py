@@ -41,10 +41,10 @@ class Sinc(Elementwise):
         return super().infer(x)
 
     def eval(self, x: Array) -> Array:  # type: ignore[override]
-        wide = np.asarray(x, np.result_type(x, np.float64) if x.dtype.kind == "c" else np.float64)
+        wide = np.array(x, np.result_type(x, np.float64) if x.dtype.kind == "c" else np.float64, ndmin=1)
         y = _value(wide) if not self.order and wide.dtype.kind == "f" else _integral(self.order, wide)
         y = (math.pi**self.order * y if self.order else y).astype(x.dtype)
-        return y if y.ndim else y[()]
+        return y if x.ndim else y[0]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return times(lambda x: bind(Sinc(self.order + 1), x))(ctx, g)
