@@ -62,7 +62,7 @@ class Vectorize(Structured):
         budget for, else at most that many of these.
     """
 
-    name = "vectorize"
+    name, version = "vectorize", 2
     holder = "graph"
     known_as = "vectorized_map"
     any_sizes = True
@@ -70,6 +70,11 @@ class Vectorize(Structured):
     stacked: tuple[bool, ...]
     uniform: Places = ()
     at_once: Count | None = None
+
+    @classmethod
+    def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
+        """All rows were computed at once."""
+        return {"at_once": None} | attributes
 
     @property
     def n_outputs(self) -> int:

@@ -56,6 +56,10 @@ class DeviceArray:
     def reshape(self, shape: tuple[int, ...]) -> DeviceArray:
         return DeviceArray(self._memory, self.address, shape, self.dtype)
 
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
     def copy(self) -> DeviceArray:
         return DeviceArray(self._memory.copy(), self.address, self.shape, self.dtype)
 

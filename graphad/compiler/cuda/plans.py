@@ -248,6 +248,8 @@ def make(row: Row, memory: Memory, about: str) -> Step:
         return Product(row, memory, about)
     if row.function == REPEAT:
         return Loop(row, memory, about)
+    if not row.function:  # who rehearses a plan does not wait for its kernels, and does not run it
+        return Step(row, memory, about)
     return Launch(row, memory, about)
 
 

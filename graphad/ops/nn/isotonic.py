@@ -39,6 +39,7 @@ class IsotonicSegments(Op):
     """
 
     name = "isotonic_segments"
+    total = False
     keeps = (False, False)
 
     def infer(self, x: TensorSpec) -> TensorSpec:

@@ -174,8 +174,6 @@ IDS = tf.SparseTensor([[0, 0], [1, 1]], [1, 0], [2, 2])
         (lambda: tf.nn.embedding_lookup_sparse(tf.ones([3, 2]), IDS, None, combiner="max"), "combiner 'max' is none of"),
         (lambda: tf.nn.embedding_lookup_sparse([tf.ones([3, 2])] * 2, IDS, None), "params has 2 parts"),
         (lambda: tf.nn.embedding_lookup_sparse(tf.ones([3, 2]), [1, 2], None), "a SparseTensor is needed"),
-        (lambda: tf.nn.nce_loss, "nce_loss: not part of graphad yet, planned"),
-        (lambda: tf.nn.fractional_max_pool, "fractional_max_pool: not part of graphad yet, planned"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_by_name(call, words):

@@ -378,7 +378,8 @@ HOLDERS = {
         (2, 0),
         (0, 3),
     ),
-    "vectorize": ({"graph": None, "stacked": (True,), "uniform": ()}, (0,), (0,)),
+    "vectorize": ({"graph": None, "stacked": (True,), "uniform": (), "at_once": None}, (0,), (0,)),
+    "either": ({"graph": None, "other": None}, (2, 2, 0), (0,)),
 }  # fmt: skip
 
 
@@ -390,12 +391,12 @@ def test_every_op_that_holds_graphs_is_tried_in_circles():
 def holder(name, number, field):
     """An op that holds graph `number` in one field, and the last graph of the table but one in the others."""
     fields, inputs, outputs = HOLDERS[name]
-    held = {key: GraphValue(0) for key, value in fields.items() if key.endswith(("graph", "body"))}
+    held = {key: GraphValue(0) for key, value in fields.items() if key.endswith(("graph", "body", "other"))}
     return op(name, **(fields | held | {field: GraphValue(number)})), inputs, outputs
 
 
 GRAPH_FIELDS = [
-    (name, field) for name, (fields, _, _) in HOLDERS.items() for field in fields if field.endswith(("graph", "body", "test"))
+    (name, field) for name, (fields, _, _) in HOLDERS.items() for field in fields if field.endswith(("graph", "body", "test", "other"))
 ]  # fmt: skip
 
 
