@@ -81,7 +81,9 @@ def names(root: Any) -> list[str]:
         paths += [f"{space}.{n}".lstrip(".") for n in listed]
     for name in CLASSES:
         own = found(root, name)
-        paths += [f"{name}.{n}" for n in dir(own) if not n.startswith("_") and callable(getattr(own, n, None))]
+        paths += [
+            f"{name}.{n}" for n in dir(own) if not n.startswith("_") and callable(getattr(own, n, None))
+        ]
     return sorted(
         {path for path in paths if callable(found(root, path)) and not inspect.ismodule(found(root, path))}
     )

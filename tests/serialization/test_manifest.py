@@ -209,23 +209,24 @@ def _bombs():
 
 
 _MEMORY = """
-import resource, sys, time
+import sys, time
 sys.path.insert(0, sys.argv[1])
+from tests.support.memory import most_resident
 from serialization.errors import LoadError
 from serialization.storage import read_model
 from serialization.wire.limits import Limits
 limits = Limits(manifest_bytes=64 << 20)
 read_model(sys.argv[2])
 for path in sys.argv[3:]:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = most_resident()
     start = time.perf_counter()
     try:
         read_model(path, limits)
         verdict = "loaded"
     except LoadError as error:
         verdict = type(error).__name__
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(path.split("/")[-1], (after - before) // 1024, round(time.perf_counter() - start, 2), verdict)
+    after = most_resident()
+    print(path.split("/")[-1], (after - before) >> 20, round(time.perf_counter() - start, 2), verdict)
 """
 
 

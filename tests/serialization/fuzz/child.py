@@ -36,6 +36,7 @@ from tests.serialization.convert.in_memory import records_of
 from tests.serialization.convert.mutations import model_of, tree_of
 from tests.serialization.fuzz.mutants import mutant
 from tests.serialization.fuzz.programs import Program, programs
+from tests.support.memory import most_resident
 
 MEMORY = 6 << 30  # bytes of address space
 RESIDENT = 2 << 30
@@ -497,7 +498,7 @@ def main(first: int, count: int, step: int) -> None:
                 outcome, what = "harness", described_with_place(error)
             else:
                 outcome, what, counts = attempt(bases[which], number)
-        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        used = most_resident()
         say(done=number, program=every[which].name, outcome=outcome, what=what, counts=counts, bytes=used)
         if used > RESIDENT:
             return  # a new process goes on from here
