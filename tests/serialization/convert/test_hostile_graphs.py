@@ -396,8 +396,11 @@ def holder(name, number, field):
 
 
 GRAPH_FIELDS = [
-    (name, field) for name, (fields, _, _) in HOLDERS.items() for field in fields if field.endswith(("graph", "body", "test", "other"))
-]  # fmt: skip
+    (name, field)
+    for name, (fields, _, _) in HOLDERS.items()
+    for field in fields
+    if field.endswith(("graph", "body", "test", "other"))
+]
 
 
 @pytest.mark.parametrize(("name", "field"), GRAPH_FIELDS)
