@@ -8,7 +8,7 @@ import resource
 def most_resident() -> int:
     """Bytes of memory that this process had at most.
 
-    `getrusage` counts what it had while it was still a copy of its parent: the child of a large process seems to need nothing more.
+    `getrusage` counts what it had while it was still a copy of its parent: the child of a large one seems to need nothing more.
     """
     try:
         with open("/proc/self/status", encoding="ascii") as lines:
