@@ -14,6 +14,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.conversions import converted_by_user, is_registered
+from graphad.core.dlpack import imported
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError, UnconvertibleError
 from graphad.core.ieee import REPORTED, unreported
@@ -329,7 +330,7 @@ def _exported(x: Any) -> np.ndarray:
     """The array that `x` hands out. Raises: UnconvertibleError: it fails to."""
     try:
         if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
-            return np.from_dlpack(x)
+            return imported(x)
         return np.asarray(x)
     except Exception as cause:  # the code of another library, which may raise anything
         raise UnconvertibleError(
@@ -338,7 +339,7 @@ def _exported(x: Any) -> np.ndarray:
 
 
 def _as_known(array: np.ndarray, x: Any) -> np.ndarray:
-    if array.dtype == object or array.dtype.kind in "USOV":
+    if array.dtype.kind in "USOV" and array.dtype.name != dtypes.bfloat16.name:
         raise UnconvertibleError(
             f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor.{_strange(x)}"
         )

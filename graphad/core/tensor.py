@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 
 from graphad.core import dtypes, forks
+from graphad.core.dlpack import exported
 from graphad.core.dtypes import DType
 from graphad.core.errors import (
     ArgumentTypeError,
@@ -84,8 +85,8 @@ def export_dlpack(data: Any, stream: Any, max_version: Any, device: Any, copy: b
             raise BufferError(
                 "__dlpack__: a tensor is immutable, and this reader knows no read-only exports; allow a copy."
             )
-        return np.array(data).__dlpack__(stream=stream, max_version=max_version, **options)
-    return read_only(data).__dlpack__(stream=stream, max_version=max_version, copy=copy, **options)
+        return exported(np.array(data), stream=stream, max_version=max_version, **options)
+    return exported(read_only(data), stream=stream, max_version=max_version, copy=copy, **options)
 
 
 class Exports:
@@ -107,7 +108,7 @@ class Exports:
         return export_dlpack(self.data, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return np.asarray(self.data).__dlpack_device__()
+        return np.empty(0).__dlpack_device__()  # that of all of NumPy's arrays, those of bfloat16 too
 
 
 class Reference:

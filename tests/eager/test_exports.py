@@ -201,3 +201,41 @@ def test_dtypes_without_a_byte_order_are_simply_different() -> None:
     assert tf.float32 != foreign
     with pytest.raises(TypeError, match="cannot convert"):
         tf.as_dtype(foreign)
+
+
+class OnlyDlpack:
+    """A tensor of another library; `version` is the newest that it knows."""
+
+    def __init__(self, x: Any, version: Any) -> None:
+        self._x, self._version = x, version
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if self._version is None:
+            return self._x.__dlpack__()
+        return self._x.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._x.__dlpack_device__()
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)], ids=["before 1.0", "1.0"])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 3)], ids=str)
+@pytest.mark.parametrize("make", [tf.constant, tf.Variable])
+def test_bfloat16_goes_through_dlpack_in_both_directions(make: Any, shape: Any, version: Any) -> None:
+    x = make(tf.reshape(tf.cast(tf.range(int(np.prod(shape))), tf.bfloat16) + 0.5, shape))
+    for read in (tf.constant, tf.numpy.from_dlpack):
+        found = read(OnlyDlpack(x, version))
+        assert found.dtype is tf.bfloat16 and found.shape == shape
+        assert found.numpy().tobytes() == x.numpy().tobytes()
+    assert x.__dlpack_device__() == (1, 0)
+
+
+def test_the_code_of_bfloat16_is_that_of_the_specification() -> None:
+    from graphad.core.dlpack import _type_of
+
+    x = tf.constant([1.0, 2.0], tf.bfloat16)
+    for options in ({}, {"max_version": (1, 0)}):
+        assert tuple(_type_of(x.__dlpack__(**options))) == (4, 16)
+    assert tuple(_type_of(tf.constant([1, 2], tf.int64).__dlpack__())) == (0, 64)
+    with pytest.raises(BufferError, match="none of DLPack's"):
+        _type_of(__import__("datetime").datetime_CAPI)

@@ -11,6 +11,7 @@ from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import exports_array, lift, lift_own, stands_for_tensor
 from graphad.core.device import require_cpu
+from graphad.core.dlpack import imported
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
@@ -148,7 +149,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
         raise InvalidArgumentError(
             "from_dlpack: tensors are immutable, so what another library may write to is copied; leave copy=False out."
         )
-    return lift(by_numpy("from_dlpack", np.from_dlpack, x))
+    return lift(by_numpy("from_dlpack", imported, x))
 
 
 def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:

@@ -1,0 +1,62 @@
+"""DLPack with bfloat16, which NumPy hands out and takes by no name: the bits go as 16-bit integers, whose code is then changed.
+
+The layout of a capsule is that of the DLPack specification, versions 0.8 and 1.0.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from graphad.core.dtypes import bfloat16
+
+_INTEGER, _BFLOAT = 1, 4  # codes of unsigned integers and of bfloat
+# Where the code of the dtype is, in bytes, by the name of the capsule; the number of bits is behind it.
+_CODE = {b"dltensor": 20, b"dltensor_versioned": 52}
+
+
+def exported(data: Any, **options: Any) -> Any:
+    """The capsule of an array, of whatever dtype."""
+    if data.dtype.kind != "V":
+        return data.__dlpack__(**options)
+    capsule = data.view(np.uint16).__dlpack__(**options)
+    _type_of(capsule)[0] = _BFLOAT
+    return capsule
+
+
+def imported(x: Any) -> np.ndarray:
+    """The array behind what has `__dlpack__`; its memory is shared."""
+    source = _Source(x)
+    found: np.ndarray = np.from_dlpack(source)
+    return found.view(bfloat16.numpy) if source.is_bfloat16 else found
+
+
+class _Source:
+    """What NumPy reads in place of x."""
+
+    def __init__(self, x: Any) -> None:
+        self._x, self.is_bfloat16 = x, False
+
+    def __dlpack__(self, **options: Any) -> Any:
+        capsule = self._x.__dlpack__(**options)
+        kind = _type_of(capsule)
+        if tuple(kind) == (_BFLOAT, 16):
+            self.is_bfloat16, kind[0] = True, _INTEGER
+        return capsule
+
+    def __dlpack_device__(self) -> Any:
+        return self._x.__dlpack_device__()
+
+
+def _type_of(capsule: Any) -> Any:
+    """Code and bits of the dtype in a capsule, which may be changed."""
+    api = ctypes.pythonapi
+    name_of, pointer_of = api.PyCapsule_GetName, api.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    name = name_of(capsule)
+    if name not in _CODE:
+        raise BufferError(f"__dlpack__: a capsule named {name!r} is none of DLPack's.")
+    return (ctypes.c_uint8 * 2).from_address(pointer_of(capsule, name) + _CODE[name])
