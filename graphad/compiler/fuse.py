@@ -186,9 +186,9 @@ class Fused:
     def _fits(self, unit: Group, reduced: tuple[int, ...] | None, weight: int = 0) -> bool:
         if unit.is_full or unit.weight + weight > WEIGHT_LIMIT:
             return False
-        if (reduced is None) != (unit.reduced is None) and unit.weight + weight > LIGHT:
-            if self._chains and _key(unit.shape) in self._chains:
-                return False
+        is_mixed = (reduced is None) != (unit.reduced is None)
+        if is_mixed and unit.weight + weight > LIGHT and self._chains and _key(unit.shape) in self._chains:
+            return False
         return reduced is None or unit.reduced is None or unit.reduced == reduced
 
     def _may_depend(self, unit: Group, others: Sequence[int]) -> bool:

@@ -142,15 +142,12 @@ def _in_place(unit: Unit, carry: int, root: int) -> bool:
     return True
 
 
-def loops_of(units: Sequence[Unit]) -> list[Any]:
-    """Every kernel loop of some units, those inside native loops included."""
-    found: list[Any] = []
+def with_kernels(units: Sequence[Unit]) -> list[Unit]:
+    """The units that have a kernel, those in chains and inside native loops included."""
+    found: list[Unit] = []
     for unit in units:
-        if unit.loop is not None:
-            found.append(unit.loop)
-        else:
-            found += loops_of(unit.stages)
+        found += [unit] if unit.loop is not None else with_kernels(unit.stages)
         if unit.repeat is not None:
             for part in unit.repeat.partitions:
-                found += loops_of(part.units)
+                found += with_kernels(part.units)
     return found

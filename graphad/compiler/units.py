@@ -86,9 +86,9 @@ class Partition(Struct):
     @property
     def loops(self) -> list[Loop | Nest]:
         """The kernels' loops, those inside native loops included."""
-        from graphad.compiler.repeat import loops_of
+        from graphad.compiler.repeat import with_kernels
 
-        return loops_of(self.units)
+        return [unit.loop for unit in with_kernels(self.units) if unit.loop is not None]
 
 
 def loop_of(unit: Unit) -> Loop:

@@ -158,6 +158,7 @@ def explain_graph(graph: Graph, values: Sequence[Any], jit_compile: bool = True)
 def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, values: Sequence[Any]) -> None:
     from graphad.compiler.apart import reasons
     from graphad.compiler.plan.schedule import ARENA, SCALAR
+    from graphad.compiler.repeat import with_kernels
     from graphad.compiler.units import describe
 
     compilation = sizes.size_class.compilation
@@ -169,7 +170,7 @@ def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, valu
     partition, bound = compilation.schedule.partition, sizes.bound
     out.units = describe(partition)
     out.apart = reasons(partition)
-    loops = [(str(k), each) for k, unit in enumerate(partition.units) for each in _loops(unit)]
+    loops = [(str(k), each) for k, unit in enumerate(partition.units) for each in with_kernels([unit])]
     for k, kernel in enumerate(compilation.kernels()):
         users = [(number, unit) for number, unit in loops if unit.loop and unit.loop.kernel == kernel]
         text = compilation.backend.emit(kernel).text
@@ -195,16 +196,6 @@ def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, valu
     out.seconds["compiling"] = compilation.seconds
     if not executable.graph.effects & IO:
         out.seconds["a native call"] = _timed(lambda: executable.run(values, True))
-
-
-def _loops(unit: Unit) -> list[Unit]:
-    """The unit, or those in it, that have a kernel."""
-    if unit.loop is not None:
-        return [unit]
-    found = [each for inner in unit.stages for each in _loops(inner)]
-    for part in unit.repeat.partitions if unit.repeat is not None else ():
-        found += [each for inner in part.units for each in _loops(inner)]
-    return found
 
 
 def _commented(text: str, unit: Unit) -> str:

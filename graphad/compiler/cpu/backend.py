@@ -29,9 +29,7 @@ MOST_ROWS = 32
 BLOCK_ELEMENTS = 4096  # of the widest stage, in one block of rows: what stages hand on stays in the cache
 FEWEST_ELEMENTS = 256  # of a block of loops, each of which begins anew with every block
 CACHED_BYTES = 1 << 24  # that loops hand on from one to the other: no more than that stays in the last cache
-HELD_BYTES = (
-    1 << 18
-)  # that such loops hand on from one to the other: well inside of the second cache of a core
+HELD_BYTES = 1 << 18  # that such loops hand on from block to block: well inside of the second cache of a core
 
 
 class Cpu(Backend):

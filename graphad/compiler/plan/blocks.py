@@ -44,6 +44,7 @@ class Blocks:
         offsets, size = buffers.place(lives)
         self.held = dict(zip(spans, offsets, strict=True))
         self.size = COUNTED + size
+        self._words = [scope.words(each, loop_of(each)) for each in unit.stages]
         self.work = sum([scope.backend.work(loop_of(each), scope.numbers) for each in unit.stages])
         rounds, self.rest = divmod(self.elements, self.block)
         self.ranges = scope.backend.ranges(rounds, self.work) if scope.is_shared else [(0, rounds)]
@@ -68,7 +69,7 @@ class Blocks:
         if not is_inside:
             self._check()
         if not self.is_cut:
-            return [self._kernel(unit, workspace, 0, self.elements) for unit in self.unit.stages]
+            return [self._kernel(k, workspace, 0, self.elements) for k in range(len(self.unit.stages))]
         for low, high in self.ranges:
             found.append(self._row(workspace.shifted(self.size * len(found)), low, high - low, self.block))
         if self.rest:
@@ -79,10 +80,9 @@ class Blocks:
     def _check(self) -> None:
         """Compare what the loops reach with its storage; see `Place.check`."""
         scope = self.scope
-        for unit in self.unit.stages if self.elements else ():
-            loop = loop_of(unit)
-            words, sites = scope.words(unit, loop)
-            for (_, site), walk in zip(sites, block_layout(loop.kernel).walks, strict=True):
+        for unit, (words, sites) in zip(self.unit.stages, self._words, strict=True) if self.elements else ():
+            walks = block_layout(loop_of(unit).kernel).walks
+            for (_, site), walk in zip(sites, walks, strict=True):
                 width = self.unit.held.get(site.root)
                 whole = scope.place(site) if width is None else Place.of(ARENA, 0, 0, self.elements * width)
                 whole.check(*walk.reach(words))
@@ -90,7 +90,7 @@ class Blocks:
     def _row(self, workspace: Place, first: int, rounds: int, count: int) -> Made:
         """The row that runs blocks of `count` elements, so many of them from block `first` on."""
         backend = self.scope.backend
-        body = [self._kernel(unit, workspace, first, count) for unit in self.unit.stages]
+        body = [self._kernel(k, workspace, first, count) for k in range(len(self.unit.stages))]
         words, places, pointers = moves_of(self, [body])
         words[table.BODY_ROWS], words[table.FIXED] = len(body), rounds
         words[table.MOST] = words[table.STEPS] = -1
@@ -102,21 +102,22 @@ class Blocks:
             Row(row.function, row.words, row.arguments, row.arena, tables, pointers), work, made.moves
         )
 
-    def _kernel(self, unit: Unit, workspace: Place, first: int, count: int) -> Made:
+    def _kernel(self, number: int, workspace: Place, first: int, count: int) -> Made:
         """The row of one loop for the elements of a block."""
-        scope, loop = self.scope, loop_of(unit)
-        words, sites = scope.words(unit, loop)
+        scope, loop = self.scope, loop_of(self.unit.stages[number])
+        words, sites = self._words[number]
+        words = [*words]  # one row's own
         layout, kernel = block_layout(loop.kernel), loop.kernel
         accesses = [*kernel.inputs, *[store.access for store in kernel.outputs]]
         words[layout.hi] = count
         places: list[tuple[int, Place]] = []
-        for k, ((word, site), access) in enumerate(zip(sites, accesses, strict=True)):
+        for operand, ((word, site), access) in enumerate(zip(sites, accesses, strict=True)):
             offset = self.held.get(site.root)
             if offset is not None:
                 places.append((word, workspace.shifted(COUNTED + offset)))
                 continue
             kind = access.strides[0]
-            step = words[layout.strides[k, 0]] if kind == STRIDED else int(kind)
+            step = words[layout.strides[operand, 0]] if kind == STRIDED else int(kind)
             stride = step * access.dtype.itemsize * self.block if self.is_cut else 0
             places.append((word, self._moving(scope.place(site), stride, first)))
         made = scope.filled(scope.address(kernel), words, places, scope.backend.work(loop, scope.numbers))

@@ -67,6 +67,7 @@ class Scope:
         self.keep = keep
         self.places: dict[int, Place] = {}
         self._bytes: dict[int, int] = {}
+        self._chains: dict[int, Blocks] = {}
 
     def size(self, dim: Any) -> int:
         return evaluate(dim, self.numbers)
@@ -126,7 +127,14 @@ class Scope:
             return self.backend.workspace(unit.loop, self.numbers)
         if unit.repeat is not None:
             return RepeatMaker(self, unit, None).total
-        return Blocks(self, unit).total if unit.kind == BLOCKS else 0
+        return self._chain(unit).total if unit.kind == BLOCKS else 0
+
+    def _chain(self, unit: Unit) -> Blocks:
+        """The layout of a chain, which is asked for its workspace first and for its rows then."""
+        found = self._chains.get(unit.index)
+        if found is None:
+            found = self._chains[unit.index] = Blocks(self, unit)
+        return found
 
     def make(self, unit: Unit, workspace: Place | None) -> list[Made]:
         """The rows of a unit; only a loop op and an array put together from parts have more than one."""
@@ -153,7 +161,7 @@ class Scope:
         if unit.kind == STAGES:
             return [self._stages(unit, workspace, is_inside)]
         if unit.kind == BLOCKS:
-            return Blocks(self, unit).made(workspace, is_inside)
+            return self._chain(unit).made(workspace, is_inside)
         if unit.kind == REPEAT:
             return RepeatMaker(self, unit, workspace).made(is_inside)
         if unit.kind == PARTS:
