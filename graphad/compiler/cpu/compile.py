@@ -6,6 +6,7 @@ load it without Numba. Runs in the compile worker, or here when there is none.
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Callable
 from functools import lru_cache
@@ -18,6 +19,7 @@ from graphad.core import forks
 from graphad.core.errors import GraphadError
 
 SYMBOL = "graphad_kernel"
+_INFIX = {ast.Add: "add_i64", ast.Sub: "sub_i64", ast.Mult: "mul_i64"}
 _lock = forks.awaited()
 
 
@@ -79,13 +81,12 @@ def _printed(text: str, function: str) -> str:
     from graphad.compiler.cpu import intrinsics, pipeline
 
     scope: dict[str, Any] = {}
-    exec(compile(text, "<graphad_kernel_source>", "exec"), scope)
+    tree = ast.fix_missing_locations(_Calls().visit(ast.parse(text)))
+    exec(compile(tree, "<graphad_kernel_source>", "exec"), scope)
     plain: Callable[..., Any] = scope[function]
     scope |= intrinsics.namespace(plain.__code__.co_names)
     flags = compiler.Flags()
-    flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.release_gil = (
-        flags.enable_ssa
-    ) = True
+    flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.release_gil = True
     flags.error_model = "numpy"
     flags.fastmath = {"contract"} if may_contract(plain) else set()
     with global_compiler_lock:
@@ -103,6 +104,18 @@ def _printed(text: str, function: str) -> str:
             pipeline_class=pipeline.Pipeline,
         )
         return str(made.library._final_module).replace(made.fndesc.mangled_name, SYMBOL)
+
+
+class _Calls(ast.NodeTransformer):
+    """Turns arithmetic of indices into calls of intrinsics.
+
+    Numba infers the type of an operator by trying all of its overloads, a tenth of the time of its front end.
+    """
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        name = _INFIX.get(type(node.op))
+        return ast.Call(ast.Name(name, ast.Load()), [node.left, node.right], []) if name else node
 
 
 def _optimised(text: str) -> Any:

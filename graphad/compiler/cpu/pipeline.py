@@ -1,5 +1,6 @@
 """The passes of Numba's front end that a generated kernel needs: no closures, no overloads to inline, no array
-expressions.
+expressions. Nor does it need SSA form, because each variable has one type, and LLVM makes registers of the variables,
+nor deletions, because its numbers own nothing.
 
 This module imports Numba; it is imported where something is compiled.
 """
@@ -34,10 +35,7 @@ PASSES = (
     untyped_passes.TranslateByteCode,
     untyped_passes.FixupArgs,
     untyped_passes.IRProcessing,
-    untyped_passes.ReconstructSSA,
     Types,
-    typed_passes.PreLowerStripPhis,
-    typed_passes.IRLegalization,
     typed_passes.NativeLowering,
     typed_passes.NoPythonBackend,
 )
