@@ -37,8 +37,8 @@ class Builder(ABC):
         """Append a step with the tables that it walks."""
 
     @abstractmethod
-    def about(self, what: str) -> None:
-        """Say which ops the rows that follow are, for errors that a device reports when they run."""
+    def about(self, what: str, line: str | None) -> None:
+        """Say which ops the rows that follow are, and the user's line, for errors that a device reports when they run."""
 
     @abstractmethod
     def build(self, arena_bytes: int, release_lock: bool, guard: Any) -> Any:
@@ -213,6 +213,13 @@ class Backend(ABC):
     @abstractmethod
     def prepare(self, dtypes: Iterable[Any]) -> None:
         """Called before a plan with values of these dtypes is bound."""
+
+
+def host_code(text: str, symbols: Iterable[str]) -> dict[str, int]:
+    """The addresses of functions of a module of LLVM's text, compiled for the host: what drives a device from there."""
+    build = import_module("graphad.compiler.cpu.runtime.native").build
+    found: dict[str, int] = build(text, symbols)
+    return found
 
 
 @cache

@@ -17,6 +17,7 @@ import numpy as np
 
 from graphad.core.logs import get_logger
 from graphad.devices.library import library
+from graphad.devices.streams import on
 
 # What CuPy computes with NumPy's meaning for numbers: IEEE operations, and functions within some ulps. Integer division by zero,
 # shifts by more than the width and powers of integers are not among them.
@@ -80,7 +81,7 @@ def device_array(data: Any, index: int) -> DeviceArray:
     array = np.asarray(data)
     if array.dtype.kind not in "biufc":
         raise TypeError(f"there are no arrays of dtype {array.dtype} on 'cuda:{index}'")
-    with library().cuda.Device(index):
+    with on(index):
         return DeviceArray(library().asarray(array), index)
 
 
@@ -149,7 +150,8 @@ class DeviceArray:
 
     def host(self) -> Any:
         """A copy as a NumPy array, a NumPy scalar for shape ()."""
-        return library().asnumpy(self.held)[()]
+        with on(self.index):
+            return library().asnumpy(self.held)[()]
 
     def item(self, *key: Any) -> Any:
         return self.host().item(*key)
@@ -187,14 +189,14 @@ class DeviceArray:
 
     def __getitem__(self, key: Any) -> Any:
         if _is_plain(key) or _is_inside(key, self.shape):
-            with library().cuda.Device(self.index):
+            with on(self.index):
                 return self._like(self.held[_given(key, self.index)])
         return _on_host("getitem", operator.getitem, (self, key), {}, self.index)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         # Positions given by arrays may be out of range or come twice, of which the device would not tell, or in any order.
         if _is_plain(key):
-            with library().cuda.Device(self.index):
+            with on(self.index):
                 self.held[key] = _given(value, self.index)
             return
         _in_place("setitem", operator.setitem, (self, key, value), {})
@@ -206,19 +208,19 @@ class DeviceArray:
 
     def made(self, how: str, *args: Any) -> DeviceArray:
         """A new array on the same device: "zeros" or "empty"."""
-        with library().cuda.Device(self.index):
+        with on(self.index):
             return self._like(getattr(library(), how)(*args))
 
     def contiguous(self) -> DeviceArray:
         """Itself where it is in C order, else a copy that is."""
         if self.held.flags.c_contiguous:
             return self
-        with library().cuda.Device(self.index):
+        with on(self.index):
             return self._like(library().ascontiguousarray(self.held))
 
     def strided(self, shape: Sequence[int], strides: Sequence[int]) -> DeviceArray:
         """A view of the elements in the order of their indices, with its steps in bytes."""
-        with library().cuda.Device(self.index):
+        with on(self.index):
             held = library().ascontiguousarray(self.held)
             return self._like(library().lib.stride_tricks.as_strided(held, shape, strides))
 
@@ -292,7 +294,7 @@ def _method(array: DeviceArray, name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def _on_device(function: Any, args: Sequence[Any], kwargs: Any, index: int) -> Any:
-    with library().cuda.Device(index):
+    with on(index):
         y = function(
             *[_given(x, index) for x in args], **{key: _given(x, index) for key, x in kwargs.items()}
         )

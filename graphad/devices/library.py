@@ -8,7 +8,9 @@ from __future__ import annotations
 import ctypes
 import importlib
 import importlib.util
+import os
 import sys
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +18,9 @@ import numpy as np
 from graphad.core.errors import UnavailableError
 from graphad.core.logs import get_logger
 
+_DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+_CUBLAS = "cublas64_{}.dll" if sys.platform == "win32" else "libcublas.so.{}"
+_TOOLKITS = range(12, 20)  # of which one is loaded
 CURE = "pip install graphad[cuda] on a machine with an NVIDIA driver; device('cpu') is always there"
 
 
@@ -32,6 +37,7 @@ class Library(Protocol):
 
 
 _library: Any = None
+_address_of: Callable[[str], int] | None = None
 
 
 def library() -> Any:
@@ -47,11 +53,42 @@ def library() -> Any:
     return _library
 
 
-def set_library(other: Any) -> Any:
-    """Have another library in CuPy's place, None for CuPy again; returns the one before, None if there was none yet."""
-    global _library
-    before, _library = _library, other
+def set_library(other: Any, addresses: Callable[[str], int] | None = None) -> Any:
+    """Have another library in CuPy's place, None for CuPy again; returns the one before, None if there was none yet.
+
+    Args:
+      other: The library.
+      addresses: What gives the addresses of functions that stand in the place of the driver's and cuBLAS'.
+    """
+    global _library, _address_of
+    before, _library, _address_of = _library, other, addresses
     return before
+
+
+def address_of(name: str) -> int:
+    """The address of a function of the driver, as "cuLaunchKernel", or of the cuBLAS that CuPy has loaded.
+
+    Raises: UnavailableError: there is no such library, or it has no such function.
+    """
+    if _address_of is not None:
+        return _address_of(name)
+    try:
+        home = _cublas() if name.startswith("cublas") else ctypes.CDLL(_DRIVER)
+        return ctypes.cast(getattr(home, name), ctypes.c_void_p).value or 0
+    except (OSError, AttributeError) as cause:
+        raise UnavailableError(f"device: {name} is not there ({cause}); {CURE}.") from cause
+
+
+def _cublas() -> ctypes.CDLL:
+    """The library that CuPy calls: it has it loaded, under a name with the toolkit's number."""
+    library().cuda.cublas  # noqa: B018, this loads it
+    mode, missing = ctypes.DEFAULT_MODE | getattr(os, "RTLD_NOLOAD", 0), OSError("cuBLAS is not loaded")
+    for number in _TOOLKITS:
+        try:
+            return ctypes.CDLL(_CUBLAS.format(number), mode=mode)
+        except OSError as cause:
+            missing = cause
+    raise missing
 
 
 def count() -> int:
@@ -70,7 +107,7 @@ def _require_driver() -> None:
     if importlib.util.find_spec("cupy") is None:
         raise UnavailableError(f"device: CUDA devices take the package cupy, which is not installed; {CURE}.")
     try:
-        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        ctypes.CDLL(_DRIVER)
     except OSError as cause:
         raise UnavailableError(f"device: there is no NVIDIA driver here ({cause}); {CURE}.") from cause
 

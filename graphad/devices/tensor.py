@@ -14,6 +14,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, EagerTensor, Tensor, export_array
 from graphad.devices.array import DeviceArray, device_array
 from graphad.devices.library import library, require
+from graphad.devices.streams import on
 
 
 class DeviceTensor(Tensor):
@@ -103,8 +104,9 @@ class DeviceTensor(Tensor):
         if busy() is not None:
             note_exit(self, "DLPack")
         # The protocol's old form knows no mark for what must not be written to.
-        held = library().array(self.array.held) if copy is None or copy else self.array.held
-        return held.__dlpack__(stream=stream)
+        with on(self.array.index):
+            held = library().array(self.array.held) if copy is None or copy else self.array.held
+            return held.__dlpack__(stream=stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.array.held.__dlpack_device__()  # type: ignore[no-any-return]

@@ -16,7 +16,7 @@ from tests.devices import fake_cupy, fake_driver
 @pytest.fixture(autouse=True)
 def fake_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """`cuda:0` and `cuda:1` are NumPy behind CuPy's names; what is compiled for them is the text of kernels, run by Python."""
-    before = set_library(fake_cupy.module())
+    before = set_library(fake_cupy.module(), fake_driver.function_at)
     tools, request, default = fake_driver.Toolchain(), service.request, service.default_service
 
     def asked(key: str, text: str, callback: Any, target: str = "cpu") -> bool:

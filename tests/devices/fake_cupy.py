@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.devices import fake_driver
+from tests.devices import fake_driver, fake_streams
 from tests.devices.fake_driver import address_of
 
 DEVICES = 2
@@ -139,6 +139,7 @@ class Device:
     def __exit__(self, *_: Any) -> None:
         global _current
         _current = self._before
+        fake_driver.set_device(_current)
 
 
 def asarray(a: Any) -> Any:
@@ -172,7 +173,8 @@ def module() -> Any:
             driver=fake_driver,
             cublas=fake_driver,
             device=fake_driver,
-            get_current_stream=lambda: fake_driver.STREAM,
+            get_current_stream=fake_streams.current,
+            Stream=fake_streams.Stream,
         ),
         lib=SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=_as_strided)),
         fft=SimpleNamespace(**{name: _function(name, np.fft) for name in TRANSFORMS}),

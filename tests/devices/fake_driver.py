@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import functools
+import re
 import threading
 import types
 import weakref
@@ -23,6 +25,7 @@ from graphad.compiler.source import NAMES
 from graphad.core.dtypes import as_dtype
 
 OFFSET = 1 << 52
+SHARED, PARAMETERS = 48 << 10, 4096  # bytes that every device gives a block, and a launch
 threads_of: Callable[[int, int], tuple[int, int]] = lambda x, y: (1, 1)  # noqa: E731
 launches: list[str] = []  # the texts that ran
 products: list[tuple[int, ...]] = []
@@ -71,27 +74,33 @@ def _host(address: int, size: int) -> Any:
     return (ctypes.c_uint8 * size).from_address(address)
 
 
-def _memcpy(target: int, source: int, size: int, kind: int, stream: int) -> None:
-    copies.append("up" if kind == 1 else "down")
-    if kind == 1:
-        bytes_at(target, size)[...] = np.frombuffer(_host(source, size), np.uint8)
-    else:
-        np.frombuffer(_host(target, size), np.uint8)[...] = bytes_at(source, size)
+class Contexts(threading.local):
+    """The devices whose context a thread has: calls of the runtime make it, those of the driver want it."""
+
+    def __init__(self) -> None:
+        self.made: set[int] = set()
 
 
-RUNTIME = {
-    "memcpyAsync": _memcpy,
-    "memcpyHostToDevice": 1,
-    "memcpyDeviceToHost": 2,
-    "streamSynchronize": lambda stream: None,
-}
-STREAM = SimpleNamespace(ptr=0, record=lambda: None, wait_event=lambda event: None)
+contexts = Contexts()
+
+
+def set_device(index: int) -> None:
+    contexts.made.add(index)
+
+
+def _in_context() -> None:
+    if not contexts.made:
+        raise DeviceFault("CUDA_ERROR_INVALID_CONTEXT: the driver was called in a thread without a context")
+
+
+RUNTIME = {"setDevice": set_device}
 
 
 # -- kernels --
 
 
 def moduleLoadData(code: bytes) -> Any:
+    _in_context()
     scope: dict[str, Any] = {}
     exec(compile(code.decode(), "<fake device>", "exec"), scope)
     return scope["kernel"], code.decode()
@@ -104,6 +113,7 @@ def moduleGetFunction(module: Any, name: str) -> int:
 
 
 def occupancyMaxActiveBlocksPerMultiprocessor(function: int, threads: int, shared: int) -> int:
+    _in_context()
     assert 32 <= threads <= 1024 and 0 <= shared <= 48 << 10
     return 2
 
@@ -121,13 +131,23 @@ def launchKernel(
     words: int,
     extra: int,
 ) -> None:
+    _in_context()
     kernel, text = _functions[function - 1]
-    assert (gy, gz, bz, extra) == (1, 1, 1, 0) and gx >= 1 and 32 <= bx * by <= 1024
-    launches.append(text)
+    assert (gy, gz, bz, extra or 0) == (1, 1, 1, 0) and 1 <= gx < 1 << 31 and 32 <= bx * by <= 1024
+    assert shared + _fixed_shared(text) <= SHARED, "more shared memory than a block has without being asked"
     count = kernel.__code__.co_argcount
+    assert 8 * count <= PARAMETERS
+    launches.append(text)
     places = (ctypes.c_void_p * count).from_address(words)
     given = [ctypes.c_int64.from_address(int(place or 0)).value for place in places]
     run_text(kernel, given, gx, threads_of(bx, by), shared)
+
+
+@functools.cache
+def _fixed_shared(text: str) -> int:
+    """Bytes of shared memory that a kernel's text asks for itself."""
+    asked = re.findall(r"shared\.array\((\d+), (\w+)\)", text)
+    return sum(int(count) * _numpy(code).itemsize for count, code in asked)
 
 
 def run_text(kernel: Any, words: list[int], blocks: int, threads: tuple[int, int], shared: int = 0) -> None:
@@ -141,10 +161,12 @@ class _Block:
         self, kernel: Any, words: list[int], block: int, blocks: int, threads: tuple[int, int], shared: int
     ) -> None:
         self.kernel, self.words, self.block, self.blocks, self.threads = kernel, words, block, blocks, threads
-        self.memory = np.full(max(shared, 1), 0xCB, np.uint8)
+        self.memory = np.full(
+            -(-max(shared, 1) // 8), -0x34343434, np.int64
+        )  # aligned as every word wants it
         self.arrays: dict[int, np.ndarray] = {}
         count = threads[0] * threads[1]
-        self.barrier = threading.Barrier(count) if count > 1 else None
+        self.barrier = threading.Barrier(count, timeout=60) if count > 1 else None
         self.errors: list[BaseException] = []
 
     def run(self) -> None:
@@ -226,6 +248,12 @@ def _meaning(name: str) -> Any:
     return found
 
 
+def _aligned(address: int, size: int) -> int:
+    if address % size:
+        raise DeviceFault(f"CUDA_ERROR_MISALIGNED_ADDRESS: {size} bytes at {address:#x}")
+    return address
+
+
 def _numpy(code: str) -> np.dtype[Any]:
     return as_dtype(NAMES[code]).numpy
 
@@ -238,11 +266,11 @@ def _made(name: str) -> Any:
         dtype = _numpy(rest)
         size = dtype.itemsize
         if head == "ld":
-            return lambda p, i: bytes_at(p + i * size, size).view(dtype)[0]
+            return lambda p, i: bytes_at(_aligned(p + i * size, size), size).view(dtype)[0]
         if head == "st":
 
             def store(p: int, i: int, value: Any) -> None:
-                bytes_at(p + i * size, size).view(dtype)[0] = value
+                bytes_at(_aligned(p + i * size, size), size).view(dtype)[0] = value
 
             return store
         if head == "bits":
@@ -251,11 +279,12 @@ def _made(name: str) -> Any:
             return lambda x: np.asarray(x).astype(dtype)[()]
         many = int(head[-1])
         if head[:2] == "ld":
-            return lambda p, i: tuple(bytes_at(p + i * size, size * many).view(dtype).copy())
+            return lambda p, i: tuple(
+                bytes_at(_aligned(p + i * size, size * many), size * many).view(dtype).copy()
+            )
 
         def spread(p: int, i: int, *values: Any) -> None:
-            assert (p + i * size) % (size * many) == 0, "a wide store that is not aligned"
-            bytes_at(p + i * size, size * many).view(dtype)[...] = values
+            bytes_at(_aligned(p + i * size, size * many), size * many).view(dtype)[...] = values
 
         return spread
     plain = oracle.meaning(name)
@@ -273,8 +302,13 @@ def get_cublas_handle() -> int:
     return 1
 
 
-def setStream(handle: int, stream: int) -> None:
+def _set_stream(handle: int, stream: int) -> None:
     assert handle == 1
+
+
+def _set_workspace(handle: int, place: int, size: int) -> None:
+    assert handle == 1 and place % 16 == 0
+    bytes_at(place, size)
 
 
 def _gemm(dtype: Any) -> Any:
@@ -296,6 +330,7 @@ def _gemm(dtype: Any) -> Any:
         beta: int, c: int, ldc: int, sc: int, count: int,
     ) -> None:
         # fmt: on
+        assert handle == 1 and min(lda, ldb, ldc) >= 1
         one = np.frombuffer(_host(alpha, size), dtype)[0]
         assert one == 1 and np.frombuffer(_host(beta, size), dtype)[0] == 0
         products.append((m, n, k, count))
@@ -307,8 +342,63 @@ def _gemm(dtype: Any) -> Any:
     return call
 
 
-sgemmStridedBatched = _gemm(np.float32)
-dgemmStridedBatched = _gemm(np.float64)
+# -- the same as functions that native code calls by address --
+
+
+def _set_32(place: int, value: int, count: int, stream: int) -> None:
+    bytes_at(_aligned(place, 4), 4 * count).view(np.int32)[...] = np.uint32(value).astype(np.int32)
+
+
+def _read_from(target: int, source: int, size: int, stream: int) -> None:
+    copies.append("down")
+    np.frombuffer(_host(target, size), np.uint8)[...] = bytes_at(source, size)
+
+
+def _launch(*given: Any) -> None:
+    launchKernel(*[x or 0 for x in given])
+
+
+_faults: list[BaseException] = []  # of calls by address, which can only answer a status
+FAULT = 719
+
+
+def check_status(status: int) -> None:
+    """What CuPy raises for a status: here what really went wrong."""
+    raise _faults.pop() if _faults else RuntimeError(f"status {status}")
+
+
+def _native(what: Callable[..., Any], kinds: str) -> Any:
+    """A function of C: p and l are addresses and 64-bit numbers, u and i 32-bit ones without and with a sign."""
+    letters = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "u": ctypes.c_uint32, "i": ctypes.c_int32}
+
+    def call(*given: Any) -> int:
+        try:
+            what(*[0 if x is None else x for x in given])
+        except BaseException as error:
+            _faults.append(error)
+            return FAULT
+        return 0
+
+    return ctypes.CFUNCTYPE(ctypes.c_int32, *[letters[kind] for kind in kinds])(call)
+
+
+_GEMM_KINDS = "piiiii" + "p" + "pil" * 2 + "p" + "pil" + "i"
+# By name: how the header declares the parameters, and what they do here. Looked up late, so that tests can put others there.
+_NATIVE = {
+    "cuLaunchKernel": _native(_launch, "p" + "u" * 7 + "ppp"),
+    "cuMemcpyDtoHAsync_v2": _native(_read_from, "pllp"),
+    "cuStreamSynchronize": _native(lambda stream: None, "p"),
+    "cuMemsetD32Async": _native(_set_32, "lulp"),
+    "cublasSetStream_v2": _native(_set_stream, "pp"),
+    "cublasSetWorkspace_v2": _native(_set_workspace, "ppl"),
+    "cublasSgemmStridedBatched": _native(_gemm(np.float32), _GEMM_KINDS),
+    "cublasDgemmStridedBatched": _native(_gemm(np.float64), _GEMM_KINDS),
+}
+
+
+def function_at(name: str) -> int:
+    """The address of a function of the driver or of cuBLAS."""
+    return ctypes.cast(_NATIVE[name], ctypes.c_void_p).value or 0
 
 
 # -- the compiler --

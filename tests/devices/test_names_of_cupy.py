@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,10 +56,9 @@ def test_what_the_fake_device_has_the_real_one_has(cupy: Any) -> None:
         cupy.cuda.driver: (
             "moduleLoadData",
             "moduleGetFunction",
-            "launchKernel",
             "occupancyMaxActiveBlocksPerMultiprocessor",
+            "check_status",
         ),
-        cupy.cuda.cublas: ("setStream", "sgemmStridedBatched", "dgemmStridedBatched"),
         cupy.cuda.device: ("get_cublas_handle",),
     }.items():
         wrong += [f"{home.__name__}.{name}" for name in names if not hasattr(home, name)]
@@ -68,10 +69,73 @@ def test_what_the_fake_device_has_the_real_one_has(cupy: Any) -> None:
 def test_calls_take_the_operands_that_plans_give(cupy: Any) -> None:
     """As far as compiled modules say it: the number of parameters in the first line of their documentation."""
     for call, count in (
-        (cupy.cuda.driver.launchKernel, 11),
-        (cupy.cuda.cublas.sgemmStridedBatched, 18),
-        (cupy.cuda.cublas.dgemmStridedBatched, 18),
-        (cupy.cuda.runtime.memcpyAsync, 5),
+        (cupy.cuda.runtime.setDevice, 1),
+        (cupy.cuda.driver.moduleLoadData, 1),
+        (cupy.cuda.driver.moduleGetFunction, 2),
         (cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor, 3),
     ):
         assert len(str(call.__doc__).splitlines()[0].split(",")) == count, call.__doc__
+
+
+def test_what_is_called_by_address_is_exported(cupy: Any) -> None:
+    """cuBLAS is installed without a device too, the driver is not."""
+    from graphad.devices.library import address_of
+    from graphad.devices.library import set_library as use
+
+    before = use(None)
+    try:
+        try:
+            cupy.cuda.cublas
+        except ImportError as error:
+            pytest.skip(f"cuBLAS is not installed: {error}")
+        names = [name for name in fake_driver._NATIVE if name.startswith("cublas")]
+        assert len(names) == 4 and all(address_of(name) for name in names)
+    finally:
+        use(before, fake_driver.function_at)
+
+
+DECLARED = {
+    "cuLaunchKernel": "piiiiiiippp",
+    "cuMemcpyDtoHAsync": "pllp",
+    "cuStreamSynchronize": "p",
+    "cuMemsetD32Async": "lilp",
+    "cublasSetStream_v2": "pp",
+    "cublasSetWorkspace_v2": "ppl",
+    "cublasSgemmStridedBatched": "piiiiippilpilppili",
+}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_the_headers_declare_what_the_walk_calls(name: str) -> None:
+    """As far as the toolkit's headers are installed."""
+    from importlib.util import find_spec
+
+    found = find_spec("nvidia")
+    headers = (
+        [Path(place) / "cu13" / "include" for place in (found.submodule_search_locations or ())]
+        if found
+        else []
+    )
+    texts = [
+        path.read_text(errors="replace")
+        for place in headers
+        for path in (place / "cuda.h", place / "cublas_api.h")
+        if path.exists()
+    ]
+    declared = [
+        match.group(1)
+        for text in texts
+        for match in re.finditer(rf"\b(?:CUDAAPI|CUBLASWINAPI)\s+{name}\(([^)]*)\);", text)
+    ]
+    if not declared:
+        pytest.skip("the toolkit's headers are not installed")
+    kinds = ""
+    for part in declared[0].split(","):
+        words = part.replace("*", " * ").split()
+        is_pointer = "*" in words or any(word in _HANDLES for word in words)
+        is_long = "CUdeviceptr" in words or "size_t" in words or words.count("long") == 2
+        kinds += "p" if is_pointer else "l" if is_long else "i"
+    assert kinds == DECLARED[name]
+
+
+_HANDLES = {"CUfunction", "CUstream", "cublasHandle_t", "cudaStream_t"}

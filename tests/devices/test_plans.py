@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,8 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.compiler.cuda import build
+from graphad.compiler.cuda import build, walk
+from graphad.compiler.cuda.plans import Instance
 from graphad.compiler.plan.executable import executable_of
 from graphad.devices import array
 from graphad.devices.tensor import DeviceTensor
@@ -305,3 +308,79 @@ def test_cubins_are_kept_by_processor_and_width() -> None:
     kernel = collapse(forms.call("tanh", [float32]), (9,), [(9,)]).kernel
     keys = {build.key_of(kernel, processor, narrow) for processor in ("80", "90") for narrow in (True, False)}
     assert len(keys) == 4
+
+
+def test_a_plan_is_one_native_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    entry = walk.entry()
+    monkeypatch.setattr(walk, "entry", lambda: lambda place: (calls.append(place), entry(place))[1])
+
+    def f(x: Any, n: Any) -> Any:
+        y, k = tf.nn.softmax(x @ x), 0
+        while k < n:
+            y, k = tf.tanh(y @ x), k + 1
+        return y, tf.reduce_sum(y)
+
+    f = tf.function(f, jit_compile=True)
+    x = there(np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32))
+    f(x, there(np.int32(3)))
+    calls.clear()
+    fake_driver.launches.clear()
+    f(x, there(np.int32(3)))
+    assert len(calls) == 1 and len(fake_driver.launches) > 3
+
+
+def test_a_thread_without_a_context_gets_one() -> None:
+    f = tf.function(lambda x: tf.sin(x) + 1.0, jit_compile=True)
+    x = there(np.ones(3, np.float32))
+    f(x)
+    found: list[Any] = []
+
+    def run() -> None:
+        try:
+            found.append(f(x).numpy())
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    np.testing.assert_allclose(found[0], np.sin(np.ones(3)) + 1, rtol=1e-6)
+
+
+def test_a_refused_launch_names_the_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = tf.function(lambda x: tf.reduce_sum(tf.tanh(x) @ x), jit_compile=True)
+    x = there(np.ones((4, 4), np.float32))
+    f(x)
+    monkeypatch.setattr(fake_driver, "OFFSET", 1 << 60)  # every address is another one's from now on
+    with pytest.raises(
+        RuntimeError, match=r"tanh: the device refused the step .*CUDA_LAUNCH_BLOCKING=1"
+    ) as caught:
+        f(x)
+    assert any("test_plans.py" in note for note in caught.value.__notes__)
+
+
+def test_a_long_loop_can_be_interrupted() -> None:
+    @tf.function(jit_compile=True)
+    def f(x: Any) -> Any:
+        while tf.reduce_sum(x) > 0.0:
+            x = x + 1.0
+        return x
+
+    def stop(number: int, frame: Any) -> None:
+        if (
+            frame.f_code is not Instance.run.__code__
+        ):  # the fake driver is Python: a signal that meets it comes once more
+            signal.setitimer(signal.ITIMER_REAL, 0.0002)
+            return
+        raise TimeoutError("enough")
+
+    f(there(np.float32(-1.0)))
+    signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(TimeoutError, match="enough"):
+            f(there(np.float32(1.0)))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)

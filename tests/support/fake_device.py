@@ -122,7 +122,7 @@ class _Plan(Builder):
         self.device, self.arguments = device, arguments
         self.rows: list[Row] = []
 
-    def about(self, what: str) -> None:
+    def about(self, what: str, line: str | None) -> None:
         pass
 
     def add_row(self, row: Row) -> None:

@@ -23,6 +23,7 @@ from graphad.core.dtypes import as_dtype
 from graphad.core.tensor import Handle
 from graphad.devices.array import DeviceArray, device_array
 from graphad.devices.library import library
+from graphad.devices.streams import on
 from graphad.kernels import forms
 from graphad.kernels.collapse import Loop, Operand, collapse
 from graphad.kernels.forms import Kernel, Map, Reduce, block_layout
@@ -136,17 +137,19 @@ class Cuda(Backend):
 
     def constant(self, array: np.ndarray) -> tuple[int, Any]:
         made = device_array(np.ascontiguousarray(array), self.index)
+        with on(self.index) as stream:
+            stream.synchronize()  # a plan is bound in one thread and runs on the streams of others
         return made.held.data.ptr, made
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
-        with library().cuda.Device(self.index):
+        with on(self.index):
             return DeviceArray(library().empty(shape, dtype), self.index)
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
         return self.empty(shape, dtype)  # CuPy's own pool keeps what nobody refers to any more
 
     def strided(self, root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
-        with library().cuda.Device(self.index):
+        with on(self.index):
             flat = root.held.reshape(-1)[offset // root.dtype.itemsize :]
             return DeviceArray(library().lib.stride_tricks.as_strided(flat, shape, strides), self.index)
 

@@ -21,6 +21,7 @@ from graphad.compiler.cuda.emit_stages import emit_stages
 from graphad.compiler.source import CompileError, Source
 from graphad.core import forks
 from graphad.devices.library import library
+from graphad.devices.streams import on
 from graphad.kernels.forms import Kernel
 from graphad.kernels.stages import Stages
 
@@ -42,7 +43,7 @@ class Code:
         if found is None:
             processor = processor_of(index)
             payload = self.cubins.get((processor, is_narrow)) or _compiled(self, processor, is_narrow)
-            with self._lock, library().cuda.Device(index):
+            with self._lock, on(index):
                 driver = library().cuda.driver
                 module = driver.moduleLoadData(payload.code)
                 handle = driver.moduleGetFunction(module, payload.entry)

@@ -1,4 +1,4 @@
-"""Plans on a CUDA device: their rows are launches, products and loops, put one after another on the stream of the caller.
+"""Plans on a CUDA device: their rows are launches, products and loops, which one native call puts on the caller's stream.
 
 A run writes the addresses of its arguments into the words of its launches and hands these to the driver, which copies them;
 nothing waits for the device but a loop whose number of rounds is there. An instance belongs to one run at a time: the next
@@ -8,6 +8,7 @@ one, if it is on another stream, waits for an event of the one before.
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,15 +16,20 @@ import numpy as np
 
 from graphad.compiler import rows as table
 from graphad.compiler.backend import Builder
-from graphad.compiler.cuda import build, geometry, products
+from graphad.compiler.cuda import build, geometry, products, walk
 from graphad.compiler.rows import Row
 from graphad.core.errors import GraphadError
+from graphad.core.frames import note_traced_line
 from graphad.core.tensor import Handle
 from graphad.devices.array import DeviceArray
 from graphad.devices.library import library
+from graphad.devices.streams import on
 
 PRODUCT, REPEAT = -1, -2  # addresses of what is no kernel
 MISFIT = -3
+WORKSPACE_BYTES = 32 << 20  # of cuBLAS on a stream, as NVIDIA advises for its newest devices
+_ONE: tuple[Any, Any] = np.ones(1, np.float32), np.ones(1, np.float64)
+_ZERO: tuple[Any, Any] = np.zeros(1, np.float32), np.zeros(1, np.float64)
 
 
 class DeviceError(GraphadError, RuntimeError):
@@ -35,14 +41,14 @@ class Plan(Builder):
 
     def __init__(self, device: Any, arguments: int) -> None:
         self.device, self.arguments = device, arguments
-        self.rows: list[tuple[Row, str]] = []
-        self._about = ""
+        self.rows: list[tuple[Row, int]] = []
+        self.abouts: list[tuple[str, str | None]] = [("plan", None)]
 
-    def about(self, what: str) -> None:
-        self._about = what
+    def about(self, what: str, line: str | None) -> None:
+        self.abouts.append((what, line))
 
     def add_row(self, row: Row) -> None:
-        self.rows.append((row, self._about))
+        self.rows.append((row, len(self.abouts) - 1))
 
     def build(self, arena_bytes: int, release_lock: bool, guard: Any) -> Image:
         return Image(self, arena_bytes, guard)
@@ -52,7 +58,14 @@ class Image:
     """The rows of a native call, of which each instance has its own memory."""
 
     def __init__(self, plan: Plan, arena_bytes: int, guard: Any) -> None:
-        self.device, self.rows, self.arena_bytes = plan.device, plan.rows, arena_bytes
+        self.device, self.rows, self.abouts, self.arena_bytes = (
+            plan.device,
+            plan.rows,
+            plan.abouts,
+            arena_bytes,
+        )
+        self.arguments = plan.arguments
+        self.has_products = any(_has_products(row) for row, _ in plan.rows)
         self.check: Callable[..., bool] | None = None if guard is None else plan.device.bind_check(guard)
 
     def instance(self) -> Instance:
@@ -64,9 +77,8 @@ class Memory:
 
     def __init__(self, index: int, arena_bytes: int, counters: int) -> None:
         self.index = index
-        with library().cuda.Device(index):
-            self.arena = library().empty((max(arena_bytes, 1),), np.uint8)
-            self.counters = library().zeros((max(counters, 1),), np.int32)
+        self.arena = library().empty((max(arena_bytes, 1),), np.uint8)
+        self.counters = library().zeros((max(counters, 1),), np.int32)
         self._next: int = self.counters.data.ptr
 
     def counter(self) -> int:
@@ -80,33 +92,61 @@ class Instance:
 
     def __init__(self, image: Image) -> None:
         self.image, self.index = image, image.device.index
-        memory = Memory(self.index, image.arena_bytes, _counters([row for row, _ in image.rows]))
-        self._memory = memory
-        with library().cuda.Device(self.index):
-            self._steps = [make(row, memory, about) for row, about in image.rows]
-        self._stream: int | None = None
-        self._event: Any = None
+        self._blocks = _Blocks(image)
+        with on(self.index) as stream:
+            memory = Memory(self.index, image.arena_bytes, _counters([row for row, _ in image.rows]))
+            self._memory = memory
+            rows = self._blocks.table(image.rows, memory)
+            self._stream: Any = stream
+            self._event: Any = stream.record()  # its counters are set to 0 there
+        state = walk.new_state(image.has_products)
+        self._addresses = (ctypes.c_int64 * max(image.arguments, 1))()
+        patches = self._blocks.patches
+        self._patches = (ctypes.c_int64 * max(len(patches), 1))(*patches)
+        state[walk.TABLE], state[walk.ROWS] = rows
+        state[walk.PATCHES] = ctypes.addressof(self._patches)
+        state[walk.PATCH_COUNT] = len(patches) // walk.PATCH_WORDS
+        state[walk.ADDRESSES] = ctypes.addressof(self._addresses)
+        self._state, self._place, self._call = state, ctypes.addressof(state), walk.entry()
 
     def run(self, *arguments: Any) -> int:
         """Put all steps on the caller's stream: 0, or why not."""
-        if self.image.check is not None and not self.image.check(*arguments):
+        image, state = self.image, self._state
+        if image.check is not None and not image.check(*arguments):
             return MISFIT
-        addresses = [(x.data if isinstance(x, Handle) else x).held.data.ptr for x in arguments]
-        cuda = library().cuda
-        with cuda.Device(self.index):
-            stream = cuda.get_current_stream()
-            if self._stream != stream.ptr:
-                if self._event is not None:
-                    stream.wait_event(self._event)
-                self._stream = stream.ptr
-            for step in self._steps:
-                step.patch(addresses)
-                status = step.run(stream.ptr)
-                if status:
-                    return status
-            if stream.ptr:  # who is on the stream of all threads comes in turn anyway
+        arrays = [x.data if isinstance(x, Handle) else x for x in arguments]
+        self._addresses[: len(arrays)] = [x.held.data.ptr for x in arrays]
+        with on(self.index) as stream:
+            if self._stream is not stream:
+                stream.wait_event(self._event)
+                self._stream = stream
+            state[walk.STREAM] = stream.ptr
+            if image.has_products:
+                self._use_cublas(stream)
+            status = self._call(self._place)
+            if stream.ptr or status:  # who stays on the stream of all threads comes in turn anyway
                 self._event = stream.record()
-        return 0
+        return self._judged(status) if status else 0
+
+    def _use_cublas(self, stream: Any) -> None:
+        state = self._state
+        workspace = _workspace(self.index, stream)
+        state[walk.HANDLE] = library().cuda.device.get_cublas_handle()
+        state[walk.WORKSPACE], state[walk.WORKSPACE_BYTES] = workspace.data.ptr, workspace.nbytes
+
+    def _judged(self, status: int) -> int:
+        """A status of a loop. Raises: DeviceError: of the driver or a library, with the ops of the step and the user's line."""
+        if status < walk.DRIVER:
+            return status
+        what, line = self.image.abouts[max(self._state[walk.FAILED], 0)]
+        cuda, code = library().cuda, status & 0xFFFFFFFF
+        try:
+            (cuda.driver if status < walk.BLAS else cuda.cublas).check_status(code)
+            raise DeviceError(f"status {code}")
+        except Exception as cause:  # CuPy's own, which know the names of statuses
+            error = DeviceError(f"{what}: the device refused the step ({cause}){_hint(code)}.")
+            note_traced_line(error, line)
+            raise error from cause
 
     def scalar(self, offset: int, dtype: np.dtype[Any]) -> Any:
         """What gives a copy of the number at a place of the arena."""
@@ -119,146 +159,84 @@ class _Scalar:
 
     def __getitem__(self, key: Any) -> DeviceArray:
         memory = self._instance._memory
-        with library().cuda.Device(memory.index):
+        with on(memory.index):
             piece = memory.arena[self._offset : self._offset + self._dtype.itemsize]
             return DeviceArray(piece.view(self._dtype).reshape(()).copy(), memory.index)
 
 
-class Step:
-    """A row with words of its own."""
+class _Blocks:
+    """The rows of an image as words that the native walk reads."""
 
-    def __init__(self, row: Row, memory: Memory, about: str, further: Sequence[int] = ()) -> None:
-        self.about = about
-        count = len(row.words) + len(further)
-        self.words = (ctypes.c_int64 * max(count, 1))(*row.words, *further)
-        self.arguments = row.arguments
-        for place in row.arena:
-            self.words[place.word] = memory.arena.data.ptr + place.offset
+    def __init__(self, image: Image) -> None:
+        self.image, self.index = image, image.device.index
+        self.patches: list[int] = []
+        self._keep: list[Any] = []
 
-    def patch(self, addresses: Sequence[int]) -> None:
-        """Let the words that are addresses of arguments be these."""
-        for place in self.arguments:
-            self.words[place.word] = addresses[place.argument] + place.offset
+    def table(self, rows: Sequence[tuple[Row, int]], memory: Memory) -> tuple[int, int]:
+        """A table of rows: its address, and how many rows it has."""
+        made = [self._row(row, memory, about) for row, about in rows]
+        words = [
+            word for function, block, _ in made if function for word in (function, ctypes.addressof(block))
+        ]
+        if self.image.has_products:
+            words = [walk.addresses()["stream"], self._words([0])[1], *words]
+        return self._words(words)[1], len(words) // 2
 
-    def run(self, stream: int) -> int:
-        raise NotImplementedError
+    def _words(self, words: Sequence[int]) -> tuple[Any, int]:
+        """Words with an address, for as long as the instance is there."""
+        block = (ctypes.c_int64 * max(len(words), 1))(*words)
+        self._keep.append(block)
+        return block, ctypes.addressof(block)
 
-    def failed(self, cause: Exception) -> DeviceError:
-        return DeviceError(f"{self.about or 'plan'}: the device refused the step ({cause}).")
+    def _row(self, row: Row, memory: Memory, about: int) -> tuple[int, Any, int]:
+        """A row as the address of its function (0 for none), its block, and how many words stand before the row's own."""
+        kind = walk.addresses()
+        if row.function == PRODUCT:
+            wide = row.words[products.WIDE]
+            head = [about, walk.gemm(wide), _ONE[wide].ctypes.data, _ZERO[wide].ctypes.data]
+            function = 0 if products.is_empty(row.words) else kind["product"]
+            return function, self._block(head, row, memory), walk.PRODUCT_HEAD
+        if row.function == REPEAT:
+            return kind["loop"], self._loop(row, memory, about), walk.LOOP_HEAD
+        if not row.function:  # who rehearses a plan does not wait for its kernels, and does not run it
+            return 0, self._block([about], row, memory), 1
+        return self._launch(row, memory, about)
 
+    def _block(self, head: Sequence[int], row: Row, memory: Memory, further: Sequence[int] = ()) -> Any:
+        block, place = self._words([*head, *row.words, *further])
+        for at in row.arena:
+            block[len(head) + at.word] = memory.arena.data.ptr + at.offset
+        for argument in row.arguments:
+            self.patches += [place + 8 * (len(head) + argument.word), argument.argument, argument.offset]
+        return block
 
-class Launch(Step):
-    """A kernel."""
-
-    def __init__(self, row: Row, memory: Memory, about: str) -> None:
+    def _launch(self, row: Row, memory: Memory, about: int) -> tuple[int, Any, int]:
         code = build.code_at(row.function)
         shape = geometry.shape_of(code.kernel, row.words)
         further = [*shape.further, *([memory.counter()] if shape.has_counter else [])]
-        super().__init__(row, memory, about, further)
-        self.blocks, self.threads, self.shared = shape.blocks, shape.threads, shape.shared
-        self.function = code.function(memory.index, shape.is_narrow)
-        if self.blocks:
-            self.blocks = min(self.blocks, _resident(self.function, memory.index, shape))
-        first = ctypes.addressof(self.words)
-        self._parameters = (ctypes.c_void_p * len(self.words))(
-            *[first + 8 * k for k in range(len(self.words))]
-        )
-        self._place = ctypes.addressof(self._parameters)
-        self._call = library().cuda.driver.launchKernel
+        function = code.function(memory.index, shape.is_narrow)
+        blocks = min(shape.blocks, _resident(function, memory.index, shape)) if shape.blocks else 0
+        head = [about, function, blocks, *shape.threads, shape.shared, 0]
+        block = self._block(head, row, memory, further)
+        first = ctypes.addressof(block) + 8 * walk.LAUNCH_HEAD
+        block[walk.PARAMETERS] = self._words([first + 8 * k for k in range(len(row.words) + len(further))])[1]
+        return (walk.addresses()["launch"] if blocks else 0), block, walk.LAUNCH_HEAD
 
-    def run(self, stream: int) -> int:
-        if not self.blocks:
-            return 0
-        try:
-            self._call(
-                self.function, self.blocks, 1, 1, *self.threads, 1, self.shared, stream, self._place, 0
-            )
-        except Exception as cause:  # the driver's errors are CuPy's own
-            raise self.failed(cause) from cause
-        return 0
+    def _loop(self, row: Row, memory: Memory, about: int) -> Any:
+        block = self._block([about], row, memory)
+        inner = [[self._row(each, memory, about) for each in rows] for _, rows in row.tables]
+        for (word, _), made in zip(row.tables, inner, strict=True):
+            words = [w for function, each, _ in made if function for w in (function, ctypes.addressof(each))]
+            block[walk.LOOP_HEAD + word] = self._words(words)[1]
+            block[walk.LOOP_HEAD + word + table.BODY_ROWS - table.BODY] = len(words) // 2
+        for pointer in row.pointers:
+            _, target, head = inner[pointer.table][pointer.row]
+            block[walk.LOOP_HEAD + pointer.word] = ctypes.addressof(target) + 8 * (head + pointer.inner)
+        return block
 
 
-class Product(Step):
-    """A matrix product."""
-
-    def run(self, stream: int) -> int:
-        try:
-            products.run(self.words, stream)
-        except Exception as cause:  # cuBLAS' errors are CuPy's own
-            raise self.failed(cause) from cause
-        return 0
-
-
-class Loop(Step):
-    """Rounds of a table of steps, until a number or a test of them says that it is over."""
-
-    def __init__(self, row: Row, memory: Memory, about: str) -> None:
-        super().__init__(row, memory, about)
-        self.tables = [[make(inner, memory, about) for inner in rows] for _, rows in row.tables]
-        self.targets = {p.word: (self.tables[p.table][p.row].words, p.inner) for p in row.pointers}
-        self._count = np.zeros((), np.int32)
-
-    def patch(self, addresses: Sequence[int]) -> None:
-        super().patch(addresses)
-        for steps in self.tables:
-            for step in steps:
-                step.patch(addresses)
-
-    def run(self, stream: int) -> int:
-        words = self.words
-        limit = int(words[table.FIXED])
-        if words[table.LIMIT]:
-            limit = int(_read(words[table.LIMIT], f"i{words[table.LIMIT_BYTES]}", stream))
-        rounds, most, steps = max(limit, 0), words[table.MOST], words[table.STEPS]
-        if steps >= 0 and rounds != steps:
-            return table.WRONG_STEPS
-        if most >= 0 and limit > most:
-            return table.TOO_LONG
-        moves = []
-        for k in range(words[table.MOVES]):
-            at = table.MOVE + table.MOVE_WORDS * k
-            held, inner = self.targets[at]
-            held[inner] = words[at + 1] - (max(limit - 1, 0) * words[at + 2] if words[table.REVERSE] else 0)
-            moves.append((held, inner, words[at + 2]))
-        count = 0
-        while count < rounds:
-            if words[table.ANSWER]:
-                status = _walk(self.tables[1], stream)
-                if status:
-                    return status
-                if not _read(words[table.ANSWER], "u1", stream):
-                    break
-            status = _walk(self.tables[0], stream)
-            if status:
-                return status
-            for held, inner, stride in moves:
-                held[inner] += stride
-            count += 1
-        self._count[...] = count
-        runtime = library().cuda.runtime
-        runtime.memcpyAsync(
-            words[table.COUNT], self._count.ctypes.data, 4, runtime.memcpyHostToDevice, stream
-        )
-        return 0
-
-
-def make(row: Row, memory: Memory, about: str) -> Step:
-    """A row as what runs it."""
-    if row.function == PRODUCT:
-        return Product(row, memory, about)
-    if row.function == REPEAT:
-        return Loop(row, memory, about)
-    if not row.function:  # who rehearses a plan does not wait for its kernels, and does not run it
-        return Step(row, memory, about)
-    return Launch(row, memory, about)
-
-
-def _walk(steps: Sequence[Step], stream: int) -> int:
-    for step in steps:
-        status = step.run(stream)
-        if status:
-            return status
-    return 0
+def _has_products(row: Row) -> bool:
+    return row.function == PRODUCT or any(_has_products(inner) for _, rows in row.tables for inner in rows)
 
 
 def _counters(rows: Sequence[Row]) -> int:
@@ -272,9 +250,24 @@ def _resident(function: int, index: int, shape: geometry.Shape) -> int:
     return max(1, int(each)) * int(library().cuda.Device(index).attributes["MultiProcessorCount"])
 
 
-def _read(address: int, dtype: str, stream: int) -> Any:
-    """The number at an address, when all that comes before on the stream is done."""
-    found, runtime = np.zeros((), dtype), library().cuda.runtime
-    runtime.memcpyAsync(found.ctypes.data, address, found.itemsize, runtime.memcpyDeviceToHost, stream)
-    runtime.streamSynchronize(stream)
-    return found[()]
+_workspaces: dict[tuple[int, int], tuple[Any, Any]] = {}
+
+
+def _workspace(index: int, stream: Any) -> Any:
+    """Memory of cuBLAS on a stream: its own would be shared by streams, and sums might differ from run to run."""
+    found = _workspaces.get((index, stream.ptr))
+    if found is None or found[0] is not stream:
+        found = _workspaces[index, stream.ptr] = stream, library().empty((WORKSPACE_BYTES,), np.uint8)
+    return found[1]
+
+
+def _hint(code: int) -> str:
+    """What else a status may mean: a kernel's fault is told by whatever is called next."""
+    if code in _FAULTS and os.environ.get("CUDA_LAUNCH_BLOCKING", "0") == "0":
+        return "; if a kernel's fault, that of this step or of one before, which CUDA_LAUNCH_BLOCKING=1 tells apart"
+    return ""
+
+
+_FAULTS = frozenset(
+    (700, 702, 710, 714, 715, 716, 717, 718, 719)
+)  # those of kernels, after which the context is lost

@@ -6,18 +6,17 @@ cuBLAS counts columns first, so a product in C order is that of the operands in 
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from graphad.compiler.backend import Walk
-from graphad.devices.library import library
 
 A, B, C, WIDE, M, N, K, TURN_A, TURN_B, LEAD_A, LEAD_B, LEAD_C, AXES = range(13)
 PLACES = (A, B, C)
-# then, for each batch axis, how long it is and by how many elements each operand goes on
-_ONE: dict[int, Any] = {4: np.ones(1, np.float32), 8: np.ones(1, np.float64)}
-_ZERO: dict[int, Any] = {4: np.zeros(1, np.float32), 8: np.zeros(1, np.float64)}
+# Then, for each batch axis, how long it is and by how many elements each operand goes on. There is one at least; cuBLAS walks the
+# last itself.
+LARGEST = 1 << 31  # cuBLAS counts with 32 bits
 
 
 def words_of(dtype: str, a: Walk, b: Walk, c: Walk) -> list[int] | None:
@@ -32,7 +31,9 @@ def words_of(dtype: str, a: Walk, b: Walk, c: Walk) -> list[int] | None:
     if turn_c:
         return None
     words = [0, 0, 0, int(size == 8), m, n, k, int(turn_a), int(turn_b), lead_a, lead_b, lead_c]
-    axes = _batches(size, a, b, c)
+    axes = _batches(size, a, b, c) or [(1, 0, 0, 0)]
+    if max(*words[M:TURN_A], *words[LEAD_A:AXES], axes[-1][0]) >= LARGEST:
+        return None
     return [*words, len(axes), *itertools.chain(*axes)]
 
 
@@ -65,26 +66,6 @@ def _batches(size: int, a: Walk, b: Walk, c: Walk) -> list[tuple[int, int, int, 
     return axes
 
 
-def run(words: Any, stream: int) -> None:
-    """Have a product computed on the current device."""
-    m, n, k = words[M], words[N], words[K]
-    axes = [tuple(words[AXES + 1 + 4 * d : AXES + 5 + 4 * d]) for d in range(words[AXES])]
-    size = 8 if words[WIDE] else 4
-    if not m or not n or any(not axis[0] for axis in axes):
-        return
-    *outer, (count, step_a, step_b, step_c) = axes or [(1, 0, 0, 0)]
-    cublas, handle = library().cuda.cublas, library().cuda.device.get_cublas_handle()
-    cublas.setStream(handle, stream)
-    call = cublas.dgemmStridedBatched if words[WIDE] else cublas.sgemmStridedBatched
-    one, zero = _ONE[size].ctypes.data, _ZERO[size].ctypes.data
-    for place in itertools.product(*[range(axis[0]) for axis in outer]):
-        a, b, c = (
-            words[word] + size * sum(i * axis[1 + word] for i, axis in zip(place, outer, strict=True))
-            for word in PLACES
-        )
-        # fmt: off
-        call(
-            handle, words[TURN_B], words[TURN_A], n, m, k, one, b, words[LEAD_B], step_b, a, words[LEAD_A], step_a, zero,
-            c, words[LEAD_C], step_c, count,
-        )
-        # fmt: on
+def is_empty(words: Sequence[int]) -> bool:
+    """Whether a product has no results."""
+    return not words[M] or not words[N] or any(not words[AXES + 1 + 4 * d] for d in range(words[AXES]))

@@ -149,7 +149,10 @@ class Bound:
         builder = self.backend.plan(len(arguments))
         work = 0.0
         for at, unit in enumerate(segment.units, segment.first):
-            builder.about(", ".join(dict.fromkeys(node.op.name for node in unit.nodes)))
+            lines = [node.line for node in unit.nodes if node.line]
+            builder.about(
+                ", ".join(dict.fromkeys(node.op.name for node in unit.nodes)), next(iter(lines), None)
+            )
             found = scope.make(unit, scope.places.get(-1 - at))
             work += sum([made.work for made in found])
             if unit.kind == BLOCKS and found[0].loop is None:

@@ -6,7 +6,7 @@ gemm or gemv by address with references into the block. Word numbers live here; 
 
 from __future__ import annotations
 
-from graphad.compiler.cpu.runtime.assembly import Function
+from graphad.compiler.assembly import Function
 
 BATCH_RANK = 4
 # words of the step's block

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import native
-from graphad.compiler.cpu.runtime.assembly import Function
 
 STEP = "i32 (ptr, ptr, i64)"
 NOT_READY = -1005  # a row has no function yet

@@ -8,8 +8,8 @@ symbol. Word numbers of the tables live here; `entry` and `plan_block` fill them
 
 from __future__ import annotations
 
+from graphad.compiler.assembly import Function, Slot
 from graphad.compiler.cpu.runtime import driver
-from graphad.compiler.cpu.runtime.assembly import Function, Slot
 from graphad.compiler.cpu.runtime.layout import Layout
 
 MAGIC = 0x6772_6170_6861_6431

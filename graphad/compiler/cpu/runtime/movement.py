@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import native
-from graphad.compiler.cpu.runtime.assembly import Function
 from graphad.core.errors import InvalidArgumentError
 
 RANK = 8

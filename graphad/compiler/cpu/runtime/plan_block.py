@@ -66,7 +66,7 @@ class PlanBuilder(Builder):
         self._keep += keep
         return len(self._steps) - 1
 
-    def about(self, what: str) -> None:
+    def about(self, what: str, line: str | None) -> None:
         pass  # native code reports nothing but statuses
 
     def add_row(self, row: Row) -> int:

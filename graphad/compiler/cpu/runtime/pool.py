@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import driver, native
-from graphad.compiler.cpu.runtime.assembly import Function
 from graphad.compiler.cpu.runtime.driver import call_row
 from graphad.core import forks
 from graphad.core.flags import flags

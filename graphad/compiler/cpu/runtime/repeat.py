@@ -11,8 +11,8 @@ from __future__ import annotations
 import ctypes
 import sys
 
+from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import driver, native
-from graphad.compiler.cpu.runtime.assembly import Function
 from graphad.compiler.rows import (
     ANSWER,
     BODY,

@@ -9,7 +9,7 @@ computes an element, and in what order, depends on sizes and layouts alone.
 
 from __future__ import annotations
 
-from graphad.compiler.cpu.runtime.assembly import Function
+from graphad.compiler.assembly import Function
 from graphad.kernels.record import Record
 
 DEPTH = 256  # steps of k in a panel

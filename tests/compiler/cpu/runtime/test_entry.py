@@ -13,8 +13,8 @@ import weakref
 import numpy as np
 import pytest
 
+from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import driver, entry, native
-from graphad.compiler.cpu.runtime.assembly import Function
 from graphad.compiler.cpu.runtime.plan_block import Arena, Argument, PlanBuilder
 from graphad.core.errors import InvalidArgumentError
 

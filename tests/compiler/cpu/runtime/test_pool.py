@@ -13,8 +13,8 @@ import time
 import numpy as np
 import pytest
 
+from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import driver, native, pool
-from graphad.compiler.cpu.runtime.assembly import Function
 from graphad.compiler.cpu.runtime.plan_block import Argument, PlanBuilder, Row
 
 

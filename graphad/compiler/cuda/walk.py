@@ -1,0 +1,331 @@
+"""The native function that runs a plan: it writes addresses into words, then launches, multiplies and loops, row after row.
+
+A row is two words, the address of an `i64 f(ptr state, ptr block)` and that of its block of 64-bit words, whose first says which
+step of the plan it belongs to. The driver and cuBLAS are called by address. A step that is refused ends the walk: its number is
+left in the state, and the walk gives the status of who refused it, the driver's plus `DRIVER`, cuBLAS' plus `BLAS`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+from graphad.compiler.assembly import Function
+from graphad.compiler.backend import host_code
+from graphad.compiler.cuda import products
+from graphad.compiler.rows import (
+    ANSWER,
+    BODY,
+    BODY_ROWS,
+    COUNT,
+    FIXED,
+    LIMIT,
+    LIMIT_BYTES,
+    MOST,
+    MOVE,
+    MOVE_WORDS,
+    MOVES,
+    REVERSE,
+    STEPS,
+    TEST,
+    TEST_ROWS,
+    TOO_LONG,
+    WRONG_STEPS,
+)
+from graphad.core import forks
+from graphad.devices.library import address_of
+
+DRIVER, BLAS = 1 << 32, 2 << 32
+INTERRUPTED = 79  # status: a signal's handler raised; the exception waits in the thread
+ROUNDS_UNSEEN = 16  # of a loop, between two looks at signals
+
+# Words of the state.
+(
+    STREAM,
+    HANDLE,
+    WORKSPACE,
+    WORKSPACE_BYTES,
+    LAUNCH,
+    READ,
+    WAIT,
+    SET_32,
+    SET_STREAM,
+    SET_WORKSPACE,
+    ENSURE,
+    SIGNALS,
+    RELEASE,
+    SAVE,
+    RESTORE,
+    FAILED,
+    TABLE,
+    ROWS,
+    PATCHES,
+    PATCH_COUNT,
+    ADDRESSES,
+) = range(21)
+STATE_WORDS = 21
+_DRIVER = {
+    LAUNCH: "cuLaunchKernel",
+    READ: "cuMemcpyDtoHAsync_v2",
+    WAIT: "cuStreamSynchronize",
+    SET_32: "cuMemsetD32Async",
+}
+_BLAS = {SET_STREAM: "cublasSetStream_v2", SET_WORKSPACE: "cublasSetWorkspace_v2"}
+_PYTHON = {
+    ENSURE: "PyGILState_Ensure",
+    SIGNALS: "PyErr_CheckSignals",
+    RELEASE: "PyGILState_Release",
+    SAVE: "PyEval_SaveThread",
+    RESTORE: "PyEval_RestoreThread",
+}
+GEMMS = ("cublasSgemmStridedBatched", "cublasDgemmStridedBatched")  # by `WIDE`
+
+# Words of a patch: the address of a word, the argument whose address it becomes, and bytes that are added.
+PATCH_WORDS = 3
+# Words of a launch, before those that the kernel takes; PARAMETERS is the address of the addresses of these.
+ABOUT, FUNCTION, BLOCKS, ACROSS, DOWN, SHARED, PARAMETERS = range(7)
+LAUNCH_HEAD = 7
+# Words of a product, before those of `products`.
+GEMM, ONE, ZERO = range(1, 4)
+PRODUCT_HEAD = 4
+LOOP_HEAD = 1  # before those of `rows`
+
+
+def _checked(f: Function, status: str, kind: int) -> None:
+    """Return what is not 0 of a driver's or a library's answer."""
+    with f.when(f.test("ne", status, 0, "i32")):
+        f.ret(f.emit(f"or i64 {f.emit(f'zext i32 {status} to i64')}, {kind}"))
+
+
+def _passed(f: Function, status: str) -> None:
+    with f.when(f.test("ne", status, 0)):
+        f.ret(status)
+
+
+def _steps() -> str:
+    f = Function("i64 @steps(ptr %state, ptr %table, i64 %count)", "internal")
+    with f.loop(0, "%count") as row:
+        place = f.at("%table", f.emit(f"shl i64 {row}, 1"))
+        function, block = f.pointer(place, 0), f.pointer(place, 1)
+        status = f.emit(f"call i64 {function}(ptr %state, ptr {block})")
+        with f.when(f.test("ne", status, 0)):
+            with f.when(f.test("slt", f.word("%state", FAILED), 0)):
+                f.set_word("%state", FAILED, f.word(block, ABOUT))
+            f.ret(status)
+    f.ret(0)
+    return f.text()
+
+
+def _launch() -> str:
+    f = Function("i64 @graphad_cuda_launch(ptr %state, ptr %block)")
+    blocks, across, down, shared = (
+        f.emit(f"trunc i64 {f.word('%block', word)} to i32") for word in (BLOCKS, ACROSS, DOWN, SHARED)
+    )
+    function, parameters = f.pointer("%block", FUNCTION), f.pointer("%block", PARAMETERS)
+    stream = f.pointer("%state", STREAM)
+    status = f.emit(
+        f"call i32 {f.pointer('%state', LAUNCH)}(ptr {function}, i32 {blocks}, i32 1, i32 1, i32 {across}, i32 {down}, "
+        f"i32 1, i32 {shared}, ptr {stream}, ptr {parameters}, ptr null)"
+    )
+    _checked(f, status, DRIVER)
+    f.ret(0)
+    return f.text()
+
+
+def _use_stream() -> str:
+    """The first row of what multiplies: cuBLAS works on the plan's stream, in memory of that stream."""
+    f = Function("i64 @graphad_cuda_stream(ptr %state, ptr %block)")
+    handle = f.pointer("%state", HANDLE)
+    stream = f.pointer("%state", STREAM)
+    _checked(f, f.emit(f"call i32 {f.pointer('%state', SET_STREAM)}(ptr {handle}, ptr {stream})"), BLAS)
+    place, size = f.pointer("%state", WORKSPACE), f.word("%state", WORKSPACE_BYTES)
+    call = f"call i32 {f.pointer('%state', SET_WORKSPACE)}(ptr {handle}, ptr {place}, i64 {size})"
+    _checked(f, f.emit(call), BLAS)
+    f.ret(0)
+    return f.text()
+
+
+def _product() -> str:
+    f = Function("i64 @graphad_cuda_product(ptr %state, ptr %block)")
+
+    def word(k: int) -> str:
+        return f.word("%block", PRODUCT_HEAD + k)
+
+    def number(k: int) -> str:
+        return f.emit(f"trunc i64 {word(k)} to i32")
+
+    m, n, k = number(products.M), number(products.N), number(products.K)
+    turn_a, turn_b = number(products.TURN_A), number(products.TURN_B)
+    lead_a, lead_b, lead_c = number(products.LEAD_A), number(products.LEAD_B), number(products.LEAD_C)
+    size = f.emit(f"add i64 4, {f.emit(f'shl i64 {word(products.WIDE)}, 2')}")
+    # The innermost axis is cuBLAS' own; all others are walked here, one position for each of their elements.
+    axes = word(products.AXES)
+    outer = f.emit(f"sub i64 {axes}, 1")
+    total = f.slot("i64", 1)
+    first = f.at("%block", PRODUCT_HEAD + products.AXES + 1)
+    with f.loop(0, outer) as axis:
+        count = f.word(first, f.emit(f"shl i64 {axis}, 2"))
+        total.set(f.emit(f"mul i64 {total.get()}, {count}"))
+    inner = f.at(first, f.emit(f"shl i64 {outer}, 2"))
+    batch = f.emit(f"trunc i64 {f.word(inner, 0)} to i32")
+    steps = [f.word(inner, k) for k in (1, 2, 3)]
+    with f.loop(0, total.get()) as place:
+        rest = f.slot("i64", place)
+        offsets = [f.slot("i64", word(operand)) for operand in products.PLACES]
+        with f.loop(0, outer) as k_axis:
+            axis = f.emit(f"sub i64 {f.emit(f'sub i64 {outer}, 1')}, {k_axis}")
+            at = f.at(first, f.emit(f"shl i64 {axis}, 2"))
+            count = f.word(at, 0)
+            index = f.emit(f"urem i64 {rest.get()}, {count}")
+            rest.set(f.emit(f"udiv i64 {rest.get()}, {count}"))
+            for operand, slot in enumerate(offsets):
+                moved = f.emit(f"mul i64 {f.emit(f'mul i64 {index}, {f.word(at, 1 + operand)}')}, {size}")
+                slot.set(f.emit(f"add i64 {slot.get()}, {moved}"))
+        a, b, c = (slot.get() for slot in offsets)
+        handle, one, zero = f.pointer("%state", HANDLE), f.pointer("%block", ONE), f.pointer("%block", ZERO)
+        status = f.emit(
+            f"call i32 {f.pointer('%block', GEMM)}(ptr {handle}, i32 {turn_b}, i32 {turn_a}, i32 {n}, i32 {m}, i32 {k}, "
+            f"ptr {one}, i64 {b}, i32 {lead_b}, i64 {steps[1]}, i64 {a}, i32 {lead_a}, i64 {steps[0]}, "
+            f"ptr {zero}, i64 {c}, i32 {lead_c}, i64 {steps[2]}, i32 {batch})"
+        )
+        _checked(f, status, BLAS)
+    f.ret(0)
+    return f.text()
+
+
+def _read(f: Function, source: str, size: str | int, target: str) -> None:
+    """Copy a number to the host, when all that comes before it on the stream is done."""
+    stream = f.pointer("%state", STREAM)
+    call = f"call i32 {f.pointer('%state', READ)}(ptr {target}, i64 {source}, i64 {size}, ptr {stream})"
+    _checked(f, f.emit(call), DRIVER)
+    _checked(f, f.emit(f"call i32 {f.pointer('%state', WAIT)}(ptr {stream})"), DRIVER)
+
+
+def _loop() -> str:
+    f = Function("i64 @graphad_cuda_loop(ptr %state, ptr %block)")
+    w = f.at("%block", LOOP_HEAD)
+    held = f.slot("i64", 0)
+    limit = f.slot("i64", f.word(w, FIXED))
+    place = f.word(w, LIMIT)
+    with f.when(f.test("ne", place, 0)):
+        width = f.word(w, LIMIT_BYTES)
+        _read(f, place, width, held.address)
+        limit.set(held.get())
+        with f.when(f.test("eq", width, 4)):
+            limit.set(f.emit(f"sext i32 {f.emit(f'trunc i64 {held.get()} to i32')} to i64"))
+    end = limit.get()
+    rounds = f.emit(f"call i64 @llvm.smax.i64(i64 {end}, i64 0)")
+    most, steps = f.word(w, MOST), f.word(w, STEPS)
+    with f.when(f.emit(f"and i1 {f.test('sge', steps, 0)}, {f.test('ne', rounds, steps)}")):
+        f.ret(WRONG_STEPS)
+    with f.when(f.emit(f"and i1 {f.test('sge', most, 0)}, {f.test('sgt', end, most)}")):
+        f.ret(TOO_LONG)
+    last = f.emit(f"sub i64 {f.emit(f'call i64 @llvm.smax.i64(i64 {end}, i64 1)')}, 1")
+    backwards, moves = f.word(w, REVERSE), f.word(w, MOVES)
+
+    def each_move(step: bool) -> None:
+        with f.loop(0, moves) as k:
+            row = f.at(w, f.emit(f"add i64 {f.emit(f'mul i64 {k}, {MOVE_WORDS}')}, {MOVE}"))
+            target, stride = f.pointer(row, 0), f.word(row, 2)
+            if step:
+                value = f.emit(f"load i64, ptr {target}, align 8")
+                f.do(f"store i64 {f.emit(f'add i64 {value}, {stride}')}, ptr {target}, align 8")
+            else:
+                back = f.choose(f.test("ne", backwards, 0), "i64", f.emit(f"mul i64 {last}, {stride}"), 0)
+                f.do(f"store i64 {f.emit(f'sub i64 {f.word(row, 1)}, {back}')}, ptr {target}, align 8")
+
+    each_move(False)
+    body, body_rows = f.pointer(w, BODY), f.word(w, BODY_ROWS)
+    test, test_rows = f.pointer(w, TEST), f.word(w, TEST_ROWS)
+    answer = f.word(w, ANSWER)
+    count = f.slot("i64", 0)
+    going = f.slot("i8", 1)
+    with f.forever() as done:
+        f.leave(done, f.test("sge", count.get(), end))
+        seen = f.emit(f"and i64 {f.emit(f'add i64 {count.get()}, 1')}, {ROUNDS_UNSEEN - 1}")
+        with f.when(f.test("eq", seen, 0)):
+            thread = f.emit(f"call i32 {f.pointer('%state', ENSURE)}()")
+            came = f.emit(f"call i32 {f.pointer('%state', SIGNALS)}()")
+            f.do(f"call void {f.pointer('%state', RELEASE)}(i32 {thread})")
+            with f.when(f.test("ne", came, 0, "i32")):
+                f.ret(INTERRUPTED)
+        with f.when(f.test("ne", answer, 0)):
+            _passed(f, f.emit(f"call i64 @steps(ptr %state, ptr {test}, i64 {test_rows})"))
+            _read(f, answer, 1, going.address)
+        f.leave(done, f.test("eq", going.get(), 0, "i8"))
+        _passed(f, f.emit(f"call i64 @steps(ptr %state, ptr {body}, i64 {body_rows})"))
+        each_move(True)
+        count.set(f.emit(f"add i64 {count.get()}, 1"))
+    number = f.emit(f"trunc i64 {count.get()} to i32")
+    stream = f.pointer("%state", STREAM)
+    call = (
+        f"call i32 {f.pointer('%state', SET_32)}(i64 {f.word(w, COUNT)}, i32 {number}, i64 1, ptr {stream})"
+    )
+    _checked(f, f.emit(call), DRIVER)
+    f.ret(0)
+    return f.text()
+
+
+def _run() -> str:
+    """All of it, without the interpreter's lock."""
+    f = Function("i64 @graphad_cuda_run(ptr %state)")
+    thread = f.emit(f"call ptr {f.pointer('%state', SAVE)}()")
+    f.set_word("%state", FAILED, -1)
+    addresses, patches = f.pointer("%state", ADDRESSES), f.pointer("%state", PATCHES)
+    with f.loop(0, f.word("%state", PATCH_COUNT)) as k:
+        patch = f.at(patches, f.emit(f"mul i64 {k}, {PATCH_WORDS}"))
+        value = f.emit(f"add i64 {f.word(addresses, f.word(patch, 1))}, {f.word(patch, 2)}")
+        f.do(f"store i64 {value}, ptr {f.pointer(patch, 0)}, align 8")
+    table, rows = f.pointer("%state", TABLE), f.word("%state", ROWS)
+    status = f.emit(f"call i64 @steps(ptr %state, ptr {table}, i64 {rows})")
+    f.do(f"call void {f.pointer('%state', RESTORE)}(ptr {thread})")
+    f.ret(status)
+    return f.text()
+
+
+SYMBOLS = (
+    "graphad_cuda_run",
+    "graphad_cuda_launch",
+    "graphad_cuda_product",
+    "graphad_cuda_loop",
+    "graphad_cuda_stream",
+)
+
+
+def text() -> str:
+    """The module."""
+    head = "declare i64 @llvm.smax.i64(i64, i64)\n"
+    return "\n".join([head, _steps(), _launch(), _use_stream(), _product(), _loop(), _run()])
+
+
+_lock = forks.lock()
+
+
+@functools.cache
+def addresses() -> dict[str, int]:
+    """The addresses of the functions of rows, by the last word of their names."""
+    with _lock:
+        found = host_code(text(), SYMBOLS)
+    return {name.rpartition("_")[2]: address for name, address in found.items()}
+
+
+@functools.cache
+def entry() -> Any:
+    """What runs a state. An exception that a signal's handler raised meanwhile is raised."""
+    return ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(addresses()["run"])
+
+
+def new_state(has_products: bool) -> ctypes.Array[ctypes.c_int64]:
+    """A state in which everything that is called has its address."""
+    words = (ctypes.c_int64 * STATE_WORDS)()
+    for word, name in _PYTHON.items():
+        words[word] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+    for word, name in {**_DRIVER, **(_BLAS if has_products else {})}.items():
+        words[word] = address_of(name)
+    return words
+
+
+def gemm(wide: int) -> int:
+    """The address of cuBLAS' product of float32, or float64."""
+    return address_of(GEMMS[wide])
