@@ -6,19 +6,20 @@ import builtins
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from graphad.autograph.loops import Elements
 from graphad.autograph.state import is_symbolic
 from graphad.core import dtypes
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.levels import trace_in_progress
 from graphad.core.tensor import Tensor
-from graphad.ops.array import range as tensor_range
-from graphad.ops.array import shape, sort
+from graphad.ops.array.sequence import range as tensor_range
+from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import getitem
-from graphad.ops.math import cast, maximum, minimum, where
+from graphad.ops.math.cast import cast
+from graphad.ops.math.select import maximum, minimum, where
 
 if TYPE_CHECKING:
     from graphad.autograph.lists import StagedList
+    from graphad.autograph.loops import Elements
 
 
 def _len(x: StagedList | Tensor) -> Any:
@@ -58,6 +59,8 @@ def _sorted(x: Tensor, /, *, key: Any = None, reverse: bool = False) -> Any:
         return sorted(x, key=key, reverse=reverse)
     if key is not None:
         raise ArgumentTypeError("sorted: a tensor is sorted without a key; use argsort and gather.")
+    from graphad.ops.array.sorting import sort
+
     return sort(x, direction="DESCENDING" if reverse else "ASCENDING")
 
 
@@ -77,10 +80,16 @@ class Staged:
         return next(self._plain())
 
     def __graphad_elements__(self) -> Elements:
-        return Elements(self._nest, self._make)
+        return _elements(self._nest, self._make)
 
     def made(self, element: Any) -> Any:
         return element if self._make is None else self._make(element)
+
+
+def _elements(nest: Any, make: Callable[[Any], Any] | None = None) -> Elements:
+    from graphad.autograph.loops import Elements  # what Python's own loops do not need
+
+    return Elements(nest, make)
 
 
 def _once(plain: Callable[[], Any]) -> Callable[[], Any]:
@@ -101,7 +110,7 @@ def _enumerate(iterable: Any, start: int = 0) -> Any:
     if not _stacks([iterable]):
         return enumerate(iterable, start)
     nest = iterable._nest if isinstance(iterable, Staged) else iterable
-    length = Elements(nest).walk.limit()
+    length = _elements(nest).walk.limit()
     made = iterable.made if isinstance(iterable, Staged) else _same
     return Staged(
         (tensor_range(start, start + length), nest),
@@ -114,7 +123,7 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
     if strict or not _stacks(iterables):
         return zip(*iterables, strict=strict)
     nests = [x._nest if isinstance(x, Staged) else x for x in iterables]
-    walks = [Elements(nest).walk for nest in nests]
+    walks = [_elements(nest).walk for nest in nests]
     if len({walk.length for walk in walks}) > 1 or walks[0].length is None:
         least = walks[0].limit()
         for walk in walks[1:]:

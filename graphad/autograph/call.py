@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sysconfig
+import os
+import sys
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -27,7 +28,11 @@ _TAKE_FUNCTIONS = frozenset(
 )
 # Builtins with a meaning for tensors; `builtins.py` has it.
 _OVERLOADED = frozenset((len, int, float, range, sorted, enumerate, zip, map))
-_PATHS = tuple({path for key in ("stdlib", "platstdlib") if (path := sysconfig.get_paths().get(key))})
+# Where the standard library is; to ask `sysconfig` takes longer than to convert a small function.
+_PATHS = (
+    os.path.dirname(os.__file__),
+    os.path.join(sys.exec_prefix, sys.platlibdir, f"python{sys.version_info[0]}.{sys.version_info[1]}"),
+)
 _SITES = ("site-packages", "dist-packages")
 _libraries: dict[str, bool] = {}
 

@@ -44,12 +44,11 @@ def rewritten(node: Any, owner: str | None, features: frozenset[str], helpers: s
     """The converted form of a FunctionDef or Lambda, without decorators, defaults and annotations.
 
     Args:
-      node: The function, also an AsyncFunctionDef; it is not changed.
+      node: The function, also an AsyncFunctionDef; it becomes the converted one.
       owner: The name of the class around it.
       features: Names of optional features.
       helpers: Receives the names of the inner functions that were made.
     """
-    node = copy.deepcopy(node)
     _strip(node)
     if isinstance(node, ast.Lambda):
         node.body = _Rewriter(node, owner, features, helpers).expression(node.body)
