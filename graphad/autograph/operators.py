@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.autograph.call import of
 from graphad.autograph.state import NO_RETURN, Attribute, Item, is_symbolic
@@ -17,12 +17,8 @@ from graphad.core.errors import SymbolicValueError
 from graphad.core.frames import user_line
 from graphad.core.levels import busy, trace_in_progress
 from graphad.core.shapes import format_dims
-from graphad.core.tensor import Handle
+from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.sizes import known_value
-
-if TYPE_CHECKING:
-    from graphad.core.tensor import Tensor
-
 
 __all__ = [
     "and_",
@@ -321,8 +317,9 @@ def for_(
     options: Callable[[], Any] | None = None,
 ) -> Any:
     """The elements for which Python shall run the body; a loop over a tensor is staged here, and leaves none."""
-    if trace_in_progress() is not None:
-        from graphad.autograph.loops import elements_of, staged_loop
+    is_tensor = isinstance(iterated, Tensor | Handle)
+    if (is_tensor or hasattr(iterated, "__graphad_elements__")) and trace_in_progress() is not None:
+        from graphad.autograph.loops import elements_of, staged_loop  # what Python's own loops do not need
 
         elements = elements_of(iterated)
         if elements is not None:

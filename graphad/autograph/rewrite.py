@@ -78,13 +78,14 @@ class _Rewriter(ast.NodeTransformer):
         self._owner = owner
         self._features = features
         self._helpers = helpers
-        self._taken = {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
-        self._taken |= {child.arg for child in ast.walk(node) if isinstance(child, ast.arg)}
-        self._taken |= {
-            child.name
-            for child in ast.walk(node)
-            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
-        }
+        self._taken: set[str] = set()
+        for child in ast.walk(node):
+            if isinstance(child, ast.Name):
+                self._taken.add(child.id)
+            elif isinstance(child, ast.arg):
+                self._taken.add(child.arg)
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                self._taken.add(child.name)
         self._captured: set[str] = set()
         self._globals: set[str] = set()
         self._nonlocals: set[str] = set()  # whoever shares these may read them later

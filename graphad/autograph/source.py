@@ -1,6 +1,6 @@
 """From a function object to its syntax tree, found by its place in the file.
 
-The lines of a `def` are parsed alone, which for a long file is most of the work saved. What does not fit the code object then, and
+The lines of a `def` are parsed alone, which in a long file saves most of the work. What does not fit the code object then, and
 lambdas, are looked for in the tree of the whole file.
 """
 
@@ -88,7 +88,9 @@ def _alone(lines: Sequence[str], code: CodeType) -> Found | None:
 def _last_line(code: CodeType) -> int:
     """The last line that a code object, or one inside of it, has instructions for."""
     last = max([end or 0 for _, end, _, _ in code.co_positions()], default=0)
-    return max([last, code.co_firstlineno, *[_last_line(c) for c in code.co_consts if isinstance(c, CodeType)]])
+    return max(
+        [last, code.co_firstlineno, *[_last_line(c) for c in code.co_consts if isinstance(c, CodeType)]]
+    )
 
 
 def _is_behind(line: str, indent: str) -> bool:

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import logging
 import os
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graphad.core import forks
 from graphad.kernels.record import Record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Paths are strings here: a process that finds all of its code spends a tenth of its first call on importing `pathlib`.
 
 MAGIC = b"graphad-object-2\n"
 SUFFIX = ".gobj"
@@ -34,27 +38,27 @@ class Entry(Record):
     modified: float
 
 
-def default_directory() -> Path | None:
+def default_directory() -> str | None:
     """GRAPHAD_CACHE_DIR, else the place where this platform keeps a user's caches; None when there is none."""
     named = os.environ.get("GRAPHAD_CACHE_DIR")
     if named:
-        return Path(named)
-    try:
-        home = Path.home()
-    except RuntimeError:
+        return named
+    home = os.path.expanduser("~")
+    if not home or home.startswith("~"):
         return None
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "graphad" / "cache"
+        caches = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+        return os.path.join(caches, "graphad", "cache")
     if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "graphad"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "graphad"
+        return os.path.join(home, "Library", "Caches", "graphad")
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "graphad")
 
 
 class KernelCache:
     """Object code by key. `path` None: in memory only."""
 
     def __init__(self, path: str | os.PathLike[str] | None, limit: int = LIMIT) -> None:
-        self.path = None if path is None else Path(path)
+        self._folder = None if path is None else os.fspath(path)
         self.limit = limit
         self._memory: dict[str, bytes] = {}  # what could not be written
         self._lock = forks.lock()
@@ -62,10 +66,17 @@ class KernelCache:
         self._ready: bool | None = None
         self._private: bool | None = None
 
+    @property
+    def path(self) -> Path | None:
+        """The directory; None where there is none."""
+        from pathlib import Path
+
+        return None if self._folder is None else Path(self._folder)
+
     def get(self, key: str) -> bytes | None:
         """The payload stored under `key`, None when there is none that is whole."""
         kept = self._memory.get(key)
-        if kept is not None or self.path is None or not self._is_private():
+        if kept is not None or self._folder is None or not self._is_private():
             return kept
         file = self._file(key)
         try:
@@ -97,17 +108,19 @@ class KernelCache:
         """Forget what is stored under `key`: it did not load."""
         with self._lock:
             self._memory.pop(key, None)
-        if self.path is not None:
+        if self._folder is not None:
             with contextlib.suppress(OSError):
-                self._file(key).unlink()
+                os.unlink(self._file(key))
 
     def entries(self) -> list[Entry]:
         """What is on disk, oldest first."""
+        from pathlib import Path
+
         found: list[Entry] = []
-        if self.path is None:
+        if self._folder is None:
             return found
         with contextlib.suppress(OSError):
-            for item in os.scandir(self.path):
+            for item in os.scandir(self._folder):
                 if item.name.endswith(SUFFIX):
                     with contextlib.suppress(OSError):
                         status = item.stat()
@@ -145,36 +158,42 @@ class KernelCache:
                 entry.path.unlink()
                 total -= entry.size
 
-    def _file(self, key: str) -> Path:
-        assert self.path is not None
+    def _file(self, key: str) -> str:
+        assert self._folder is not None
         name = key if key.isalnum() and len(key) <= 128 else hashlib.sha256(key.encode()).hexdigest()
-        return self.path / (name + SUFFIX)
+        return os.path.join(self._folder, name + SUFFIX)
 
     def _is_writable(self) -> bool:
         """Whether the directory is there, or could be made, and takes files."""
         if self._ready is None:
             self._ready = False
-            if self.path is not None:
+            if self._folder is not None:
                 with contextlib.suppress(OSError):
-                    self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-                    self._ready = os.access(self.path, os.W_OK) and self._is_private()
+                    _make_folder(self._folder)
+                    self._ready = (
+                        os.path.isdir(self._folder)
+                        and os.access(self._folder, os.W_OK)
+                        and self._is_private()
+                    )
         return self._ready
 
     def _is_private(self) -> bool:
         """Whether the directory is this user's and only this user may write it; one that is not there yet will be."""
         if self._private is None:
-            assert self.path is not None
+            assert self._folder is not None
             try:
-                status = os.stat(self.path)
+                status = os.stat(self._folder)
             except OSError:
                 return True
             self._private = _is_ours(status)
             if not self._private:
+                import logging
+
                 logging.getLogger("graphad").warning(
                     "graphad: %s is not used as a cache of compiled code: it belongs to user %s with mode %s, so that others "
                     "could put code there that this process would run. Make it this user's own (chmod go-w), or name another in "
                     "GRAPHAD_CACHE_DIR.",
-                    self.path,
+                    self._folder,
                     status.st_uid,
                     oct(status.st_mode & 0o7777),
                 )
@@ -183,7 +202,7 @@ class KernelCache:
     def _write(self, key: str, payload: bytes) -> bool:
         temporary = ""
         try:
-            name = os.path.join(self.path or "", f".write-{os.getpid()}-{os.urandom(8).hex()}")
+            name = os.path.join(self._folder or "", f".write-{os.getpid()}-{os.urandom(8).hex()}")
             handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
             temporary = name
             with os.fdopen(handle, "wb") as stream:
@@ -195,6 +214,13 @@ class KernelCache:
                     os.unlink(temporary)
             return False
         return True
+
+
+def _make_folder(path: str) -> None:
+    """A directory for this user alone, in directories that may have been there."""
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o700)
 
 
 def _checksum(key: str, payload: bytes) -> bytes:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from typing import Any
 
 from graphad.core.dtypes import ALL, DType
@@ -105,7 +105,7 @@ def version_parts() -> Mapping[str, str]:
 def _version(package: str) -> str:
     """A package's version by the name of the folder of metadata beside it: importlib.metadata takes fifteen times
     longer."""
-    spec = find_spec(package)
+    spec = PathFinder.find_spec(package)
     for place in (spec.submodule_search_locations or ()) if spec is not None else ():
         beside = os.listdir(os.path.dirname(place))
         found = [name for name in beside if name.startswith(package + "-") and name.endswith(".dist-info")]

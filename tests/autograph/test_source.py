@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import linecache
+import os
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
 
 import pytest
 
 import graphad as tf
-from graphad.autograph import convert, scan
+from graphad.autograph import convert, scan, source
 from graphad.autograph.call import of
 
 
@@ -375,3 +379,95 @@ def test_features_are_listed():
     feature = tf.autograph.experimental.Feature
     assert feature.ALL not in feature.all()
     assert set(feature.all_but(feature.LISTS)) == set(feature.all()) - {feature.LISTS}
+
+
+def codes_of(code):
+    for const in code.co_consts:
+        if isinstance(const, type(code)):
+            yield const
+            yield from codes_of(const)
+
+
+@pytest.mark.parametrize("module", ["argparse", "inspect", "typing", "enum", "contextlib", "unittest.mock"])
+def test_a_function_parsed_alone_is_the_one_of_the_whole_file(module):
+    path = importlib.import_module(module).__file__
+    lines = linecache.getlines(path)
+    found = 0
+    for code in codes_of(compile("".join(lines), path, "exec")):
+        if not code.co_name.startswith("<") and code.co_flags & inspect.CO_OPTIMIZED:
+            alone, whole = source._alone(lines, code), source._in_file("".join(lines), code)
+            if alone is not None:
+                found += 1
+                assert ast.dump(alone.node, include_attributes=True) == ast.dump(
+                    whole.node, include_attributes=True
+                )
+                assert alone.owner == whole.owner, code.co_qualname
+    assert found > 20
+
+
+HARD = '''
+class Outer:
+    def plain(self):
+        text = """
+def other():
+    pass
+"""
+        return self.__text, text
+
+    @property
+    def spread(
+        self,
+    ):
+        # a comment
+# further out
+        return [
+    1,
+]
+
+    def declares(self):
+        global helper
+        def helper(x):
+            return x.__name
+        return helper
+
+def one_line(x): return x if x else -x
+'''
+
+
+def test_what_reaches_beyond_its_indentation_is_found_as_well():
+    lines = HARD.splitlines(keepends=True)
+    owners = {}
+    for code in codes_of(compile(HARD, "hard", "exec")):
+        if code.co_flags & inspect.CO_OPTIMIZED:
+            found = source._alone(lines, code) or source._in_file(HARD, code)
+            owners[found.node.name] = found.owner
+            assert found.node.end_lineno >= source._last_line(code)
+    assert owners == {
+        "plain": "Outer",
+        "spread": "Outer",
+        "declares": "Outer",
+        "helper": "Outer",
+        "one_line": None,
+    }
+
+
+def test_loops_of_python_import_nothing_that_only_loops_over_tensors_need():
+    program = (
+        "import sys, graphad\n"
+        "@graphad.function\n"
+        "def f(x, n):\n"
+        "    for i in range(n):\n"
+        "        x = x * i\n"
+        "    return x\n"
+        "f(graphad.constant(1.0), 3)\n"
+        "print([n for n in ('graphad.autograph.loops', 'graphad.ops.control.scan') if n in sys.modules])\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "program.py")
+        with open(path, "w") as stream:
+            stream.write(program)
+        root = os.path.dirname(os.path.dirname(tf.__file__))
+        shown = subprocess.run(
+            [sys.executable, path], env={**os.environ, "PYTHONPATH": root}, capture_output=True, text=True
+        )
+    assert shown.stdout.strip() == "[]", shown.stderr

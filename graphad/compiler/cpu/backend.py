@@ -10,7 +10,6 @@ import numpy as np
 from graphad.compiler.backend import Backend, Expected, Walk
 from graphad.compiler.cpu import build
 from graphad.compiler.cpu.emit import HEAVY, emit
-from graphad.compiler.cpu.emit_stages import emit_stages
 from graphad.compiler.cpu.functions import supported
 from graphad.compiler.cpu.runtime import blas, blas_text, entry, movement, pool, repeat
 from graphad.compiler.cpu.runtime.plan_block import PlanBuilder
@@ -52,7 +51,7 @@ class Cpu(Backend):
         return None
 
     def emit(self, kernel: Kernel | Stages) -> Source:
-        return emit_stages(kernel) if isinstance(kernel, Stages) else emit(kernel)
+        return _staged(kernel) if isinstance(kernel, Stages) else emit(kernel)
 
     def find(self, kernel: Kernel | Stages) -> int | None:
         return build.find(self._given(kernel))
@@ -64,7 +63,7 @@ class Cpu(Backend):
         return build.request(self._given(kernel), callback)
 
     def _given(self, kernel: Kernel | Stages) -> Kernel | Source:
-        return emit_stages(kernel) if isinstance(kernel, Stages) else kernel
+        return _staged(kernel) if isinstance(kernel, Stages) else kernel
 
     # launch rows
 
@@ -232,3 +231,9 @@ def backend_of(device: str) -> Cpu:
 
 
 _CPU = Cpu()
+
+
+def _staged(kernel: Stages) -> Source:
+    from graphad.compiler.cpu.emit_stages import emit_stages  # many programs have no stages
+
+    return emit_stages(kernel)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 
 from graphad.compiler import cache, source
 from graphad.compiler.cpu import target
@@ -39,16 +39,19 @@ def _key(text: Source) -> str:
 @lru_cache(maxsize=1)
 def _code() -> str:
     """The digest of what turns source text into object code: a changed file must not meet old objects."""
-    here = Path(__file__).parent
+    here = os.path.dirname(__file__)
     found = hashlib.sha256()
     for path in (
-        here.parent / "lowering.py",
-        here / "intrinsics.py",
-        here / "compile.py",
-        here / "pipeline.py",
+        os.path.join(os.path.dirname(here), "lowering.py"),
+        os.path.join(here, "intrinsics.py"),
+        os.path.join(here, "compile.py"),
+        os.path.join(here, "pipeline.py"),
     ):
-        with contextlib.suppress(OSError):  # packed into an archive: the version has to do
-            found.update(path.read_bytes())
+        with (
+            contextlib.suppress(OSError),
+            open(path, "rb") as stream,
+        ):  # packed into an archive: the version has to do
+            found.update(stream.read())
     return found.hexdigest()
 
 

@@ -6,8 +6,6 @@ k is rounded by adding a big constant, never by a conversion to an integer, whic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphad.compiler.cpu.vectormath import polynomials
 from graphad.compiler.cpu.vectormath.text import (
     Format,
@@ -20,6 +18,7 @@ from graphad.compiler.cpu.vectormath.text import (
     select,
     sum_error,
 )
+from graphad.kernels.record import Record
 
 LOG2_E = 1.4426950408889634
 LN_2 = {
@@ -30,8 +29,7 @@ LN_2 = {
 LIMITS = {"f64": (710.0, -746.0, -40.0), "f32": (89.0, -104.0, -20.0)}
 
 
-@dataclass(frozen=True)
-class Reduced:
+class Reduced(Record):
     """x = k ln(2) + r + rest; `shifted` carries k in its low bits."""
 
     shifted: Value

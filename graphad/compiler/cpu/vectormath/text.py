@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from graphad.kernels.record import Record
 
 Number = float | int
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(Record):
     """One binary float format and the constants that follow from its layout."""
 
     key: str  # suffix of function names and key of the polynomial tables
