@@ -151,10 +151,12 @@ def _make(f: FunctionType, features: frozenset[str]) -> Template:
         inner = [ast.ClassDef(name=found.owner, bases=[], keywords=[], body=inner, decorator_list=[])]
         if "type_params" in ast.ClassDef._fields:
             inner[0].type_params = []  # type: ignore[attr-defined]
+        if found.owner not in free:  # the class is a name of the module; here it would be one of `make`
+            inner.insert(0, ast.Global(names=[found.owner]))
     outer = ast.parse(f"def make({', '.join(['ag__', *free])}): pass")
     outer.body[0].body = inner  # type: ignore[attr-defined]
     if isinstance(node, ast.Return) and found.owner is not None:  # a lambda in a class: no `return` there
-        inner[0].body = [ast.copy_location(ast.Expr(node.value or ast.Constant(None)), node)]  # type: ignore[attr-defined]
+        inner[-1].body = [ast.copy_location(ast.Expr(node.value or ast.Constant(None)), node)]  # type: ignore[attr-defined]
     ast.fix_missing_locations(outer)
     flags = code.co_flags & _FUTURES
     module = compile(outer, code.co_filename, "exec", flags, dont_inherit=True)

@@ -314,6 +314,9 @@ def _ends(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.If):
         return ends(node.body) and ends(node.orelse)
+    if isinstance(node, ast.While):  # `while True` is left by `break` alone
+        always = isinstance(node.test, ast.Constant) and bool(node.test.value)
+        return always and not any(_jumps_of_loop(child, ast.Break) for child in node.body)
     if isinstance(node, ast.With | ast.AsyncWith):
         return False  # a context manager may swallow the exception of any statement in it
     if isinstance(node, ast.Try | ast.TryStar):

@@ -78,7 +78,8 @@ class ConcreteFunction:
         # By slot, the variables that a call must pass: a trace may depend on which.
         self.pinned: dict[int, Any] = {}
         self.serial = next(_number)
-        self.origin: Any = None  # the function it is a trace of; None for one from a file
+        # Gives the function it is a trace of; None for one from a file.
+        self.origin: Callable[[], Any] | None = None
 
     # -- what it is ------------------------------------------------------------------------------------------------
 
@@ -267,14 +268,14 @@ class ConcreteFunction:
 
     def _for_shapes_of(self, values: Sequence[Any]) -> ConcreteFunction:
         """The trace of the same function for the shapes of these tensors: what this graph made of its sizes would be wrong."""
-        function = self.origin
-        if function is None:
+        if self.origin is None:
             self._require_shapes(values)
+            return self
         leaves = [
             values[slot] if slot >= 0 else leaf.value
             for leaf, slot in zip(self.arguments.leaves, self.arguments.slots, strict=True)
         ]
-        found: ConcreteFunction = function.concrete_for(sort_out(*self.arguments.rebuild(leaves)))
+        found: ConcreteFunction = self.origin().concrete_for(sort_out(*self.arguments.rebuild(leaves)))
         return found
 
     def _flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

@@ -102,6 +102,7 @@ class Function(Printed, Generic[P, R]):
         self._quick_calls = 0  # since the last call that went the long way
         self._bound: dict[int, tuple[Any, Function[..., Any]]] = {}
         self._attribute = self._name  # what the class calls it whose method it is
+        self._origin = Origin(self)
         functools.update_wrapper(self, python_function, updated=())
         if instance is not None:  # `inspect` would show the parameters of the function in the class
             self.__signature__ = self.signature.signature
@@ -416,7 +417,8 @@ class Function(Printed, Generic[P, R]):
             self.signature,
             self.jit_compile,
         )
-        concrete.origin = self
+        concrete.origin = self._origin
+        trace.creation = None  # which knows the trace: what is traced goes with the last reference to it
         concrete.pinned = {
             slot: ObjectKey(value)
             for slot, value in handles.items()
@@ -469,6 +471,30 @@ class Function(Printed, Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<graphad function {self._name}{head(self.signature)} with {counted(len(self._traces), 'trace')}>"
+
+
+class Origin:
+    """Gives a function to its traces without keeping it, so that it goes with the last reference that a program has to it.
+
+    To a trace that outlives it, it gives one made of the same Python function.
+    """
+
+    def __init__(self, function: Function[..., Any]) -> None:
+        self._function = weakref.ref(function)
+        self._python_function, self._instance = function.python_function, function._instance
+        self._options = function._options
+        self._made: Function[..., Any] | None = None
+
+    def __call__(self) -> Function[..., Any]:
+        found = self._function() or self._made
+        if found is None:
+            signature, jit_compile, reduce_retracing, name, *how = self._options
+            instance = None if self._instance is None else self._instance()
+            found = Function(
+                self._python_function, signature, jit_compile, reduce_retracing, name, instance, *how
+            )
+            self._made = found
+        return found
 
 
 def _again(python_function: Any, *options: Any) -> Function[..., Any]:

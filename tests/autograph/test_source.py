@@ -471,3 +471,82 @@ def test_loops_of_python_import_nothing_that_only_loops_over_tensors_need():
             [sys.executable, path], env={**os.environ, "PYTHONPATH": root}, capture_output=True, text=True
         )
     assert shown.stdout.strip() == "[]", shown.stderr
+
+
+class Plain:
+    def call(self, x):
+        return x * 2.0
+
+
+class Named(Plain):
+    """Its methods say the name of the class they are in."""
+
+    FACTOR = 3.0
+    scaled = staticmethod(lambda x: Named.FACTOR * x if x > 0.0 else x)
+
+    def __init__(self):
+        self.__hidden = 2.0
+
+    def call(self, x):
+        if tf.reduce_sum(x) > 0.0:
+            return super(Named, self).call(x) * Named.FACTOR * self.__hidden  # noqa: UP008
+        return super().call(x)
+
+    def __call__(self, x):
+        return self.call(x) if isinstance(self, Named) else x
+
+
+def test_methods_find_the_class_they_are_in_by_its_name():
+    named = Named()
+    for f in (named.call, named, lambda x: named(x)):
+        assert tf.function(f)(tf.constant([1.0])).numpy().tolist() == [12.0]
+        assert tf.function(f)(tf.constant([-1.0])).numpy().tolist() == [-2.0]
+    assert tf.function(Named.scaled)(tf.constant(2.0)) == 6.0
+
+
+def test_methods_find_a_class_of_a_function_by_its_name():
+    class Local(Plain):
+        FACTOR = 4.0
+
+        def call(self, x):
+            return super(Local, self).call(x) * Local.FACTOR if x > 0.0 else x  # noqa: UP008
+
+        class Inner:
+            def call(self, x):
+                return Local.FACTOR * x if x > 0.0 else x
+
+    assert tf.function(Local().call)(tf.constant(1.0)) == 8.0
+    assert tf.function(Local.Inner().call)(tf.constant(1.0)) == 4.0
+
+
+def until_return(x, n):
+    step = tf.constant(0)
+    while True:
+        x = x * 1.5
+        step += 1
+        if step > n:
+            return x * x
+
+
+def until_return_of_an_inner_loop(x, n):
+    while True:
+        for _ in tf.range(n):
+            x = x + 1.0
+            if x > 30.0:
+                return x
+            if x > 20.0:
+                break
+        x = x * 1.5
+
+
+@pytest.mark.parametrize("f", [until_return, until_return_of_an_inner_loop])
+def test_a_loop_without_end_is_left_by_return(f):
+    x, n = tf.constant(1.25), tf.constant(3)
+    for g in (f, tf.function(f)):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = g(x, n)
+        found = y.numpy(), tape.gradient(y, x).numpy()
+        if g is f:
+            wanted = found
+    assert found == pytest.approx(wanted)
