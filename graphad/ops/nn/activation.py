@@ -1,23 +1,27 @@
 """Activation functions. relu'(0) = 0, elu'(0) = 1.
 
-relu and elu have backward ops of their own that read the output; `expand` says in simpler ops what the compiler fuses.
+Each has a backward op of its own, for relu and elu of the output; `expand` says in simpler ops what the compiler fuses. Where a
+slope does not change, its derivative is zeros and not None, so that a second derivative of a network of them is a number.
 """
 
 from __future__ import annotations
 
 import math
+import numbers
 
 import numpy as np
 
-from graphad.core.annotations import Cotangents, Ranked, TensorLike, VjpContext
+from graphad.core.annotations import Array, Cotangents, Ranked, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import float32
 from graphad.core.op import define
+from graphad.core.schema import Number
 from graphad.core.tensor import Tensor
 from graphad.ops.choice import chosen
 from graphad.ops.elementwise import Elementwise, unary_function
 from graphad.ops.math import cast, erf, expm1, maximum, minimum, sigmoid, tanh, where
+from graphad.ops.math.rounding import zeros_of
 from graphad.ops.rules import FLOATING, REAL, unbroadcast
 
 # Klambauer et al. (2017), "Self-Normalizing Neural Networks"
@@ -58,10 +62,54 @@ class ReluGrad(Elementwise):
     infer, eval = Elementwise.infer, Elementwise.eval
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
-        return (unbroadcast(ctx, 0, bind(RELU_GRAD, h, ctx.inputs[1])), None)
+        y = ctx.inputs[1]
+        of_g = unbroadcast(ctx, 0, bind(RELU_GRAD, h, y)) if ctx.needs(0) else None
+        return (of_g, zeros_of(y) if ctx.needs(1) else None)
 
     def expand(self, g: Ranked, y: Ranked) -> Tensor | None:
         return where(y > _zero(y), g, _zero(g))
+
+
+@define
+class LeakyRelu(Elementwise):
+    """x where x > 0, else alpha * x."""
+
+    name = "leaky_relu"
+    kinds = FLOATING
+    keeps = (True, False)
+    alpha: Number
+    infer = Elementwise.infer
+
+    def eval(self, x: Array) -> Array:  # type: ignore[override]
+        return chosen(x > 0, x, x * x.dtype.type(self.alpha))
+
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        return (bind(LeakyReluGrad(self.alpha), g, ctx.inputs[0]),)
+
+    def expand(self, x: Ranked) -> Tensor | None:
+        return where(x > _zero(x), x, x * lift(self.alpha, x.dtype))
+
+
+@define
+class LeakyReluGrad(Elementwise):
+    """g where x > 0, else alpha * g."""
+
+    name = "leaky_relu_grad"
+    kinds = FLOATING
+    keeps = ((1,), False)
+    alpha: Number
+    infer = Elementwise.infer
+
+    def eval(self, g: Array, x: Array) -> Array:  # type: ignore[override]
+        return chosen(x > 0, g, g * g.dtype.type(self.alpha))
+
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
+        x = ctx.inputs[1]
+        of_g = unbroadcast(ctx, 0, bind(self, h, x)) if ctx.needs(0) else None
+        return (of_g, zeros_of(x) if ctx.needs(1) else None)
+
+    def expand(self, g: Ranked, x: Ranked) -> Tensor | None:
+        return where(x > _zero(x), g, g * lift(self.alpha, g.dtype))
 
 
 @define
@@ -139,12 +187,12 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     return where(x >= six, six, x)
 
 
-def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:
     """x where x > 0, else alpha * x, elementwise; integers become float32. The gradient at 0 is alpha.
 
     Args:
       features: Tensor of any shape, a real dtype.
-      alpha: The slope of negative numbers.
+      alpha: The slope of negative numbers; a tensor too, which then has a derivative.
     Returns: Tensor of the same shape and dtype; float32 for integers.
     Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
     Source: Maas, Hannun and Ng, Rectifier nonlinearities improve neural network acoustic models, 2013.
@@ -155,6 +203,8 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
     x = lift(features)
     if x.dtype.is_integer:
         x = cast(x, float32)
+    if isinstance(alpha, numbers.Real) and math.isfinite(alpha):
+        return bind(LeakyRelu(float(alpha)), x)
     return where(x > _zero(x), x, x * alpha)
 
 

@@ -22,6 +22,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, wide, widened
 from graphad.ops.array.support import require_gradient
 from graphad.ops.choice import chosen
+from graphad.ops.math.rounding import zeros_of
 from graphad.ops.nn import windows as w
 from graphad.ops.rules import FLOATING, REAL, require_kind
 
@@ -144,7 +145,8 @@ class MaxPoolGrad(Pool):
         return w.unpadded(out, x.shape, pads)
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
-        return None, bind(self.like(MaxPoolPick), ctx.inputs[0], h)
+        x = ctx.inputs[0]
+        return zeros_of(x) if ctx.needs(0) else None, bind(self.like(MaxPoolPick), x, h)
 
 
 @define
@@ -171,7 +173,9 @@ class MaxPoolPick(Pool):
         return np.take_along_axis(_in_line(self.parts(h, 0)), at, axis=-2)[..., 0, :]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        return None, bind(self.like(MaxPoolGrad), ctx.inputs[0], g) if ctx.needs(1) else None
+        x = ctx.inputs[0]
+        of_x = zeros_of(x) if ctx.needs(0) else None
+        return of_x, bind(self.like(MaxPoolGrad), x, g) if ctx.needs(1) else None
 
 
 @define

@@ -51,6 +51,49 @@ def _inner(x: Any) -> Any:
     return tape.gradient(y, x)
 
 
+@pytest.mark.parametrize("jit", [None, False, True], ids=["eager", "numpy", "compiled"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        nn.relu,
+        nn.relu6,
+        nn.crelu,
+        nn.leaky_relu,
+        lambda x: nn.leaky_relu(x, alpha=np.float32(0.1)),
+        lambda x: nn.max_pool1d(tf.reshape(x, [1, 6, 1]), 2, 2, "VALID"),
+        lambda x: nn.max_pool2d(tf.reshape(x, [1, 2, 3, 1]), 2, 1, "SAME"),
+        lambda x: nn.max_pool3d(tf.reshape(x, [1, 2, 3, 1, 1]), 2, 1, "SAME"),
+    ],
+    ids="relu relu6 crelu leaky_relu alpha pool1d pool2d pool3d".split(),
+)
+def test_the_second_derivative_of_what_is_flat_is_zeros(
+    function: Callable[[Any], Any], jit: bool | None
+) -> None:
+    def derivatives(x: Any) -> Any:
+        first = _gradient_of(function, x)
+        return first, _gradient_of(lambda x: _gradient_of(function, x), x)
+
+    run = derivatives if jit is None else tf.function(derivatives, jit_compile=jit)
+    first, second = run(tf.constant([-7.0, -1.0, 0.5, 3.0, 2.0, 8.0]))
+    assert np.any(first.numpy())
+    np.testing.assert_array_equal(second.numpy(), np.zeros(6, np.float32))
+
+
+def _gradient_of(function: Callable[[Any], Any], x: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x)
+
+
+def test_the_slope_of_leaky_relu_may_be_a_tensor() -> None:
+    alpha = tf.constant(0.1)
+    with tf.GradientTape() as tape:
+        tape.watch(alpha)
+        y = nn.leaky_relu(tf.constant([-3.0, 2.0]), alpha)
+    np.testing.assert_allclose(tape.gradient(y, alpha), -3.0)
+
+
 def test_leaky_relu_of_integers_is_float() -> None:
     y = nn.leaky_relu(tf.constant([-5, 5]))
     assert y.dtype == tf.float32
