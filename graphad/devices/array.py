@@ -10,14 +10,14 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphad.core.logs import get_logger
 from graphad.devices.library import library
-from graphad.devices.streams import on
+from graphad.devices.streams import current, on, using
 
 # What CuPy computes with NumPy's meaning for numbers: IEEE operations, and functions within some ulps. Integer division by zero,
 # shifts by more than the width and powers of integers are not among them.
@@ -98,14 +98,16 @@ class DeviceArray:
     Attributes:
       held: The array of the device's library.
       index: The number of the device.
+      stream: The stream on which its memory was asked for.
     """
 
-    __slots__ = ("held", "index")
+    __slots__ = ("held", "index", "stream")
     __array_priority__ = 1000
 
-    def __init__(self, held: Any, index: int) -> None:
+    def __init__(self, held: Any, index: int, stream: Any = None) -> None:
         self.held = held
         self.index = index
+        self.stream = current() if stream is None else stream
 
     shape = property(lambda self: self.held.shape)
     ndim = property(lambda self: self.held.ndim)
@@ -135,7 +137,8 @@ class DeviceArray:
 
     @real.setter
     def real(self, value: Any) -> None:
-        self.held.real = _given(value, self.index)
+        with using(self.index, _arrays((self, value))):
+            self.held.real = _given(value, self.index)
 
     @property
     def imag(self) -> DeviceArray:
@@ -143,14 +146,15 @@ class DeviceArray:
 
     @imag.setter
     def imag(self, value: Any) -> None:
-        self.held.imag = _given(value, self.index)
+        with using(self.index, _arrays((self, value))):
+            self.held.imag = _given(value, self.index)
 
     def _like(self, held: Any) -> DeviceArray:
-        return DeviceArray(held, self.index)
+        return DeviceArray(held, self.index, self.stream)
 
     def host(self) -> Any:
         """A copy as a NumPy array, a NumPy scalar for shape ()."""
-        with on(self.index):
+        with using(self.index, (self,)):
             return library().asnumpy(self.held)[()]
 
     def item(self, *key: Any) -> Any:
@@ -189,14 +193,14 @@ class DeviceArray:
 
     def __getitem__(self, key: Any) -> Any:
         if _is_plain(key) or _is_inside(key, self.shape):
-            with on(self.index):
-                return self._like(self.held[_given(key, self.index)])
+            with using(self.index, _arrays((self, key))) as others:
+                return _taken(self.held[_given(key, self.index)], self.index, others and (self,))
         return _on_host("getitem", operator.getitem, (self, key), {}, self.index)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         # Positions given by arrays may be out of range or come twice, of which the device would not tell, or in any order.
         if _is_plain(key):
-            with on(self.index):
+            with using(self.index, _arrays((self, value))):
                 self.held[key] = _given(value, self.index)
             return
         _in_place("setitem", operator.setitem, (self, key, value), {})
@@ -209,20 +213,19 @@ class DeviceArray:
     def made(self, how: str, *args: Any) -> DeviceArray:
         """A new array on the same device: "zeros" or "empty"."""
         with on(self.index):
-            return self._like(getattr(library(), how)(*args))
+            return DeviceArray(getattr(library(), how)(*args), self.index)
 
     def contiguous(self) -> DeviceArray:
         """Itself where it is in C order, else a copy that is."""
         if self.held.flags.c_contiguous:
             return self
-        with on(self.index):
-            return self._like(library().ascontiguousarray(self.held))
+        with using(self.index, (self,)):
+            return DeviceArray(library().ascontiguousarray(self.held), self.index)
 
     def strided(self, shape: Sequence[int], strides: Sequence[int]) -> DeviceArray:
         """A view of the elements in the order of their indices, with its steps in bytes."""
-        with on(self.index):
-            held = library().ascontiguousarray(self.held)
-            return self._like(library().lib.stride_tricks.as_strided(held, shape, strides))
+        whole = self.contiguous()
+        return whole._like(library().lib.stride_tricks.as_strided(whole.held, shape, strides))
 
     # -- NumPy's protocols -------------------------------------------------------------------------------------------
 
@@ -287,18 +290,31 @@ def _method(array: DeviceArray, name: str, *args: Any, **kwargs: Any) -> Any:
             name, lambda a, *rest, **more: getattr(a, name)(*rest, **more), (array, *args), kwargs
         )
     if name in METHODS and "out" not in kwargs:
-        return _on_device(getattr(array.held, name), args, kwargs, array.index)
+        return _on_device(getattr(array.held, name), args, kwargs, array.index, array)
     return _on_host(
         name, lambda a, *rest, **more: getattr(a, name)(*rest, **more), (array, *args), kwargs, array.index
     )
 
 
-def _on_device(function: Any, args: Sequence[Any], kwargs: Any, index: int) -> Any:
-    with on(index):
+def _on_device(
+    function: Any, args: Sequence[Any], kwargs: Any, index: int, bound: DeviceArray | None = None
+) -> Any:
+    """A function of the device's library, or a method of an array that it is `bound` to."""
+    arrays = list(_arrays((bound, *args, *kwargs.values())))
+    with using(index, arrays) as others:
         y = function(
             *[_given(x, index) for x in args], **{key: _given(x, index) for key, x in kwargs.items()}
         )
-    return _taken(y, index)
+        return _taken(y, index, others and arrays)
+
+
+def _arrays(things: Iterable[Any]) -> Iterator[DeviceArray]:
+    """The arrays of a device among arguments."""
+    for x in things:
+        if isinstance(x, DeviceArray):
+            yield x
+        elif type(x) in (list, tuple):
+            yield from _arrays(x)
 
 
 def _on_host(name: str, function: Any, args: Sequence[Any], kwargs: Any, index: int) -> Any:
@@ -334,10 +350,13 @@ def _given(x: Any, index: int) -> Any:
     return x
 
 
-def _taken(y: Any, index: int) -> Any:
+def _taken(y: Any, index: int, of: Iterable[DeviceArray] = ()) -> Any:
+    """What the device's library gave. A view belongs to the stream of its base, which is one of the arrays `of`."""
     if isinstance(y, library().ndarray):
-        return DeviceArray(y, index)
-    return type(y)(_taken(item, index) for item in y) if type(y) in (list, tuple) else y
+        base = y.base
+        whose = () if base is None else [x for x in of if x.held is base or x.held.base is base]
+        return DeviceArray(y, index, whose[0].stream if whose else None)
+    return type(y)(_taken(item, index, of) for item in y) if type(y) in (list, tuple) else y
 
 
 def _read(x: Any) -> Any:

@@ -1,18 +1,39 @@
-"""Which device and which stream a thread's work goes to: CuPy's current one."""
+"""Which stream a thread's work goes to, and how threads hand each other arrays.
+
+The main thread works on CuPy's default stream, so that a program's own calls of CuPy come in turn with graphad's. Every other
+thread has a stream of its own, unless the program has chosen one in CuPy. An array belongs to the stream on which its memory was
+asked for: CuPy's pool gives that memory away again in the order of that stream. So who uses an array on another stream waits for
+all that is on the array's stream by then, and has that stream wait until this use is over.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 from graphad.devices.library import library
 
+WORKSPACE_BYTES = 32 << 20  # of cuBLAS on a stream, as NVIDIA advises for its newest devices
+
 
 class _Thread(threading.local):
-    """What is known of this thread: the devices whose context it has."""
+    """What is known of this thread.
+
+    Attributes:
+      is_main: Whether it keeps CuPy's default stream.
+      ready: The devices whose context it has.
+      own: Its streams by device.
+      current: The stream of its last block of `on`.
+      workspaces: Memory of cuBLAS by device, with the stream that it belongs to.
+    """
 
     def __init__(self) -> None:
+        self.is_main = threading.current_thread() is threading.main_thread()
         self.ready: set[int] = set()
+        self.own: dict[int, Any] = {}
+        self.current: Any = None
+        self.workspaces: dict[int, tuple[Any, Any]] = {}
 
 
 _thread = _Thread()
@@ -21,7 +42,7 @@ _thread = _Thread()
 class on:
     """A block in which a device is the current one; gives the stream that this thread's work goes to."""
 
-    __slots__ = ("_device", "_index")
+    __slots__ = ("_device", "_entered", "_index")
 
     def __init__(self, index: int) -> None:
         self._index = index
@@ -35,7 +56,66 @@ class on:
             # the device is the thread's first.
             cuda.runtime.setDevice(self._index)
             mine.ready.add(self._index)
-        return cuda.get_current_stream()
+        stream, self._entered = cuda.get_current_stream(), None
+        if not (mine.is_main or stream.ptr):
+            stream = mine.own.get(self._index)
+            if stream is None:
+                stream = mine.own[self._index] = cuda.Stream(non_blocking=True)
+            stream.__enter__()
+            self._entered = stream
+        mine.current = stream
+        return stream
 
     def __exit__(self, *error: Any) -> None:
+        if self._entered is not None:
+            self._entered.__exit__(*error)
         self._device.__exit__(*error)
+
+
+class using:
+    """`on`, in which arrays are used that may belong to other streams. Gives these streams."""
+
+    __slots__ = ("_arrays", "_on", "_others", "_stream")
+
+    def __init__(self, index: int, arrays: Iterable[Any]) -> None:
+        self._on, self._arrays = on(index), arrays
+
+    def __enter__(self) -> list[Any]:
+        self._stream = self._on.__enter__()
+        self._others = others(self._stream, self._arrays)
+        for other in self._others:
+            wait_for(self._stream, other)
+        return self._others
+
+    def __exit__(self, *error: Any) -> None:
+        for other in self._others:
+            wait_for(other, self._stream)
+        self._on.__exit__(*error)
+
+
+def others(stream: Any, arrays: Iterable[Any]) -> list[Any]:
+    """The streams of arrays that belong to another one."""
+    found: list[Any] = []
+    for x in arrays:
+        if x.stream is not stream and not any(x.stream is other for other in found):
+            found.append(x.stream)
+    return found
+
+
+def current() -> Any:
+    """The stream of this thread's last block of `on`, None where there was none."""
+    return _thread.current
+
+
+def wait_for(stream: Any, other: Any) -> None:
+    """Have what comes on a stream wait for what is on another one by now."""
+    stream.wait_event(other.record())
+
+
+def workspace(index: int, stream: Any) -> Any:
+    """Memory for cuBLAS in this thread: its own would be shared by streams, and sums might differ from run to run."""
+    known = _thread.workspaces.get(index)
+    if known is None or known[0] is not stream:
+        made = library().empty((WORKSPACE_BYTES,), "u1")
+        known = _thread.workspaces[index] = stream, made
+    return known[1]

@@ -14,7 +14,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, EagerTensor, Tensor, export_array
 from graphad.devices.array import DeviceArray, device_array
 from graphad.devices.library import library, require
-from graphad.devices.streams import on
+from graphad.devices.streams import using
 
 
 class DeviceTensor(Tensor):
@@ -104,7 +104,7 @@ class DeviceTensor(Tensor):
         if busy() is not None:
             note_exit(self, "DLPack")
         # The protocol's old form knows no mark for what must not be written to.
-        with on(self.array.index):
+        with using(self.array.index, (self.array,)):
             held = library().array(self.array.held) if copy is None or copy else self.array.held
             return held.__dlpack__(stream=stream)
 

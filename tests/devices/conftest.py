@@ -10,7 +10,7 @@ import pytest
 from graphad.compiler import cache, service
 from graphad.compiler.cuda import backend, build
 from graphad.devices.library import set_library
-from tests.devices import fake_cupy, fake_driver
+from tests.devices import fake_cupy, fake_driver, fake_streams
 
 
 @pytest.fixture(autouse=True)
@@ -40,3 +40,13 @@ def fake_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     build.forget()
     cache.use_cache(kept)
     set_library(before)
+
+
+@pytest.fixture
+def late_streams(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Streams do their work as late as they may; see `fake_streams`."""
+    monkeypatch.setattr(fake_streams, "deferred", True)
+    yield
+    for stream in list(fake_streams._streams.values()):
+        stream.synchronize()
+    fake_streams.free.clear()

@@ -22,10 +22,14 @@ class ndarray:
 
     __array_ufunc__ = None
 
-    def __init__(self, memory: np.ndarray, device: int) -> None:
+    def __init__(
+        self, memory: np.ndarray, device: int, base: ndarray | None = None, block: Any = None
+    ) -> None:
         assert type(memory) is np.ndarray, type(memory)
         self._memory = memory
         self._device = device
+        self.base = base if base is None or base.base is None else base.base
+        self._block = block if base is None else base._block
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`.")
@@ -38,27 +42,33 @@ class ndarray:
     strides = property(lambda self: self._memory.strides)
     flags = property(lambda self: self._memory.flags)
     data = property(lambda self: SimpleNamespace(ptr=address_of(self._memory)))
-    T = property(lambda self: ndarray(self._memory.T, self._device))
-    real = property(
-        lambda self: _wrap(self._memory.real), lambda self, y: setattr(self._memory, "real", _raw(y))
-    )
-    imag = property(
-        lambda self: _wrap(self._memory.imag), lambda self, y: setattr(self._memory, "imag", _raw(y))
-    )
+    T = property(lambda self: ndarray(self._memory.T, self._device, self))
+    real = property(lambda self: self._part("real"), lambda self, y: self._set_part("real", y))
+    imag = property(lambda self: self._part("imag"), lambda self, y: self._set_part("imag", y))
+
+    def _part(self, name: str) -> Any:
+        return _done(lambda x: getattr(x, name), [self], {})
+
+    def _set_part(self, name: str, y: Any) -> None:
+        memory, value = self._memory, _raw(y)
+        fake_streams.current().put(lambda: setattr(memory, name, value))
 
     def __len__(self) -> int:
         return len(self._memory)
 
     def get(self) -> np.ndarray:
+        fake_streams.current().synchronize()
         return self._memory.copy()
 
     def __getitem__(self, key: Any) -> Any:
-        return _wrap(self._memory[_raw(key)])
+        return _done(lambda x, k: x[k], [self, key], {})
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._memory[_raw(key)] = _raw(value)
+        memory, place, given = self._memory, _raw(key), _raw(value)
+        fake_streams.current().put(lambda: memory.__setitem__(place, given))
 
     def __dlpack__(self, stream: Any = None) -> Any:
+        fake_streams.current().synchronize()
         return self._memory.__dlpack__()
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -84,12 +94,53 @@ def _wrap(y: Any) -> Any:
     return type(y)(_wrap(item) for item in y) if type(y) in (list, tuple) else y
 
 
+def _done(function: Any, args: Any, kwargs: Any) -> Any:
+    """What a function gives, when its stream comes to it."""
+    given, named = [_raw(x) for x in args], {key: _raw(x) for key, x in kwargs.items()}
+    with np.errstate(all="ignore"):
+        y = function(*given, **named)  # deferred: for its shape, or for the view that it is
+
+    def again() -> Any:
+        with np.errstate(all="ignore"):
+            return function(*given, **named)
+
+    return _settled(y, again, list(_flat(args)))
+
+
+def _settled(y: Any, again: Any, among: Any) -> Any:
+    """A result, a view of one `among` the operands or what is computed `again` by then."""
+    if type(y) in (list, tuple):
+        return type(y)(_settled(item, lambda k=k: again()[k], among) for k, item in enumerate(y))
+    if not isinstance(y, np.ndarray | np.generic):
+        return y
+    for x in among:
+        if isinstance(y, np.ndarray) and np.may_share_memory(y, x._memory):
+            return ndarray(y, _current, x)
+    if not fake_streams.deferred:
+        return ndarray(np.asarray(y), _current)
+    block = fake_streams.Block(y.nbytes)
+    target = block.array(y.shape, y.dtype)
+    fake_streams.current().put(lambda: target.__setitem__(..., again()))
+    return ndarray(target, _current, None, block)
+
+
+def _flat(things: Any) -> Any:
+    for x in things:
+        if isinstance(x, ndarray):
+            yield x
+        elif type(x) in (list, tuple):
+            yield from _flat(x)
+
+
 MORE = "take zeros ascontiguousarray".split()
 
 
 def empty(shape: Any, dtype: Any = float) -> ndarray:
     """Memory in which nothing is 0, so that what nobody wrote shows."""
     calls.append("empty")
+    if fake_streams.deferred:
+        block = fake_streams.Block(int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize)
+        return ndarray(block.array(shape, dtype), _current, None, block)
     made = np.empty(shape, dtype)
     made.reshape(-1).view(np.uint8)[...] = 0xCB
     return ndarray(made, _current)
@@ -97,14 +148,15 @@ def empty(shape: Any, dtype: Any = float) -> ndarray:
 
 def _as_strided(x: ndarray, shape: Any, strides: Any) -> ndarray:
     assert x._memory.flags.c_contiguous
-    return ndarray(np.lib.stride_tricks.as_strided(x._memory, shape, strides), x._device)
+    made = ndarray(np.lib.stride_tricks.as_strided(x._memory, shape, strides), x._device)
+    made._block = x._block  # CuPy's has no base
+    return made
 
 
 def _function(name: str, home: Any = np) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
         calls.append(name)
-        with np.errstate(all="ignore"):
-            return _wrap(getattr(home, name)(*map(_raw, args), **{key: _raw(x) for key, x in kwargs.items()}))
+        return _done(getattr(home, name), args, kwargs)
 
     return run
 
@@ -112,10 +164,7 @@ def _function(name: str, home: Any = np) -> Any:
 def _method(name: str) -> Any:
     def run(self: ndarray, *args: Any, **kwargs: Any) -> Any:
         calls.append(name)
-        with np.errstate(all="ignore"):
-            return _wrap(
-                getattr(self._memory, name)(*map(_raw, args), **{key: _raw(x) for key, x in kwargs.items()})
-            )
+        return _done(lambda x, *more, **named: getattr(x, name)(*more, **named), [self, *args], kwargs)
 
     return run
 
@@ -143,11 +192,19 @@ class Device:
 
 
 def asarray(a: Any) -> Any:
-    return a if isinstance(a, ndarray) else ndarray(np.array(a), _current)
+    if isinstance(a, ndarray):
+        return a
+    given = np.array(a)  # what is copied is read at once
+    if not fake_streams.deferred:
+        return ndarray(given, _current)
+    made = empty(given.shape, given.dtype)
+    memory = made._memory
+    fake_streams.current().put(lambda: memory.__setitem__(..., given))
+    return made
 
 
 def array(a: Any) -> Any:
-    return ndarray(np.array(a._memory if isinstance(a, ndarray) else a), _current)
+    return _done(np.array, [a], {})
 
 
 def asnumpy(a: Any) -> np.ndarray:

@@ -23,6 +23,7 @@ import numpy as np
 from graphad.compiler import oracle
 from graphad.compiler.source import NAMES
 from graphad.core.dtypes import as_dtype
+from tests.devices import fake_streams
 
 OFFSET = 1 << 52
 SHARED, PARAMETERS = 48 << 10, 4096  # bytes that every device gives a block, and a launch
@@ -140,7 +141,8 @@ def launchKernel(
     launches.append(text)
     places = (ctypes.c_void_p * count).from_address(words)
     given = [ctypes.c_int64.from_address(int(place or 0)).value for place in places]
-    run_text(kernel, given, gx, threads_of(bx, by), shared)
+    threads = threads_of(bx, by)
+    fake_streams.at(stream).put(lambda: run_text(kernel, given, gx, threads, shared))
 
 
 @functools.cache
@@ -302,8 +304,12 @@ def get_cublas_handle() -> int:
     return 1
 
 
+_handle = threading.local()
+
+
 def _set_stream(handle: int, stream: int) -> None:
     assert handle == 1
+    _handle.stream = fake_streams.at(stream)
 
 
 def _set_workspace(handle: int, place: int, size: int) -> None:
@@ -334,10 +340,14 @@ def _gemm(dtype: Any) -> Any:
         one = np.frombuffer(_host(alpha, size), dtype)[0]
         assert one == 1 and np.frombuffer(_host(beta, size), dtype)[0] == 0
         products.append((m, n, k, count))
-        for i in range(count):
-            x = matrix(a + i * sa * size, ta, m, k, lda)
-            y = matrix(b + i * sb * size, tb, k, n, ldb)
-            matrix(c + i * sc * size, 0, m, n, ldc)[...] = x @ y
+
+        def run() -> None:
+            for i in range(count):
+                x = matrix(a + i * sa * size, ta, m, k, lda)
+                y = matrix(b + i * sb * size, tb, k, n, ldb)
+                matrix(c + i * sc * size, 0, m, n, ldc)[...] = x @ y
+
+        _handle.stream.put(run)
 
     return call
 
@@ -346,12 +356,18 @@ def _gemm(dtype: Any) -> Any:
 
 
 def _set_32(place: int, value: int, count: int, stream: int) -> None:
-    bytes_at(_aligned(place, 4), 4 * count).view(np.int32)[...] = np.uint32(value).astype(np.int32)
+    def run() -> None:
+        bytes_at(_aligned(place, 4), 4 * count).view(np.int32)[...] = np.uint32(value).astype(np.int32)
+
+    fake_streams.at(stream).put(run)
 
 
 def _read_from(target: int, source: int, size: int, stream: int) -> None:
+    def run() -> None:
+        np.frombuffer(_host(target, size), np.uint8)[...] = bytes_at(source, size)
+
     copies.append("down")
-    np.frombuffer(_host(target, size), np.uint8)[...] = bytes_at(source, size)
+    fake_streams.at(stream).put(run)
 
 
 def _launch(*given: Any) -> None:
@@ -387,7 +403,7 @@ _GEMM_KINDS = "piiiii" + "p" + "pil" * 2 + "p" + "pil" + "i"
 _NATIVE = {
     "cuLaunchKernel": _native(_launch, "p" + "u" * 7 + "ppp"),
     "cuMemcpyDtoHAsync_v2": _native(_read_from, "pllp"),
-    "cuStreamSynchronize": _native(lambda stream: None, "p"),
+    "cuStreamSynchronize": _native(lambda stream: fake_streams.at(stream).synchronize(), "p"),
     "cuMemsetD32Async": _native(_set_32, "lulp"),
     "cublasSetStream_v2": _native(_set_stream, "pp"),
     "cublasSetWorkspace_v2": _native(_set_workspace, "ppl"),

@@ -149,9 +149,9 @@ class Cuda(Backend):
         return self.empty(shape, dtype)  # CuPy's own pool keeps what nobody refers to any more
 
     def strided(self, root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
-        with on(self.index):
-            flat = root.held.reshape(-1)[offset // root.dtype.itemsize :]
-            return DeviceArray(library().lib.stride_tricks.as_strided(flat, shape, strides), self.index)
+        flat = root.held.reshape(-1)[offset // root.dtype.itemsize :]
+        held = library().lib.stride_tricks.as_strided(flat, shape, strides)
+        return DeviceArray(held, self.index, root.stream)
 
     def to_host(self, array: Any) -> Any:
         return array.host() if isinstance(array, DeviceArray) else array

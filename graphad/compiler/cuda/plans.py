@@ -2,7 +2,7 @@
 
 A run writes the addresses of its arguments into the words of its launches and hands these to the driver, which copies them;
 nothing waits for the device but a loop whose number of rounds is there. An instance belongs to one run at a time: the next
-one, if it is on another stream, waits for an event of the one before.
+one, if it is on another stream, waits for what is on the stream of the one before.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from graphad.core.frames import note_traced_line
 from graphad.core.tensor import Handle
 from graphad.devices.array import DeviceArray
 from graphad.devices.library import library
-from graphad.devices.streams import on
+from graphad.devices.streams import on, others, wait_for, workspace
 
 PRODUCT, REPEAT = -1, -2  # addresses of what is no kernel
 MISFIT = -3
-WORKSPACE_BYTES = 32 << 20  # of cuBLAS on a stream, as NVIDIA advises for its newest devices
 _ONE: tuple[Any, Any] = np.ones(1, np.float32), np.ones(1, np.float64)
 _ZERO: tuple[Any, Any] = np.zeros(1, np.float32), np.zeros(1, np.float64)
 
@@ -97,8 +96,8 @@ class Instance:
             memory = Memory(self.index, image.arena_bytes, _counters([row for row, _ in image.rows]))
             self._memory = memory
             rows = self._blocks.table(image.rows, memory)
-            self._stream: Any = stream
-            self._event: Any = stream.record()  # its counters are set to 0 there
+            self._home: Any = stream  # to which its memory belongs
+            self._stream: Any = stream  # of the run before; its counters are set to 0 on the first
         state = walk.new_state(image.has_products)
         self._addresses = (ctypes.c_int64 * max(image.arguments, 1))()
         patches = self._blocks.patches
@@ -117,22 +116,23 @@ class Instance:
         arrays = [x.data if isinstance(x, Handle) else x for x in arguments]
         self._addresses[: len(arrays)] = [x.held.data.ptr for x in arrays]
         with on(self.index) as stream:
-            if self._stream is not stream:
-                stream.wait_event(self._event)
-                self._stream = stream
+            strangers = others(stream, arrays)
+            for other in (*strangers, *([] if self._stream is stream else [self._stream])):
+                wait_for(stream, other)
+            self._stream = stream
             state[walk.STREAM] = stream.ptr
             if image.has_products:
                 self._use_cublas(stream)
             status = self._call(self._place)
-            if stream.ptr or status:  # who stays on the stream of all threads comes in turn anyway
-                self._event = stream.record()
+            for other in strangers if stream is self._home else (*strangers, self._home):
+                wait_for(other, stream)
         return self._judged(status) if status else 0
 
     def _use_cublas(self, stream: Any) -> None:
         state = self._state
-        workspace = _workspace(self.index, stream)
+        memory = workspace(self.index, stream)
         state[walk.HANDLE] = library().cuda.device.get_cublas_handle()
-        state[walk.WORKSPACE], state[walk.WORKSPACE_BYTES] = workspace.data.ptr, workspace.nbytes
+        state[walk.WORKSPACE], state[walk.WORKSPACE_BYTES] = memory.data.ptr, memory.nbytes
 
     def _judged(self, status: int) -> int:
         """A status of a loop. Raises: DeviceError: of the driver or a library, with the ops of the step and the user's line."""
@@ -248,17 +248,6 @@ def _resident(function: int, index: int, shape: geometry.Shape) -> int:
     threads = shape.threads[0] * shape.threads[1]
     each = library().cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, shape.shared)
     return max(1, int(each)) * int(library().cuda.Device(index).attributes["MultiProcessorCount"])
-
-
-_workspaces: dict[tuple[int, int], tuple[Any, Any]] = {}
-
-
-def _workspace(index: int, stream: Any) -> Any:
-    """Memory of cuBLAS on a stream: its own would be shared by streams, and sums might differ from run to run."""
-    found = _workspaces.get((index, stream.ptr))
-    if found is None or found[0] is not stream:
-        found = _workspaces[index, stream.ptr] = stream, library().empty((WORKSPACE_BYTES,), np.uint8)
-    return found[1]
 
 
 def _hint(code: int) -> str:
