@@ -26,6 +26,7 @@ class _Thread(threading.local):
       own: Its streams by device.
       current: The stream of its last block of `on`.
       workspaces: Memory of cuBLAS by device, with the stream that it belongs to.
+      capturing: Streams by device, on which nothing runs: what is put there is captured.
     """
 
     def __init__(self) -> None:
@@ -34,6 +35,7 @@ class _Thread(threading.local):
         self.own: dict[int, Any] = {}
         self.current: Any = None
         self.workspaces: dict[int, tuple[Any, Any]] = {}
+        self.capturing: dict[int, Any] = {}
 
 
 _thread = _Thread()
@@ -119,3 +121,11 @@ def workspace(index: int, stream: Any) -> Any:
         made = library().empty((WORKSPACE_BYTES,), "u1")
         known = _thread.workspaces[index] = stream, made
     return known[1]
+
+
+def capturing(index: int) -> Any:
+    """A stream of this thread for captures."""
+    found = _thread.capturing.get(index)
+    if found is None:
+        found = _thread.capturing[index] = library().cuda.Stream(non_blocking=True)
+    return found

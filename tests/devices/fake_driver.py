@@ -94,7 +94,39 @@ def _in_context() -> None:
         raise DeviceFault("CUDA_ERROR_INVALID_CONTEXT: the driver was called in a thread without a context")
 
 
-RUNTIME = {"setDevice": set_device}
+_graphs: dict[int, list[Callable[[], Any]]] = {}
+graph_launches: list[int] = []
+
+
+def _begin(stream: int, mode: int) -> None:
+    found = fake_streams.at(stream)
+    assert stream and found.captured is None and mode == 1
+    found.captured = []
+
+
+def _end(stream: int) -> int:
+    found = fake_streams.at(stream)
+    assert found.captured is not None
+    _graphs[len(_graphs) + 1], found.captured = found.captured, None
+    return len(_graphs)
+
+
+def _replay(graph: int, stream: int) -> None:
+    graph_launches.append(len(_graphs[graph]))
+    for action in _graphs[graph]:
+        fake_streams.at(stream).put(action)
+
+
+RUNTIME = {
+    "setDevice": set_device,
+    "streamBeginCapture": _begin,
+    "streamEndCapture": _end,
+    "streamCaptureModeThreadLocal": 1,
+    "graphInstantiate": lambda graph: graph,
+    "graphDestroy": lambda graph: None,
+    "graphExecDestroy": lambda graph: _graphs[graph].clear(),
+    "graphLaunch": _replay,
+}
 
 
 # -- kernels --
@@ -363,6 +395,8 @@ def _set_32(place: int, value: int, count: int, stream: int) -> None:
 
 
 def _read_from(target: int, source: int, size: int, stream: int) -> None:
+    assert fake_streams.at(stream).captured is None, "the host waits for what is being captured"
+
     def run() -> None:
         np.frombuffer(_host(target, size), np.uint8)[...] = bytes_at(source, size)
 
@@ -405,6 +439,7 @@ _NATIVE = {
     "cuMemcpyDtoHAsync_v2": _native(_read_from, "pllp"),
     "cuStreamSynchronize": _native(lambda stream: fake_streams.at(stream).synchronize(), "p"),
     "cuMemsetD32Async": _native(_set_32, "lulp"),
+    "cuGraphLaunch": _native(_replay, "pp"),
     "cublasSetStream_v2": _native(_set_stream, "pp"),
     "cublasSetWorkspace_v2": _native(_set_workspace, "ppl"),
     "cublasSgemmStridedBatched": _native(_gemm(np.float32), _GEMM_KINDS),

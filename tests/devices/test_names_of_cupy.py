@@ -70,6 +70,12 @@ def test_calls_take_the_operands_that_plans_give(cupy: Any) -> None:
     """As far as compiled modules say it: the number of parameters in the first line of their documentation."""
     for call, count in (
         (cupy.cuda.runtime.setDevice, 1),
+        (cupy.cuda.runtime.streamBeginCapture, 2),
+        (cupy.cuda.runtime.streamEndCapture, 1),
+        (cupy.cuda.runtime.graphInstantiate, 1),
+        (cupy.cuda.runtime.graphLaunch, 2),
+        (cupy.cuda.runtime.graphDestroy, 1),
+        (cupy.cuda.runtime.graphExecDestroy, 1),
         (cupy.cuda.driver.moduleLoadData, 1),
         (cupy.cuda.driver.moduleGetFunction, 2),
         (cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor, 3),
@@ -99,6 +105,7 @@ DECLARED = {
     "cuMemcpyDtoHAsync": "pllp",
     "cuStreamSynchronize": "p",
     "cuMemsetD32Async": "lilp",
+    "cuGraphLaunch": "pp",
     "cublasSetStream_v2": "pp",
     "cublasSetWorkspace_v2": "ppl",
     "cublasSgemmStridedBatched": "piiiiippilpilppili",
@@ -138,4 +145,4 @@ def test_the_headers_declare_what_the_walk_calls(name: str) -> None:
     assert kinds == DECLARED[name]
 
 
-_HANDLES = {"CUfunction", "CUstream", "cublasHandle_t", "cudaStream_t"}
+_HANDLES = {"CUfunction", "CUgraphExec", "CUstream", "cublasHandle_t", "cudaStream_t"}

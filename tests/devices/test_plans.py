@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.compiler.backend import host_code
 from graphad.compiler.cuda import build, walk
-from graphad.compiler.cuda.plans import Instance
 from graphad.compiler.plan.executable import executable_of
 from graphad.devices import array
+from graphad.devices.library import library, set_library
 from graphad.devices.tensor import DeviceTensor
 from tests.compiler.test_backend import CASES
 from tests.devices import fake_cupy, fake_driver
@@ -360,7 +361,22 @@ def test_a_refused_launch_names_the_line_too(monkeypatch: pytest.MonkeyPatch) ->
     assert any("test_plans.py" in note for note in caught.value.__notes__)
 
 
-def test_a_long_loop_can_be_interrupted() -> None:
+ENDLESS = """
+define i32 @graphad_nothing() {
+  ret i32 0
+}
+define i32 @graphad_one(ptr %target) {
+  store i8 1, ptr %target
+  ret i32 0
+}
+"""
+
+
+def test_a_long_loop_can_be_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a driver that is native too: no Python runs before the loop itself looks for signals."""
+    nothing, one = host_code(ENDLESS, ["graphad_nothing", "graphad_one"]).values()
+    set_library(library(), lambda name: one if "DtoH" in name else nothing)
+
     @tf.function(jit_compile=True)
     def f(x: Any) -> Any:
         while tf.reduce_sum(x) > 0.0:
@@ -368,19 +384,21 @@ def test_a_long_loop_can_be_interrupted() -> None:
         return x
 
     def stop(number: int, frame: Any) -> None:
-        if (
-            frame.f_code is not Instance.run.__code__
-        ):  # the fake driver is Python: a signal that meets it comes once more
-            signal.setitimer(signal.ITIMER_REAL, 0.0002)
-            return
         raise TimeoutError("enough")
 
-    f(there(np.float32(-1.0)))
     signal.signal(signal.SIGALRM, stop)
+    x = there(np.float32(1.0))
+    entry = walk.entry()
+
+    def armed(place: int) -> int:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        status: int = entry(place)
+        return status
+
+    monkeypatch.setattr(walk, "entry", lambda: armed)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
         with pytest.raises(TimeoutError, match="enough"):
-            f(there(np.float32(1.0)))
+            f(x)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -93,9 +93,9 @@ def test_arrays_go_from_thread_to_thread(name: str) -> None:
 def test_memory_is_given_away_when_other_streams_have_read_it(name: str) -> None:
     f = programs()[name]
     want = f(tf.constant(X)).numpy()
-    x = there(X) * 1.0
-    y = aside(lambda: f(x))
-    del x
+    held = [there(X) * 1.0]
+    y = aside(lambda: f(held[0]))
+    held.clear()
     others = [there(np.full_like(X, k)) * 1.0 for k in range(3)]
     for k, other in enumerate(others):
         np.testing.assert_array_equal(other.numpy(), np.full_like(X, k))

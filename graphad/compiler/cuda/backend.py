@@ -14,9 +14,10 @@ import numpy as np
 
 from graphad.compiler.backend import Backend, Expected, Walk
 from graphad.compiler.cuda import build, geometry, products
+from graphad.compiler.cuda.captures import PRODUCT, REPEAT
 from graphad.compiler.cuda.compile import why_unavailable
 from graphad.compiler.cuda.emit import has_function, supports
-from graphad.compiler.cuda.plans import PRODUCT, REPEAT, Plan
+from graphad.compiler.cuda.plans import Plan
 from graphad.compiler.rows import Row, Step
 from graphad.compiler.source import Source
 from graphad.core.dtypes import as_dtype

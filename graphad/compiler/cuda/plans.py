@@ -16,7 +16,8 @@ import numpy as np
 
 from graphad.compiler import rows as table
 from graphad.compiler.backend import Builder
-from graphad.compiler.cuda import build, geometry, products, walk
+from graphad.compiler.cuda import build, captures, geometry, products, walk
+from graphad.compiler.cuda.captures import PRODUCT, REPEAT
 from graphad.compiler.rows import Row
 from graphad.core.errors import GraphadError
 from graphad.core.frames import note_traced_line
@@ -25,7 +26,6 @@ from graphad.devices.array import DeviceArray
 from graphad.devices.library import library
 from graphad.devices.streams import on, others, wait_for, workspace
 
-PRODUCT, REPEAT = -1, -2  # addresses of what is no kernel
 MISFIT = -3
 _ONE: tuple[Any, Any] = np.ones(1, np.float32), np.ones(1, np.float64)
 _ZERO: tuple[Any, Any] = np.zeros(1, np.float32), np.zeros(1, np.float64)
@@ -64,6 +64,7 @@ class Image:
             arena_bytes,
         )
         self.arguments = plan.arguments
+        self.nodes = captures.nodes([row for row, _ in plan.rows])
         self.has_products = any(_has_products(row) for row, _ in plan.rows)
         self.check: Callable[..., bool] | None = None if guard is None else plan.device.bind_check(guard)
 
@@ -107,6 +108,7 @@ class Instance:
         state[walk.PATCH_COUNT] = len(patches) // walk.PATCH_WORDS
         state[walk.ADDRESSES] = ctypes.addressof(self._addresses)
         self._state, self._place, self._call = state, ctypes.addressof(state), walk.entry()
+        self._captures = captures.Captures(image.nodes, state, self._blocks.loops)
 
     def run(self, *arguments: Any) -> int:
         """Put all steps on the caller's stream: 0, or why not."""
@@ -123,7 +125,8 @@ class Instance:
             state[walk.STREAM] = stream.ptr
             if image.has_products:
                 self._use_cublas(stream)
-            status = self._call(self._place)
+            key = (*self._addresses, state[walk.WORKSPACE])  # what a graph holds of the memory of others
+            status = self._captures.run(key, self.index, stream, self._call, self._place)
             for other in strangers if stream is self._home else (*strangers, self._home):
                 wait_for(other, stream)
         return self._judged(status) if status else 0
@@ -170,15 +173,19 @@ class _Blocks:
     def __init__(self, image: Image) -> None:
         self.image, self.index = image, image.device.index
         self.patches: list[int] = []
+        self.loops: list[captures.Body] = []
         self._keep: list[Any] = []
 
     def table(self, rows: Sequence[tuple[Row, int]], memory: Memory) -> tuple[int, int]:
         """A table of rows: its address, and how many rows it has."""
-        made = [self._row(row, memory, about) for row, about in rows]
+        return self._table([self._row(row, memory, about) for row, about in rows])
+
+    def _table(self, made: Sequence[tuple[int, Any, int]], is_whole: bool = True) -> tuple[int, int]:
+        """A table of blocks; one that is walked by itself begins with what its products want."""
         words = [
             word for function, block, _ in made if function for word in (function, ctypes.addressof(block))
         ]
-        if self.image.has_products:
+        if is_whole and self.image.has_products:
             words = [walk.addresses()["stream"], self._words([0])[1], *words]
         return self._words(words)[1], len(words) // 2
 
@@ -226,13 +233,19 @@ class _Blocks:
         block = self._block([about], row, memory)
         inner = [[self._row(each, memory, about) for each in rows] for _, rows in row.tables]
         for (word, _), made in zip(row.tables, inner, strict=True):
-            words = [w for function, each, _ in made if function for w in (function, ctypes.addressof(each))]
-            block[walk.LOOP_HEAD + word] = self._words(words)[1]
-            block[walk.LOOP_HEAD + word + table.BODY_ROWS - table.BODY] = len(words) // 2
+            at = walk.LOOP_HEAD + word
+            block[at : at + 2] = rows = self._table(made, False)
+            if word == table.BODY and captures.has_own_body(row):
+                self.loops.append(captures.Body(block, rows, self._table(made), self._replay(about)))
         for pointer in row.pointers:
             _, target, head = inner[pointer.table][pointer.row]
             block[walk.LOOP_HEAD + pointer.word] = ctypes.addressof(target) + 8 * (head + pointer.inner)
         return block
+
+    def _replay(self, about: int) -> tuple[Any, int]:
+        """A step that replays what is captured later: its block, and the address of a table of it alone."""
+        block, place = self._words([about, 0])
+        return block, self._words([walk.addresses()["replay"], place])[1]
 
 
 def _has_products(row: Row) -> bool:

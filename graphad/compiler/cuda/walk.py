@@ -50,6 +50,7 @@ ROUNDS_UNSEEN = 16  # of a loop, between two looks at signals
     READ,
     WAIT,
     SET_32,
+    REPLAY,
     SET_STREAM,
     SET_WORKSPACE,
     ENSURE,
@@ -63,13 +64,14 @@ ROUNDS_UNSEEN = 16  # of a loop, between two looks at signals
     PATCHES,
     PATCH_COUNT,
     ADDRESSES,
-) = range(21)
-STATE_WORDS = 21
+) = range(22)
+STATE_WORDS = 22
 _DRIVER = {
     LAUNCH: "cuLaunchKernel",
     READ: "cuMemcpyDtoHAsync_v2",
     WAIT: "cuStreamSynchronize",
     SET_32: "cuMemsetD32Async",
+    REPLAY: "cuGraphLaunch",
 }
 _BLAS = {SET_STREAM: "cublasSetStream_v2", SET_WORKSPACE: "cublasSetWorkspace_v2"}
 _PYTHON = {
@@ -90,6 +92,7 @@ LAUNCH_HEAD = 7
 GEMM, ONE, ZERO = range(1, 4)
 PRODUCT_HEAD = 4
 LOOP_HEAD = 1  # before those of `rows`
+GRAPH = 1  # the only word of a step that replays what was captured
 
 
 def _checked(f: Function, status: str, kind: int) -> None:
@@ -129,6 +132,14 @@ def _launch() -> str:
         f"i32 1, i32 {shared}, ptr {stream}, ptr {parameters}, ptr null)"
     )
     _checked(f, status, DRIVER)
+    f.ret(0)
+    return f.text()
+
+
+def _replay() -> str:
+    f = Function("i64 @graphad_cuda_replay(ptr %state, ptr %block)")
+    graph, stream = f.pointer("%block", GRAPH), f.pointer("%state", STREAM)
+    _checked(f, f.emit(f"call i32 {f.pointer('%state', REPLAY)}(ptr {graph}, ptr {stream})"), DRIVER)
     f.ret(0)
     return f.text()
 
@@ -290,13 +301,14 @@ SYMBOLS = (
     "graphad_cuda_product",
     "graphad_cuda_loop",
     "graphad_cuda_stream",
+    "graphad_cuda_replay",
 )
 
 
 def text() -> str:
     """The module."""
     head = "declare i64 @llvm.smax.i64(i64, i64)\n"
-    return "\n".join([head, _steps(), _launch(), _use_stream(), _product(), _loop(), _run()])
+    return "\n".join([head, _steps(), _launch(), _replay(), _use_stream(), _product(), _loop(), _run()])
 
 
 _lock = forks.lock()

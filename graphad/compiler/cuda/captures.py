@@ -1,0 +1,190 @@
+"""CUDA graphs: what a plan puts on a stream is captured once for its addresses, and launched as one from then on.
+
+A captured launch has its words inside, so a graph serves the addresses that it was captured with. CuPy's pool gives a program
+that does the same again the same addresses; those that came often enough have a graph, of the latest ones some are kept. A plan
+is captured whole where nothing in it waits for the device. Where a loop does, to know how far it goes, each of its rounds is a
+graph, if no address moves from round to round. Nothing is captured while CUDA_LAUNCH_BLOCKING=1 looks for a fault.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from graphad.compiler import rows as table
+from graphad.compiler.cuda import products, walk
+from graphad.compiler.rows import Row
+from graphad.core.logs import get_logger
+from graphad.devices.library import library
+from graphad.devices.streams import capturing
+
+SEEN = 3  # runs with the same addresses, of which the last is captured
+KEPT, NOTED = 8, 32  # graphs of an instance, addresses whose runs are counted
+MOST_NODES = 4096  # of a graph
+NEVER = MOST_NODES + 1
+PRODUCT, REPEAT = -1, -2  # addresses of what is no kernel
+
+
+def nodes(rows: Sequence[Row]) -> int:
+    """How many launches a graph of rows has, `NEVER` for what cannot be captured or would be too many."""
+    total = 0
+    for row in rows:
+        if row.function == PRODUCT:
+            count = 1
+            for axis in range(row.words[products.AXES] - 1):
+                count *= row.words[products.AXES + 1 + 4 * axis]
+            total += count
+        elif row.function == REPEAT:
+            if waits(row):
+                return NEVER
+            total += 1 + max(row.words[table.FIXED], 0) * nodes(row.tables[0][1])
+        else:
+            total += 1
+    return min(total, NEVER)
+
+
+def waits(row: Row) -> bool:
+    """Whether a loop reads on the device how far it goes."""
+    given = {place.word for place in row.arguments} | {place.word for place in row.arena}
+    return any(word in given or row.words[word] for word in (table.LIMIT, table.ANSWER))
+
+
+def has_own_body(row: Row) -> bool:
+    """Whether each round of a loop may be one graph."""
+    return waits(row) and not row.words[table.MOVES] and 2 <= nodes(row.tables[0][1]) < NEVER
+
+
+class Body(NamedTuple):
+    """A loop whose rounds may be a graph.
+
+    Attributes:
+      block: Its words.
+      rows: The table of its body, and how many rows that has.
+      whole: The same with what rows want that are walked alone.
+      replay: The block of the step that takes the place of the body, and the address of a table of it alone.
+    """
+
+    block: Any
+    rows: tuple[int, int]
+    whole: tuple[int, int]
+    replay: tuple[Any, int]
+
+
+class Captures:
+    """The graphs of an instance of a plan."""
+
+    def __init__(self, size: int, state: Any, loops: Sequence[Body]) -> None:
+        self._is_whole = 2 <= size < NEVER
+        self._loops = [] if self._is_whole else loops
+        self._is_off = (
+            not (self._is_whole or self._loops) or os.environ.get("CUDA_LAUNCH_BLOCKING", "0") != "0"
+        )
+        self._state = state
+        self._counts: OrderedDict[tuple[int, ...], int] = OrderedDict()
+        self._graphs: OrderedDict[tuple[int, ...], Sequence[_Graph]] = OrderedDict()
+
+    def run(
+        self, key: tuple[int, ...], index: int, stream: Any, call: Callable[[int], int], place: int
+    ) -> int:
+        """Put a plan on a stream, by its graph where there is one for these addresses: the status of the walk."""
+        if self._is_off:
+            return call(place)
+        found = self._graphs.get(key)
+        if found is None:
+            count = self._counts.pop(key, 0) + 1
+            if count < SEEN:
+                self._counts[key] = count
+                if len(self._counts) > NOTED:
+                    self._counts.popitem(last=False)
+                self._put_back()
+                return call(place)
+            found = self._captured(index, call, place)
+            if found is None:
+                return call(place)
+            self._graphs[key] = found
+            if len(self._graphs) > KEPT:
+                self._graphs.popitem(last=False)
+        self._graphs.move_to_end(key)
+        self._state[walk.STREAM] = stream.ptr
+        if self._is_whole:
+            library().cuda.runtime.graphLaunch(found[0].place, stream.ptr)
+            return 0
+        for loop, graph in zip(self._loops, found, strict=True):
+            block, alone = loop.replay
+            block[walk.GRAPH] = graph.place
+            loop.block[_BODY : _BODY + 2] = [alone, 1]
+        return call(place)
+
+    def _put_back(self) -> None:
+        """Let the bodies of loops be their rows."""
+        for loop in self._loops:
+            loop.block[_BODY : _BODY + 2] = loop.rows
+
+    def _captured(self, index: int, call: Callable[[int], int], place: int) -> Sequence[_Graph] | None:
+        """Graphs of what the addresses of this moment are, None where the driver refuses: then nothing is captured any more."""
+        self._put_back()
+        state = self._state
+        whole = state[walk.TABLE], state[walk.ROWS]
+        try:
+            if self._is_whole:
+                return [self._graph(index, call, place)]
+            found = []
+            for loop in self._loops:
+                state[walk.TABLE], state[walk.ROWS] = loop.whole
+                found.append(self._graph(index, call, place))
+            return found
+        except Exception as cause:  # CuPy's own; what is refused there runs step by step
+            get_logger().info("cuda: a plan is not captured as a graph (%s)", cause)
+            self._is_off = True
+            return None
+        finally:
+            state[walk.TABLE], state[walk.ROWS] = whole
+
+    def _graph(self, index: int, call: Callable[[int], int], place: int) -> _Graph:
+        before = self._state[walk.STREAM]
+        with _capture(capturing(index)) as captured:
+            self._state[walk.STREAM] = captured.stream.ptr
+            status = call(place)
+        self._state[walk.STREAM] = before
+        if status:
+            raise RuntimeError(f"status {status & 0xFFFFFFFF}")
+        return _Graph(captured.graph)
+
+
+_BODY = walk.LOOP_HEAD + table.BODY
+
+
+class _Captured:
+    def __init__(self, stream: Any) -> None:
+        self.stream, self.graph = stream, 0
+
+
+@contextmanager
+def _capture(stream: Any) -> Iterator[_Captured]:
+    """A block in which nothing runs that is put on a stream: it becomes a graph."""
+    runtime, found = library().cuda.runtime, _Captured(stream)
+    runtime.streamBeginCapture(stream.ptr, runtime.streamCaptureModeThreadLocal)
+    try:
+        yield found
+    finally:
+        found.graph = runtime.streamEndCapture(stream.ptr)
+
+
+class _Graph:
+    """A graph that can be launched; it is destroyed when nobody refers to it, after its last run."""
+
+    def __init__(self, graph: int) -> None:
+        runtime = library().cuda.runtime
+        try:
+            self.place = int(runtime.graphInstantiate(graph))
+        finally:
+            runtime.graphDestroy(graph)
+        self._destroy = runtime.graphExecDestroy
+
+    def __del__(self) -> None:
+        place = getattr(self, "place", 0)
+        if place:
+            self._destroy(place)
