@@ -131,7 +131,7 @@ def test_crops_are_parts():
         (lambda: tf.image.non_max_suppression(np.zeros((2, 4)), np.zeros(2), 2, 1.5), "iou_threshold is 1.5"),
         (
             lambda: tf.image.decode_png(b""),
-            "decode_png: not part of graphad, out of scope: files, pictures and sound",
+            "decode_png: not part of graphad, out of scope: reading files, images and audio",
         ),
         (lambda: tf.image.extract_glimpse, "extract_glimpse: not part of graphad, out of scope"),
     ],
