@@ -21,7 +21,7 @@ class Module(Trackable):
 
     Args:
       name: A Python identifier; by default the class name in snake case.
-    Raises: InvalidArgumentError (a ValueError): the name is no identifier.
+    Raises: InvalidArgumentError (a ValueError): the name is not an identifier.
     Example:
       >>> class Net(Module):
       ...     def __init__(self):

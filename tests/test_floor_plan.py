@@ -173,7 +173,7 @@ def _inside(module: str, places: tuple[str, ...]) -> bool:
 
 
 def _room(module: str) -> str | None:
-    """`graphad.ops.math.reduce` is in the room `ops`; the package itself is the roof, which is no room."""
+    """`graphad.ops.math.reduce` is in the room `ops`; the package itself is the roof, which is not a room."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else None
 

@@ -57,7 +57,7 @@ def read_by_python(stub: Path) -> dict[str, tuple[str, str]]:
                 names |= {name: (place, name) for name in read_by_python(other) if not name.startswith("_")}
             case ast.ImportFrom(module=str(place), names=aliases, level=0):
                 for alias in aliases:
-                    assert alias.asname in (None, alias.name), "a renamed import is no public name"
+                    assert alias.asname in (None, alias.name), "a renamed import is not a public name"
                     (names if alias.asname else private)[alias.name] = place, alias.name
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=original)):
                 names[name] = (names | private)[original]

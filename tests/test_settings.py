@@ -20,7 +20,7 @@ def test_modes_of_compilation():
             tf.config.set_jit(mode)
             assert tf.config.jit() == mode
             assert tf.function(lambda x: x * 2.0)(tf.constant(3.0)).numpy() == 6.0
-        with pytest.raises(ValueError, match="'sometimes' is no mode; it is 'auto', 'always' or 'never'"):
+        with pytest.raises(ValueError, match="'sometimes' is not a mode; use 'auto', 'always' or 'never'"):
             tf.config.set_jit("sometimes")
         assert tf.config.jit() == "never"
     finally:
@@ -47,7 +47,7 @@ def test_a_mode_that_does_not_exist_is_told_at_import():
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert ran.stdout.strip() == "auto"
-    assert "GRAPHAD_JIT: 'sometimes' is no mode; it is 'auto', 'always' or 'never'" in ran.stderr
+    assert "GRAPHAD_JIT: 'sometimes' is not a mode; use 'auto', 'always' or 'never'" in ran.stderr
 
 
 @pytest.mark.parametrize("name", ["cpu", "CPU", "/CPU:0", "/device:CPU:0", "cpu:0"])
@@ -60,7 +60,7 @@ def test_the_cpu_is_always_there(name):
 @pytest.mark.parametrize(
     ("name", "kind", "text"),
     [
-        ("tpu", ValueError, "'tpu' names no device; use 'cpu' or 'cuda'"),
+        ("tpu", ValueError, "'tpu' is not a device; use 'cpu' or 'cuda'"),
         ("cpu:1", RuntimeError, "there is no 'cpu:1'"),
         ("/GPU:0", RuntimeError, "cupy.*pip install graphad.cuda."),
         ("cuda:3", RuntimeError, "cupy.*pip install graphad.cuda."),

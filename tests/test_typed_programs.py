@@ -80,10 +80,10 @@ MISTAKES = [
     "tf.matmul(x)",  # too few
     "tf.exp(x, axis=1)",  # of a name that there is not
     "x.shpae",  # an attribute that there is not
-    'x + "one"',  # an operand that is no tensor
+    'x + "one"',  # an operand that is not a tensor
     "loss_of(x)",  # too few arguments of a traced function
     'loss_of(x, "target")',  # one of a wrong type
-    "loss_of(x, y).lower()",  # its result is no text
+    "loss_of(x, y).lower()",  # its result is not text
     "model(x, scale=[1, 2])",  # a traced method
     "clipped(x, 2.0)",  # a function with a gradient of its own gets what the function gets
     "block(x, y)",
@@ -182,7 +182,7 @@ GIVES_ANYTHING = {
     *"case cond switch_case foldl foldr map_fn scan while_loop numpy_function py_function".split(),
     *"map_structure pack_sequence_as load load_variable get_static_value dimension_value path_to_str".split(),
     *"do_not_convert jvp vjp hvp linearize gradients root fixed_point minimize least_squares solve_ivp".split(),
-    # What is no name comes back as it is.
+    # What is not a name comes back as it is.
     "get",
     # One tensor or several, as NumPy's do.
     *"intersect1d unique where linspace gradient atleast_1d atleast_2d atleast_3d average qr svd".split(),

@@ -22,7 +22,7 @@ def to_graph(
       experimental_optional_features: One or several of `experimental.Feature`.
     Returns: The converted function.
     Raises:
-      ArgumentTypeError (a TypeError): it is no function.
+      ArgumentTypeError (a TypeError): it is not a function.
       InvalidArgumentError (a ValueError): it cannot be converted.
     """
     f, instance = _function(entity)
@@ -44,7 +44,7 @@ def to_code(entity: Any, recursive: bool = True, experimental_optional_features:
       recursive: Whether functions that it calls are converted too, when they are called.
       experimental_optional_features: Is taken as TensorFlow takes it.
     Returns: The source, a string.
-    Raises: ArgumentTypeError (a TypeError): it is no function, or its source is not at hand.
+    Raises: ArgumentTypeError (a TypeError): it is not a function, or its source is not at hand.
     """
     import ast
 
@@ -60,7 +60,7 @@ def _function(entity: Callable[..., Any]) -> tuple[FunctionType, Any]:
         inner, instance = inner.__func__, inner.__self__
     if not isinstance(inner, FunctionType):
         raise ArgumentTypeError(
-            f"to_graph: {entity!r} is no Python function; give a function, a method or a lambda."
+            f"to_graph: {entity!r} is not a Python function; give a function, a method or a lambda."
         )
     return inner, instance
 

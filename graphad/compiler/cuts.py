@@ -12,7 +12,7 @@ from graphad.graph.ir import Graph
 from graphad.kernels.forms import Map
 
 WEIGHT_LIMIT = 100  # of the statements of one loop
-FUNCTION_WEIGHT = 7  # of a statement that is no plain instruction: its code is a polynomial and more
+FUNCTION_WEIGHT = 7  # of a statement that is not a plain instruction: its code is a polynomial and more
 LONG = 4 * WEIGHT_LIMIT  # weight of graphs that are cut where they were cut before
 
 

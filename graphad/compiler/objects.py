@@ -102,7 +102,7 @@ def _coff(data: bytes) -> Symbols:
             if raw[:4] == b"\0\0\0\0"
             else raw.rstrip(b"\0").decode()
         )
-        if storage == 2 and name != "_fltused":  # external; the marker that floats are used is no function
+        if storage == 2 and name != "_fltused":  # external; the marker that floats are used is not a function
             (undefined if section == 0 and value == 0 else defined).add(name)
         k += 1 + extra
     return Symbols(frozenset(defined), frozenset(undefined))

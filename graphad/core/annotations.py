@@ -1,6 +1,6 @@
-"""Words for annotations: what public functions take and what generated ones look like.
+"""Types for annotations: the arguments of public functions and the signatures of generated ones.
 
-Unions are made once, here. Protocols are for type checkers alone, since making them would cost import time.
+Unions are built once, here. Protocols exist for type checkers only, since creating the classes would cost import time.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from graphad.core.spec import TensorSpec
 
     class Transforms(Protocol):
-        """What rules of ops that hold graphs may ask for them. The graphs are those of `graph/ir.py`, one floor up."""
+        """The transforms of sub-graphs that rules may use. The graphs are those of `graph/ir.py`, one floor up."""
 
         def pullback_of(self, graph: Any, needs: Sequence[bool], fixed: frozenset[int] = ...) -> Any:
             """The pullback for cotangents of the inputs that `needs` names."""
 
         def closed(self, graph: Any) -> Any:
-            """The graph with the Python rules of its custom gradients turned into graphs, one level deep."""
+            """The graph with the Python rules of its custom gradients replaced by graphs, one level deep."""
 
     class VjpContext(Protocol):
-        """What a derivative rule may ask about the call that it differentiates."""
+        """What a derivative rule may query about the call that it differentiates."""
 
         @property
         def op(self) -> Any: ...
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
         def transforms(self) -> Transforms: ...
 
         def needs(self, i: int) -> bool:
-            """Whether a cotangent of input i is asked for."""
+            """Whether a cotangent of input i is needed."""
 
         def shape(self, i: int) -> Dims:
-            """The raw shape of input i, even where its value was dropped."""
+            """The raw shape of input i, even if its value was dropped."""
 
         def zeros(self, k: int) -> Tensor:
             """Zeros like output k, for an output whose cotangent is None."""
@@ -59,13 +59,13 @@ if TYPE_CHECKING:
             """The same context for another op on the same inputs."""
 
     class DualContext(VjpContext, Protocol):
-        """What the JVP rule of an op that holds graphs may ask."""
+        """What the JVP rule of an op with sub-graphs may query."""
 
         def dual_of(self, graph: Any, which: Sequence[bool]) -> tuple[Any, tuple[bool, ...]]:
-            """The graph that computes outputs and their tangents, and which of these there are."""
+            """The graph that computes the outputs and their tangents, and which outputs have a tangent."""
 
     class BatchContext(Protocol):
-        """What a batching rule may ask: stacked inputs carry the loop axis first. Its size is a number or a symbol."""
+        """What a batching rule may query. The loop axis of a stacked input is axis 0; its size is a number or a symbol."""
 
         @property
         def level(self) -> Any: ...  # the batch level, of `vectorize/batch.py`
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
             """An unstacked value repeated for every row."""
 
         def unstacked(self, value: Any) -> Ranked:
-            """An output that is the same in every row."""
+            """Marks an output as the same in every row."""
 
         @overload
         def rowwise(self, op: TupleOp, *xs: Any) -> tuple[Ranked, ...]: ...  # type: ignore[overload-overlap]
@@ -98,10 +98,10 @@ if TYPE_CHECKING:
             """Input i if it is the same in every row, else its spec."""
 
         def slice_operand(self, i: int) -> Any:
-            """What is known of a slice of input i, a stack that a loop walks along."""
+            """What is known of one slice of input i, a stack that a loop iterates over."""
 
         def lasting(self, graph: Any, operands: Sequence[Any], n: int) -> list[Any]:
-            """The operands of a loop's body, its n carries with the sizes that they keep through all steps."""
+            """The operands of a loop's body; the first n, the carries, have the sizes that stay the same in all steps."""
 
         def batched_graph(
             self,
@@ -110,19 +110,19 @@ if TYPE_CHECKING:
             all_stacked: bool = ...,
             operands: Sequence[Any] | None = ...,
         ) -> tuple[Any, tuple[bool, ...]]:
-            """The graph on stacks, and which of its outputs are stacked."""
+            """The graph batched over its inputs, and which of its outputs are stacked."""
 
         def batched_later(self, graph: Any, stacked: Sequence[bool]) -> Callable[[], Any]:
-            """What gives the graph on stacks, all of its outputs stacked, for one that may hold itself."""
+            """A function that returns the batched graph with all outputs stacked, for a graph that may be recursive."""
 
     class FoldContext(Protocol):
-        """What `fold` and `settled` may ask of the specialiser: what is known of a value, and nodes that fold no further."""
+        """What `fold` and `settled` may query from the specialiser: known values, and nodes to bind in place of the op."""
 
         def known(self, x: Any) -> list[Any] | None:
             """The sizes that an integer tensor holds, in a list; None where they are not known."""
 
         def known_operand(self, x: Any) -> Any:
-            """What is known of a value that a sub-graph takes."""
+            """What is known of an operand of a sub-graph."""
 
         def number_of(self, x: Any) -> Any:
             """The NumPy value of a constant, None for other values."""
@@ -137,10 +137,10 @@ if TYPE_CHECKING:
             """A number or a symbol as a scalar."""
 
         def node(self, op: Op, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
-            """The outputs of an op as it is."""
+            """The outputs of an op that is bound without folding it."""
 
         def inline(self, graph: Any, inputs: Sequence[Any]) -> list[Tensor]:
-            """The outputs of a graph whose nodes stand in the place of the op."""
+            """The outputs of a graph whose nodes replace the op."""
 
         def specialised(self, graph: Any, operands: Sequence[Any]) -> Any:
             """A sub-graph for operands that are values of the trace, or specs."""
@@ -152,16 +152,16 @@ if TYPE_CHECKING:
             """A slice of a stack as an operand of `specialised`."""
 
         def note_slices(self, stack: Any, graph: Any, value: int) -> None:
-            """Remember what every slice of a stack holds."""
+            """Record what is known of every slice of a stack."""
 
         def note_stack(self, stack: Any, graph: Any, value: int) -> None:
-            """Remember what the slices of an output of a sub-graph hold."""
+            """Record what is known of the slices of a sub-graph's output."""
 
         def integers_of(self, graph: Any, value: int) -> Any:
-            """The integers that a value of a specialised sub-graph holds whatever its operands are."""
+            """The integers that a value of a specialised sub-graph holds for all operands."""
 
     class Ranked(Tensor):
-        """A tensor whose rank is known: what rules are given that batch, or specialise."""
+        """A tensor of known rank: what batching and specialising rules receive."""
 
         @property
         def dims(self) -> tuple[Any, ...]: ...
@@ -169,12 +169,12 @@ if TYPE_CHECKING:
         def ndim(self) -> int: ...
 
     class ExportsArray(Protocol):
-        """An array, a data frame, a tensor of another library."""
+        """An object that exports an array: a NumPy array, a data frame, a tensor of another library."""
 
         def __array__(self) -> Any: ...
 
     class BecomesTensor(Protocol):
-        """A variable, the slices that are the gradient of a lookup."""
+        """An object that can become a tensor: a variable, or the slices that are the gradient of a lookup."""
 
         def __graphad_tensor__(self) -> Any: ...
 
@@ -210,7 +210,7 @@ if TYPE_CHECKING:
             name: str | None = None,
         ) -> Tensor: ...
 
-    # What `lift` makes a tensor of. Lists and tuples nest; a text would be a Sequence too, and is none of them.
+    # What `lift` accepts. Lists and tuples may nest. `Sequence` would also accept strings, which are refused.
     TensorLike = (
         Tensor
         | Handle
@@ -229,13 +229,13 @@ if TYPE_CHECKING:
     # What `vjp` gives: one for each input. None is zero; a lookup gives slices.
     Cotangents = Sequence[Tensor | IndexedSlices | None]
     VjpRule = Callable[[VjpContext, Tensor], Cotangents]  # of an op with one output
-    # Where the rows of a value are: its axis, None where they are all the same, MIXED where each depends on others.
+    # The row axis of a value, None where all rows are the same, MIXED where rows depend on each other.
     RowAxis = int | Literal["mixed"] | None
     Rows = RowAxis | tuple[RowAxis, ...]  # one answer for all outputs, or one for each
 else:
     ComparisonFunction = ReductionFunction = UnaryFunction = BinaryFunction = Callable[..., Tensor]
     TensorLike = Tensor | Handle | np.ndarray | np.generic | complex | list | tuple | range | TensorShape
-    # Rules are checked by type checkers alone.
+    # These types of rules are for type checkers only.
     BatchContext = Cotangents = DualContext = FoldContext = Ranked = RowAxis = Rows = object
     Transforms = VjpContext = VjpRule = object
 
@@ -245,5 +245,5 @@ RowAxes = Sequence[int | None]
 DTypeLike = DType | np.dtype[Any] | type | str
 ShapeLike = TensorShape | Tensor | np.ndarray | int | Iterable[Any]
 AxisLike = int | Sequence[int] | np.ndarray | np.integer[Any] | Tensor | None
-# A tensor, or lists, tuples, dicts, named tuples and dataclasses of them: type checkers have no word for what nests without end.
+# A tensor, or lists, tuples, dicts, named tuples and dataclasses of them: type checkers cannot express unbounded nesting.
 NestLike = Any

@@ -1,6 +1,6 @@
-"""What operators on tensors and variables give, in words for type checkers: `graphad.ops.operators` installs them.
+"""The operators of tensors and variables, for type checkers; `graphad.ops.operators` installs them.
 
-`numpy`, too: a tensor has it outside traces, and type checkers do not know of traces; and `set_shape`, which needs an op.
+Also `numpy`, which a tensor has only outside traces, and `set_shape`, which needs an op.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Arithmetic:
-    """The operators of tensors and variables. No class has it as a base when the program runs."""
+    """The operators of tensors and variables. It is a base class for type checkers only."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Arrays that evals make beside an operand: NumPy's on the CPU, on another device what the operand makes there."""
+"""Arrays made on the device of an operand: NumPy arrays on the CPU, the device's own arrays elsewhere."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _HERE = (np.ndarray, np.generic)
 
 
 def empty(shape: Any, dtype: Any, x: Any) -> np.ndarray:
-    """An array whose elements are anything, where `x` is."""
+    """An uninitialised array on the device of `x`."""
     made: np.ndarray = np.empty(shape, dtype) if isinstance(x, _HERE) else x.made("empty", shape, dtype)
     return made
 
 
 def zeros(shape: Any, dtype: Any, x: Any) -> np.ndarray:
-    """Zeros, where `x` is."""
+    """Zeros on the device of `x`."""
     made: np.ndarray = np.zeros(shape, dtype) if isinstance(x, _HERE) else x.made("zeros", shape, dtype)
     return made
 
 
 def full(shape: Any, value: Any, dtype: Any, x: Any) -> np.ndarray:
-    """An array whose elements are all `value`, where `x` is."""
+    """An array filled with `value`, on the device of `x`."""
     if isinstance(x, _HERE):
         return np.full(shape, value, dtype)
     out: np.ndarray = x.made("empty", shape, dtype)
@@ -36,7 +36,7 @@ def full(shape: Any, value: Any, dtype: Any, x: Any) -> np.ndarray:
 
 
 def copy(x: Array) -> np.ndarray:
-    """A copy that may be written to, an array for a NumPy scalar too."""
+    """A writable copy; a NumPy scalar becomes an array."""
     copied: np.ndarray = np.array(x) if isinstance(x, _HERE) else x.copy()
     return copied
 
@@ -48,7 +48,7 @@ def as_array(x: Any) -> np.ndarray:
 
 
 def strided(x: Any, shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
-    """A view that is not to be written to, with its steps in bytes."""
+    """A read-only view with the given strides in bytes."""
     if isinstance(x, _HERE):
         return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
     view: np.ndarray = x.strided(shape, strides)

@@ -1,7 +1,7 @@
 """The one door: every application of an op goes through `bind`.
 
 `bind` hands the op to the top level; after that level has produced the outputs, its recorders see (op, inputs, outputs) as
-values of that level. With no level the op is evaluated at once. The long way is the only place where rules are looked up.
+values of that level. With no level the op is evaluated at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 VERIFY = os.environ.get("GRAPHAD_VERIFY", "0") not in ("", "0")
-# Calls whose shapes and dtypes `infer` has accepted already: (op, shapes and dtypes of the inputs).
+# Calls that `infer` has accepted: (op, shapes and dtypes of the inputs).
 _checked = Memo("checked", 8192)
 
 
@@ -81,7 +81,7 @@ def bind(op: Op, *inputs: Any) -> Any:
 
 
 def bind_all(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """The long way of `bind`; always a tuple."""
+    """`bind` without its short ways; always returns a tuple."""
     level = current()
     if level is None:
         return evaluate(op, inputs)
@@ -101,9 +101,9 @@ def bind_all(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _prepared(op: Op, inputs: Sequence[Handle | Tensor], recorders: Sequence[Any]) -> tuple[int | None, Op]:
-    """The op with one layer of residual outputs for each recorder that follows an input, and how many to show.
+    """The op with one layer of residual outputs for each recorder that follows an input, and how many outputs the caller sees.
 
-    Every layer serves what any of them follows, since a recorder also sees the residuals that another's gradient reads.
+    Every layer covers the inputs that any recorder follows, since a recorder also sees the residuals of the others.
     """
     asked = [(recorder, needs) for recorder in recorders if (needs := recorder.needs(op, inputs)) is not None]
     if not asked:
@@ -113,7 +113,7 @@ def _prepared(op: Op, inputs: Sequence[Handle | Tensor], recorders: Sequence[Any
     for recorder, _ in asked:
         op = op.augmented(recorder.transforms, union)  # type: ignore[attr-defined]
         if op.effects & (WRITES | IO) and recorder.differentiates_itself:
-            # Its second derivative must not run the op again, since that would repeat what the op does.
+            # The second derivative must not run the op again, since that would repeat its effect.
             op = op.augmented(recorder.transforms, union)  # type: ignore[attr-defined]
     return shown, op
 
@@ -132,7 +132,7 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def checked(op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[Tensor, ...]:
-    """Run an op after checking what `infer` says of the shapes and dtypes of its inputs."""
+    """Run an op after `infer` has accepted the shapes and dtypes of its inputs."""
     values = []
     for x in inputs:
         if type(x) is EagerTensor:
@@ -148,9 +148,9 @@ def checked(op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[Tensor, ...]:
             out = op.eval(*values)
         except REPORTED:
             if op.effects or op.structured or op.extension:
-                raise  # it must not run twice; the arithmetic of such ops is unreported where they do it
+                raise  # an op with effects must not run twice; it silences its own arithmetic
             out = unreported(op.eval, *values)
-    except Exception as error:  # raised on, in the words of `infer` or under the name of the op
+    except Exception as error:  # raised again, with the message of `infer` or with the name of the op
         error = explained(error, op, values)
         raise error
     if VERIFY:
@@ -161,7 +161,7 @@ def checked(op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[Tensor, ...]:
 
 
 def _elsewhere(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Run an op of which an input is on another device than the CPU, or has no value here."""
+    """Run an op with an input that is on another device than the CPU or has no value yet."""
     for x in inputs:
         if not (x.away or isinstance(x, EagerTensor | Handle)):
             raise x.out_of_scope(op)
@@ -170,7 +170,7 @@ def _elsewhere(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def check_inputs(op: Op, inputs: Sequence[Handle | Tensor]) -> None:
-    """Ask `infer`, unless it has accepted such inputs before."""
+    """Call `infer`, unless it has already accepted such inputs."""
     key: list[Any] = [op]
     for x in inputs:
         if type(x) is EagerTensor:
@@ -197,7 +197,7 @@ def verify_outputs(op: Op, specs: Sequence[TensorSpec], outputs: Sequence[Array]
 
 
 def constant_here(data: Array) -> Tensor:
-    """A NumPy value as a constant of the level on top."""
+    """A NumPy value as a constant of the top level."""
     level = None if busy() is None else current()
     return EagerTensor(data) if level is None else level.constant(data)
 

@@ -1,7 +1,7 @@
-"""Python's garbage collector held back while much is made at once and nothing dropped.
+"""Pauses Python's garbage collector while many objects are created and none are dropped.
 
-Tracing and planning a graph of thousands of nodes makes tuples by the ten thousand, all of which stay; the collector would walk
-them over and over, and take as long as the work itself.
+Tracing and planning a graph of thousands of nodes creates tens of thousands of tuples, all of which stay alive. The collector
+would walk them again and again and take as long as the work itself.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from types import TracebackType
 from graphad.core import forks
 
 _lock = forks.rlock()
-_depths: dict[int, int] = {}  # how often each thread is inside
+_depths: dict[int, int] = {}  # thread -> how many blocks it is in
 _was_on = False
 
 
 class Held:
-    """A context in which nothing is collected; as many threads as like may be in one."""
+    """A context in which the collector is off; any number of threads may be in one."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ def _let_go() -> None:
 
 @forks.in_child
 def _keep_own() -> None:
-    """The other threads that were inside are not there any more."""
+    """In a forked child: forget the other threads, which do not exist there."""
     if _depths:
         me = get_ident()
         mine = _depths.get(me)

@@ -1,9 +1,11 @@
-"""Leaves of nests that consist of other values: dataclasses, attrs classes, and what has `__graphad_parts__`, a `TensorArray`.
+"""Leaves of nests that consist of other values: dataclasses, attrs classes, and classes with `__graphad_parts__`, such as
+`TensorArray`.
 
-A record is an object that stands for the values in its fields: a dataclass that compares by them, an attrs class, or a class that
-says how with `__tf_flatten__` and `__tf_unflatten__`. Modules and other objects with children are none. Fields that hold tensors,
+A record is an object that is equivalent to the values of its fields: a dataclass that compares by them, an attrs class, or a
+class with `__tf_flatten__` and `__tf_unflatten__`. Modules and other objects with children are not records. Fields that hold
+tensors,
 variables or arrays are followed; numbers, strings and other objects belong to the form of the record and stay as they are. A
-record is made again without its `__init__`: its fields are put in place.
+record is rebuilt without calling `__init__`: its fields are set directly.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ from graphad.core.trackable import Trackable
 _FOLLOWED = (Tensor, Handle, TensorSpec, np.ndarray, np.generic)
 
 
-# Classes that are met all the time and whose objects are no records: those of graphad, NumPy and Python itself.
+# Common classes of graphad, NumPy and Python whose objects are not records.
 _never: set[type] = set()
 
 
 def is_record(x: Any) -> bool:
-    """Whether `x` stands for the values in its fields."""
+    """Whether `x` is equivalent to the values of its fields."""
     kind = type(x)
     if kind in _never:
         return False
@@ -57,13 +59,13 @@ def is_attrs(x: Any) -> bool:
 
 
 def has_own_way(x: Any) -> bool:
-    """Whether the class of `x` says itself what it consists of."""
+    """Whether the class of `x` defines its own flattening."""
     kind = type(x)
     return hasattr(kind, "__dataclass_fields__") and hasattr(kind, "__tf_flatten__")
 
 
 def record_of(x: Any) -> Record:
-    """All fields of a record, and what else its object holds."""
+    """All fields of a record, and the other attributes of the object."""
     kind = type(x)
     if has_own_way(x):
         metadata, components = x.__tf_flatten__()
@@ -99,7 +101,7 @@ def _is_slot(kind: Any, name: str) -> bool:
 
 
 def opened(x: Any) -> Any:
-    """A record with all its fields in place of an object that is one, for `flatten_tree`; so are the parts of what is sparse."""
+    """For `flatten_tree`: a record or sparse value as a `Record` of all its fields; other leaves unchanged."""
     if isinstance(x, Sparse):
         return x.record()
     return record_of(x) if is_record(x) else x
@@ -125,12 +127,12 @@ def is_complete(x: Any) -> bool:
 
 
 def flatten_records(x: Any) -> tuple[list[Any], Rebuild]:
-    """As `flatten`, with records taken apart into what is followed of them."""
+    """As `flatten`, with records split into their tensor fields."""
     kind = type(x)
     if kind in _never:
         return [x], _only
     if (kind is list or kind is tuple) and _never.issuperset(map(type, x)):
-        return list(x), kind  # neither containers nor records among them: most lists of variables
+        return list(x), kind  # no containers or records in it, like most lists of variables
     if not is_nested(x):
         return _of_record(x) if is_record(x) else flatten(x)
     leaves, rebuild = flatten(x)
@@ -165,10 +167,10 @@ def _of_record(x: Any) -> tuple[list[Any], Rebuild]:
 
 
 def flatten_composites(x: Any, slices: bool = False) -> tuple[list[Any], Rebuild]:
-    """As `flatten`, with leaves that consist of tensors taken apart too, and IndexedSlices where `slices` asks for it.
+    """As `flatten`, with composite leaves split into their tensors; IndexedSlices only if `slices` is true.
 
-    `__graphad_parts__()` gives the parts and a function that makes such a value of others in their place. While
-    `__graphad_complete__` is false its parts are not known yet, and it stays a leaf.
+    `__graphad_parts__()` returns the parts and a function that rebuilds the value from other parts. While
+    `__graphad_complete__` is false the parts are unknown, and the value stays a leaf.
     """
     leaves, rebuild = flatten_records(x)
     if not any(is_composite(leaf) or isinstance(leaf, IndexedSlices) for leaf in leaves):
@@ -183,7 +185,7 @@ def flatten_composites(x: Any, slices: bool = False) -> tuple[list[Any], Rebuild
 
 
 def _joined(leaves: list[Any], rebuild: Rebuild, parts_of: Callable[[Any], Any]) -> tuple[list[Any], Rebuild]:
-    """The leaves with the parts of some of them in their places."""
+    """The leaves, with some of them replaced by their parts."""
     flat: list[Any] = []
     pieces: list[tuple[int, Rebuild]] = []
     for leaf in leaves:

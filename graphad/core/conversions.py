@@ -1,4 +1,4 @@
-"""Conversions that users register: what makes tensors of objects of their own classes."""
+"""Conversions that users register, from their own classes to tensors."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _registered: list[
 def register_tensor_conversion_function(
     base_type: type | tuple[type, ...], conversion_func: Callable[..., Any], priority: int = 100
 ) -> None:
-    """Say how objects of a class become tensors wherever a tensor is asked for; a traced function is given the object itself.
+    """Register how objects of a class become tensors wherever a tensor is needed; a traced function receives the object itself.
 
     Args:
       base_type: A class, or a tuple of classes; objects of subclasses are converted too.
-      conversion_func: Called as conversion_func(x, dtype=dtype, name=None, as_ref=False) with the DType that is asked for, or
-        None; it returns a tensor or what becomes one, or `NotImplemented`, and then the next registered one is asked.
-      priority: Lower numbers are asked first.
-    Raises: ArgumentTypeError (a TypeError): no class, no function, or a class of Python's or NumPy's numbers and sequences,
-      which have their own conversion.
+      conversion_func: Called as conversion_func(x, dtype=dtype, name=None, as_ref=False) with the requested DType or None; it
+      returns a tensor or what can become one, or `NotImplemented` to try the next registered function.
+      priority: Lower numbers are tried first.
+    Raises: ArgumentTypeError (a TypeError): an argument is not a class or not a function, or the class is a number or sequence
+    class of Python or NumPy, which have their own conversion.
     Example:
       >>> class Celsius:
       ...     def __init__(self, degrees):
@@ -62,7 +62,7 @@ def is_registered(x: Any) -> bool:
 
 
 def converted_by_user(x: Any, dtype: Any) -> Any:
-    """What the first registered conversion that takes it makes of an object; `NotImplemented` where none does."""
+    """The result of the first registered conversion that accepts the object; `NotImplemented` if none does."""
     for _, kinds, convert in _registered:
         if isinstance(x, kinds):
             made = convert(x, dtype=dtype, name=None, as_ref=False)

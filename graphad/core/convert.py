@@ -1,8 +1,8 @@
 """From Python and NumPy values to tensors: `lift`, and the adoption of one operand's dtype by the other.
 
-Python floats are float32, ints int32 (int64 where they do not fit), NumPy arrays keep their dtype. In a list integers are int32
-whoever made them, and the first float says whether all are float32. Python numbers and NumPy values next to a tensor adopt the
-tensor's dtype where that loses no kind (a bool may become an int, that a float, and not back).
+Python floats are float32, ints int32 (int64 where they do not fit), NumPy arrays keep their dtype. In a list all integers are
+int32, NumPy's too, and the first float decides whether all floats are float32. Python numbers and NumPy values next to a tensor
+adopt the tensor's dtype if their kind fits into it (a bool may become an int, an int a float, and not the reverse).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from graphad.core.tensor import EagerTensor, Handle, Tensor
 
 _RANK = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
 _INT32 = np.iinfo(np.int32)
-_FLOAT32 = float(np.finfo(np.float32).max) + 2.0**103  # what is rounded to infinity from here on
+_FLOAT32 = float(np.finfo(np.float32).max) + 2.0**103  # from here on values round to infinity
 
 
 def lift(x: Any, dtype: DType | None = None) -> Tensor:
@@ -33,7 +33,7 @@ def lift(x: Any, dtype: DType | None = None) -> Tensor:
 
     Args:
       x: A tensor, variable, number, array, or nested list of these.
-      dtype: The dtype wanted; a tensor of another dtype is refused, other values are converted.
+      dtype: The dtype of the result; a tensor of another dtype is refused, other values are converted.
     Raises: DTypeError, ArgumentTypeError: it cannot be converted.
     """
     if isinstance(x, Tensor):
@@ -60,12 +60,12 @@ def lift(x: Any, dtype: DType | None = None) -> Tensor:
 
 
 def lift_own(x: Any) -> Tensor:
-    """`x` as a tensor that a caller may be given: what `lift` makes of a variable stands for it, and is for ops alone."""
+    """`x` as a tensor that may be returned to a caller; what `lift` gives for a variable is for ops only."""
     return x.value() if isinstance(x, Handle) else lift(x)  # type: ignore[attr-defined]
 
 
 def lift_pair(op: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Two operands as tensors; one that is no tensor yet adopts the dtype of the other."""
+    """Two operands as tensors; one that is not a tensor yet adopts the dtype of the other."""
     if isinstance(a, Tensor):
         if isinstance(b, Tensor):
             return a, b
@@ -91,7 +91,7 @@ def lift_like(op: str, x: Any, dtype: DType | None) -> Tensor:
 
 
 def stands_for_tensor(x: Any) -> bool:
-    """Whether `x` is a tensor, or a variable or another object that gives one."""
+    """Whether `x` is a tensor, a variable, or another object that converts to a tensor by itself."""
     return isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__")
 
 
@@ -147,7 +147,7 @@ def to_numpy(x: Any, dtype: DType | None = None) -> Any:
     if dtype is None and isinstance(x, np.generic) and dtypes.is_known(x.dtype):
         return x  # immutable already
     if isinstance(x, TensorShape):
-        x = x.as_list() or np.zeros(0, np.int32)  # that of a scalar has no number to tell the dtype
+        x = x.as_list() or np.zeros(0, np.int32)  # the shape of a scalar has no number to take a dtype from
     if isinstance(x, np.ndarray | np.generic):
         array = np.array(x)
         if not array.dtype.isnative:
@@ -156,7 +156,7 @@ def to_numpy(x: Any, dtype: DType | None = None) -> Any:
         array = _from_python(x, dtype)
     mine = dtypes.as_dtype(array.dtype)
     if dtype is not None and mine is not dtype:
-        if not array.size:  # no number, so none of a wrong kind
+        if not array.size:  # an empty array has no number of a wrong kind
             return np.zeros(array.shape, dtype.numpy)
         if _RANK[mine.kind] > _RANK[dtype.kind] and not (
             isinstance(x, np.ndarray | np.generic) and not array.ndim and _is_whole(array, mine, dtype)
@@ -168,7 +168,7 @@ def to_numpy(x: Any, dtype: DType | None = None) -> Any:
 
 
 def _is_whole(number: np.ndarray, mine: DType, dtype: DType) -> bool:
-    """Whether a float of NumPy, whose `ceil` and `prod` give floats for integers too, is an integer that the dtype holds."""
+    """Whether a NumPy float is an integer that the dtype holds; NumPy's `ceil` and `prod` return floats for integers."""
     if mine.kind != "float" or not dtype.is_integer:
         return False
     limits = np.iinfo(dtype.numpy)
@@ -204,8 +204,8 @@ def _wrong_kind(shown: str, kind: str, dtype: DType) -> DTypeError:
 _CURES = {
     type(
         None
-    ): " None often stands for a gradient that does not exist (tape.why_none says why), or for what a function "
-    "without `return` gives.",
+    ): " None is often a gradient that does not exist (tape.why_none says why), or the result of a function "
+    "without `return`.",
     str: " graphad has tensors of numbers only.",
     bytes: " graphad has tensors of numbers only.",
     dict: " Pass its values one by one, or stack them.",
@@ -221,12 +221,12 @@ def _float(kind: Any, x: float) -> Any:
 
 
 def _large(x: Any) -> Any:
-    """A float, or an array of floats from a list, of which one may be infinite; the others are to be held by float32."""
+    """A float, or an array of floats from a list; finite values must be within the range of float32."""
     found = unreported(np.asarray(x).astype, np.float32)
     if (np.isinf(found) & np.isfinite(x)).any():
         raise InvalidArgumentError(
-            f"Cannot convert {_short(x)} to EagerTensor of dtype float32, which floats have where no dtype is given: out of "
-            "range; give dtype=float64."
+            f"Cannot convert {_short(x)} to EagerTensor of dtype float32, the default for floats: out of range; "
+            "give dtype=float64."
         )
     return found if found.ndim else found[()]
 
@@ -249,9 +249,9 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
             f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor.{cure}"
         )
     if exports_array(x):
-        return _as_known(np.array(_exported(x)), x)  # a copy: what exports it may change it
+        return _as_known(np.array(_exported(x)), x)  # a copy, since its owner may change the array
     if isinstance(x, Sequence) and not isinstance(x, list | tuple):
-        return _from_python(list(x), dtype)  # a range, or a class of the user's
+        return _from_python(list(x), dtype)  # a range, or a user's class
     kinds = {type(item) for item in _leaves(x)} if isinstance(x, list | tuple) else set()
     if dtype is None and kinds & _BOOLS and not kinds <= _BOOLS and not _counts_bools(x, kinds):
         raise InvalidArgumentError("Can't convert Python sequence with mixed types to Tensor.")
@@ -293,12 +293,12 @@ def _not_rectangular(x: Any) -> InvalidArgumentError:
 
 
 def _counts_bools(x: Any, kinds: set[type]) -> bool:
-    """Whether bools of Python are 0 and 1 in a list with numbers: where a number comes first."""
-    return np.bool_ not in kinds and type(list(_leaves(x))[-1]) is not bool  # the leaves come from the end
+    """Whether Python bools count as 0 and 1 in a list with numbers, as they do if a number comes first."""
+    return np.bool_ not in kinds and type(list(_leaves(x))[-1]) is not bool  # `_leaves` starts from the end
 
 
 def _float_of(x: Any) -> Any:
-    """The dtype of a list of floats: that of its first item if NumPy made that one, else float32."""
+    """The dtype of a list of floats: that of its first item if it is a NumPy float, else float32."""
     while isinstance(x, list | tuple):
         x = next(
             (item for item in x if not isinstance(item, list | tuple) or any(True for _ in _leaves(item))),
@@ -312,7 +312,7 @@ _EXPORTS = ("__array__", "__dlpack__", "__array_interface__", "__array_struct__"
 
 
 def exports_array(x: Any) -> bool:
-    """Whether `x` hands out an array of numbers: an array, a data frame, a tensor of another library, a buffer."""
+    """Whether `x` exports an array of numbers: an array, a data frame, a tensor of another library, a buffer."""
     if isinstance(x, np.ndarray | np.generic):
         return True
     if isinstance(x, type | str | bytes):
@@ -327,12 +327,12 @@ def exports_array(x: Any) -> bool:
 
 
 def _exported(x: Any) -> np.ndarray:
-    """The array that `x` hands out. Raises: UnconvertibleError: it fails to."""
+    """The array that `x` exports. Raises: UnconvertibleError: the export fails."""
     try:
         if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
             return imported(x)
         return np.asarray(x)
-    except Exception as cause:  # the code of another library, which may raise anything
+    except Exception as cause:  # code of another library, which may raise anything
         raise UnconvertibleError(
             f"Attempt to convert a value of type {type(x)} to a Tensor, but it gave no array: {cause}"
         ) from cause
@@ -359,7 +359,7 @@ def _ragged(x: Any) -> str:
 
 
 def _strange(x: Any) -> str:
-    """The first item that is no number, and what is to be done about it."""
+    """The first item that is not a number, and what to do about it."""
     if not isinstance(x, list | tuple):
         return ""
     for k, item in enumerate(x):

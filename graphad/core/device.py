@@ -1,4 +1,4 @@
-"""`device`: where ops run. The CPU is always there; a CUDA device is asked for by name and refused with a reason."""
+"""`device`: where ops run. The CPU always exists; a CUDA device is requested by name and refused with a reason."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _NAME = r"^(?:/job:\w+)?(?:/replica:\d+)?(?:/task:\d+)?/?(?:device:)?(cpu|gpu|cu
 def parse(name: str) -> tuple[str, int]:
     """("cpu" or "cuda", index) for names such as "cuda:1", "/GPU:0", "CPU", "/job:localhost/replica:0/task:0/device:CPU:0".
 
-    Raises: InvalidArgumentError: it names no device.
+    Raises: InvalidArgumentError: the name is not a device.
     """
     match = re.match(_NAME, name, re.IGNORECASE)
     if match is None:
         raise InvalidArgumentError(
-            f"device: {name!r} names no device; use 'cpu' or 'cuda', with ':1' for the second one."
+            f"device: {name!r} is not a device; use 'cpu' or 'cuda', with ':1' for the second one."
         )
     kind = match.group(1).lower()
     return ("cuda" if kind == "gpu" else kind), int(match.group(2) or 0)
@@ -41,8 +41,9 @@ def device(device_name: str | None) -> Iterator[str]:
     """Run the block's ops on a device.
 
     Args:
-      device_name: "cpu", "cuda", "cuda:1", or TensorFlow's "/GPU:0"; None or "" for where they would run without it.
-    Returns: A context manager, which gives the device's name.
+      device_name: "cpu", "cuda", "cuda:1", or TensorFlow's "/GPU:0"; None or "" for the device that would be used without the
+      block.
+    Returns: A context manager, whose value is the device's name.
     Raises: UnavailableError (a RuntimeError): there is no such device, or this release does not run ops on it.
     """
     kind, index = parse(device_name or "cpu")
@@ -56,7 +57,7 @@ def device(device_name: str | None) -> Iterator[str]:
             f"device: there is no 'cpu:{index}'; the CPU is {devices}. "
             "config.set_logical_device_configuration gives it more names."
         )
-    if any(getattr(level, "is_place", False) for level in chain()):  # inside of a block of another device
+    if any(getattr(level, "is_place", False) for level in chain()):  # inside a block of another device
         with importlib.import_module("graphad.devices.level").on(CPU):
             yield f"{kind}:{index}"
         return
@@ -64,5 +65,5 @@ def device(device_name: str | None) -> Iterator[str]:
 
 
 def along(x: Any) -> AbstractContextManager[Any]:
-    """A block in which ops run where a tensor or variable is, if that is not the CPU."""
+    """A block in which ops run on the device of a tensor or variable, if that is not the CPU."""
     return device(x.device) if x.away else nullcontext()

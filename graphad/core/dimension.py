@@ -1,4 +1,4 @@
-"""`Dimension`: one size of a `TensorShape` as an object, which may be unknown; what is computed from it is unknown then."""
+"""`Dimension`: one size of a `TensorShape` as an object. It may be unknown, and so is everything computed from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 class Dimension:
     """A size, or None for an unknown one.
 
-    Arithmetic gives Dimensions, comparison gives None where a side is unknown.
+    Arithmetic gives Dimensions; a comparison with an unknown size gives None.
 
     Attributes:
       value: The size, None where it is unknown.
@@ -38,7 +38,7 @@ class Dimension:
             raise InvalidArgumentError(f"Dimensions {self} and {other} are not compatible")
 
     def merge_with(self, other: Any) -> Dimension:
-        """The one of both that is known. Raises: InvalidArgumentError (a ValueError): they differ."""
+        """Whichever of the two is known. Raises: InvalidArgumentError (a ValueError): they differ."""
         self.assert_is_compatible_with(other)
         return Dimension(value_of(other) if self._value is None else self._value)
 
@@ -99,9 +99,9 @@ class Dimension:
 
 
 def value_of(x: Any, who: str = "Dimension") -> Any:
-    """The size that `x` stands for, a Dimension, an integer or None; `who` asks for it.
+    """The size that `x` (a Dimension, an integer or None) stands for; `who` is the caller, for messages.
 
-    Raises: ArgumentTypeError, InvalidArgumentError: it is no integer, or negative.
+    Raises: ArgumentTypeError, InvalidArgumentError: it is not an integer, or is negative.
     """
     if isinstance(x, Dimension):
         return x._value
@@ -146,10 +146,10 @@ for _name in ("add", "sub", "mul", "floordiv", "mod"):
 
 
 def dimension_value(dimension: Any) -> Any:
-    """The size of a Dimension; anything else, as the sizes of a `TensorShape` are, comes back as it is."""
+    """The size of a Dimension; anything else, such as an integer, is returned unchanged."""
     return dimension.value if isinstance(dimension, Dimension) else dimension
 
 
 def dimension_at_index(shape: Any, index: int) -> Dimension:
-    """The size of a `TensorShape` at `index`, an unknown one where its rank is unknown."""
+    """The size of a `TensorShape` at `index`; unknown if its rank is unknown."""
     return Dimension(None if shape.rank is None else shape[index])

@@ -1,7 +1,7 @@
 """Sizes that are not numbers yet: polynomials in symbols, compared only where the answer is certain.
 
 While a graph is specialised, each unknown size is a symbol of its size class. Two different symbols stand for
-different sizes, and every symbol is at least 2 (0 and 1 are always numbers). A question that this cannot decide raises
+different sizes, and every symbol is at least 2 (0 and 1 are always numbers). A comparison that this cannot decide raises
 `UndecidedSize`, and the specialiser pins one of the symbols to its number and starts again.
 """
 
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 Monomial = tuple[str, ...]
 SMALLEST_SYMBOL = 2
-# Numbers that no symbol stands for: the literal sizes of the graph whose size class is being compiled.
+# Numbers that no symbol equals: the literal sizes of the graph whose size class is being compiled.
 _literals: ContextVar[frozenset[int]] = ContextVar("graphad_literal_sizes", default=frozenset())
 
 
 @contextmanager
 def apart_from(literals: frozenset[int]) -> Iterator[None]:
-    """Inside the block every symbol is known to differ from each of `literals`: that is how size classes are made."""
+    """Inside the block every symbol is known to differ from each of `literals`, as the definition of size classes says."""
     token = _literals.set(_literals.get() | literals)
     try:
         yield
@@ -38,12 +38,12 @@ class UndecidedSize(Exception):
 
 
 class Choices:
-    """What was chosen by the numbers of one call, for all calls where the same would be chosen.
+    """Choices made by the sizes of one call; they serve every call with the same choices.
 
     Attributes:
       numbers: The number behind each symbol of the call.
-      made: Of each question, asked with `within`, its sizes, its limit and the answer.
-      asked: How many questions there were, those asked again included.
+      made: The answer of each call of `within`, by its sizes and its limit.
+      asked: How many calls of `within` there were, repeated ones included.
     """
 
     __slots__ = ("asked", "made", "numbers")
@@ -54,7 +54,7 @@ class Choices:
         self.asked = 0
 
     def hold_for(self, numbers: Mapping[str, int]) -> bool:
-        """Whether the same would be chosen for other numbers."""
+        """Whether other sizes lead to the same choices."""
         return all(
             (max(evaluate(size, numbers) for size in sizes) <= limit) is answer
             for (sizes, limit), answer in self.made.items()
@@ -66,7 +66,7 @@ _choices: ContextVar[Choices | None] = ContextVar("graphad_choices", default=Non
 
 @contextmanager
 def choosing(choices: Choices) -> Iterator[None]:
-    """Inside the block `within` has an answer for symbols, too."""
+    """Inside the block `within` can also decide for symbols."""
     token = _choices.set(choices)
     try:
         yield
@@ -75,16 +75,17 @@ def choosing(choices: Choices) -> Iterator[None]:
 
 
 def questions() -> int:
-    """How often something was chosen by numbers so far: what was computed meanwhile holds for a part of the class only."""
+    """How many choices were made so far; what was computed between two counts that differ is valid for part of the size class
+    only."""
     choices = _choices.get()
     return 0 if choices is None else choices.asked
 
 
 def within(sizes: Iterable[Any], limit: int) -> bool:
-    """Whether none of the sizes is above the limit, for what may be done in two ways that give the same.
+    """Whether all sizes are at most the limit. Only for choices between two ways with the same result.
 
-    Where the symbols leave it open, the numbers of the call decide, and what is specialised then serves the calls of its size
-    class with the same answer. Raises: UndecidedSize: there is no call.
+    Where symbols do not decide it, the sizes of the current call do; the specialised graph then serves only calls of the size
+    class with the same answer. Raises: UndecidedSize: no call is in progress.
     """
     open_ = []
     for size in dict.fromkeys(sizes):
@@ -124,7 +125,7 @@ class Dim:
         return frozenset(name for monomial in self.terms for name in monomial)
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
-        """The number this size has when every symbol has the number that `sizes` gives it."""
+        """The value of this polynomial for the values of the symbols in `sizes`."""
         total = 0
         for monomial, factor in self.terms.items():
             for name in monomial:
@@ -243,14 +244,14 @@ class Dim:
 
 
 if TYPE_CHECKING:
-    # A number where `eval` looks, None besides where `infer` does, a symbol or a reference where others do: no union says that.
+    # `eval` sees a number here, `infer` also None, other rules also a symbol or a reference; no union type expresses that.
     Size = Any
 else:
     Size = int | Dim
 
 
 def divide_exactly(a: Any, b: Any) -> Any:
-    """a / b where that is a polynomial with integer factors, else None."""
+    """a / b if that is a polynomial with integer coefficients, else None."""
     numerator, divisor = _terms(a), _terms(b)
     if numerator is None or divisor is None or not divisor:
         return None
@@ -274,7 +275,8 @@ def divide_exactly(a: Any, b: Any) -> Any:
 
 
 def is_one(size: Any) -> bool:
-    """Whether a size is 1, and so goes with every other. Raises: UndecidedSize: it is computed, as n - 1, and may be."""
+    """Whether a size is 1, which broadcasts with every other. Raises: UndecidedSize: it is a polynomial that may be 1, such as
+    n - 1."""
     return (type(size) is int or isinstance(size, Dim)) and size == 1
 
 
@@ -287,9 +289,9 @@ def at_most(a: Any, b: Any) -> bool:
 
 
 def _never_negative(x: Dim) -> bool:
-    """Whether, of what each symbol is more than the smallest it can be, no product is taken away.
+    """Whether all coefficients are non-negative when `x` is expanded in (symbol - SMALLEST_SYMBOL).
 
-    Finds that n * m - m is no less than 0, of which bounds for each product alone say nothing.
+    This proves n * m - m >= 0, which bounds on each product alone cannot.
     """
     found: dict[Monomial, int] = {}
     for monomial, factor in x.terms.items():
@@ -308,7 +310,7 @@ def product(sizes: Any) -> Any:
 
 
 def evaluate(size: Any, numbers: Mapping[str, int]) -> int:
-    """The number behind a size, itself if it is a number."""
+    """The value of a size; a number is its own value."""
     return size.evaluate(numbers) if isinstance(size, Dim) else size
 
 
@@ -319,11 +321,8 @@ def _terms(x: Any) -> dict[Monomial, int] | None:
         return None
     try:
         number = x.__index__()
-    except (
-        AttributeError,
-        TypeError,
-    ):  # arrays have the method, and refuse: they take their elements one by one
-        return None
+    except (AttributeError, TypeError):
+        return None  # arrays have the method too, and raise: they handle the operator elementwise
     return {(): number} if number else {}
 
 
@@ -345,7 +344,7 @@ def _number(terms: Mapping[Monomial, int]) -> int | None:
 
 
 def _bounds(x: Any) -> tuple[int | None, int | None]:
-    """What `x` is at least and at most, None where it has no bound."""
+    """A lower and an upper bound of `x`, None for no bound."""
     if not isinstance(x, Dim):
         return x, x
     low: int | None = 0

@@ -1,4 +1,5 @@
-"""DLPack with bfloat16, which NumPy hands out and takes by no name: the bits go as 16-bit integers, whose code is then changed.
+"""DLPack for bfloat16, which NumPy can neither export nor import: the bits pass as 16-bit integers, and the dtype code in the
+capsule is changed.
 
 The layout of a capsule is that of the DLPack specification, versions 0.8 and 1.0.
 """
@@ -13,12 +14,12 @@ import numpy as np
 from graphad.core.dtypes import bfloat16
 
 _INTEGER, _BFLOAT = 1, 4  # codes of unsigned integers and of bfloat
-# Where the code of the dtype is, in bytes, by the name of the capsule; the number of bits is behind it.
+# Byte offset of the dtype code, by the name of the capsule; the number of bits follows it.
 _CODE = {b"dltensor": 20, b"dltensor_versioned": 52}
 
 
 def exported(data: Any, **options: Any) -> Any:
-    """The capsule of an array, of whatever dtype."""
+    """The capsule of an array of any dtype."""
     if data.dtype.kind != "V":
         return data.__dlpack__(**options)
     capsule = data.view(np.uint16).__dlpack__(**options)
@@ -27,14 +28,14 @@ def exported(data: Any, **options: Any) -> Any:
 
 
 def imported(x: Any) -> np.ndarray:
-    """The array behind what has `__dlpack__`; its memory is shared."""
+    """An array that shares the memory of an object with `__dlpack__`."""
     source = _Source(x)
     found: np.ndarray = np.from_dlpack(source)
     return found.view(bfloat16.numpy) if source.is_bfloat16 else found
 
 
 class _Source:
-    """What NumPy reads in place of x."""
+    """What NumPy reads instead of x."""
 
     def __init__(self, x: Any) -> None:
         self._x, self.is_bfloat16 = x, False
@@ -58,5 +59,5 @@ def _type_of(capsule: Any) -> Any:
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     name = name_of(capsule)
     if name not in _CODE:
-        raise BufferError(f"__dlpack__: a capsule named {name!r} is none of DLPack's.")
+        raise BufferError(f"__dlpack__: a capsule named {name!r} is not a DLPack capsule.")
     return (ctypes.c_uint8 * 2).from_address(pointer_of(capsule, name) + _CODE[name])

@@ -1,7 +1,7 @@
 """The dtype table: one `DType` object per element type, equal only to itself.
 
 `as_dtype` accepts a DType, a NumPy dtype or scalar type, a Python type or a name.
-bfloat16 needs the package `ml_dtypes`; without it the object exists and says what is missing when data is asked for.
+bfloat16 needs the package `ml_dtypes`; without it the object exists, and using its data raises an error that names the package.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class DType:
       name: Its name, such as "float32".
       kind: One of "float", "complex", "int", "uint", "bool".
       itemsize: Bytes per element.
-      numpy: NumPy's dtype; None for one whose package is not there.
+      numpy: NumPy's dtype; None if its package is not installed.
     Attributes:
       name: Its name, such as "float32".
       kind: One of "float", "complex", "int", "uint", "bool".
       itemsize: Bytes per element.
-    Raises: Nothing; programs take those that are there, such as `float32`.
+    Raises: Nothing; programs use the existing ones, such as `float32`.
     """
 
     __slots__ = ("_numpy", "itemsize", "kind", "name")
@@ -83,7 +83,7 @@ class DType:
 
     @property
     def base_dtype(self) -> DType:
-        """The dtype itself: there are no others that refer to it."""
+        """The dtype itself: there are no reference dtypes."""
         return self
 
     @property
@@ -114,12 +114,12 @@ class DType:
         return (0, 1) if self.is_floating else (0, True if self.is_bool else self.max)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether values of the dtype that `other` names may stand where this one is asked for: where they are the same."""
+        """Whether `other` is the same dtype."""
         return as_dtype(other) is self
 
     @property
     def info(self) -> Any:
-        """What NumPy says of the numbers of this dtype: `min`, `max`, and `eps` for floats."""
+        """NumPy's limits of this dtype: `min`, `max`, and `eps` for floats."""
         if self is bfloat16:
             import ml_dtypes
 
@@ -206,12 +206,12 @@ _BY_TYPE |= {float: float32, int: int32, bool: bool_, complex: complex128}
 
 
 def is_known(dtype: np.dtype[Any]) -> bool:
-    """Whether elements of a NumPy dtype are elements of one of graphad's, as they are."""
+    """Whether graphad has a dtype with the same elements as a NumPy dtype."""
     return dtype in _BY_NUMPY
 
 
 def from_numpy(dtype: np.dtype[Any]) -> DType:
-    """The DType of NumPy elements; the quick way for arrays that graphad itself made."""
+    """The DType for a NumPy dtype; the short way for arrays that graphad made."""
     found = _BY_NUMPY.get(dtype)
     return found if found is not None else as_dtype(dtype)
 
@@ -231,7 +231,7 @@ def as_dtype(type_value: Any) -> DType:
     if isinstance(x, DType):
         return x
     if x is None:
-        raise ArgumentTypeError("as_dtype: None is no dtype; give one, such as float32, or its name.")
+        raise ArgumentTypeError("as_dtype: None is not a dtype; give one, such as float32, or its name.")
     if isinstance(x, str):
         found = _BY_NAME.get(x)
         if found is not None:
@@ -240,7 +240,7 @@ def as_dtype(type_value: Any) -> DType:
         return _BY_TYPE[x]
     try:
         dtype = np.dtype(x)
-        # Dtypes of other libraries may have no byte order.
+        # Dtypes of other libraries may lack a byte order.
         found = _BY_NUMPY.get(dtype) or _BY_NUMPY.get(dtype.newbyteorder("="))
     except (TypeError, ValueError) as cause:
         raise ArgumentTypeError(f"as_dtype: cannot convert {x!r} to a dtype{_nearest(x)}.") from cause
@@ -256,8 +256,8 @@ def as_dtype(type_value: Any) -> DType:
 def converted(array: Array, dtype: np.dtype[Any]) -> Any:
     """`array` with the elements converted to `dtype`.
 
-    What a float that an unsigned dtype does not hold becomes depends, in NumPy, on the machine and on the length of the array.
-    Here it goes by way of int64, as in compiled code.
+    In NumPy the result for a float outside the range of an unsigned dtype depends on the machine and the length of the array.
+    Here it is converted through int64, as in compiled code.
     """
     if dtype.kind != "u" or dtype.itemsize < 4 or array.dtype.kind not in "fV":
         return array.astype(dtype)
@@ -269,7 +269,7 @@ def converted(array: Array, dtype: np.dtype[Any]) -> Any:
 
 
 def _nearest(x: Any) -> str:
-    """What a wrong name may have been meant to be."""
+    """A hint at what a wrong name may have meant."""
     if not isinstance(x, str):
         return "; give a name like 'float32', a tf.DType or a NumPy dtype"
     import difflib  # slow to import, and this is rare

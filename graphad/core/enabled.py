@@ -1,4 +1,4 @@
-"""The switches by which programs of TensorFlow 1 ask for what TensorFlow 2 always does: calling them changes nothing."""
+"""The switches by which TensorFlow 1 programs turn on what TensorFlow 2 always does; calling them changes nothing."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from __future__ import annotations
 def enable_eager_execution(
     config: object = None, device_policy: object = None, execution_mode: object = None
 ) -> None:
-    """Ask for ops that run at once, as they do."""
+    """Does nothing: ops always run eagerly."""
 
 
 def enable_v2_behavior() -> None:
-    """Ask for the behaviour of TensorFlow 2, which is graphad's."""
+    """Does nothing: the behaviour is always that of TensorFlow 2."""
 
 
 def enable_resource_variables() -> None:
-    """Ask for variables that are read when they are used, as they are."""
+    """Does nothing: variables are always read when they are used."""
 
 
 def enable_v2_tensorshape() -> None:
-    """Ask for shapes whose entries are integers, as they are."""
+    """Does nothing: entries of shapes are always integers."""
 
 
 def enable_tensor_equality() -> None:
-    """Ask for `==` that compares elements, as it does."""
+    """Does nothing: `==` always compares elements."""
 
 
 def enable_control_flow_v2() -> None:
-    """Ask for branches and loops that are functions, as they are."""
+    """Does nothing: branches and loops are always functions."""
 
 
 def executing_eagerly_outside_functions() -> bool:
-    """Whether ops outside of functions run at once, which they do."""
+    """Whether ops outside functions run eagerly: always True."""
     return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-# What TensorFlow's errors have as `error_code`.
+# TensorFlow's values of `error_code`.
 OK = 0
 CANCELLED = 1
 UNKNOWN = 2
@@ -32,10 +32,10 @@ class GraphadError(Exception):
     """Base of all errors that graphad raises on purpose.
 
     Args:
-      what: The message; or, as TensorFlow's errors are made, a node, an op and the message, of which the message is kept.
+      what: The message; or TensorFlow's arguments, a node, an op and the message, of which only the message is kept.
     Attributes:
       error_code: The number that TensorFlow's errors of this kind have, such as `errors.INVALID_ARGUMENT`.
-      op, node_def: None: no graph was built by hand.
+      op, node_def: None, for TensorFlow programs that read them.
     """
 
     error_code = UNKNOWN
@@ -47,12 +47,12 @@ class GraphadError(Exception):
 
     @property
     def message(self) -> str:
-        """What it says; TensorFlow's errors have it under this name."""
+        """The message, under TensorFlow's name."""
         return str(self)
 
     @property
     def experimental_payloads(self) -> dict[Any, Any]:
-        """Nothing: TensorFlow's errors carry what other machines add."""
+        """An empty dict; in TensorFlow it holds what other machines add."""
         return {}
 
 
@@ -73,25 +73,25 @@ class GradientMismatchError(InvalidArgumentError, AssertionError):
 
 
 class RuleError(InvalidArgumentError):
-    """Python or NumPy refused what a rule of an op did with what the op was given; the op has no words of its own for it."""
+    """Python or NumPy raised inside a rule of an op, and the op has no message of its own for the case."""
 
 
 class DeviceDataError(InvalidArgumentError):
-    """Data are asked for on the CPU that are on another device."""
+    """The CPU needs data that are on another device."""
 
 
 class OutOfRangeError(InvalidArgumentError, IndexError):
-    """An element is asked for that there is not."""
+    """An index is out of range, or a sequence has ended."""
 
     error_code = OUT_OF_RANGE
 
 
 class UnsupportedOptionError(InvalidArgumentError):
-    """An option of a function of NumPy's that the function has there, and not here."""
+    """An option of a NumPy function that graphad's function does not have."""
 
 
 class DTypeError(InvalidArgumentError, TypeError):
-    """A dtype that the op does not take, or two dtypes that differ."""
+    """A dtype that the op does not accept, or two dtypes that differ."""
 
 
 class ArgumentTypeError(GraphadError, TypeError):
@@ -109,17 +109,17 @@ class ResourceExhaustedError(GraphadError, MemoryError):
 
 
 class MissingReturnError(InvalidArgumentError, NotImplementedError):
-    """A converted function returns a value on one way through it and none on another, and a tensor decides between them."""
+    """A converted function returns a value on one path and none on another, and a tensor decides which path is taken."""
 
 
 class NotFoundError(GraphadError, LookupError):
-    """A file, or a value in one, that is not there."""
+    """A file, or a value in one, does not exist."""
 
     error_code = NOT_FOUND
 
 
 class FailedPreconditionError(GraphadError, RuntimeError):
-    """The call is right but comes at the wrong time, such as a gradient from a tape that is used up."""
+    """The call is valid but comes at the wrong time, such as a second gradient from a tape that is not persistent."""
 
     error_code = FAILED_PRECONDITION
 
@@ -129,27 +129,27 @@ class EndlessRecursionError(FailedPreconditionError, RecursionError):
 
 
 class OutOfScopeError(GraphadError, TypeError):
-    """A tensor of one trace was used outside that trace."""
+    """A tensor of a trace was used outside that trace."""
 
 
 class SymbolicValueError(GraphadError, TypeError):
-    """Python asked for the number of a tensor that has none yet because it is being traced."""
+    """Python needs the number of a symbolic tensor, which has none while it is traced."""
 
 
 class SymbolicConversionError(SymbolicValueError, NotImplementedError):
-    """NumPy asked for the array of a tensor that has none yet because it is being traced."""
+    """NumPy needs the array of a symbolic tensor, which has none while it is traced."""
 
 
 class MissingRuleError(GraphadError, LookupError):
-    """The op has no rule for what was asked of it."""
+    """The op lacks the rule that is needed."""
 
 
 class UnansweredError(MissingRuleError):
-    """A rule needs sizes or values that are known only when the op runs: asked then, it answers."""
+    """A rule needs sizes or values that are known only at run time."""
 
 
 class MissingGradientError(MissingRuleError):
-    """No gradient is defined for the op: its derivative was neither built in, registered nor saved."""
+    """No gradient is defined for the op: none is built in, registered or saved."""
 
 
 class NonlinearGradientError(GraphadError, ValueError):
@@ -157,7 +157,7 @@ class NonlinearGradientError(GraphadError, ValueError):
 
 
 class UnavailableError(GraphadError, RuntimeError):
-    """A device or an optional package is not there."""
+    """A device or an optional package is missing."""
 
     error_code = UNAVAILABLE
 
@@ -168,56 +168,56 @@ class InternalError(GraphadError, AssertionError):
     error_code = INTERNAL
 
 
-# Errors of TensorFlow's that graphad itself does not raise: for programs that catch or raise them.
+# TensorFlow errors that graphad itself never raises, for programs that catch or raise them.
 
 
 class CancelledError(GraphadError, RuntimeError):
-    """Somebody stopped the work."""
+    """The operation was cancelled."""
 
     error_code = CANCELLED
 
 
 class UnknownError(GraphadError, RuntimeError):
-    """Nobody knows more."""
+    """An error of unknown cause."""
 
 
 class DeadlineExceededError(GraphadError, RuntimeError):
-    """It took too long."""
+    """A time limit has passed."""
 
     error_code = DEADLINE_EXCEEDED
 
 
 class AlreadyExistsError(GraphadError, RuntimeError):
-    """What was to be made is there."""
+    """What should be created exists already."""
 
     error_code = ALREADY_EXISTS
 
 
 class PermissionDeniedError(GraphadError, RuntimeError):
-    """The caller may not do it."""
+    """The caller lacks the permission."""
 
     error_code = PERMISSION_DENIED
 
 
 class AbortedError(GraphadError, RuntimeError):
-    """The work was given up, as where two writers meet."""
+    """The operation was aborted, for instance because of a conflict between writers."""
 
     error_code = ABORTED
 
 
 class UnimplementedError(GraphadError, NotImplementedError):
-    """Nobody has written it."""
+    """The operation is not implemented."""
 
     error_code = UNIMPLEMENTED
 
 
 class DataLossError(GraphadError, RuntimeError):
-    """Data is lost or damaged for good."""
+    """Data is lost or damaged beyond recovery."""
 
     error_code = DATA_LOSS
 
 
 class UnauthenticatedError(GraphadError, RuntimeError):
-    """Nobody knows who calls."""
+    """The caller is not authenticated."""
 
     error_code = UNAUTHENTICATED

@@ -13,11 +13,11 @@ class Flags:
     """One object holds them all.
 
     Attributes:
-      filter_tracebacks: What is raised in a function shows the user's lines only.
+      filter_tracebacks: Tracebacks of errors raised in a function show the user's lines only.
       run_functions_eagerly: Functions run as Python instead of as graphs.
       jit: "auto" compiles in the background, "always" waits, "never" does not compile.
-      jacobian_bytes: What the largest value of a Jacobian's computation may take, stacked for all rows at once.
-      logical_cpus: How many names of devices the CPU has.
+      jacobian_bytes: Limit for the largest intermediate value of a Jacobian, stacked for all rows of a chunk.
+      logical_cpus: How many device names the CPU has.
       numpy_promotion: Operators on tensors of different dtypes convert them as NumPy does, instead of refusing them.
       pool_bytes: How much memory of large results is kept for later ones.
       progress: "auto" shows bars in notebooks and terminals, "always" everywhere, "never" nowhere.
@@ -54,7 +54,7 @@ class Flags:
 def _jit_of_environment() -> str:
     mode = os.environ.get("GRAPHAD_JIT", "").strip().lower() or AUTO
     if mode not in JIT_MODES:
-        warn_user(f"GRAPHAD_JIT: {mode!r} is no mode; it is 'auto', 'always' or 'never'. 'auto' is used.")
+        warn_user(f"GRAPHAD_JIT: {mode!r} is not a mode; use 'auto', 'always' or 'never'. 'auto' is used.")
         return AUTO
     return mode
 

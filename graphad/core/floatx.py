@@ -1,4 +1,4 @@
-"""The dtype of weights for which none is named, and the number that keeps losses away from logarithms of 0."""
+"""The default dtype of weights, and the small number that keeps losses away from log(0)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _settings: dict[str, Any] = {"floatx": as_dtype("float32"), "epsilon": 1e-7}
 
 
 def floatx() -> str:
-    """The name of the dtype that layers, initializers and metrics have by default.
+    """The name of the default dtype of layers, initializers and metrics.
 
     Returns: A name such as "float32".
     """
@@ -20,16 +20,16 @@ def floatx() -> str:
 
 
 def floatx_dtype() -> DType:
-    """The dtype that layers, initializers and metrics have by default."""
+    """The default dtype of layers, initializers and metrics."""
     return _settings["floatx"]  # type: ignore[no-any-return]
 
 
 def set_floatx(value: object) -> None:
-    """Let layers, initializers and metrics that are made from now on have another dtype.
+    """Set the default dtype of layers, initializers and metrics that are created later.
 
     Args:
       value: "float16", "bfloat16", "float32" or "float64".
-    Raises: InvalidArgumentError (a ValueError): any other.
+    Raises: InvalidArgumentError (a ValueError): any other value.
     """
     if value not in _ALLOWED:
         raise InvalidArgumentError(
@@ -39,7 +39,7 @@ def set_floatx(value: object) -> None:
 
 
 def epsilon() -> float:
-    """How far losses keep probabilities from 0 and 1.
+    """The smallest distance of probabilities from 0 and 1 in losses.
 
     Returns: A float.
     """
@@ -47,17 +47,17 @@ def epsilon() -> float:
 
 
 def set_epsilon(value: float) -> None:
-    """Let losses keep probabilities another distance from 0 and 1; functions that were traced keep theirs.
+    """Set the smallest distance of probabilities from 0 and 1 in losses; traced functions keep the value of their trace.
 
     Args:
       value: A small number.
-    Raises: TypeError: it is no number.
+    Raises: TypeError: it is not a number.
     """
     _settings["epsilon"] = float(value)
 
 
 def clear_session(free_memory: bool = True) -> None:
-    """Forget what belongs to a session: nothing, there are no sessions.
+    """Does nothing: graphad has no sessions.
 
     Args:
       free_memory: Accepted for compatibility.

@@ -1,8 +1,8 @@
-"""What a forked child finds: no lock that nobody will give back, and nothing half made by a thread that it does not have.
+"""Makes forks safe: a child finds no lock held by a thread that it lacks, and no half-finished state.
 
-Only the thread that forks lives on in the child. A lock that another one held would stay locked there for ever, so locks are
-made here and are free in the child again, unless its own thread holds them. What graphad's own threads do is done under
-`settled`: a fork waits until they have come to a point where everything is whole.
+Only the forking thread exists in the child. A lock that another thread held would stay locked there for ever, so all locks are
+made here and are released in the child, unless its own thread holds them. graphad's own threads work under `settled`: a fork
+waits until their state is consistent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def rlock() -> Any:
 
 
 def awaited() -> Any:
-    """A `threading.RLock` that a fork waits for. They are taken in the order in which they were made, by everybody."""
+    """A `threading.RLock` that a fork waits for. Every thread must take these locks in the order in which they were made."""
     made = threading.RLock()
     _awaited.append(made)
     return made
@@ -45,7 +45,7 @@ def in_child(work: Callable[[], None]) -> Callable[[], None]:
     return work
 
 
-# Held by the threads that graphad starts itself while they work: they import modules and fill tables.
+# Held by graphad's own threads while they import modules and fill tables.
 settled = awaited()
 
 
@@ -62,7 +62,9 @@ def _in_parent() -> None:
 def _after_fork() -> None:
     _in_parent()
     for made in tuple(_made):
-        is_mine = getattr(made, "_is_owned", None)  # a plain lock does not know; nothing under one forks
+        is_mine = getattr(
+            made, "_is_owned", None
+        )  # a plain lock has no owner; nothing forks while holding one
         if is_mine is None or not is_mine():
             made._at_fork_reinit()
     for work in _in_child:

@@ -31,9 +31,7 @@ def user_line() -> str | None:
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
-        if not (
-            known[file] if file in known else is_own(file)
-        ):  # asked for every frame of every op that is traced
+        if not (known[file] if file in known else is_own(file)):  # called for every frame of every traced op
             return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
         frame = frame.f_back
     return None
@@ -50,12 +48,13 @@ def warn_user(message: str) -> None:
 
 
 def note_user_line(error: Exception, name: str, otherwise: str = "an unknown place") -> None:
-    """Note on an error where in a traced function it came up; each function around it adds where it was called.
+    """Add a note to an error with the user's line that raised it in a traced function; each outer function adds its line of the
+    call.
 
     Args:
       error: The error, while it is handled.
       name: What was being traced.
-      otherwise: Said where no line of the user's is on the way.
+      otherwise: The text where the traceback has no user's line.
     """
     notes = [note for note in getattr(error, "__notes__", ()) if "while tracing" in note]
     if len(notes) >= _NOTES:
@@ -75,17 +74,17 @@ _TRACED = "in the traced line "
 
 
 def note_traced_line(error: Exception, line: str | None) -> None:
-    """Note on an error of a node which line of the user's it came from; the node furthest inside is the one to name."""
+    """Add a note to a node's error with the user's line that it was traced from; only the innermost node is named."""
     if line is not None and not any(note.startswith(_TRACED) for note in getattr(error, "__notes__", ())):
         error.add_note(_TRACED + line)
 
 
-# Functions that run as they are although they may have control flow: their code and why.
+# Functions that run unconverted although they may have control flow: code -> reason.
 unconverted: weakref.WeakKeyDictionary[CodeType, str] = weakref.WeakKeyDictionary()
 
 
 def why_unconverted() -> str:
-    """Why the control flow of the user's function that runs now was not converted, as a further sentence of a message."""
+    """A further sentence for a message: why the control flow of the running user's function was not converted."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_own(frame.f_code.co_filename):
         frame = frame.f_back

@@ -1,6 +1,6 @@
-"""Values and models as HTML for notebooks. All text is escaped: names may come from strangers' files, and so may dtypes' values.
+"""Values and models as HTML for notebooks. All text is escaped, since names and values may come from untrusted files.
 
-What is shown uses no scripts and no styles but its own, so that it reads the same wherever a notebook is looked at.
+The HTML uses no scripts and no external styles, so that it looks the same in every notebook viewer.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from graphad.core.shapes import format_dims
 from graphad.core.tree import Branch, counts, in_bytes, tree_of
 
-COUNTED = 10_000_000  # elements up to which the range of a tensor is looked for
-MOST_PARTS = 500  # of a model that are shown
+COUNTED = 10_000_000  # the range of larger tensors is not computed
+MOST_PARTS = 500  # at most so many parts of a model are shown
 
 _BOX = "font-family:monospace;font-size:12px;line-height:1.4"
 _FAINT = "color:#777"
@@ -27,17 +27,17 @@ def box(title: str, *parts: str) -> str:
 
 
 def note(text: str) -> str:
-    """A line of small importance."""
+    """A line in grey."""
     return f'<div style="{_FAINT}">{escape(text)}</div>'
 
 
 def pre(text: str) -> str:
-    """Text as it is."""
+    """Preformatted text."""
     return f'<pre style="margin:4px 0;white-space:pre;overflow-x:auto">{escape(text)}</pre>'
 
 
 def folded(title: str, inside: str, is_open: bool = False) -> str:
-    """A part that opens when its title, which is escaped, is clicked; `inside` is HTML."""
+    """A folded part; its title is escaped, `inside` is HTML."""
     mark = " open" if is_open else ""
     return f"<details{mark}><summary>{escape(title)}</summary>{inside}</details>"
 
@@ -45,7 +45,7 @@ def folded(title: str, inside: str, is_open: bool = False) -> str:
 def table(head: list[str], rows: list[list[str]]) -> str:
     """Rows of cells, all escaped."""
     style = "padding:1px 8px;text-align:left;border-bottom:1px solid #ddd"
-    short = style + ";white-space:nowrap"  # numbers with their units stay in one line
+    short = style + ";white-space:nowrap"  # keeps a number and its unit on one line
     lines = ["".join(f'<th style="{style}">{escape(cell)}</th>' for cell in head)]
     lines += [
         "".join(f'<td style="{short if len(cell) <= 24 else style}">{escape(cell)}</td>' for cell in row)
@@ -82,7 +82,7 @@ def _array(title: str, data: Any, dtype: str) -> str:
 
 
 def _range(array: Any) -> str:
-    """The least and the largest number, and how many are none."""
+    """The smallest and the largest number, and how many elements are NaN or infinite."""
     if not array.size:
         return "no elements"
     if array.size > COUNTED or array.dtype.kind not in "fiu":

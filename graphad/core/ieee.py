@@ -1,17 +1,17 @@
-"""IEEE arithmetic, whatever NumPy and Python were told to do about its flags.
+"""IEEE arithmetic, whatever NumPy and Python are set to do about floating point flags.
 
 1/0, log(0) and overflow have an answer (inf or nan), in compiled code as in eager ops. But NumPy reports them: as warnings, which
 a program may have turned into errors, or, after `np.seterr(all="raise")`, as errors. `np.errstate` around every eager op
-would cost more than the op, so an op is computed as it is, and once more without reports if a report has ended it:
+would cost more than the op, so an op is computed directly, and computed again without reports if a report interrupts it:
 
     try:
         y = formula(x)
     except REPORTED:
         y = unreported(formula, x)
 
-A `try` that nothing ends costs nothing. Many ops in a row, as in a run of a graph, are between `hush` and `unhush`, which do what
-`np.errstate(all="ignore")` does at its two ends, in a seventh of the time: NumPy keeps its settings in a context variable, and
-what that holds while all is ignored is looked up once.
+A `try` without an exception costs nothing. A sequence of ops, such as a run of a graph, is put between `hush` and `unhush`.
+They do what entering and leaving `np.errstate(all="ignore")` does, in a seventh of the time: NumPy keeps its settings in a
+context variable, and its value while everything is ignored is looked up once.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-# What ends a NumPy call that set a flag: np.seterr(...="raise"), or a warning that a filter made an error.
+# What interrupts a NumPy call that sets a flag: np.seterr(...="raise"), or a warning that a filter turns into an error.
 REPORTED = (FloatingPointError, RuntimeWarning)
-# What ends the short way of an op, after which the usual way says what is wrong or computes it unreported: shapes that
-# do not broadcast, a number that the dtype does not hold, a result that memory does not hold, a report.
+# What interrupts the short way of an op: shapes that do not broadcast, a number outside the dtype, too little memory, a report.
+# The usual way then raises the proper error or computes without reports.
 SHORT_WAY_ENDS = (ValueError, OverflowError, MemoryError, *REPORTED)
 
 
@@ -53,7 +53,7 @@ hush, unhush = _ends()
 
 
 def unreported(f: Callable[..., Any], *values: Any) -> Any:
-    """f(*values), with the flags ignored. Only for functions that can be called again after they were ended."""
+    """f(*values), with the flags ignored. Only for functions that can be called again after an interruption."""
     token = hush()
     try:
         return f(*values)

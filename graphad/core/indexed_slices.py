@@ -21,7 +21,7 @@ class IndexedSlices(Sparse):
       indices: Integer tensor [n]: the row of each slice; repeats add up.
       dense_shape: Integer tensor [rank]: the shape of the whole, None if it is not known.
       dims: What is known of that shape while tracing.
-    Raises: Nothing at once; what uses the slices checks them.
+    Raises: Nothing; the ops that use the slices check them.
     """
 
     __slots__ = ("_dims", "dense_shape", "indices", "values")
@@ -49,11 +49,11 @@ class IndexedSlices(Sparse):
         return self.values.device  # type: ignore[no-any-return]
 
     def with_values(self, values: Any) -> IndexedSlices:
-        """Other values in the same rows."""
+        """The same rows with other values."""
         return IndexedSlices(values, self.indices, self.dense_shape, self._dims)
 
     def apart(self) -> tuple[list[Any], Callable[[list[Any]], IndexedSlices]]:
-        """The tensors it consists of, and how it is made of others."""
+        """The tensors it consists of, and a function that rebuilds it from others."""
         parts = [self.values, self.indices]
         if self.dense_shape is None:
             return parts, lambda new: IndexedSlices(*new)

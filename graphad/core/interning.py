@@ -1,6 +1,6 @@
 """Equal ops are one object: calling the class of an op with equal attributes of equal types gives the same op again.
 
-What an op costs that is in use already is one look-up. One that nobody has made before is checked by its schema first.
+An op that exists costs one look-up. A new op is first checked by its schema.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class OpType(type):
 
 
 def _interned(cls: Any, args: tuple[Any, ...], key: Any) -> Any:
-    """The op with these attributes, made if there is none with exactly these."""
+    """The op with exactly these attributes, made if it does not exist."""
     full = args if len(args) == len(cls.attributes) else _positional(cls, args, {})
     schema = schema_of(cls.op_class)
     full = tuple([canonical(value, kind) for kind, value in zip(schema.numbers, full)])
@@ -60,11 +60,11 @@ def _made(schema: Schema, values: tuple[Any, ...]) -> Any:
 
 
 def canonical(x: Any, kind: type | None) -> Any:
-    """An attribute as plain Python values, so that equal ops have one digest whoever made the first.
+    """An attribute as plain Python values, so that equal ops have the same digest.
 
     Args:
-      kind: int or bool where the attribute's declaration says which numbers it is made of: then True and 1 are the same. None
-        where it does not.
+      kind: int or bool if the declaration of the attribute says which numbers it holds; then True and 1 are the same. Else
+      None.
     """
     if type(x) is tuple:
         return tuple([canonical(item, kind) for item in x])
@@ -76,9 +76,8 @@ def canonical(x: Any, kind: type | None) -> Any:
 
 
 def _is_inexact(x: Any, kind: type | None) -> bool:
-    """Whether an attribute equals another one that means something else: 0.0 and -0.0, and 1 and True in a tuple.
-
-    Such ops are found by their exact key alone.
+    """Whether an attribute compares equal to another one with a different meaning: 0.0 and -0.0, or 1 and True in a tuple. Such
+    ops are found only by their exact key.
     """
     if type(x) is tuple:
         return any(_is_inexact(item, kind) or (kind is None and isinstance(item, int)) for item in x)
@@ -86,7 +85,7 @@ def _is_inexact(x: Any, kind: type | None) -> bool:
 
 
 def _positional(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """All attributes in order; those given neither way have their defaults."""
+    """All attributes in order, with defaults for those that are not given."""
     if len(args) > len(cls.attributes):
         raise TypeError(f"{cls.__name__}: {len(args)} attributes were given, it has {len(cls.attributes)}")
     out = list(args)
@@ -105,8 +104,8 @@ def _positional(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
 def _exact(x: Any) -> Any:
     """A key in which 1, True and 1.0 differ, as do 0.0 and -0.0.
 
-    What is compared by identity enters by its number, so that the table does not keep alive a graph whose code keeps the op
-    alive. The number is its own as long as the op is there.
+    An object that is compared by identity is represented by its id, so that the table does not keep a graph alive that keeps
+    the op alive. The id stays unique as long as the op exists.
     """
     kind = type(x)
     if kind is int or kind is str:

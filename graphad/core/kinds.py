@@ -1,4 +1,4 @@
-"""Which dtypes the operands of an op may have: the only checks of that, with one class of error and one wording."""
+"""All checks of operand dtypes, with one error class and one wording."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KIND_WORDS = {
 
 
 def kind_words(kinds: frozenset[str]) -> str:
-    """What dtypes of some kinds are called, with their article: "a real"."""
+    """The name of some kinds of dtypes, with its article: "a real"."""
     return "any" if kinds == ANY else _KIND_WORDS.get(kinds, "another")
 
 

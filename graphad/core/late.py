@@ -1,15 +1,15 @@
-"""A module's public names, said in one place: the stub beside its source, which this module and type checkers both read.
+"""Public names from one list: the stub beside a module's source, which type checkers and this module both read.
 
-`graphad/signal.py` says what the namespace is for and calls `attach`. `graphad/signal.pyi` is the list, a name in each line:
+`graphad/signal.py` has the docstring of the namespace and calls `attach`. `graphad/signal.pyi` is the list, one name a line:
 
     from graphad.ops.signal.frames import stft as stft         a name, and the module where it is found
     from graphad.ops.signal import *                           all names of another list
-    from graphad.core.dtypes import bool_                      what is no name of the list itself,
-    bool = bool_                                               but has another one here
+    from graphad.core.dtypes import bool_                      not a name of the list itself,
+    bool = bool_                                               but listed here under another name
     newaxis: None                                              a name that the source beside the stub defines
 
-A name is imported when it is first used, so that importing the package stays quick; what is there already is bound at once.
-A late name must not be that of another module of the package, which Python would find in its place.
+A name is imported when it is first used, so that importing the package stays quick; names of loaded modules are bound at once.
+A late name must differ from the names of the package's modules, which Python would find first.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from collections.abc import Callable, Collection
 from importlib.machinery import PathFinder
 from typing import Any
 
-HERE = ""  # in place of a module: the source beside the stub
+HERE = ""  # stands for the source beside the stub
 
 
 def attach(
     package: str, at_once: bool = False, late: Collection[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """The `__getattr__`, `__dir__` and `__all__` of a module whose names stand in its stub.
+    """The `__getattr__`, `__dir__` and `__all__` of a module whose names are listed in its stub.
 
     Args:
       package: The module's `__name__`.
-      at_once: Whether all that the stub names is imported now.
-      late: Modules inside the package that wait all the same: their functions are put together from ops, or the registry knows
-        where their ops are (`register_later`).
+      at_once: Whether to import all names now.
+      late: Modules of the package that are imported late nevertheless, since they define no ops or the registry knows their ops
+      (`register_later`).
     """
     module = sys.modules[package]
     places = places_of(package)
@@ -43,7 +43,7 @@ def attach(
                 importlib.import_module(place)
     for name, (place, original) in places.items():
         home = vars(sys.modules[place]) if place in sys.modules and place != package else {}
-        if original in home:  # a function takes the place of the module of its name
+        if original in home:  # a function replaces the module of the same name
             setattr(module, name, home[original])
 
     def find(name: str) -> Any:
@@ -54,19 +54,19 @@ def attach(
             value: Any = importlib.import_module(f"{place}.{original}")
         else:
             value = getattr(importlib.import_module(place), original)
-        setattr(module, name, value)  # the next time it is there
+        setattr(module, name, value)  # the next look-up finds it directly
         return value
 
     return find, lambda: sorted(places), sorted(name for name in places if not name.startswith("_"))
 
 
 def places_of(package: str) -> dict[str, tuple[str, str]]:
-    """For each name in a module's stub the module that has it, and what it is called there. What they name is not imported."""
+    """For each name in a module's stub: its module, and its name there. Nothing is imported."""
     spec: Any = sys.modules[package].__spec__ if package in sys.modules else _spec_of(package)
     text = spec.loader.get_data(spec.origin.rpartition(".")[0] + ".pyi").decode()
     places: dict[str, tuple[str, str]] = {}
     private: dict[str, tuple[str, str]] = {}
-    # A line that is too long stands in brackets.
+    # A long import is in parentheses.
     for line in text.replace("(\n    ", "").replace(",\n)", "").splitlines():
         match line.split():
             case ["from", place, "import", original, "as", name]:
@@ -83,7 +83,7 @@ def places_of(package: str) -> dict[str, tuple[str, str]]:
 
 
 def _spec_of(package: str) -> Any:
-    from importlib.util import find_spec  # of namespaces that nobody has imported yet
+    from importlib.util import find_spec  # for namespaces that are not imported yet
 
     return find_spec(package)
 
@@ -94,11 +94,11 @@ def _is_module(package: str, name: str) -> bool:
 
 
 def refusal_of(package: str, name: str) -> str:
-    """What is said of a name that a package does not have."""
-    # Python and its tools ask for many private names, and `from package import module` for the module before it is imported.
+    """The error message for a name that a package does not have."""
+    # Python and its tools look up many private names, and `from package import module` looks up a module before importing it.
     if name.startswith("_") or _is_module(package, name):
         return f"module {package!r} has no attribute {name!r}"
     sentence: str = importlib.import_module("graphad.core.absent").refusal(
         package, name
-    )  # few programs need it
+    )  # imported here since few programs need it
     return sentence

@@ -1,7 +1,7 @@
-"""The chain of levels of a thread: which level gives meaning to an op now, and who is told.
+"""The chain of levels of a thread: the top level runs an op, and its recorders see the op afterwards.
 
-Bottom is `EagerLevel`, above it any mix of trace and batch levels. No level at all means: eager, and nobody listens;
-that is the quick way. A level belongs to the thread and task that entered it and is not inherited by others.
+`EagerLevel` is at the bottom, above it any mix of trace and batch levels. No level at all means eager without recorders, the
+short way. A level belongs to the thread and task that entered it; others do not inherit it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Recorder(Protocol):
-    """Is told of every op of its level, after the op has run."""
+    """Sees every op of its level after the op has run."""
 
     def record(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         """See one op with its inputs and outputs as values of the recorder's level."""
@@ -29,22 +29,22 @@ class Recorder(Protocol):
         """See a variable's value that an op is about to use, at the eager level."""
 
     def needs(self, op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[bool, ...] | None:
-        """For each input of an op that is about to run whether it is followed; None where none of them is."""
+        """Which inputs of an op about to run are followed; None if none is."""
 
     def note_break(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         """See an op that has no gradient, after it has run."""
 
     def follows(self, x: Handle | Tensor) -> bool:
-        """Whether an op of this value would be recorded."""
+        """Whether an op with this input would be recorded."""
 
     def note_exit(self, x: Any, way: str) -> None:
-        """See that a value is given to Python or NumPy, whose work nobody sees."""
+        """See that a value leaves to Python or NumPy, whose computations are not recorded."""
 
     differentiates_itself: bool  # a persistent tape: its gradients may be recorded by itself
 
     @property
     def transforms(self) -> Any:
-        """The transforms of sub-graphs that `Op.augmented` may ask for."""
+        """The transforms of sub-graphs that `Op.augmented` may use."""
 
 
 class Level(Protocol):
@@ -54,7 +54,7 @@ class Level(Protocol):
     recorders: tuple[Recorder, ...]
     owner: Any
     line: str | None
-    entries: int  # how many blocks of `entered` it is in
+    entries: int  # in how many `entered` blocks it is
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs of an op as values of this level."""
@@ -64,12 +64,12 @@ class Level(Protocol):
 
 
 _level: ContextVar[Any] = ContextVar("graphad_level", default=None)
-# The flag that every short way reads first: None means eager, with nobody listening.
+# Every short way reads this first: None means eager without recorders.
 busy = _level.get
 
 
 def here() -> Any:
-    """The thread, and the task where there is one."""
+    """The current thread, and the task if there is one."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None or asyncio._get_running_loop() is None:
         return get_ident()
@@ -77,7 +77,7 @@ def here() -> Any:
 
 
 def current() -> Any:
-    """The level on top, None for eager without listeners; a level inherited from another thread or task does not count."""
+    """The top level, None for eager without recorders; a level inherited from another thread or task does not count."""
     level = _level.get()
     if level is None or (level.owner == get_ident() and "asyncio" not in sys.modules):
         return level
@@ -88,12 +88,13 @@ def current() -> Any:
 
 
 def _is_around_loop(level: Any) -> bool:
-    """Whether this thread entered the level outside of the event loop that runs now: what `asyncio.run` runs is inside of it."""
+    """Whether this thread entered the level outside the running event loop, so that the level encloses what `asyncio.run`
+    runs."""
     return bool(level.owner == get_ident() and (level.entries or level.recorders))
 
 
 def chain() -> Iterator[Any]:
-    """The levels of now, from the top down."""
+    """The current levels, from the top down."""
     level = current()
     while level is not None:
         yield level
@@ -101,7 +102,7 @@ def chain() -> Iterator[Any]:
 
 
 def trace_in_progress() -> Any:
-    """The uppermost level that makes ops nodes of a graph, None where all of them run at once."""
+    """The topmost level that traces ops into a graph, None if there is none."""
     level = current()
     while level is not None and not getattr(level, "is_trace", False):
         level = level.below
@@ -109,7 +110,7 @@ def trace_in_progress() -> Any:
 
 
 def note_exit(x: Any, way: str) -> None:
-    """Tell all recorders that a value is given to Python or NumPy."""
+    """Tell all recorders that a value leaves to Python or NumPy."""
     for level in chain():
         for recorder in level.recorders:
             recorder.note_exit(x, way)
@@ -122,7 +123,7 @@ def is_followed(x: Handle | Tensor) -> bool:
 
 @contextmanager
 def entered(level: Any) -> Iterator[Any]:
-    """Make `level` the top level; afterwards what was on top before is on top again."""
+    """Make `level` the top level inside the block."""
     before = current()
     _level.set(level)
     if level is not None:
@@ -136,7 +137,7 @@ def entered(level: Any) -> Iterator[Any]:
 
 
 def make_top(level: Any) -> None:
-    """Make a level, or none, the top one of this thread until another takes its place."""
+    """Make a level, or None, the top level of this thread."""
     _level.set(level)
 
 
@@ -153,14 +154,14 @@ def _is_idle(level: Any) -> bool:
 def add_recorder(recorder: Recorder, make_eager: Any, again: Any = None) -> Any:
     """Attach a recorder to the current level, which `make_eager` creates when there is none; returns the level.
 
-    A recorder that was detached from a level for a while goes back to that level, `again`, if it is one of the chain.
+    A recorder that was paused returns to its earlier level, `again`, if that is still in the chain.
     """
     top = level = current()
     while again is not None and level is not None and level is not again:
         level = level.below
     level = top if level is None else level
     while getattr(level, "is_place", False):
-        level = level.below  # a device's level has no recorders: those are on the eager level below it
+        level = level.below  # the level of a device has no recorders; they belong to the eager level below it
     if level is None:
         level = make_eager()
         _level.set(level)
@@ -170,7 +171,7 @@ def add_recorder(recorder: Recorder, make_eager: Any, again: Any = None) -> Any:
 
 @contextmanager
 def paused(level: Any, recorder: Recorder) -> Iterator[None]:
-    """Detach a recorder of the level on top for a while; the level stays, since levels above it may come back to it."""
+    """Detach a recorder of the top level inside the block; the level stays, since levels above it return to it."""
     top = current()
     level.recorders = tuple([other for other in level.recorders if other is not recorder])
     try:

@@ -8,7 +8,7 @@ DEBUG, INFO, WARN, ERROR, FATAL = logging.DEBUG, logging.INFO, logging.WARNING, 
 
 
 def get_logger() -> logging.Logger:
-    """The logger "graphad", whose level says how much is logged.
+    """The logger "graphad".
 
     Returns: A `logging.Logger`.
     """
@@ -21,12 +21,12 @@ def set_verbosity(v: int | str) -> None:
 
 
 def get_verbosity() -> int:
-    """The level from which on messages are logged."""
+    """The lowest level that is logged."""
     return get_logger().getEffectiveLevel()
 
 
 def log(level: int, msg: str, *args: object) -> None:
-    """Log a message of this level; `msg % args` is what is written."""
+    """Log `msg % args` at this level."""
     get_logger().log(level, msg, *args)
 
 

@@ -1,6 +1,6 @@
-"""A bounded table of what was computed before: when it is full, the oldest entries go, and the rest stays.
+"""A bounded table of computed values: when it is full, the oldest entries are dropped.
 
-Reading is a dict's own `get`. What is forgotten is computed again, so nothing depends on an entry being there.
+Reading is a dict's own `get`. A dropped value is computed again, so nothing depends on an entry.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 from graphad.core import forks
 
-_PORTION = 8  # of a full table an eighth goes at once, since finding the oldest of a dict is slow one by one
-_lock = forks.rlock()  # of all tables: what runs under it is short
+_PORTION = 8  # a full table drops an eighth at once, since finding the oldest entries one by one is slow
+_lock = forks.rlock()  # shared by all tables, since it is held only briefly
 
 
 class Memo(dict[Any, Any]):
-    """A table with a name and a limit. Put things in with `keep` only."""
+    """A table with a name and a limit. Entries are added by `keep` only."""
 
     __slots__ = ("limit", "name")
 
@@ -25,7 +25,7 @@ class Memo(dict[Any, Any]):
         self.limit = limit
 
     def keep(self, key: Any, value: Any) -> Any:
-        """Keep `value` under `key`, unless another thread has kept one already; returns the value that is kept."""
+        """Keep `value` under `key`, unless another thread was first; returns the value in the table."""
         if not self.limit:
             return value
         with _lock:

@@ -9,17 +9,17 @@ from typing import Any
 
 from graphad.core.errors import InvalidArgumentError
 
-# The prefix in force, and what was in force before it.
+# The current prefix, and the stack of outer ones.
 _scopes: ContextVar[tuple[str, Any]] = ContextVar("graphad_name_scopes", default=("", None))
 
 
 def current_scope() -> str:
-    """The prefix in force, "" or "outer/inner/"."""
+    """The current prefix, "" or "outer/inner/"."""
     return _scopes.get()[0]
 
 
 def get_current_name_scope() -> str:
-    """The name scope in force, "outer/inner", or "" outside of all.
+    """The current name scope, "outer/inner", or "" outside all scopes.
 
     Returns: A string.
     """
@@ -27,16 +27,16 @@ def get_current_name_scope() -> str:
 
 
 class name_scope(ContextDecorator):
-    """A block, or a decorated function, in which variables get `name` in front of theirs.
+    """A block, or a decorated function, in which names of variables are prefixed with `name`.
 
     Args:
-      name: A part of names; one that ends in "/" replaces all that is in front, and "" leaves all scopes.
-    Raises: InvalidArgumentError (a ValueError): `name` is no text.
+      name: The prefix; one that ends in "/" replaces all outer scopes, and "" leaves all scopes.
+    Raises: InvalidArgumentError (a ValueError): `name` is not a string.
 
-    Entered, it gives the whole prefix. It may be entered again, also inside of itself.
+    The value of the `with` block is the whole prefix. A scope may be entered again, even inside itself.
 
     Attributes:
-      name: The name as it was given.
+      name: The given name.
     """
 
     def __init__(self, name: str) -> None:
@@ -62,12 +62,12 @@ class name_scope(ContextDecorator):
 
 
 def named_by_default(name: str | None, default_name: str | None = None, values: object = None) -> name_scope:
-    """A `name_scope` of `name` or, where that is None, of `default_name`: what `compat.v1` has under that name.
+    """A `name_scope` of `name` or, if that is None, of `default_name`: the `name_scope` of `compat.v1`.
 
     Args:
       name, default_name: Names of scopes.
-      values: Taken, the tensors that a function gets; nothing follows from them.
-    Raises: InvalidArgumentError (a ValueError): neither name is a text.
+      values: Ignored; accepted for compatibility.
+    Raises: InvalidArgumentError (a ValueError): neither name is a string.
     """
     found = default_name if name is None else name
     if not isinstance(found, str):

@@ -1,8 +1,7 @@
 """Nested lists, tuples, dicts and named tuples of values: flatten, and rebuild with other leaves.
 
-Dictionaries are visited by sorted key, ordered ones too, which keep their order when they are rebuilt; None is a leaf. The
-work is optree's, imported when something nested first turns
-up, so that plain tensors and flat lists need no import.
+Dictionaries, ordered ones too, are visited by sorted key; a rebuilt OrderedDict keeps its order. None is a leaf. optree does
+the work and is imported at the first nested value, so that plain tensors and flat lists need no import.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def is_nested(x: Any) -> bool:
 
 
 def flatten(x: Any) -> tuple[list[Any], Rebuild]:
-    """The leaves of `x` in order, and a function that puts others in their place."""
+    """The leaves of `x` in order, and a function that rebuilds `x` with other leaves."""
     kind = type(x)
     if not isinstance(x, _CONTAINERS):
         return [x], _only
@@ -40,7 +39,7 @@ def flatten_tree(x: Any, opened: Callable[[Any], Any] | None = None) -> tuple[li
 
     Args:
       x: The nest.
-      opened: Gives for an object that is to be taken apart a `Record`, for other leaves the leaf.
+      opened: Maps an object that should be split to a `Record`, and any other leaf to itself.
     """
     import optree
 
@@ -73,7 +72,7 @@ def _only(leaves: list[Any]) -> Any:
 
 
 class Record:
-    """The fields of an object, by name, in the place of the object while a nest is flattened."""
+    """The fields of an object, by name; it replaces the object while a nest is flattened."""
 
     __slots__ = ("form", "values")
 
@@ -83,11 +82,11 @@ class Record:
 
 
 class Form:
-    """What kind of object the values of a record make: hashable, and equal for records of one kind.
+    """How to rebuild an object from the values of its record: hashable, and equal for records of one kind.
 
     Attributes:
       names: The names of the fields.
-      make: Makes the object of its values.
+      make: Rebuilds the object from the values.
     """
 
     __slots__ = ("_key", "make", "names")
@@ -112,7 +111,7 @@ class FieldName(str):
 
 @cache
 def _know_records() -> None:
-    """Tell optree of records."""
+    """Register `Record` with optree."""
     import optree
 
     optree.register_pytree_node(
@@ -124,7 +123,7 @@ def _know_records() -> None:
 
 
 def _plain(x: Any) -> Any:
-    """Subclasses of list and dict that mean nothing of their own as what they stand for."""
+    """A nest with instances of list and dict subclasses as plain lists and dicts."""
     kind = type(x)
     if kind is list or kind is tuple:
         return kind([_plain(item) for item in x]) if _has_nested(x) else x
@@ -144,7 +143,7 @@ def _plain(x: Any) -> Any:
 
 
 def _with_records(x: Any, opened: Callable[[Any], Any]) -> Any:
-    """A plain nest with the objects in it as records."""
+    """A plain nest with its objects replaced by records."""
     kind = type(x)
     if kind is list or kind is tuple:
         return kind([_with_records(item, opened) for item in x])
@@ -163,7 +162,7 @@ def _with_records(x: Any, opened: Callable[[Any], Any]) -> Any:
 
 @cache
 def _ordered() -> type:
-    """The class that stands for an OrderedDict while it is flattened: optree itself would visit that by its order."""
+    """The class that replaces an OrderedDict while it is flattened; optree would visit an OrderedDict in its own order."""
     import optree
 
     class Ordered(dict):  # type: ignore[type-arg]

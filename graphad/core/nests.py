@@ -1,8 +1,8 @@
 """The public functions of nests: lists, tuples, named tuples, dicts, attrs classes and other sequences and mappings of values.
 
-Dicts are visited by sorted key; None, strings, arrays and everything that is no container is a leaf. A dataclass is a leaf unless
-its class says with `__tf_flatten__` what it consists of. `expand_composites=True` takes apart what consists of tensors as well:
-dataclasses, IndexedSlices and SparseTensors.
+Dicts are visited by sorted key; None, strings, arrays and everything else that is not a container is a leaf. A dataclass is a
+leaf unless its class defines `__tf_flatten__`. `expand_composites=True` also splits what consists of tensors: dataclasses,
+IndexedSlices and SparseTensors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEAVES = (str, bytes, bytearray, memoryview, np.ndarray)
 def is_nested(seq: NestLike) -> bool:
     """Whether `seq` is a container: a list, tuple, named tuple, dict, another sequence or mapping, or an attrs class.
 
-    Strings, arrays, tensors and sets are none.
+    Strings, arrays, tensors and sets are not containers.
 
     Args:
       seq: Anything.
@@ -40,7 +40,7 @@ def is_nested(seq: NestLike) -> bool:
 
 
 def _parts(x: Any, expand: bool) -> tuple[list[Any], Callable[[list[Any]], Any]] | None:
-    """What a value directly holds, and how to make such a value of others; None for a leaf."""
+    """The direct entries of a value, and a function that rebuilds it from others; None for a leaf."""
     kind = type(x)
     if kind is list or kind is tuple:
         return list(x), kind
@@ -97,7 +97,7 @@ def _like_sequence(x: Any, new: list[Any]) -> Any:
 
 
 def flatten(structure: NestLike, expand_composites: bool = False) -> list[Any]:
-    """The leaves of a nest in order; a value that is no nest is its only leaf.
+    """The leaves of a nest in order; a value that is not a nest is its only leaf.
 
     Args:
       structure: Lists, tuples, dicts and dataclasses of anything, or a single value.
@@ -132,7 +132,7 @@ def _collect(x: Any, expand: bool, out: list[Any]) -> None:
 
 
 def _filled(x: Any, expand: bool, leaves: Any) -> Any:
-    """A nest like x with the next leaves."""
+    """A nest of the form of x, filled with the next leaves."""
     found = _parts(x, expand)
     return next(leaves) if found is None else found[1]([_filled(part, expand, leaves) for part in found[0]])
 
@@ -141,13 +141,13 @@ def pack_sequence_as(structure: NestLike, flat_sequence: NestLike, expand_compos
     """A nest like `structure` with the leaves of `flat_sequence`.
 
     Args:
-      structure: The nest whose form the result has.
+      structure: A nest with the form of the result.
       flat_sequence: A list or tuple of as many leaves.
       expand_composites: Whether slices and sparse tensors count as nests of their parts.
     Returns: A new nest.
     Raises:
-      ArgumentTypeError (a TypeError): `flat_sequence` is no list or tuple.
-      InvalidArgumentError (a ValueError): it has another number of leaves.
+      ArgumentTypeError (a TypeError): `flat_sequence` is not a list or tuple.
+      InvalidArgumentError (a ValueError): the number of leaves differs.
     Example:
       >>> nest.pack_sequence_as({"a": 0, "b": (0, 0)}, [1, 2, 3])
       {'a': 1, 'b': (2, 3)}
@@ -177,7 +177,7 @@ def map_structure(
       func: Called with a leaf of each nest.
       structure: The nests.
       check_types: Whether containers must be of one type.
-      expand_composites: Whether what consists of tensors is taken apart: dataclasses, IndexedSlices and SparseTensors.
+      expand_composites: Whether to split what consists of tensors: dataclasses, IndexedSlices and SparseTensors.
     Returns: A nest like `structure`.
     Raises: ArgumentTypeError, InvalidArgumentError: the structures differ; see `assert_same_structure`.
     Example:
@@ -205,8 +205,9 @@ def assert_same_structure(
       check_types: Whether containers must have the same type.
       expand_composites: Whether slices and sparse tensors count as nests of their parts.
     Raises:
-      InvalidArgumentError (a ValueError): a container has another number of entries, other keys, or stands beside a leaf.
-      ArgumentTypeError (a TypeError): a container has another type, unless `check_types` is False.
+      InvalidArgumentError (a ValueError): containers differ in their number of entries or their keys, or one corresponds to a
+      leaf.
+      ArgumentTypeError (a TypeError): containers differ in type, unless `check_types` is False.
     Example:
       >>> nest.assert_same_structure([1, {"a": 2}], [3, {"a": 4}])
     """
@@ -248,7 +249,7 @@ def _compare(a: Any, b: Any, check_types: bool, expand: bool, where: str) -> Non
 def _same_type(a: Any, b: Any) -> bool:
     if type(a) is type(b):
         return True
-    fields = getattr(type(a), "_fields", None)  # named tuples are one type if their names are the same
+    fields = getattr(type(a), "_fields", None)  # named tuples with equal names count as one type
     return (
         fields is not None
         and fields == getattr(type(b), "_fields", 0)

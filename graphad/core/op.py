@@ -1,7 +1,8 @@
 """An op: one interned, frozen record whose fields are its attributes and whose methods are all its rules.
 
 Equal attributes (types included) are the same object, so identity serves as equality, hash, cache key and file record.
-A rule that cannot exist says so with `no_gradient`, `no_batch` or `no_rows`, and why; a derivative that is merely absent raises
+A rule that cannot exist is declared with `no_gradient`, `no_batch` or `no_rows` and a reason; a derivative that is merely
+absent raises
 `MissingGradientError`.
 """
 
@@ -34,17 +35,17 @@ if TYPE_CHECKING:
 
 READS, WRITES, IO = 1, 2, 4
 _REFUSED: dict[str, Callable[[Any], Any]] = {"zero": lambda x: x == 0, "negative": lambda x: x < 0}
-_HELD = 256  # ops of one class that are kept though nobody uses them
+_HELD = 256  # unused ops of one class that are kept alive
 Specs = TensorSpec | tuple[TensorSpec, ...]
 P = TypeVar("P", bound="Op")
 
 
 class Composed(NamedTuple):
-    """Ops that together do what one did that is gone.
+    """Ops that together replace an op that was removed.
 
     Attributes:
-      nodes: (op, its operands): first the inputs are counted, then the outputs of the nodes.
-      outputs: Those outputs of the last node that were the outputs of the op; all of them where it is None.
+      nodes: (op, its operands). Operands are numbered: first the inputs, then the outputs of the nodes.
+      outputs: Which outputs of the last node are the outputs of the removed op; None for all.
     """
 
     nodes: Sequence[tuple[Op, tuple[int, ...]]]
@@ -56,53 +57,58 @@ class Op(metaclass=OpType):
 
     Class attributes:
       name, version: What a file calls the op, and the version of its meaning.
-      quick: For eager speed: the value for eager inputs that need no further check, or None to go the usual way.
-      multiple: `infer`, `eval` and every rule speak of a tuple of outputs; set by `TupleOp`.
-      keeps: (inputs, outputs) that `vjp` reads: True for all, False for none, or a tuple of positions.
-      by_value: Positions of the inputs on whose values outputs depend, not on their shapes alone; True for all.
+      quick: For eager speed: computes the value from eager inputs that need no further check; returns None to take the usual
+      way.
+      multiple: `infer`, `eval` and every rule use a tuple of outputs; set by `TupleOp`.
+      keeps: The inputs and the outputs that `vjp` reads: for each True for all, False for none, or a tuple of positions.
+      by_value: Positions of the inputs whose values, not only shapes, the outputs depend on; True for all.
       effects: Sum of READS, WRITES, IO. Nodes with effects keep their order and are never merged or dropped.
       aliases: {output: input} where an output is a view of an input or may overwrite it.
-      transient: Made anew for each use, so it is forgotten when nobody holds it.
+      transient: A new op is made for each use, so unused ops of the class are not kept.
       per_row: Gives each row of a vectorized computation an output of its own even if no input is stacked.
-      fits: The inputs fit by construction: `infer` is not asked before a run.
+      fits: The inputs fit by construction: `infer` is not called before a run.
       structured: Holds sub-graphs.
       layered: Recorders add residual outputs before it runs: it has `augmented` and `n_outputs`.
       extension: Its `eval` or its derivative is a user's function, whose errors are the user's.
       foreign: Its derivative is the user's own: it may raise, and need not be linear. Such an op keeps its outputs.
-      gradless: The derivative does not exist, for the reason given; None where it does.
+      gradless: The reason why there is no derivative; None if there is one.
       attributes: The names of the attributes, in order.
       declared: Their types, as written in the class; see `core/schema.py`.
       defaults: The values of those that need not be given.
-      op_class: The class itself, also where `refers` makes another one of it.
-      refers: Some of its sizes are given by inputs, or follow from the others: it has no short way and is not compiled as it is.
-      given: How many inputs, the last ones, the sizes refer to.
-      eval_checks: `eval` finds whatever may be wrong with numbers that inputs give, so that nothing else need look at them.
-      live: It holds live objects, so no file holds it.
-      inlines: It computes what its `graph` does, whose nodes may stand in its place.
-      hands_on: Its outputs are inputs, from number `n_inputs` on; only the derivative is its own.
-      repeats, branches: It runs its `body` again and again; its `then_graph` or its `else_graph`.
-      loads, stores: It gives the value of its first input, a variable; it gives that one its second input as its value.
-      guarded: It reads and writes a variable in one step, and takes the guard of the variable itself.
-      infix: How Python writes it, "{} + {}"; the quickest way on NumPy scalars.
-      moves: It only moves elements: where its input has known and unknown elements, so has its result, at known places.
-      gives_sizes: It gives the sizes of its input, whatever that holds.
+      op_class: The class itself; for the class that `refers` derives, the original class.
+      refers: Inputs give some of its sizes, or sizes follow from others: it has no short way and must be specialised before
+      compiling.
+      given: How many of the last inputs give sizes.
+      eval_checks: `eval` checks the sizes that inputs give, so that no other check is needed.
+      live: It holds live objects, so it cannot be saved.
+      inlines: It computes what its `graph` computes, and may be replaced by the nodes of the graph.
+      hands_on: Its outputs are its inputs from number `n_inputs` on; only the derivative is its own.
+      repeats: It runs its `body` repeatedly.
+      branches: It runs its `then_graph` or its `else_graph`.
+      loads: It returns the value of its first input, a variable.
+      stores: It assigns its second input to the variable that is
+      its first.
+      guarded: It reads and writes a variable in one step, and locks the variable's guard itself.
+      infix: Its Python operator, "{} + {}"; the fastest way to compute it on NumPy scalars.
+      moves: It only moves elements, so that known elements of an input are known elements of the result.
+      gives_sizes: It returns sizes of its input, whatever the elements are.
       lowers_alike: Its form depends on the dtypes of its inputs alone.
       takes_symbols: Whether `eval` also computes with symbols for sizes, in arrays of objects; or the positions of the inputs
         that may hold some.
       spreads: The elements of its result are those of its first input, in another shape.
-      returns_input: `eval` may return an input as it is.
-      total: Whether it gives a result whatever its inputs hold, if their shapes fit; None where other traits say it.
-      refuses: "zero" or "negative": the integers as second input for which it raises all the same.
-      copies: Its result holds elements of its input many times, and may be far larger.
-      closes_over: A rule in Python refers to values of the trace in which it stands.
-      counts: 1 for a sum and -1 for a difference, by which loops count; 0 for others.
-      compares: ("<" or ">", 1 where equal numbers count too, else 0).
-      known_as: What users know it as, where that is not the name.
-      words: {attribute: what messages call it}, where that is another name.
-      formerly: {name that is gone: what makes attributes of this op of those that files give that one}.
-      formerly_like: Those names whose op took the sizes from an input, the last one, by its shape.
-      composed_formerly: {name that is gone: what says the ops that do now what it did, of its attributes and how many inputs and
-        outputs a node has}.
+      returns_input: `eval` may return an input unchanged.
+      total: Whether it has a result for all values of inputs whose shapes fit; None to derive this from other traits.
+      refuses: "zero" or "negative": the integers as second input for which it raises nevertheless.
+      copies: Its result repeats elements of its input and may be far larger.
+      closes_over: It has a Python rule that refers to values of the trace that contains it.
+      counts: 1 for a sum and -1 for a difference, which advance loop counters; 0 for other ops.
+      compares: For a comparison: ("<" or ">", 1 if equality is included, else 0).
+      known_as: The public name, if it differs from `name`.
+      words: {attribute: its name in messages}, if that differs.
+      formerly: {name of a removed op: function from its attributes to those of this op}.
+      formerly_like: The names in `formerly` whose op took its sizes from the shape of its last input.
+      composed_formerly: {name of a removed op: function from its attributes and the numbers of inputs and outputs to a
+      `Composed`}.
     """
 
     name: ClassVar[str]
@@ -159,46 +165,46 @@ class Op(metaclass=OpType):
 
     @classmethod
     def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any] | None:
-        """The attributes with which this version means what an older one meant, for an op from a file.
+        """The attributes of this version that mean the same as those of an older version in a file.
 
         Args:
           version: The version in the file, less than that of the class.
           attributes: All attributes of the op in the file, by name.
-        Returns: All attributes of this version, or None where it cannot say what the older one said.
+        Returns: All attributes of this version, or None if this version cannot express the older meaning.
         """
         return None
 
     def infer(self, *specs: Any) -> Any:
-        """The specs of the outputs; raises an error that names the op where the inputs do not fit."""
+        """The specs of the outputs; raises an error that names the op if the inputs do not fit."""
         raise MissingRuleError(f"{self.name}: the op has no infer rule.")
 
     @property
     def as_size(self) -> Any:
-        """The size that its result is, a scalar; None for what is no size."""
+        """The size that its scalar result holds; None if the result is not a size."""
         return None
 
     @property
     def evaluator(self) -> Callable[..., Any]:
-        """What computes as `eval` does, by the shortest way."""
+        """The fastest function that computes the same as `eval`."""
         return self.eval
 
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
-        """Raises where the inputs do not fit in ways that code which traces cannot get wrong, so that `infer` need not look.
+        """Raises if the inputs do not fit in a way that cannot happen in traced code, so that `infer` need not check it.
 
-        Asked for graphs from files. That there are as many as the schema says, and variables where it says, is known.
+        Called for graphs from files. The number of inputs, and which are variables, agree with the schema already.
         """
 
     def check_outputs(self, specs: Sequence[TensorSpec]) -> None:
-        """Raises where what a file says of the outputs cannot be, though it agrees with `infer`."""
+        """Raises if the outputs declared in a file are impossible although they agree with `infer`."""
 
     def takes_all(self, specs: Sequence[TensorSpec], number: Callable[[int], Any]) -> bool:
-        """Whether it gives a result for all values of inputs with these specs, if their shapes fit, and does nothing else.
+        """Whether it has a result for all values of inputs with these specs, if their shapes fit, and has no effect.
 
-        What an input says of sizes may be refused, and so may integers that are positions. What is linear takes all floats.
+        Inputs that give sizes or positions may be refused, so such ops do not take all values. Linear ops take all floats.
 
         Args:
           specs: Those of the inputs.
-          number: Gives the array that input i is known to be, None where it is not known.
+          number: Returns the array that input i is known to be, None if it is unknown.
         """
         if self.effects or self.structured or self.transient or self.extension or self.foreign or self.refers:
             return False
@@ -212,11 +218,11 @@ class Op(metaclass=OpType):
         return not any(self.keeps) and not any(spec.dtype.is_integer for spec in specs)
 
     def unsafe(self) -> str | None:
-        """What it does that calling a model from a file must not do, in words behind "the op"; None for nothing."""
+        """What makes it unsafe to run from a file, as words that follow "the op"; None if it is safe."""
         return None
 
     def output_count(self) -> int | None:
-        """How many outputs an attribute asks for, of which a file may say anything; None where the specs say it."""
+        """The number of outputs that an attribute asks for, which may be anything in a file; None if the specs determine it."""
         return None
 
     def eval(self, *values: Any) -> Any:
@@ -233,9 +239,10 @@ class Op(metaclass=OpType):
             )
         bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
         try:
-            # The rule is the user's, who may keep what it is given; the tape's own context serves one op after the other.
+            # A user's rule may keep its context, and the tape reuses its own context for the next op; so the rule gets a new
+            # one.
             x_bars = rule(ctx.on(self, ctx.outputs), *bars)
-        except Exception as error:  # raised on, marked as the user's
+        except Exception as error:  # raised again, marked as the user's
             _leave(error)
             raise
         x_bars = list(x_bars) if isinstance(x_bars, list | tuple) else [x_bars]
@@ -247,11 +254,11 @@ class Op(metaclass=OpType):
         return x_bars
 
     def batch(self, ctx: BatchContext, *xs: Any) -> Any:
-        """The same op on stacked inputs: one row after the other, unless there is a better way."""
+        """The same op on stacked inputs; row by row unless overridden."""
         return ctx.rowwise(self, *xs)
 
     def batch_given(self, ctx: BatchContext, *xs: Any) -> Any:
-        """`batch` where an input that gives a size is stacked."""
+        """`batch` for a stacked input that gives a size."""
         return ctx.rowwise(self, *xs)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
@@ -259,30 +266,30 @@ class Op(metaclass=OpType):
         return MIXED
 
     def value_rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
-        """`rows` where the value counts and not the derivative; they differ for custom gradients alone."""
+        """`rows` for the value rather than the derivative; they differ for custom gradients only."""
         return self.rows(specs, axes)
 
     def lower(self, *operands: Any) -> Any:
-        """The kernel form, or None where only `eval` can run it."""
+        """The kernel form, or None if only `eval` can run it."""
         return None
 
     def views(self, sites: Sequence[Any], specs: Sequence[TensorSpec]) -> Any:
-        """The outputs, of these specs, as sites of the inputs (`kernels/sites.py`), where it moves no element; else None."""
+        """The outputs, of these specs, as sites of the inputs (`kernels/sites.py`), if it moves no element; else None."""
         return None
 
     def parts_of(self, whole: Any, sites: Sequence[Any], number: Callable[[int], Any]) -> Any:
-        """What the output, the site `whole`, is put together from, where it only moves elements; else None.
+        """The parts that the output, the site `whole`, is assembled from, if it only moves elements; else None.
 
         Args:
           whole: The output in C order.
-          sites: Those of the inputs.
-          number: Gives the number that input i is, None where that is not known.
+          sites: The sites of the inputs.
+          number: Returns the number that input i holds, None if it is unknown.
         Returns: A list of `Part` of `kernels/sites.py`.
         """
         return None
 
     def expand(self, *inputs: Any) -> Any:
-        """The same function bound in simpler ops, for compilers; None where there is none."""
+        """The same function bound with simpler ops, for compilers; None if there is none."""
         return None
 
     def fold(self, *inputs: Any) -> Any:
@@ -290,11 +297,12 @@ class Op(metaclass=OpType):
         return None
 
     def index_axis(self, rank: int) -> int | None:
-        """The axis from which it takes the one slice that its second input, a scalar, says; None where it does more."""
+        """The axis along which it takes the single slice given by its second input, a scalar; None if it does more."""
         return None
 
     def settled(self, ctx: Any, *inputs: Any) -> Any:
-        """Called while specialising an op whose sizes were inputs and are known now: what to bind instead, None for the op."""
+        """Called while specialising an op whose sizes were inputs and are known: what to bind instead, None for the op
+        itself."""
         return None
 
     def values_read(self, used: Sequence[bool]) -> Sequence[int] | None:
@@ -328,7 +336,7 @@ class Op(metaclass=OpType):
 
 
 class TupleOp(Op):
-    """An op of which `infer`, `eval`, every rule and `bind` speak as of a tuple of outputs."""
+    """An op whose `infer`, `eval`, rules and `bind` use a tuple of outputs."""
 
     multiple = True
 
@@ -339,8 +347,8 @@ O = TypeVar("O", bound=type[Op])
 def define(cls: O) -> O:
     """Class decorator of every op: freezes it, interns it and puts it into the registry.
 
-    The annotations of the class are its attributes, as in a dataclass; but no source text is made and compiled for them, which
-    for some hundred ops would be half the time of `import graphad`.
+    The annotations of the class are its attributes, as in a dataclass; but no source text is generated and compiled for them,
+    which for hundreds of ops would take half the time of `import graphad`.
 
     Raises: InternalError: the class lacks `infer` or `eval`.
     """
@@ -358,7 +366,8 @@ def define(cls: O) -> O:
         made.declared = {**cls.declared, **declared}
         made.defaults = {**cls.defaults, **{name: own[name] for name in declared if name in own}}
         made.attributes = tuple(made.declared)
-    # An op is shared as long as somebody holds it. The latest are held here, unless they hold graphs or a user's objects.
+    # An op is shared as long as it is referenced. The latest ops are kept alive here, unless they hold graphs or a user's
+    # objects.
     made.op_class = made
     made._exactly = weakref.WeakValueDictionary()
     made._quickly = Memo(made.name, 0 if made.structured or made.transient else _HELD)
@@ -368,7 +377,7 @@ def define(cls: O) -> O:
 
 
 def no_gradient(reason: str) -> Callable[..., Any]:
-    """A `vjp` for ops whose derivative does not exist or is zero wherever it does; such ops are not recorded."""
+    """A `vjp` for ops whose derivative does not exist or is zero wherever it exists; such ops are not recorded."""
 
     def vjp(self: Op, ctx: VjpContext, *y_bars: Any) -> list[None]:
         return [None] * len(ctx.inputs)
@@ -378,7 +387,7 @@ def no_gradient(reason: str) -> Callable[..., Any]:
 
 
 def no_batch(reason: str) -> Callable[..., Any]:
-    """A `batch` for ops that cannot do better than one row after the other; the reason is given where that cannot be done."""
+    """A `batch` for ops that can only run row by row; the reason is part of the error where even that is impossible."""
 
     def batch(self: Op, ctx: BatchContext, *xs: Any) -> Any:
         return ctx.rowwise(self, *xs)
@@ -388,7 +397,7 @@ def no_batch(reason: str) -> Callable[..., Any]:
 
 
 def no_rows(reason: str) -> Callable[..., Any]:
-    """A `rows` for ops of which nobody can say where their rows go. It is no proof that rows mix."""
+    """A `rows` for ops whose row axis cannot be determined. It does not prove that rows mix."""
 
     def rows(self: Op, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
         return None if all(axis is None for axis in axes) else MIXED
@@ -398,7 +407,7 @@ def no_rows(reason: str) -> Callable[..., Any]:
 
 
 def evaluated(op: Op, values: Sequence[Any], count: int | None = None) -> tuple[Any, ...]:
-    """The outputs of `eval` as a tuple, 0-d arrays as NumPy scalars; `count` is how many the graph says there are."""
+    """The outputs of `eval` as a tuple, 0-d arrays as NumPy scalars; `count` is the number that the graph declares."""
     out = op.eval(*values)
     if not op.multiple:
         out = (out,)
@@ -407,7 +416,7 @@ def evaluated(op: Op, values: Sequence[Any], count: int | None = None) -> tuple[
     return tuple([y[()] if type(y) is np.ndarray and not y.ndim else y for y in out])
 
 
-# What NumPy and Python raise where an op does not take its operands; anything else has another cause than the op.
+# What NumPy and Python raise if an op does not accept its operands; other errors have other causes.
 RAW_ERRORS = (
     ArithmeticError,
     AssertionError,
@@ -421,9 +430,9 @@ RAW_ERRORS = (
 
 
 def named(error: Exception, op: Op | type[Op]) -> Exception:
-    """The error of a rule in words that name the op; itself if it speaks for graphad, or comes from a user's function.
+    """The error of a rule with the op's name; unchanged if it is graphad's own or comes from a user's function.
 
-    Rules rely on what traced code cannot get wrong, but an op of a file whose operands have unknown ranks may.
+    Rules rely on what traced code guarantees, which an op from a file with operands of unknown rank may violate.
     """
     if (
         isinstance(error, GraphadError)
@@ -442,16 +451,16 @@ def named(error: Exception, op: Op | type[Op]) -> Exception:
 
 
 def _leave(error: Exception) -> Exception:
-    """Mark the error as a user's, also for the loops and branches around what raised it."""
+    """Mark the error as a user's, for the loops and branches around the op too."""
     foreign: Any = error
     foreign.graphad_foreign = True
     return error
 
 
 def explained(error: Exception, op: Op, values: Sequence[Any]) -> Exception:
-    """What `infer` says of the values that an `eval` could not take; else the error with the op's name.
+    """The error of `infer` for values on which `eval` has failed; if it accepts them, the error of `eval` with the op's name.
 
-    While tracing with unknown ranks, `infer` may have had nothing to object to; NumPy's own words do not name the op.
+    While tracing with unknown ranks `infer` may have found no fault; NumPy's own message does not name the op.
     """
     if isinstance(error, GraphadError) or op.structured or op.extension:
         return named(error, op)
@@ -463,6 +472,6 @@ def explained(error: Exception, op: Op, values: Sequence[Any]) -> Exception:
     except GraphadError as said:
         said.__cause__ = error
         return said
-    except RAW_ERRORS:  # infer has nothing to say
+    except RAW_ERRORS:  # `infer` itself cannot handle them
         pass
     return named(error, op)

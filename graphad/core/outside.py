@@ -1,6 +1,6 @@
-"""Classes of TensorFlow's that programs ask about and graphad has no instances of: `isinstance(x, RaggedTensor)` is False.
+"""TensorFlow classes of which graphad has no instances, so that `isinstance(x, RaggedTensor)` works and is False.
 
-Nothing else can be done with them: who makes one, or asks for what a class has, is told why it is not part of graphad.
+Calling such a class or reading its attributes raises an error that says why it is not part of graphad.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from graphad.core.late import refusal_of
 
 
 class _Outside(type):
-    """The class of these classes."""
+    """The metaclass of these classes."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise UnavailableError(refusal_of("graphad", cls.__name__))
 
     def __getattr__(cls, name: str) -> NoReturn:
-        if name.startswith("_"):  # Python and its tools ask for many of those
+        if name.startswith("_"):  # Python and its tools look up many private names
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
         raise AttributeError(refusal_of("graphad", cls.__name__))
 
 
 class RaggedTensor(metaclass=_Outside):
-    """No tensor of graphad is one: they are rectangular. `isinstance` answers so.
+    """`isinstance` is always False: graphad's tensors are rectangular.
 
     Args:
       args, kwargs: Whatever it is called with.
@@ -33,7 +33,7 @@ class RaggedTensor(metaclass=_Outside):
 
 
 class RaggedTensorSpec(metaclass=_Outside):
-    """No spec of graphad is one; see `RaggedTensor`. `isinstance` answers so.
+    """`isinstance` is always False; see `RaggedTensor`.
 
     Args:
       args, kwargs: Whatever it is called with.

@@ -1,7 +1,7 @@
-"""A bar for what takes longer than a second while a person waits for it; tqdm draws it, where it is installed.
+"""A progress bar, drawn by tqdm if it is installed, for work that takes longer than a second in an interactive session.
 
-It is shown in notebooks and terminals, and nowhere else unless that is asked for: a program whose messages go to a file, a
-service or a test sees nothing. What is over within a second imports and prints nothing.
+By default it appears in notebooks and terminals only, not in programs that write to a file, in services or in tests. Work that
+ends within a second imports and prints nothing.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ PATIENCE = 1.0  # seconds
 
 
 class Progress:
-    """How far some work has come; a context manager. It may be advanced by several threads.
+    """The progress of some work; a context manager. Several threads may advance it.
 
     Args:
-      what: What is done, in two or three words.
-      total: How much there is to do, None if it is not known.
-      unit: Of what, such as "row"; "B" is written in powers of 1024.
+      what: The work, in two or three words.
+      total: The total amount, None if it is unknown.
+      unit: The unit of amounts, such as "row"; "B" is written in powers of 1024.
     """
 
     __slots__ = ("_bar", "_done", "_lock", "_start", "_total", "_unit", "_what")
@@ -35,7 +35,7 @@ class Progress:
         self._start = time.perf_counter() if is_wanted() else None
 
     def advance(self, amount: int = 0) -> None:
-        """So much more is done; 0 only gives the bar an occasion to appear."""
+        """Add to what is done; 0 only lets the bar appear or update."""
         if self._start is None:
             return
         with self._lock:
@@ -77,7 +77,7 @@ def is_wanted() -> bool:
             return True
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # there is none, or it is closed
+    except (AttributeError, ValueError):  # there is no stderr, or it is closed
         return False
 
 

@@ -1,12 +1,12 @@
-"""Sizes in attributes that are inputs: an entry of an attribute is a number, a symbol, or a reference to what an input holds.
+"""Sizes in attributes that inputs give: an entry of an attribute is a number, a symbol, or a reference to an input.
 
-    ("at", k)       the integer scalar that is given input k
-    ("at", k, i)    entry i of the vector (row i of the matrix) that is given input k
-    ("all", k)      all its entries: of an input whose length is not known while tracing
+    ("at", k) given input k, an integer scalar
+    ("at", k, i) entry i of given input k, a vector (row i of a matrix)
+    ("all", k) all entries of given input k, whose length is unknown while tracing
 
-Given inputs come behind those that the op always has and count from 1. An op with references is of the class `referring` makes
-of its own: the same op to all who look at its name and attributes, but compilers and short ways, which want numbers, pass it by.
-Its rules ask those of the op with numbers, so that no op says twice what it does.
+Given inputs follow the inputs that the op always has and are numbered from 1. An op with references belongs to a class derived
+from its own by `Referring`: name and attributes are the same, but compilers and short ways, which need numbers, skip it. Its
+rules call the rules of the op with numbers, so that no rule is written twice.
 """
 
 from __future__ import annotations
@@ -22,24 +22,22 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 
-MIXED: Final = "mixed"  # what `rows` says of rows that interact
+MIXED: Final = "mixed"  # the result of `rows` for rows that interact
 AT, ALL = "at", "all"
-MOST_GIVEN = (
-    1000  # inputs that the sizes of one op may refer to: several for each axis that an array can have
-)
-MOST_AXES = 64  # as NumPy has it
+MOST_GIVEN = 1000  # limit for the given inputs of one op: several for each axis that an array can have
+MOST_AXES = 64  # NumPy's limit
 Reference = tuple[Any, ...]
 _SCALARS = frozenset((np.int32, np.int64))
 _WHOLE = (int, np.integer)
 
 
 def is_reference(x: Any) -> bool:
-    """Whether an entry of an attribute stands for what an input holds."""
+    """Whether an entry of an attribute is a reference to an input."""
     return type(x) is tuple and len(x) > 1 and (x[0] == AT or x[0] == ALL)
 
 
 def well_formed(x: Any, depth: int) -> bool:
-    """Whether a value is a reference to a number (`depth` 0), or to some of several."""
+    """Whether a value is a valid reference to one number (`depth` 0) or to entries of a vector."""
     return (
         type(x) is tuple
         and len(x) in (2, 3)
@@ -60,15 +58,15 @@ def references(x: Any) -> list[Reference]:
 
 
 def entries_of(dims: Any, k: int = 1) -> Any:
-    """Sizes of which some are not known, all of which given input `k` holds: what is known, and references."""
+    """Sizes that given input `k` holds: numbers where they are known, references elsewhere."""
     if dims is None:
         return ((ALL, k),)
     return tuple([(AT, k, i) if size is None else size for i, size in enumerate(dims)])
 
 
 def spelled(x: Any, specs: Sequence[TensorSpec]) -> Any:
-    """Sizes with "all" written out, one reference for each entry; None where the length of an input is not known, or is none of a
-    shape: what such a shape asks for fails when it is asked for.
+    """Sizes with "all" replaced by one reference for each entry. None if the length of an input is unknown or more than a shape
+    can have; such a shape fails when it is used.
     """
     out: list[Any] = []
     for item in x:
@@ -83,10 +81,10 @@ def spelled(x: Any, specs: Sequence[TensorSpec]) -> Any:
 
 
 def number(reference: Reference, values: Sequence[Any], op: str) -> Any:
-    """What a reference to one number stands for; `values` are those of the given inputs, arrays of numbers or of symbols."""
+    """The number that a reference means; `values` are the given inputs, arrays of numbers or of symbols."""
     value = values[reference[1] - 1]
     if len(reference) == 2:
-        if type(value) in _SCALARS:  # what eager code and compiled code give
+        if type(value) in _SCALARS:  # NumPy scalars, in eager and in compiled code
             return int(value)
         return _plain(np.reshape(np.asarray(value), (-1,))[0] if isinstance(value, np.ndarray) else value)
     if reference[2] >= len(value):
@@ -105,10 +103,10 @@ def _plain(x: Any) -> Any:
 
 
 def filled(x: Any, values: Sequence[Any], op: str) -> Any:
-    """An attribute, or a part of one, with numbers for its references.
+    """An attribute, or a part of one, with its references replaced by numbers.
 
     Args:
-      values: Those of the given inputs. A reference to one that is None stays, counted among those that are None.
+      values: The given inputs. References to those that are None stay and are renumbered among these.
     """
     if type(x) is not tuple:
         return x
@@ -129,7 +127,7 @@ def _renumbered(reference: Reference, values: Sequence[Any]) -> Reference:
 
 
 def text_of(x: Any, given: Sequence[str]) -> str:
-    """An attribute as people read it; `given` are the names of the inputs that it may refer to."""
+    """An attribute as text; `given` are the names of the inputs that it may refer to."""
     if is_reference(x) and 1 <= x[1] <= len(given):
         name = given[x[1] - 1]
         return f"*{name}" if x[0] == ALL else f"{name}[{x[2]}]" if len(x) == 3 else name
@@ -139,14 +137,14 @@ def text_of(x: Any, given: Sequence[str]) -> str:
 
 
 def unheld(kind: Any, values: Sequence[Any]) -> Any:
-    """An op that is nowhere kept, for a rule to be asked once; it may have None where sizes are not known."""
+    """An op outside the table of interned ops, for one call of a rule; unknown sizes may be None."""
     made = object.__new__(kind)
     made.__dict__.update(zip(kind.attributes, values, strict=True))
     return made
 
 
 class Referring:
-    """What an op with references does: it asks the rules of the op with numbers.
+    """The rules of ops with references: they call the rules of the op with numbers.
 
     Class attributes:
       op_class: The class of the op with numbers.
@@ -164,7 +162,7 @@ class Referring:
     _seen: Any = None
 
     def refer(self, asked: Sequence[tuple[str, Any, Reference]]) -> None:
-        """Note which inputs are given, what they must be, and that their values count.
+        """Record how many inputs are given, their ranks, and that the op depends on their values.
 
         Args:
           asked: (attribute, its kind, reference) of every reference.
@@ -179,7 +177,7 @@ class Referring:
         if not spread:
             noted["_seen"] = self.seen(())
         inputs, outputs = self.op_class.keeps
-        variadic = any(each.variadic for each in self.schema.inputs)  # its given inputs have no fixed place
+        variadic = any(each.variadic for each in self.schema.inputs)  # given inputs have no fixed position
         first = len(self.schema.inputs)
         further = tuple(range(first, first + given))
         if type(inputs) is tuple or inputs is False:
@@ -214,7 +212,7 @@ class Referring:
         return [kind.seen(x, given) if kind.refers else x for kind, x in zip(kinds, values, strict=True)]
 
     def written_out(self, given: Sequence[TensorSpec]) -> Any:
-        """The op with one reference for each entry of the vectors, None where their lengths are not known."""
+        """The op with "all" replaced by one reference for each entry, None if a length is unknown."""
         values = self._changed(lambda kind, value: kind.written_out(value, given))
         if any(
             value is None and getattr(self, name) is not None
@@ -224,7 +222,7 @@ class Referring:
         return self.op_class(*values)
 
     def with_numbers(self, values: Sequence[Any]) -> list[Any]:
-        """The attributes with numbers (or symbols) for the references, from the values of the given inputs."""
+        """The attributes with references replaced by numbers or symbols from the given inputs."""
         out = [getattr(self, name) for name in self.attributes]
         for _, place, kind in self.schema.places:
             out[place] = kind.filled(out[place], values, self.name)
@@ -270,7 +268,9 @@ class Referring:
         op = self.written_out([x.spec for x in given])
         if op is None:
             return self.op_class.batch(self, ctx, *xs)
-        return self.op_class.batch(op, ctx, *own, *given[: op.given])  # of no sizes at all no input is left
+        return self.op_class.batch(
+            op, ctx, *own, *given[: op.given]
+        )  # an empty vector of sizes leaves no reference to it
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         if all(axis is None for axis in axes):
@@ -295,7 +295,7 @@ class Referring:
 
 
 def _no_sizes(op: str, word: str, spec: TensorSpec, rank: int) -> Exception:
-    """What to raise of a given input that holds no integers, or is known to have another rank."""
+    """The error for a given input that does not hold integers or has the wrong rank."""
     if not spec.dtype.is_integer:
         return DTypeError(f"{op}: {word} has dtype {spec.dtype.name}; int32 or int64 is needed.")
     needed = ("a scalar is needed", "a vector of sizes is needed", "a matrix [rank, 2] is needed")[rank]

@@ -1,4 +1,4 @@
-"""Names to ops, and names to gradient functions that were added from outside.
+"""The registry: names to ops, and names to gradient functions that users add.
 
 Both tables are process-wide: a model loaded later finds what was registered earlier.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from graphad.core.errors import ArgumentTypeError, InternalError, MissingRuleError
 
 _OPS: dict[str, Any] = {}
-_FORMERLY: dict[str, str] = {}  # names that are gone, and those of the ops that do the same
+_FORMERLY: dict[str, str] = {}  # names of removed ops -> names of the ops that replace them
 _late: tuple[str, ...] = ()
 _PLAIN_NAMES: dict[str, str] = {}
 _GRADIENTS: dict[str, tuple[Callable[..., Any] | None, str]] = {}
@@ -26,7 +26,7 @@ class DuplicateGradientError(KeyError):
 
 
 def register(op_class: Any) -> None:
-    """Put an op class into the table. Raises: InternalError: the name is taken."""
+    """Add an op class. Raises: InternalError: the name is taken."""
     name = op_class.name
     known = _OPS.get(name)
     if known is not None and (known.__module__, known.__qualname__) != (
@@ -43,7 +43,7 @@ def register(op_class: Any) -> None:
 
 
 def register_later(*modules: str) -> None:
-    """Name modules with further ops, which are imported when a name is not found without them."""
+    """Name modules with further ops, which are imported when a name is not found."""
     global _late
     _late += modules
 
@@ -74,7 +74,7 @@ def find(name: str) -> Any | None:
 
 
 def successor(name: str) -> Any | None:
-    """The op class that does what the op with a name that is gone did, or None."""
+    """The op class that replaces the removed op of that name, or None."""
     _load_late()
     return _OPS.get(_FORMERLY.get(name, ""))
 
@@ -86,10 +86,10 @@ def all_ops() -> dict[str, Any]:
 
 
 def register_gradient(name: Any, rule: Callable[..., Any] | None, where: str, has_rule: bool = False) -> None:
-    """Give the op called `name` a gradient function, or None for "it has no gradient".
+    """Register a gradient function for the op called `name`; None means that it has no gradient.
 
     Raises:
-      ArgumentTypeError: `name` is no string.
+      ArgumentTypeError: `name` is not a string.
       DuplicateGradientError (a KeyError): the op has a gradient already.
     """
     if not isinstance(name, str):

@@ -1,11 +1,10 @@
-"""The schema of an op: what its inputs and attributes may be, read off its class the first time somebody asks.
+"""The schema of an op: what its inputs and attributes may be, derived from its class at first use.
 
-Inputs are the parameters of `infer`: their names, which may be left out, which are variables (`HandleSpec`). Attributes are the
-annotated fields, and their annotations are words of this module: types alone (`bool`, `DType`), types with bounds (`Count`,
-`Axes`, `Literal[...]`), and `Given[...]` around sizes that may come as inputs; see `references.py`.
+Inputs are the parameters of `infer`: their names, which are optional, and which are variables (`HandleSpec`). Attributes are
+the annotated fields. Annotations are plain types (`bool`, `DType`), types with bounds (`Count`, `Axes`, `Literal[...]`), and
+`Given[...]` around sizes that inputs may give; see `references.py`.
 
-Attributes are checked when an op is made that nobody has made before, so that it costs nothing where ops are used again, and
-for files by the same lines.
+Attributes are checked when a new op is interned, so that a repeated op costs nothing. The same check serves ops from files.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from graphad.core.spec import TensorSpec
 
 T = TypeVar("T")
 Given = Annotated[T, "may be given by inputs"]
-Axis = int  # counts from the end where it is negative
-Axes = tuple[int, ...]  # none twice
+Axis = int  # negative counts from the end
+Axes = tuple[int, ...]  # no duplicates
 Permutation = tuple[Any, ...]  # each of the numbers from 0 once
 Count = int  # from 0
 Positive = int  # from 1
-Offset = int  # of either sign
-Limit = int  # below 0 there is none
+Offset = int  # any sign
+Limit = int  # negative means no limit
 Step = int  # not 0
 Number = int | float  # finite
-Bound = float  # infinite ones too, but not NaN
-Places = tuple[int, ...]  # counted from 0, none twice
+Bound = float  # may be infinite, but not NaN
+Places = tuple[int, ...]  # counted from 0, no duplicates
 Text = str
-Padding = Any  # "SAME", "VALID", or what is before and after along each axis
+Padding = Any  # "SAME", "VALID", or (before, after) for each axis
 
 _INTS, _BOOLS, _OTHER, _NONE = frozenset({int}), frozenset({bool}), frozenset({object}), frozenset[Any]()
 
@@ -43,12 +42,12 @@ class Kind:
     """What one attribute may be.
 
     Args:
-      name: As in the annotation.
-      test: Whether a value is one.
-      made_of: int, bool or object: which numbers are in it.
-      words: As a reader of files knows it.
-      bound: What it must be besides its type, in words.
-      complaint: What to say of a value that is none.
+      name: Its name in annotations.
+      test: Whether a value is valid.
+      made_of: The types of number in it: int, bool or object.
+      words: Its description for readers of files.
+      bound: Further conditions, in words.
+      complaint: What is wrong with an invalid value, as words that follow "which".
     """
 
     refers = False
@@ -70,20 +69,20 @@ class Kind:
         self._complaint = complaint
 
     def complaint(self, x: Any) -> str:
-        """What is wrong with a value that does not fit, behind "which"."""
-        return self._complaint or f"is no {self.name}"
+        """What is wrong with an invalid value, as words that follow "which"."""
+        return self._complaint or f"is not {'an' if self.name[0] in 'AEIOUaeiou' else 'a'} {self.name}"
 
     def text(self, x: Any, given: Sequence[str]) -> str:
-        """A value as people read it; `given` are the names of the inputs that its sizes may refer to."""
+        """A value as text; `given` are the names of the inputs that its sizes may refer to."""
         return refs.text_of(x, given)
 
     @property
     def numbers(self) -> type | None:
-        """int or bool for values that are made of such numbers, whatever NumPy or Python type they came with."""
+        """int or bool if values consist of such numbers, to which NumPy's types are converted; else None."""
         return next(iter(self.made_of)) if self.made_of in (_INTS, _BOOLS) else None
 
 
-# Loops and no generators: every op that is made for the first time comes through here.
+# Loops rather than generators, for speed: every new op is checked here.
 
 
 def _any_of(tests: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
@@ -135,7 +134,7 @@ class Many(Kind):
     """A tuple of any length with items of one kind.
 
     Args:
-      once: For axes, of which none is there twice: what else the tuple must be.
+      once: The test of a tuple without duplicates; None if duplicates are allowed.
     """
 
     def __init__(
@@ -160,7 +159,7 @@ class Many(Kind):
         if self.item is _PAIR and _has_negative(x):
             return "has a negative number; numbers are 0 or more"
         if self.once is _is_permutation and type(x) is tuple and all(type(n) is int for n in x):
-            return f"is no permutation of 0 to {len(x) - 1}"
+            return f"is not a permutation of 0 to {len(x) - 1}"
         if self.once is None and self.item.fits(0) and not self.item.fits(-2) and type(x) is tuple:
             if any(type(n) is int and n < 0 for n in x) and all(type(n) in (int, tuple, Dim) for n in x):
                 return "has a negative size; sizes are 0 or more"
@@ -168,7 +167,7 @@ class Many(Kind):
 
 
 def _row(items: Sequence[Kind]) -> Kind:
-    """A tuple with one item for each of some kinds."""
+    """A tuple with one item of each of the given kinds."""
     return Kind(
         f"tuple[{', '.join(k.name for k in items)}]",
         lambda x: type(x) is tuple and len(x) == len(items) and all(k.fits(i) for k, i in zip(items, x)),
@@ -194,7 +193,7 @@ def _choice(values: Sequence[Any]) -> Kind:
 
 
 class Referring(Kind):
-    """A kind of sizes that may be given by inputs.
+    """A kind of sizes that inputs may give.
 
     Args:
       inner: The kind of the sizes.
@@ -206,7 +205,7 @@ class Referring(Kind):
         parts = inner.kinds if isinstance(inner, Union) else (inner,)
         self.many = next((part for part in parts if isinstance(part, Many)), None)
         self.inner = inner
-        # The rank of an input that gives all of them: a vector of sizes, a matrix of pairs.
+        # The rank of an input that gives all sizes: 1 for a vector of sizes, 2 for a matrix of pairs.
         self.rank = 0 if self.many is None else 2 if self.many.item.fits((0, 0)) else 1
         item = None if self.many is None else self.many.item
         self._leaves_open = item is not None and item.fits(-1) and not item.fits(-2)
@@ -216,7 +215,7 @@ class Referring(Kind):
         return "has more than one -1" if self._rests(x) > 1 else self.inner.complaint(x)
 
     def _rests(self, x: Any) -> int:
-        """How many of the sizes are what the others leave."""
+        """How many sizes are -1, which means that the other sizes determine them."""
         if not self._leaves_open or type(x) is not tuple:
             return 0
         return sum([type(item) is int and item == -1 for item in x])
@@ -235,9 +234,9 @@ class Referring(Kind):
         return not self._leaves_open or self._rests(x) < 2
 
     def asked(self, x: Any) -> list[refs.Reference] | None:
-        """The references in a value; None where all sizes are numbers, and none is what the others leave."""
+        """The references in a value; None if all sizes are numbers and none is -1."""
         if type(x) is not tuple:
-            return [] if type(x) is int and self.many is not None else None  # how many parts of what there is
+            return [] if type(x) is int and self.many is not None else None
         if self.many is None:
             return [x]
         if tuple in map(type, x):
@@ -245,7 +244,7 @@ class Referring(Kind):
         return [] if self._rests(x) else None
 
     def seen(self, x: Any, given: Sequence[TensorSpec]) -> Any:
-        """The sizes with None for those that are not known."""
+        """The sizes, with None for unknown ones."""
         if self.many is None or type(x) is not tuple:
             return None if refs.is_reference(x) else x
         x = refs.spelled(x, given)
@@ -260,11 +259,11 @@ class Referring(Kind):
         return x if self.many is None or type(x) is not tuple else refs.spelled(x, given)
 
     def filled(self, x: Any, values: Sequence[Any], op: str) -> Any:
-        """The sizes with numbers, from the values of the given inputs."""
+        """The sizes with references replaced by numbers from the given inputs."""
         return refs.filled(x, values, op)
 
     def rank_of(self, reference: refs.Reference) -> int:
-        """The rank of an input that a reference is to."""
+        """The rank of the input that a reference names."""
         return 0 if self.many is None else self.rank - (len(reference) == 2 and reference[0] == refs.AT)
 
 
@@ -299,7 +298,7 @@ def _at_least(name: str, least: int, words: str = "integer") -> Kind:
     )
 
 
-SIZE = Kind("Size", _is_size, _INTS, "integer from 0", "", "is no Size: sizes are 0 or more")
+SIZE = Kind("Size", _is_size, _INTS, "integer from 0", "", "is not a Size: sizes are 0 or more")
 _INT = Kind("int", lambda x: type(x) is int or isinstance(x, Dim), _INTS, "integer")
 _AXIS = Kind("Axis", lambda x: type(x) is int, _INTS, "integer")
 _COUNT = _at_least("Count", 0)
@@ -324,12 +323,12 @@ _KINDS: dict[str, Kind] = {
         Many(_COUNT, "Places", "tuple of integers from 0", _once),
         _COUNT,
         _at_least("Positive", 1),
-        Kind("Offset", _is_offset, _INTS, "integer", "of 64 bits", "is no integer of 64 bits"),
+        Kind("Offset", _is_offset, _INTS, "integer", "of 64 bits", "is not an integer of 64 bits"),
         Kind(
-            "Limit", _fits_64_bits, _INTS, "integer", "of 64 bits; below 0 there is no limit", "is no integer of 64 bits",
+            "Limit", _fits_64_bits, _INTS, "integer", "of 64 bits; below 0 there is no limit", "is not an integer of 64 bits",
         ),
-        Kind("Step", lambda x: type(x) is int and x != 0, _INTS, "integer", "not 0", "is no integer other than 0"),
-        Kind("Number", _is_number, _OTHER, "integer of 64 bits or float", "finite", "is no finite number of 64 bits"),
+        Kind("Step", lambda x: type(x) is int and x != 0, _INTS, "integer", "not 0", "is not an integer other than 0"),
+        Kind("Number", _is_number, _OTHER, "integer of 64 bits or float", "finite", "is not a finite number of 64 bits"),
         Kind("Bound", lambda x: type(x) is float and x == x, _OTHER, "float", "not NaN", "is NaN, or no float"),
         Kind("Text", lambda x: type(x) is str, _NONE, "string"),
         Kind(
@@ -342,13 +341,13 @@ _KINDS: dict[str, Kind] = {
 
 
 def declare(kind: Kind) -> Kind:
-    """Add a kind that annotations of ops may name."""
+    """Register a kind under its name in annotations."""
     _KINDS[kind.name] = kind
     return kind
 
 
 def kind_of(declared: str) -> Kind:
-    """The kind that an annotation means: names, unions with |, tuples, Literal[...] and Given[...]."""
+    """The kind of an annotation: a name, a union with |, a tuple, Literal[...] or Given[...]."""
     found = _KINDS.get(declared)
     if found is None:
         found = _KINDS[declared] = _parsed(declared)
@@ -371,11 +370,13 @@ def _parsed(declared: str) -> Kind:
         return Many(kind_of(items[0]))
     if head == "tuple" and rest:
         return _row([kind_of(item) for item in items])
-    raise InternalError(f"schema: {declared!r} is no kind of attribute; core/schema.py lists what there is.")
+    raise InternalError(
+        f"schema: {declared!r} is not a kind of attribute; core/schema.py lists what there is."
+    )
 
 
 def split(text: str, separator: str) -> list[str]:
-    """The parts of an annotation at a separator that stands outside of all brackets."""
+    """Split an annotation at a separator outside all brackets."""
     if separator not in text:
         return [text]
     parts, depth = [""], 0
@@ -392,10 +393,10 @@ class Input:
     """One input of an op.
 
     Attributes:
-      name: What rules and messages call it.
-      is_handle: It is a variable, by reference.
-      either: It may be a tensor or a variable: what a graph takes that the op holds.
-      optional: It may be left out.
+      name: Its name in rules and messages.
+      is_handle: It is a variable, passed by reference.
+      either: It may be a tensor or a variable, as an operand of a sub-graph may.
+      optional: It may be omitted.
       variadic: It stands for any number of inputs.
     """
 
@@ -413,10 +414,10 @@ class Schema:
     """The schema of one op class.
 
     Attributes:
-      inputs: Those that the op always has, before any that give sizes.
+      inputs: The inputs that the op always has, without those that give sizes.
       attributes: The kind of each attribute, by its name.
-      places: (name, place, kind) of the attributes that may refer to inputs.
-      least, most: How many inputs there are, without those that give sizes.
+      places: (name, position, kind) of the attributes that may refer to inputs.
+      least, most: The range of the number of inputs, without those that give sizes.
     """
 
     def __init__(self, kind: Any) -> None:
@@ -445,7 +446,7 @@ class Schema:
         return math.inf if any(x.variadic for x in self.inputs) else len(self.inputs)
 
     def is_handle(self, i: int) -> bool | None:
-        """Whether input i is a variable; None where it may be one."""
+        """Whether input i is a variable; None if it may be either."""
         inputs = self.inputs
         if i >= len(inputs):
             return None if inputs and inputs[-1].variadic and inputs[-1].either else False
@@ -459,7 +460,7 @@ class Schema:
         return None
 
     def fault(self, values: Sequence[Any]) -> str | None:
-        """The same as a message, with the names that a user knows."""
+        """The same as a message, with public names."""
         found = self.wrong(values)
         if found is None:
             return None
@@ -470,7 +471,7 @@ class Schema:
         return f"{self.kind.known_as or self.kind.name}: {self.kind.words.get(name, name)} {said}."
 
     def asked(self, values: Sequence[Any]) -> list[tuple[str, Referring, refs.Reference]] | None:
-        """Every reference in some attributes with where it stands; None where all sizes are numbers."""
+        """Every reference in the attributes, with its attribute and kind; None if all sizes are numbers."""
         found = None
         for name, place, kind in self.places:
             asked = kind.asked(values[place])
@@ -479,7 +480,7 @@ class Schema:
         return found
 
     def referring_class(self) -> Any:
-        """The class of ops with references, made when there is one."""
+        """The class of this op with references, created at first use."""
         if self._referring_class is None:
             kind = self.kind
             body = {name: getattr(kind, name) for name in ("__doc__", "__module__", "__qualname__")}
@@ -490,14 +491,14 @@ class Schema:
 
 
 def _inputs_of(kind: Any) -> Iterator[Input]:
-    """The inputs of an op from the parameters of its rules; of a table's rows from their formula."""
+    """The inputs of an op, from the parameters of its rules or, for ops of a table, of their formula."""
     names, defaults, rest = _parameters(kind.infer)
     declared = getattr(kind.infer, "__annotations__", {})
     of_rest = declared.get(rest)
     formula = getattr(kind, "formula", None)
     if rest and formula is not None:
-        # A NumPy function would take one operand too many as the array to write its result into.
-        count = getattr(formula, "nin", None)  # of a ufunc, or said by what wraps a function
+        # A NumPy function would take an extra operand as its `out` array.
+        count = getattr(formula, "nin", None)  # of a ufunc, or set by the wrapper of a function
         if count is not None:
             names = ["x", "y", "z"][:count]
         else:
@@ -507,7 +508,7 @@ def _inputs_of(kind: Any) -> Iterator[Input]:
         for name in names:
             yield Input(name, None, False, False)
         return
-    if rest:  # `eval` may say more
+    if rest:  # `eval` may name more of them
         names, defaults, rest = _parameters(kind.eval)
     for i, name in enumerate(names):
         yield Input(name, declared.get(name, of_rest), i >= len(names) - defaults, False)
@@ -516,10 +517,10 @@ def _inputs_of(kind: Any) -> Iterator[Input]:
 
 
 def _parameters(rule: Any, skipped: int = 1) -> tuple[list[str], int, str | None]:
-    """The names of a function's parameters, how many have defaults, and what takes all others."""
+    """The names of a function's parameters, how many have defaults, and the name of its *args."""
     code = getattr(rule, "__code__", None)
     if code is None or hasattr(rule, "__wrapped__"):
-        import inspect  # slow to import, and hardly ever needed
+        import inspect  # slow to import and rarely needed
 
         found = list(inspect.signature(rule).parameters.values())[skipped:]
         plain = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -535,7 +536,7 @@ def _parameters(rule: Any, skipped: int = 1) -> tuple[list[str], int, str | None
 
 
 def schema_of(kind: Any) -> Schema:
-    """The schema of an op class, made when it is first asked for."""
+    """The schema of an op class, created at first use."""
     found: Schema | None = kind.__dict__.get("schema")
     if found is None:
         found = Schema(kind)

@@ -1,4 +1,4 @@
-"""Whether ops run at once or are traced, and the ways out of a trace."""
+"""Whether ops run eagerly or are traced, and how to leave a trace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphad.core.tensor import VALUES
 
 
 def executing_eagerly() -> bool:
-    """Whether ops run at once: not while a function is traced, not in the function of a loop or a branch that is traced.
+    """Whether ops run eagerly: False while a function, a loop body or a branch is traced.
 
     Returns: True or False.
     Example:
@@ -33,7 +33,7 @@ def inside_function() -> bool:
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """Leave all functions that are being traced: ops in the block run at once, and no tape records them.
+    """Leave all traces: ops in the block run eagerly, and no tape records them.
 
     Returns: A context manager.
     Example:
@@ -50,13 +50,12 @@ def init_scope() -> Iterator[None]:
 
 @contextmanager
 def control_dependencies(control_inputs: NestLike) -> Iterator[None]:
-    """A block whose ops run after `control_inputs`, which holds for every block: effects keep the program's order.
+    """A block whose ops run after `control_inputs`. It changes nothing, since effects always keep the program's order.
 
     Args:
-      control_inputs: A list of tensors, variables or what `group` gives, or None. While ops run at once, functions in it are
-        called.
+      control_inputs: A list of tensors, variables or what `group` gives, or None. In eager mode, functions in it are called.
     Returns: A context manager.
-    Raises: ArgumentTypeError (a TypeError): it is no list.
+    Raises: ArgumentTypeError (a TypeError): it is not a list.
     """
     if control_inputs is not None and not isinstance(control_inputs, list | tuple):
         raise ArgumentTypeError(
@@ -69,16 +68,16 @@ def control_dependencies(control_inputs: NestLike) -> Iterator[None]:
 
 
 def no_op(name: str | None = None) -> None:
-    """Nothing; what a function without a result returns, and `group` gives."""
+    """Does nothing; the result of `group`."""
 
 
 def group(*inputs: NestLike, name: str | None = None) -> None:
-    """All of `inputs`, as one thing to wait for: nothing, since effects have happened, or are traced, in the program's order.
+    """An op that waits for all `inputs`. It does nothing, since effects always keep the program's order.
 
     Args:
       inputs: Tensors, variables, None, or nests of these.
-    Raises: ArgumentTypeError (a TypeError): one of them is no tensor, variable or None.
+    Raises: ArgumentTypeError (a TypeError): one of them is not a tensor, variable or None.
     """
     for x in leaves_of(list(inputs)):
         if x is not None and not isinstance(x, VALUES):
-            raise ArgumentTypeError(f"group: {x!r} is no tensor; give tensors, variables or None.")
+            raise ArgumentTypeError(f"group: {x!r} is not a tensor; give tensors, variables or None.")

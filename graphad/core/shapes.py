@@ -21,7 +21,7 @@ class TensorShape:
 
     Args:
       dims: Sizes (ints, None, or dimensions of a shape), another shape, one int, or None for unknown rank.
-    Raises: ArgumentTypeError (a TypeError): a size is no number; InvalidArgumentError (a ValueError): one is negative.
+    Raises: ArgumentTypeError (a TypeError): a size is not a number; InvalidArgumentError (a ValueError): one is negative.
     Example:
       >>> TensorShape([None, 3]).as_list()
       [None, 3]
@@ -83,7 +83,7 @@ class TensorShape:
         return TensorShape(common_dims(self._dims, as_dims(other)))
 
     def most_specific_common_supertype(self, others: Sequence[Any]) -> TensorShape | None:
-        """The same for several shapes; None where one of `others` is no TensorShape."""
+        """The same for several shapes; None where one of `others` is not a TensorShape."""
         dims = self._dims
         for other in others:
             if not isinstance(other, TensorShape):
@@ -292,7 +292,7 @@ def _joint(op: str, a: Any, b: Any, shapes: Sequence[Dims]) -> Any:
 
 
 def no_axis(op: str, axis: Any) -> ArgumentTypeError:
-    """The error for what is given as an axis and is no integer."""
+    """The error for what is given as an axis and is not an integer."""
     shown = " ".join(repr(axis).split())
     shown = shown if len(shown) <= 60 else f"{shown[:60]}..."
     return ArgumentTypeError(

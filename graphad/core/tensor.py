@@ -241,7 +241,7 @@ class Tensor(Arithmetic):
 
     def __index__(self) -> int:
         self._no_value(
-            "A symbolic tensor is no index of a Python sequence, since its value is not known while a function is traced; make "
+            "A symbolic tensor is not an index of a Python sequence, since its value is not known while a function is traced; make "
             "the sequence a tensor (tf.constant, tf.stack) and use `tf.gather` or `x[i]`."
         )
 

@@ -441,7 +441,7 @@ def cardinality(dataset: Dataset) -> Tensor:
 
     Args: dataset: A data set.
     Returns: int64 scalar; -1 for infinitely many, -2 where it is not known.
-    Raises: AttributeError: it is no data set.
+    Raises: AttributeError: it is not a data set.
     Example:
       >>> int(data.experimental.cardinality(data.Dataset.range(5)))
       5

@@ -182,9 +182,9 @@ class Variable(Scattered, Handle, Arithmetic):
         synchronization = synchronization or VariableSynchronization.AUTO
         aggregation = aggregation or VariableAggregation.NONE
         if not isinstance(synchronization, VariableSynchronization):
-            raise InvalidArgumentError(f"Variable: {synchronization!r} is no VariableSynchronization.")
+            raise InvalidArgumentError(f"Variable: {synchronization!r} is not a VariableSynchronization.")
         if not isinstance(aggregation, VariableAggregation):
-            raise InvalidArgumentError(f"Variable: {aggregation!r} is no VariableAggregation.")
+            raise InvalidArgumentError(f"Variable: {aggregation!r} is not a VariableAggregation.")
         self.constraint, self.synchronization, self.aggregation = constraint, synchronization, aggregation
         return (
             False if trainable is None and synchronization is VariableSynchronization.ON_READ else trainable

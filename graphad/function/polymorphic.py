@@ -111,7 +111,7 @@ class Function(Printed, Generic[P, R]):
         if instance is not None:
             return True
         if self._given_signature is None or isinstance(self.python_function, MethodType):
-            return False  # the object that a bound method belongs to is no parameter of it
+            return False  # the object that a bound method belongs to is not a parameter of it
         code = getattr(self.python_function, "__code__", None)
         return code is not None and code.co_varnames[:1] == ("self",) and code.co_argcount > 0
 

@@ -361,7 +361,7 @@ def sort_out(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
             leaves.append(kind)
             slots.append(-1)
             continue
-        if kind.name is not None:  # names are for reading; they are no part of the key
+        if kind.name is not None:  # names are for reading; they are not part of the key
             names[len(leaves)] = kind.name
             kind = TensorSpec.of(kind.dims, kind.dtype)
         leaves.append(kind)

@@ -1,4 +1,4 @@
-"""Generators and coroutines, which are no functions to trace: what they do lies behind the call that makes them."""
+"""Generators and coroutines, which are not functions to trace: what they do lies behind the call that makes them."""
 
 from __future__ import annotations
 

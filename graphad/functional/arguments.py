@@ -102,7 +102,7 @@ def tensor(name: str, leaf: Any, what: str) -> Tensor:
         return found
     except GraphadError as cause:
         raise ArgumentTypeError(
-            f"{name}: {what} is or holds {leaf!r} of type {type(leaf).__name__}, which is no tensor; nests of tensors, arrays "
+            f"{name}: {what} is or holds {leaf!r} of type {type(leaf).__name__}, which is not a tensor; nests of tensors, arrays "
             "and numbers can be differentiated."
         ) from cause
 
@@ -135,7 +135,7 @@ def scalar(name: str, value: Any) -> Tensor:
 
 
 def split_aux(name: str, value: Any) -> tuple[Any, Any]:
-    """(result, auxiliary) of a function called with `has_aux`. Raises: InvalidArgumentError: it is no pair."""
+    """(result, auxiliary) of a function called with `has_aux`. Raises: InvalidArgumentError: it is not a pair."""
     if not isinstance(value, tuple) or len(value) != 2:
         raise InvalidArgumentError(
             f"{name}: with has_aux=True the function returns a pair (result, auxiliary), not {type(value).__name__}."

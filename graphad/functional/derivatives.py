@@ -28,7 +28,7 @@ from graphad.gradient.tape import GradientTape
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that gives the gradient of `f`.
 
-    Raises (when that is called): InvalidArgumentError: the result is no scalar, or there is no such argument; DTypeError: an
+    Raises (when that is called): InvalidArgumentError: the result is not a scalar, or there is no such argument; DTypeError: an
       argument has no derivatives.
 
     Args:

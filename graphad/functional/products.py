@@ -131,7 +131,7 @@ def _tangents(name: str, sources: Sources, primals: Sequence[Any], tangents: Any
 
 
 def _alike(name: str, one: Any, other: Any, what: str, whose: str) -> list[Any]:
-    """The leaves of `other`. Raises: InvalidArgumentError: it is no nest like `one`."""
+    """The leaves of `other`. Raises: InvalidArgumentError: it is not a nest like `one`."""
     leaves = flatten_records(other)[0]
     if any(is_nested(x) or is_record(x) for x in (one, other)):
         _, _, tree = flatten_fields(one)

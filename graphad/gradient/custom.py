@@ -419,7 +419,7 @@ def _as_cotangent(bar: Any, x: Any, place: str, name: str) -> Any:
         found = lift(bar, None if isinstance(bar, Tensor) else spec.dtype)
     except (DTypeError, ArgumentTypeError) as cause:
         raise ArgumentTypeError(
-            f"custom_gradient: the gradient function of {name!r} returned {bar!r}, which is no tensor: {cause}"
+            f"custom_gradient: the gradient function of {name!r} returned {bar!r}, which is not a tensor: {cause}"
         ) from cause
     dims = found.dims
     if isinstance(bar, int | float) and not dims and spec.dims:

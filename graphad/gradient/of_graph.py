@@ -160,7 +160,7 @@ def _tape_of_graph(
     traces = [level for level in chain() if isinstance(level, Trace)][::-1]
     if current() is not traces[-1]:
         raise InvalidArgumentError(
-            f"{name}: inside vectorized_map ops are no nodes of a graph; use tf.GradientTape, or call it outside."
+            f"{name}: inside vectorized_map ops are not nodes of a graph; use tf.GradientTape, or call it outside."
         )
     path = _Path(traces, [*sources, *targets], [] if stopped is None else flatten_records(stopped)[0])
     for x in sources:

@@ -30,7 +30,7 @@ class RegisterGradient:
     Args:
       op_type: The name of the op, as `new_op` was given it.
     Raises:
-      ArgumentTypeError (a TypeError): the name is no string.
+      ArgumentTypeError (a TypeError): the name is not a string.
       DuplicateGradientError (a KeyError): the op has a gradient already, graphad's own ops included.
     """
 
@@ -49,7 +49,7 @@ def no_gradient(op_type: str) -> None:
 
     Args:
       op_type: The name of the op.
-    Raises: ArgumentTypeError (a TypeError): the name is no string; DuplicateGradientError (a KeyError): the op has a gradient
+    Raises: ArgumentTypeError (a TypeError): the name is not a string; DuplicateGradientError (a KeyError): the op has a gradient
       already.
     """
     register_gradient(op_type, None, user_line() or "an unknown place")

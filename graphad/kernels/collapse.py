@@ -181,7 +181,7 @@ def _walk(operand: Operand, shape: Sequence[Size]) -> list[Size]:
         raise InternalError(
             f"collapse: an operand of shape {operand.shape} and strides {steps} in a loop of shape {tuple(shape)}"
         )
-    # An axis without elements may come with any stride, 0 too: that is no broadcast.
+    # An axis without elements may come with any stride, 0 too: that is not a broadcast.
     usual = row_strides(operand.shape)
     return [0] * skip + [
         0 if same_size(size, 1) else usual[d] if same_size(size, 0) else steps[d]

@@ -106,7 +106,7 @@ class Identity(Initializer):
 
     Args:
       gain: A factor.
-    Raises: InvalidArgumentError (a ValueError), when it is called: the shape is no matrix.
+    Raises: InvalidArgumentError (a ValueError), when it is called: the shape is not a matrix.
     Example:
       >>> initializers.Identity()([2, 2]).numpy()
       array([[1., 0.],
@@ -119,7 +119,7 @@ class Identity(Initializer):
     def values(self, shape: list[int], dtype: DType) -> Tensor:
         if len(shape) != 2:
             raise InvalidArgumentError(
-                f"Identity: a weight of shape {tuple(shape)} is no matrix; rank 2 is needed."
+                f"Identity: a weight of shape {tuple(shape)} is not a matrix; rank 2 is needed."
             )
         return eye(shape[0], shape[1], dtype=dtype) * self.gain
 

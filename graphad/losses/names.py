@@ -20,7 +20,7 @@ _SHORT = {
 
 
 def get(identifier: object) -> Any:
-    """The loss function or class that a name stands for; what is no name, as it is.
+    """The loss function or class that a name stands for; what is not a name, as it is.
 
     Args:
       identifier: A name such as "mse", or anything else.

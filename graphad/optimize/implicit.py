@@ -47,7 +47,7 @@ def root(
 
     Args:
       f: A function of a nest like `x0` and of `args` that gives as many numbers as `x0` has. What it reads from outside and
-        is no variable is constant: pass in `args` what is to be differentiated.
+        is not a variable is constant: pass in `args` what is to be differentiated.
       x0: The starting point: a nest of floating tensors, arrays or numbers of known sizes. x does not depend on it.
       args: A tuple of nests of tensors, arrays or numbers.
       method, tol, options: As SciPy's; methods that take one get the Jacobian.
@@ -103,7 +103,7 @@ def fixed_point(
 
     Args:
       f: A function of a nest like `x0` and of `args` that gives a nest like `x0`, and brings points nearer to each other. What it
-        reads from outside and is no variable is constant: pass in `args` what is to be differentiated.
+        reads from outside and is not a variable is constant: pass in `args` what is to be differentiated.
       x0: The starting point: a nest of floating tensors, arrays or numbers of known sizes.
       args: A tuple of nests of tensors, arrays or numbers.
       tol: How much the last step may change the largest entry, relative to 1 + that entry; None for 100 units of rounding of

@@ -100,7 +100,7 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     for device in wanted:
         _require(device)
         if device_type not in (None, device.device_type):
-            raise InvalidArgumentError(f"set_visible_devices: {device} is no {device_type}.")
+            raise InvalidArgumentError(f"set_visible_devices: {device} is not a {device_type}.")
     if not wanted and device_type in (None, "CPU"):
         raise InvalidArgumentError("set_visible_devices: ops run on the CPU, which cannot be hidden.")
 
@@ -242,7 +242,7 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
     """
     if type(num_threads) is not int or num_threads < 0:
         raise InvalidArgumentError(
-            f"set_intra_op_parallelism_threads: {num_threads!r} is no number of threads; give a whole number from 0."
+            f"set_intra_op_parallelism_threads: {num_threads!r} is not a number of threads; give a whole number from 0."
         )
     if num_threads != flags.threads:
         from graphad.compiler.cpu.runtime.pool import is_started  # importing graphad needs no compiler

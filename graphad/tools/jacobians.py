@@ -29,7 +29,7 @@ def compute_gradient(
       delta: Half of the distance of the values that are compared; 1/1024 by default.
     Returns: Two tuples with a matrix [elements of the result, elements of the argument] for each argument.
     Raises:
-      ArgumentTypeError (a TypeError): `f` cannot be called, `x` is no list, or `f` gives no tensor.
+      ArgumentTypeError (a TypeError): `f` cannot be called, `x` is not a list, or `f` gives no tensor.
       DTypeError (a TypeError): an argument or the result is of another dtype.
       InvalidArgumentError (a ValueError): `delta` is not above 0.
     Example:

@@ -39,7 +39,7 @@ def set_jit(mode: str) -> None:
     Raises: InvalidArgumentError: no such mode.
     """
     if mode not in JIT_MODES:
-        raise InvalidArgumentError(f"set_jit: {mode!r} is no mode; it is 'auto', 'always' or 'never'.")
+        raise InvalidArgumentError(f"set_jit: {mode!r} is not a mode; it is 'auto', 'always' or 'never'.")
     flags.jit = mode
 
 
@@ -66,7 +66,9 @@ def set_progress(mode: str) -> None:
       >>> config.set_progress("auto")
     """
     if mode not in JIT_MODES:
-        raise InvalidArgumentError(f"set_progress: {mode!r} is no mode; it is 'auto', 'always' or 'never'.")
+        raise InvalidArgumentError(
+            f"set_progress: {mode!r} is not a mode; it is 'auto', 'always' or 'never'."
+        )
     flags.progress = mode
 
 
@@ -90,7 +92,7 @@ def set_jacobian_budget(size: int) -> None:
     """
     if type(size) is not int or size < 1:
         raise InvalidArgumentError(
-            f"set_jacobian_budget: {size!r} is no number of bytes; give a positive whole number."
+            f"set_jacobian_budget: {size!r} is not a number of bytes; give a positive whole number."
         )
     flags.jacobian_bytes = size
 
@@ -116,7 +118,7 @@ def set_pool_budget(size: int) -> None:
     """
     if type(size) is not int or size < 0:
         raise InvalidArgumentError(
-            f"set_pool_budget: {size!r} is no number of bytes; give a whole number from 0."
+            f"set_pool_budget: {size!r} is not a number of bytes; give a whole number from 0."
         )
     flags.pool_bytes = size
     _pool().trim()

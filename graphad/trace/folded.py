@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
 
-MOST = 64  # numbers; more are no sizes
+MOST = 64  # numbers; more are not sizes
 
 
 def learn(

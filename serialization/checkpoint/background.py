@@ -1,7 +1,7 @@
 """A checkpoint that is written while the program goes on.
 
 What is written was copied before: the program may assign to its variables at once. A checkpoint writes one at a time, and what
-goes wrong is raised by the next call that saves, restores or waits. The thread is no daemon: the interpreter ends after it.
+goes wrong is raised by the next call that saves, restores or waits. The thread is not a daemon: the interpreter ends after it.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def _unpacked(file: io.BufferedReader, limits: Limits) -> bytes:
         with zipfile.ZipFile(file) as archive:
             if _INSIDE not in archive.namelist():
                 raise UnsupportedModelError(
-                    f"there is no {_INSIDE} in it: it is no .keras file, or its weights are spread out."
+                    f"there is no {_INSIDE} in it: it is not a .keras file, or its weights are spread out."
                 )
             entry = archive.getinfo(_INSIDE)
             if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

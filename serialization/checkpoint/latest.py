@@ -113,7 +113,7 @@ def _parsed(text: bytes, directory: str) -> CheckpointState:
     try:
         rest = text.decode()
     except UnicodeDecodeError:
-        raise CorruptModelError("it is no text.") from None
+        raise CorruptModelError("it is not text.") from None
     position = len(rest) - len(rest.lstrip())
     while position < len(rest):
         line = _LINE.match(rest, position)
@@ -129,7 +129,7 @@ def _parsed(text: bytes, directory: str) -> CheckpointState:
         try:
             return [float(value) for value in found.get(name, ())]
         except ValueError:
-            raise CorruptModelError(f"{name} is no number.") from None
+            raise CorruptModelError(f"{name} is not a number.") from None
 
     latest, listed = paths("model_checkpoint_path"), paths("all_model_checkpoint_paths")
     if not latest:
@@ -151,7 +151,7 @@ def _quoted(text: str) -> str:
 
 def _unquoted(text: str) -> str:
     if len(text) < 2 or text[0] not in "\"'":
-        raise CorruptModelError("a path is no string in quotes.")
+        raise CorruptModelError("a path is not a string in quotes.")
 
     def plain(found: re.Match[bytes]) -> bytes:
         what = found[1]
@@ -164,7 +164,7 @@ def _unquoted(text: str) -> str:
     try:
         path = _ESCAPE.sub(plain, text[1:-1].encode()).decode()
     except UnicodeDecodeError:
-        raise CorruptModelError("a path is no UTF-8.") from None
+        raise CorruptModelError("a path is not UTF-8.") from None
     if "\0" in path:
         raise CorruptModelError("a path holds a zero byte.")
     return path

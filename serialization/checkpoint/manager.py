@@ -67,7 +67,7 @@ class CheckpointManager:
         last_checkpoint_step: int | None = None,
     ) -> None:
         if not isinstance(checkpoint, Checkpoint):
-            raise ArgumentTypeError(f"CheckpointManager: {checkpoint!r} is no Checkpoint.")
+            raise ArgumentTypeError(f"CheckpointManager: {checkpoint!r} is not a Checkpoint.")
         if max_to_keep is not None and max_to_keep <= 0:
             raise InvalidArgumentError(
                 f"Expected a positive integer or `None` for `max_to_keep`, got {max_to_keep}."
@@ -78,7 +78,7 @@ class CheckpointManager:
             )
         if not checkpoint_name or os.path.basename(checkpoint_name) != checkpoint_name:
             raise InvalidArgumentError(
-                f"CheckpointManager: checkpoint_name {checkpoint_name!r} is no name of a file."
+                f"CheckpointManager: checkpoint_name {checkpoint_name!r} is not a name of a file."
             )
         self._checkpoint = checkpoint
         self._directory = path_of_user("CheckpointManager", directory, "directory")

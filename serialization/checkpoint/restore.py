@@ -402,7 +402,7 @@ def _own(array: Array) -> Array:
 
 
 def _give(x: Any, array: Any) -> None:
-    with entered(None):  # whatever is recorded or traced just now: this is no part of it
+    with entered(None):  # whatever is recorded or traced just now: this is not part of it
         if isinstance(x, Variable):
             x.assign(x.tensor_of(array))
         else:

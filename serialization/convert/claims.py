@@ -55,7 +55,7 @@ def check_spec(spec: TensorSpec) -> None:
         if size is None:
             continue
         if type(size) is not int or size < 0:
-            raise CorruptModelError(f"{shown(size)} is no size.")
+            raise CorruptModelError(f"{shown(size)} is not a size.")
         total *= size
     if total > SPEC_LIMIT:
         raise LimitExceededError(f"a tensor of {shown(total)} elements; a graph may ask for {SPEC_LIMIT}.")

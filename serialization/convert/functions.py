@@ -161,7 +161,7 @@ class FunctionWriter:
             if number is None:
                 raise UntrackedError(
                     f"Tried to export a function which references an 'untracked' resource. The function {name!r} uses what is "
-                    "shown below, which is no attribute of the saved object or of one below it; assign it to one. "
+                    "shown below, which is not an attribute of the saved object or of one below it; assign it to one. "
                     f"Trackable referencing this tensor = {x!r}"
                 )
             return VariableCapture(number)
@@ -201,7 +201,7 @@ _FIXED = (bool, int, float, complex, str, bytes)
 def _require_outputs(record: Any) -> None:
     """Raise unless numbers and strings stand in fields only: what a list holds, a graph computes."""
     if type(record) in _FIXED:
-        raise CorruptModelError("a result is no output of its graph.")
+        raise CorruptModelError("a result is not an output of its graph.")
     for item in record if type(record) is tuple else getattr(record, "items", ()):
         if isinstance(record, DictValue):
             item = item[1]
@@ -264,7 +264,7 @@ class FunctionReader:
             raise CorruptModelError(f"its parameters make no signature: {shown(str(cause))}.") from cause
         given = value_of(record.input_signature, self._leaf)
         if given is not None and not isinstance(given, tuple):
-            raise CorruptModelError("its input signature is no tuple.")
+            raise CorruptModelError("its input signature is not a tuple.")
         return Signature.restore(record.name, signature, given)
 
     def _concrete(
@@ -274,7 +274,7 @@ class FunctionReader:
         if not (type(nest) is tuple and len(nest) == 2 and type(nest[0]) is tuple and type(nest[1]) is dict):
             raise CorruptModelError("its inputs are no (args, kwargs).")
         if not all(type(key) is str for key in nest[1]):
-            raise CorruptModelError("a keyword argument has a name that is no string.")
+            raise CorruptModelError("a keyword argument has a name that is not a string.")
         arguments = sort_out(nest[0], nest[1])
         graph = self._graphs.graph(record.graph)
         captures = [self._capture(item) for item in record.captures]
@@ -293,7 +293,7 @@ class FunctionReader:
                 positions.append(leaf.number)
                 continue
             if leaf is not None and type(leaf) not in _FIXED:
-                raise CorruptModelError("a result is no output of its graph.")
+                raise CorruptModelError("a result is not an output of its graph.")
             positions.append(None)
             if leaf is not None:
                 fixed[k] = leaf

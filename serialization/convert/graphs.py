@@ -469,7 +469,7 @@ class GraphReader:
                 f"op {shown(record.name)} is version {record.version}, this release has {op_class.version}; upgrade graphad."
             )
         given = dict(record.attributes)
-        if op_class is not ClosedCustom:  # its rule is no plain value
+        if op_class is not ClosedCustom:  # its rule is not a plain value
             given = {field: value_of(value, self._attribute) for field, value in given.items()}
         if former is not None:
             given = _of_older(record, lambda: former(given))

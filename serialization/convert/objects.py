@@ -221,7 +221,7 @@ def _children(x: Any) -> Iterator[tuple[str, Any]]:
         for name, child in type(x).named_children(x):
             if is_savable(child):
                 if not (isinstance(name, str) and name.isidentifier()):
-                    raise SaveError(f"{type(x).__name__}: the attribute {name!r} is no identifier.")
+                    raise SaveError(f"{type(x).__name__}: the attribute {name!r} is not an identifier.")
                 seen.add(name)
                 yield name, child
         for kind in type(x).__mro__:
@@ -396,7 +396,7 @@ class ObjectReader:
         for name in names:
             if name.startswith(PRIVATE):
                 raise CorruptModelError(
-                    f"{shown(name)} is no name of an attribute: {PRIVATE}... is never saved."
+                    f"{shown(name)} is not a name of an attribute: {PRIVATE}... is never saved."
                 )
         restored = RestoredCallable() if self._is_callable(record) else Restored()
         restored._graphad_class_name = node.class_name  # type: ignore[union-attr]
@@ -477,7 +477,7 @@ def _tuples_first(records: tuple[ObjectRecord, ...]) -> Iterator[int]:
 
 
 def savable_root(obj: Any) -> Any:
-    """`obj` itself. Raises: SaveError: it is no trackable object."""
+    """`obj` itself. Raises: SaveError: it is not a trackable object."""
     if isinstance(obj, (Trackable, Variable, *FUNCTIONS)):
         return obj
     raise SaveError(

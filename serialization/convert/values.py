@@ -104,7 +104,7 @@ def array_of(record: InlineArray | StoredArray, arrays: Any) -> Any:
 
 
 def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
-    """A Python value as a file holds it; `leaf` turns what is no plain value into a record, or raises Unsavable."""
+    """A Python value as a file holds it; `leaf` turns what is not a plain value into a record, or raises Unsavable."""
     kind = type(x)
     if x is None or kind in (bool, int, float, complex, str, bytes):
         if kind is int and not -(2**63) <= x < 2**64:
@@ -148,7 +148,7 @@ def _key(key: Any) -> Any:
 
 
 def value_of(record: Any, leaf: Callable[[Any], Any]) -> Any:
-    """The Python value of a record; `leaf` turns the records that are no plain values into objects."""
+    """The Python value of a record; `leaf` turns the records that are not plain values into objects."""
     if record is None or type(record) in (bool, int, float, complex, str, bytes):
         return record
     if type(record) is tuple:

@@ -76,7 +76,7 @@ class File:
             )
         found = self.object_at(address)
         if not isinstance(found, Group):
-            raise CorruptModelError("its root is no group.")
+            raise CorruptModelError("its root is not a group.")
         self.root = found
 
     def at(self, address: int) -> Cursor:

@@ -57,7 +57,7 @@ def type_of(cursor: Cursor, depth: int = 0) -> Type:
             return Type("bool", 1)
     if kind == COMPOUND and size in (8, 16) and bits & 0xFFFF == 2:
         return Type({8: "complex64", 16: "complex128"}[_complex(cursor, version, size, depth)], size)
-    raise UnsupportedModelError(f"its elements are of a kind (class {kind}) that is no array of numbers.")
+    raise UnsupportedModelError(f"its elements are of a kind (class {kind}) that is not an array of numbers.")
 
 
 def _short(cursor: Cursor) -> str:

@@ -158,7 +158,7 @@ def _array(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as cause:
-        raise _UsageError(f"run: {text!r} is no JSON and no .npy or .json file.") from cause
+        raise _UsageError(f"run: {text!r} is not JSON and not a .npy or .json file.") from cause
 
 
 def _listed(array: np.ndarray[Any, Any]) -> Any:

@@ -34,7 +34,7 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
     Returns: An object with the attributes of the saved one, callable if its `__call__` was a function; `signatures` maps keys
       to functions.
     Raises:
-      ArgumentTypeError (a TypeError): `export_dir` is no path, or `options` are others.
+      ArgumentTypeError (a TypeError): `export_dir` is not a path, or `options` are others.
       InvalidArgumentError (a ValueError): other tags.
       MissingModelError (an OSError): there is no model.
       LoadError (a ValueError): the file is damaged, too large, too new or unsafe; the message names file and field.

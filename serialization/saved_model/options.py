@@ -29,7 +29,7 @@ def path_of_user(op: str, path: Any, name: str = "the path") -> str:
 
 
 def options_of(op: str, kind: type[T], options: Any) -> T:
-    """The options given, or the usual ones for None. Raises: ArgumentTypeError: they are no options of this kind."""
+    """The options given, or the usual ones for None. Raises: ArgumentTypeError: they are not options of this kind."""
     if options is None:
         return kind()
     if not isinstance(options, kind):
@@ -46,7 +46,7 @@ def _aliases(given: Any) -> dict[str, Any]:
     for name in aliases:
         if not isinstance(name, str):
             raise ArgumentTypeError(
-                f"SaveOptions: function_aliases has the name {name!r}, which is no string."
+                f"SaveOptions: function_aliases has the name {name!r}, which is not a string."
             )
     return aliases
 

@@ -52,7 +52,7 @@ def save(
         function of the object that has an input_signature.
       options: See `SaveOptions`.
     Raises:
-      ArgumentTypeError (a TypeError): `export_dir` is no path, or `options` are others.
+      ArgumentTypeError (a TypeError): `export_dir` is not a path, or `options` are others.
       SaveError (a ValueError): the object cannot be saved; the message says which part.
       SaveFailedError (also an OSError): the system refused; what was there before is still there.
     """
@@ -154,7 +154,7 @@ def _signatures(given: Any, objects: ObjectWriter) -> dict[str, ConcreteFunction
     listed = dict(given) if isinstance(given, Mapping) else {DEFAULT_SERVING_SIGNATURE_DEF_KEY: given}
     for key in listed:
         if not isinstance(key, str):
-            raise SaveError(f"signatures: the key {key!r} is no string.")
+            raise SaveError(f"signatures: the key {key!r} is not a string.")
     return {key: _concrete_of(function) for key, function in listed.items()}
 
 
@@ -196,7 +196,7 @@ def _require_reachable(
     for x in concrete.captured_inputs:
         if not objects.holds(x):
             raise UnreachableError(
-                f"the signature {key!r} uses {x!r}, which is not reachable from root: it is no attribute of the saved object or "
+                f"the signature {key!r} uses {x!r}, which is not reachable from root: it is not an attribute of the saved object or "
                 "of one below it; assign it to one."
             )
 

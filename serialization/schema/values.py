@@ -134,12 +134,12 @@ class DimCodec:
         if value is None or type(value) is str:
             return value
         if type(value) is not int or not 0 <= value <= LARGEST_DIM:
-            raise CorruptModelError(f"{shown(value)} is no size; allowed are 0 to 2**47, nil and names.")
+            raise CorruptModelError(f"{shown(value)} is not a size; allowed are 0 to 2**47, nil and names.")
         return value
 
     def write(self, writer: Writer, value: Dim) -> None:
         if type(value) not in (int, str, type(None)):
-            raise SaveError(f"{shown(value)} of type {type(value).__name__} is no size.")
+            raise SaveError(f"{shown(value)} of type {type(value).__name__} is not a size.")
         writer.scalar(value)
 
 
@@ -162,7 +162,7 @@ class ValueCodec:
                 return REAL.read(reader)
             value = reader.scalar()
             if type(value) not in _SCALARS:
-                raise CorruptModelError(f"{shown(value)} is no value.")
+                raise CorruptModelError(f"{shown(value)} is not a value.")
             return value  # type: ignore[return-value]
         reader.depth += 1
         if reader.depth > reader.limits.nesting:
@@ -220,7 +220,7 @@ class ValueCodec:
             writer.scalar(tag)
             _BY_TAG[tag].write_fields(writer, value)
         else:
-            raise SaveError(f"{kind.__name__} is no kind of value that a file can hold.")
+            raise SaveError(f"{kind.__name__} is not a kind of value that a file can hold.")
 
     def _container(self, writer: Writer, tag: int, items: tuple[Value, ...]) -> None:
         writer.array(len(items) + 1)

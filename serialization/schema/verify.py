@@ -168,12 +168,12 @@ class _Verifier:
                     or name.startswith("__")
                     or (value.kind == NAMED_TUPLE and name is not value.name and name.startswith("_"))
                 ):
-                    raise bad(f"{shown(name)} is no name for a field or class.")
+                    raise bad(f"{shown(name)} is not a name for a field or class.")
             for item in value.items:
                 self._value(item, use, seen)
         elif isinstance(value, InlineArray):
             if use == "attribute":
-                raise bad("an array is no attribute.")
+                raise bad("an array is not an attribute.")
             _inline(value)
         elif isinstance(value, GraphValue | RuleValue):
             if use != "attribute":
@@ -189,7 +189,7 @@ class _Verifier:
                 raise bad("an output only belongs into structured outputs.")
             seen.append(value)
         elif type(value) not in _PLAIN:
-            raise bad(f"{shown(value)} is no value.")
+            raise bad(f"{shown(value)} is not a value.")
 
     def _plain(self, field: str, pairs: Sequence[tuple[str, Value]]) -> None:
         _unique(field, (name for name, _ in pairs))
@@ -298,7 +298,7 @@ class _Verifier:
             with _within("parameters", number):
                 name, kind, default = parameter
                 if not name.isidentifier():
-                    raise bad(f"{shown(name)} is no name of a parameter.")
+                    raise bad(f"{shown(name)} is not a name of a parameter.")
                 if kind < last or (kind in (VAR_POSITIONAL, VAR_KEYWORD) and kind in stars):
                     raise bad(f"{shown(name)}: a parameter of this kind cannot stand here.")
                 last = kind
@@ -354,7 +354,7 @@ class _Verifier:
                 if not name.isidentifier() or (
                     name.startswith("__") and name.endswith("__") and name != "__call__"
                 ):
-                    raise bad(f"{shown(name)} is no name of an attribute.")
+                    raise bad(f"{shown(name)} is not a name of an attribute.")
             self._plain("attributes", node.attributes)
         elif isinstance(node, ListNode | TupleNode):
             _numbered(children)
@@ -365,7 +365,9 @@ class _Verifier:
             if node.keys is not None:
                 _numbered(children)
                 if len(node.keys) != len(children) or not all(map(is_key, node.keys)):
-                    raise bad(f"{len(node.keys)} keys for {len(children)} items, or one that is no key.")
+                    raise bad(
+                        f"{len(node.keys)} keys for {len(children)} items, or an entry that is not a key."
+                    )
                 if len(set(node.keys)) != len(node.keys):
                     raise bad("a key is there twice.")
         elif children:
@@ -470,4 +472,4 @@ def check_asset(asset: AssetRecord) -> None:
         or not _ASSET_LETTERS.issuperset(name)
         or name.split(".")[0].upper() in _RESERVED
     ):
-        raise UnsafeModelError(f"{shown(name)} is no name that an asset may have.")
+        raise UnsafeModelError(f"{shown(name)} is not a name that an asset may have.")

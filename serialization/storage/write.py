@@ -122,7 +122,7 @@ def _draft_payload(group: tuple[TensorRecord, ...]) -> PayloadRecord:
 def _asset_name(source: str | os.PathLike[str]) -> str:
     name = os.path.basename(os.fspath(source).rstrip("/\\"))
     if not os.path.isfile(source):
-        raise SaveFailedError(f"asset {os.fspath(source)} does not exist or is no file.", 2)
+        raise SaveFailedError(f"asset {os.fspath(source)} does not exist or is not a file.", 2)
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)[-100:]
     return re.sub(r"^\.|\.$", "_", plain)
 

@@ -65,7 +65,7 @@ class Bundle:
             listed = entries_of(index, limits)
             key, header = next(listed, (None, b""))
             if key != b"":
-                raise CorruptModelError("it is no index of a checkpoint: it has no header.")
+                raise CorruptModelError("it is not an index of a checkpoint: it has no header.")
             self._count = _header(header)
             self.entries: dict[str, Entry] = {}
             for key, value in listed:
@@ -135,7 +135,7 @@ class Bundle:
         entry = self.entries[name]
         try:
             if entry.dtype != STRING or entry.shape or entry.is_sliced:
-                raise CorruptModelError("it is no string.")
+                raise CorruptModelError("it is not a string.")
             if entry.size > self._limits.manifest_bytes:
                 raise LimitExceededError(
                     f"{entry.size} bytes where the limit 'manifest_bytes' allows {self._limits.manifest_bytes}."

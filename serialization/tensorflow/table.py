@@ -23,7 +23,7 @@ _TRAILER = 5
 def entries_of(file: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes]]:
     """The keys and values of a table, in order."""
     if len(file) < _FOOTER or int.from_bytes(file[-8:], "little") != _MAGIC:
-        raise CorruptModelError("it is no table: its last bytes are not those of one.")
+        raise CorruptModelError("it is not a table: its last bytes are not those of one.")
     footer = file[-_FOOTER:]
     position = 0
     handles = []

@@ -52,7 +52,7 @@ class Reader:
         self.depth = 0
 
     def scalar(self) -> object:
-        """The next value, which is no container (or an empty one: callers test its type)."""
+        """The next value, which is not a container (or an empty one: callers test its type)."""
         try:
             return self._scalar()
         except _BROKEN as error:
@@ -500,7 +500,7 @@ def _fixed(reader: Reader, size: int) -> None:
 
 
 def _check(value: object, *kinds: type) -> type:
-    # exact classes: a bool is no int, a NumPy scalar no float
+    # exact classes: a bool is not an int, a NumPy scalar is not a float
     kind = type(value)
     if kind not in kinds:
         allowed = " or ".join(one.__name__ for one in kinds)

@@ -281,7 +281,7 @@ class Directory:
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise UnsafeModelError("it is no plain file (a pipe, device or directory).")
+                raise UnsafeModelError("it is not a plain file (a pipe, device or directory).")
             if status.st_nlink > 1 and not self.follow:
                 raise UnsafeModelError(
                     "it has more than one hard link; copy the model instead of linking it, or load it with links='follow'."
@@ -313,8 +313,8 @@ def _refusal(path: str, error: OSError) -> Exception:
     if os.path.islink(path):
         return UnsafeModelError(_IS_LINK)
     if isinstance(error, NotADirectoryError):
-        return CorruptModelError("it is no directory.")
-    return UnsafeModelError(f"it is no plain file ({os.strerror(error.errno or 0)}).")
+        return CorruptModelError("it is not a directory.")
+    return UnsafeModelError(f"it is not a plain file ({os.strerror(error.errno or 0)}).")
 
 
 def read_exactly(descriptor: int, size: int) -> bytearray:

@@ -29,7 +29,7 @@ def main() -> int:
     parser.add_argument("--examples", type=int, default=10, help="how many examples for each test")
     options, rest = parser.parse_known_args()
     if not (options.suite / "array_api_tests").is_dir():
-        parser.error(f"{options.suite} is no checkout of array-api-tests; name it with --suite.")
+        parser.error(f"{options.suite} is not a checkout of array-api-tests; name it with --suite.")
     environment = os.environ | {
         "ARRAY_API_TESTS_MODULE": "exec('from tests.array_api.namespace import xp')",
         "ARRAY_API_TESTS_VERSION": VERSION,

@@ -119,7 +119,7 @@ def test_to_graph_converts_functions_and_methods():
     assert tf.autograph.to_graph(clipped)(tf.constant(9.0)) == 6.0
     method = tf.autograph.to_graph(Thing().run)
     assert tf.function(method, autograph=False)(tf.constant(2.0)).numpy() == 6.0
-    with pytest.raises(TypeError, match="is no Python function"):
+    with pytest.raises(TypeError, match="is not a Python function"):
         tf.autograph.to_graph(3)
     assert list(tf.autograph.to_graph(numbers)()) == [1]
 

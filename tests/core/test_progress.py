@@ -76,7 +76,7 @@ def test_one_switch_turns_it_off(monkeypatch):
         assert screen.getvalue() == ""
     finally:
         tf.config.set_progress("auto")
-    with pytest.raises(ValueError, match="set_progress: 'often' is no mode"):
+    with pytest.raises(ValueError, match="set_progress: 'often' is not a mode"):
         tf.config.set_progress("often")
 
 

@@ -73,7 +73,7 @@ def test_a_word_takes_what_it_says_and_nothing_else(word, fitting, others):
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: gd.print(1.0, summarize=2**70), r"print: summarize is 1180591620717411303424, which is no integer of"),
+        (lambda: gd.print(1.0, summarize=2**70), r"print: summarize is 1180591620717411303424, which is not an integer of"),
         (lambda: gd.linalg.band_part(gd.ones([2, 2]), -(2**70), 0), r"band_part: num_lower is -1180591620717411303424"),
     ],
 )  # fmt: skip

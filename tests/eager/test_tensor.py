@@ -176,7 +176,7 @@ def test_clip_by_norm_of_four_and_of_zeros():
         (lambda: bool(tf.zeros([0])), r"with no element is ambiguous: this tensor has shape \(0,\)"),
         (
             lambda: tf.exp(None),
-            r"value \(None\) with an unsupported type .* None often stands for a gradient",
+            r"value \(None\) with an unsupported type .* None is often a gradient",
         ),
         (lambda: tf.constant({"a": 1}), r"unsupported type .* Pass its values one by one"),
         (

@@ -26,7 +26,7 @@ class Frozen:
 
 @dataclasses.dataclass
 class Derived(Plain):
-    """Has a field that no constructor takes, and an attribute that is no field."""
+    """Has a field that no constructor takes, and an attribute that is not a field."""
 
     size: int = dataclasses.field(init=False)
 

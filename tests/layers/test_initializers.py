@@ -73,7 +73,7 @@ def test_names_classes_and_functions_are_initializers():
     assert seen == [tf.float32]
     with pytest.raises(ValueError, match="the shape must be known"):
         init.Zeros()([None, 2])
-    with pytest.raises(ValueError, match="is no matrix"):
+    with pytest.raises(ValueError, match="is not a matrix"):
         init.Identity()([3])
 
 

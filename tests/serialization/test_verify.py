@@ -100,8 +100,8 @@ BROKEN = {
     "ops[0].attributes: 'a' is there twice": GOOD.replace(ops=(OpRecord("add", 1, (("a", 1), ("a", 2))),)),
     "ops[0]: an op without": GOOD.replace(ops=(OpRecord("", 1),)),
     "ops[0].attributes.'a': 1 items for the names": attribute(StructValue(0, "P", ("x", "y"), (1,))),
-    "ops[0].attributes.'a': 'import os' is no name": attribute(StructValue(0, "import os", (), ())),
-    "ops[0].attributes.'a': '__class__' is no name": attribute(StructValue(1, "P", ("__class__",), (1,))),
+    "ops[0].attributes.'a': 'import os' is not a name": attribute(StructValue(0, "import os", (), ())),
+    "ops[0].attributes.'a': '__class__' is not a name": attribute(StructValue(1, "P", ("__class__",), (1,))),
     # rules
     "rules[0]: graph 4": GOOD.replace(rules=(RuleRecord("r", 4),)),
     "rules[0]: rule 1": GOOD.replace(rules=(RuleRecord("r", None, rules=(1,)),)),

@@ -255,7 +255,7 @@ class Printer:
         add(f"together = {self.pointer(wide[0])}")
         for k in wide[1:]:
             add(f"together = either(together, {self.pointer(k)})")
-        add(f"groups = groups{many}(together, e0)")  # 0 where an address is no multiple of a load's bytes
+        add(f"groups = groups{many}(together, e0)")  # 0 where an address is not a multiple of a load's bytes
         with self.out.block("for t in range(at, groups, step)"):
             add(f"i0 = ixmul(t, ix({many}))")
             for k, access in enumerate(self.kernel.inputs):

@@ -197,7 +197,7 @@ def _is_positive(steps: Any) -> bool:
 
 
 def _same(graph: Graph, outer: Sequence[TensorSpec], places: Iterable[int]) -> set[int]:
-    """The inputs among `places` that are no variables and have the shape that their operands have."""
+    """The inputs among `places` that are not variables and have the shape that their operands have."""
     return {
         i for i in places if not graph.inputs[i].is_handle and same_dims(graph.inputs[i].dims, outer[i].dims)
     }

@@ -125,7 +125,7 @@ def fill(dims: ShapeLike, value: TensorLike, name: str | None = None) -> Tensor:
       dims: Sizes: a list, a shape, or an integer tensor.
       value: A scalar, number or tensor; its gradient is the sum.
     Returns: Tensor of that shape and the dtype of `value`.
-    Raises: InvalidArgumentError (a ValueError): a size is negative, or `value` is no scalar.
+    Raises: InvalidArgumentError (a ValueError): a size is negative, or `value` is not a scalar.
     Example:
       >>> fill([2, 2], 7).numpy()
       array([[7, 7],
@@ -401,7 +401,7 @@ class Rank(Op):
     def eval(self, x: Array) -> Any:
         return np.int32(np.ndim(x))
 
-    vjp = no_gradient("a rank is no function of values")
+    vjp = no_gradient("a rank is not a function of values")
 
     def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return ctx.unstacked(lift(np.int32(len(x.dims) - 1)))

@@ -45,7 +45,7 @@ def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -
       x: Vector.
       out_idx: int32 or int64.
     Returns: (y, idx); y has as many elements as the values say, an unknown size in a traced function.
-    Raises: InvalidArgumentError (a ValueError): `x` is no vector.
+    Raises: InvalidArgumentError (a ValueError): `x` is not a vector.
     Example:
       >>> unique([3, 1, 3]).y.numpy()
       array([3, 1], dtype=int32)
@@ -63,7 +63,7 @@ def unique_with_counts(
       x: Vector [n] of a real dtype.
       out_idx: int32 or int64.
     Returns: (y, idx, count).
-    Raises: InvalidArgumentError (a ValueError): `x` is no vector.
+    Raises: InvalidArgumentError (a ValueError): `x` is not a vector.
     """
     y, idx, count = _unique("unique_with_counts", x, out_idx)
     return UniqueWithCounts(y, idx, unsorted_segment_sum(ones_like(idx), idx, count))

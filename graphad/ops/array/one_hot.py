@@ -96,7 +96,7 @@ def one_hot(
       dtype: The dtype of the result; that of the values, or float32.
     Returns: Tensor with an axis of size `depth` more than `indices`.
     Raises: InvalidArgumentError (a ValueError): `depth` is negative, or the axis is out of range; DTypeError (a TypeError):
-      indices that are no integers.
+      indices that are not integers.
     Example:
       >>> one_hot([2, 0], 3).numpy()
       array([[0., 0., 1.],

@@ -94,7 +94,7 @@ class Range(Op):
 
 
 def _count(start: Any, limit: Any, delta: Any, dtype: DType) -> int:
-    """How many members a range has. What is no integer is counted in `dtype`, in which 0.3 / 0.1 may be 3."""
+    """How many members a range has. What is not an integer is counted in `dtype`, in which 0.3 / 0.1 may be 3."""
     if delta == 0:
         raise InvalidArgumentError(
             "range: Requires delta != 0: 0; give a step that leads from start to limit."
@@ -213,7 +213,7 @@ def linspace(
     Args:
       start, stop: Numbers or float or complex tensors of one shape; differentiable. Integers become floats as by `/`.
       num: How many, 0 or more: an int, or an integer scalar tensor.
-      axis: Where the new axis goes in the result, for `start` and `stop` that are no scalars.
+      axis: Where the new axis goes in the result, for `start` and `stop` that are not scalars.
     Returns: Tensor [num] for scalars.
     Raises: InvalidArgumentError (a ValueError): `num` is negative, or the shapes differ.
     Example:

@@ -106,7 +106,7 @@ class SizeVector(Op):
         values = np.array(self.dims, self.dtype.numpy)
         return values[0] if self.scalar else values
 
-    vjp = no_gradient("a size is no function of values")
+    vjp = no_gradient("a size is not a function of values")
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None

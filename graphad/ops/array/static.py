@@ -84,7 +84,7 @@ def tuple_of(tensors: NestLike, control_inputs: NestLike = None, name: str | Non
       tensors: A list of tensors, variables or None.
       control_inputs: Tensors and variables to wait for as well.
     Returns: A list as long as `tensors`.
-    Raises: ArgumentTypeError, InvalidArgumentError: it is no list, or holds None alone.
+    Raises: ArgumentTypeError, InvalidArgumentError: it is not a list, or holds None alone.
     """
     if not isinstance(tensors, list | tuple):
         raise ArgumentTypeError(f"tuple: tensors is {tensors!r}; give a list of tensors.")

@@ -123,7 +123,7 @@ def index_tensor(op: str, x: Any, name: str) -> Any:
 
 
 def require_index(op: str, spec: TensorSpec, name: str) -> None:
-    """Raises: DTypeError: the dtype is no integer one."""
+    """Raises: DTypeError: the dtype is not an integer one."""
     require_kind(op, spec, INTEGER, name)
 
 
@@ -134,7 +134,7 @@ def run_checked(op: Op, *values: Any) -> Any:
 
 
 def require_gradient(op: str, g: TensorSpec, result: TensorSpec) -> None:
-    """Raises: InvalidArgumentError: `g` is no cotangent of a result like this one."""
+    """Raises: InvalidArgumentError: `g` is not a cotangent of a result like this one."""
     if g.dtype is not result.dtype or not are_compatible(g.dims, result.dims):
         raise InvalidArgumentError(
             f"{op}: g has shape {format_dims(g.dims)} and dtype {g.dtype.name}; it is the gradient of a result with shape "

@@ -131,7 +131,7 @@ def _from_front(order: Tensor) -> Any:
 
 
 def _no_permutation(perm: Any, rank: int) -> InvalidArgumentError:
-    return InvalidArgumentError(f"transpose: perm {perm} is no permutation of 0 to {rank - 1}.")
+    return InvalidArgumentError(f"transpose: perm {perm} is not a permutation of 0 to {rank - 1}.")
 
 
 def permutation(perm: Any, rank: int | None) -> tuple[int, ...]:
@@ -224,7 +224,7 @@ def transpose(
       perm: Axis i of the result is axis perm[i] of `a`, integers or an integer tensor; None reverses the axes.
       conjugate: Take the complex conjugate as well.
     Returns: Tensor of the same dtype.
-    Raises: InvalidArgumentError: `perm` is no permutation of the axes.
+    Raises: InvalidArgumentError: `perm` is not a permutation of the axes.
     Example:
       >>> transpose([[1, 2, 3]]).shape
       TensorShape([3, 1])

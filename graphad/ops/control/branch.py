@@ -210,7 +210,7 @@ def switch_case(
       default: Called for an index without a function; by default the function with the largest index is.
     Returns: What the function returns: a nest of tensors.
     Raises: ArgumentTypeError (a TypeError): no functions; InvalidArgumentError (a ValueError): their results differ in
-      structure, or the index is no scalar.
+      structure, or the index is not a scalar.
     Example:
       >>> switch_case(constant(1), [lambda: constant(10), lambda: constant(20)]).numpy()
       np.int32(20)

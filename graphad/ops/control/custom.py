@@ -142,7 +142,7 @@ class _PassesOutputs(TupleOp):
             f"it takes {last} inputs, there are {len(specs)}",
         )
         shown = specs[first:last]
-        require(not any(spec.is_handle for spec in shown), self.name, "a variable is no output")
+        require(not any(spec.is_handle for spec in shown), self.name, "a variable is not an output")
 
     def eval(self, *values: Array) -> tuple[Any, ...]:
         return values[slice(*self._place())]

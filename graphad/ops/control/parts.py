@@ -181,7 +181,7 @@ def same_structure(a: Any, b: Any) -> bool:
 
 
 def _same_field(a: Any, b: Any) -> bool:
-    """Whether fields have one structure; what is no tensor has to be equal."""
+    """Whether fields have one structure; what is not a tensor has to be equal."""
     if is_nested(a) or is_record(a) or isinstance(a, _Place) or a is None:
         return same_structure(a, b) and type(a) is type(b)
     return a is b or (type(a) is type(b) and bool(a == b))

@@ -208,7 +208,7 @@ def bind_loop(
       specs: The carry in every step, then the slices.
       reverse: Go through the stacks from the end.
       steps: The number of steps where it is known.
-      unread: How many of the carries, the last ones, are no inputs of the parts: they only come out.
+      unread: How many of the carries, the last ones, are not inputs of the parts: they only come out.
     Returns: The last carry, the number of steps, the ys.
     """
     prepare_for_loop([body] if test is None else [test, body])

@@ -113,7 +113,7 @@ def _labels(equation: str, part: str) -> Labels:
             k += 1
         else:
             raise InvalidArgumentError(
-                f"einsum: {part[k]!r} in {equation!r} is no label; use letters, ',', '->' and '...'."
+                f"einsum: {part[k]!r} in {equation!r} is not a label; use letters, ',', '->' and '...'."
             )
     if out.count(REST) > 1:
         raise InvalidArgumentError(f"einsum: {part!r} in {equation!r} holds '...' more than once.")

@@ -2,7 +2,7 @@
 way to multiply and to solve.
 
 An operator is a Python object around tensors; all that it gives is made of ops, so it is traced and differentiated like what its
-tensors are used in. It is no argument of a traced function: make it inside, or let the function take it from outside.
+tensors are used in. It is not an argument of a traced function: make it inside, or let the function take it from outside.
 """
 
 from __future__ import annotations

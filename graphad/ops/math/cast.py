@@ -180,7 +180,7 @@ class Bitcast(Op):
         shape = shape if have == want else (*shape, have // want) if have > want else shape[:-1]
         return data.view(self.dtype.numpy).reshape(shape)
 
-    vjp = no_gradient("bits are no numbers")
+    vjp = no_gradient("bits are not numbers")
 
     def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(self, x)

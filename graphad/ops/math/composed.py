@@ -74,7 +74,7 @@ def polyval(coeffs: Sequence[Any], x: TensorLike, name: str | None = None) -> Te
       coeffs: A list of tensors of one dtype that broadcast with `x`, the highest power first.
       x: Tensor of any shape, a numeric dtype.
     Returns: Tensor of the broadcast shape.
-    Raises: InvalidArgumentError (a ValueError): `coeffs` is no list.
+    Raises: InvalidArgumentError (a ValueError): `coeffs` is not a list.
     Example:
       >>> math.polyval([1.0, 0.0, -1.0], 3.0).numpy()
       np.float32(8.0)
@@ -149,7 +149,7 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: Integer tensor [n].
     Returns: Integer tensor [n] of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): it is no vector.
+    Raises: InvalidArgumentError (a ValueError): it is not a vector.
     Example:
       >>> math.invert_permutation([2, 0, 1]).numpy()
       array([1, 2, 0], dtype=int32)

@@ -104,7 +104,7 @@ def argmax(
       output_type: int32 or int64.
     Returns: Tensor of `output_type` without that axis.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range or has size 0; DTypeError (a TypeError): `output_type`
-      is no integer.
+      is not an integer.
     Example:
       >>> math.argmax([[1, 3, 2]], axis=1).numpy()
       array([1])
@@ -123,7 +123,7 @@ def argmin(
       output_type: int32 or int64.
     Returns: Tensor of `output_type` without that axis.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range or has size 0; DTypeError (a TypeError): `output_type`
-      is no integer.
+      is not an integer.
     Example:
       >>> math.argmin([[1, 3, 2]], axis=1).numpy()
       array([0])

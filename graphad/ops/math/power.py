@@ -136,7 +136,7 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x ** y, elementwise, operands of one numeric dtype broadcast together.
 
     Args:
-      x: Tensor; nan where it is a negative float and `y` is no integer.
+      x: Tensor; nan where it is a negative float and `y` is not an integer.
       y: Exponents; the Python numbers 1, 2 and 3 are computed by multiplication.
     Returns: Tensor of the broadcast shape. The gradient in `y` is 0 where x is not positive.
     Raises: InvalidArgumentError: integers with a negative exponent.

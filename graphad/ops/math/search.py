@@ -109,7 +109,7 @@ def sequence_mask(
       maxlen: The length of the rows, by default the largest length.
       dtype: The dtype of the result.
     Returns: Tensor [..., maxlen].
-    Raises: DTypeError (a TypeError): lengths that are no integers.
+    Raises: DTypeError (a TypeError): lengths that are not integers.
     Example:
       >>> sequence_mask([1, 3], 3).numpy()
       array([[ True, False, False],

@@ -116,7 +116,7 @@ def space_to_depth(
       block_size: b, at least 2.
       data_format: "NHWC", or "NCHW": channels come right behind the batch.
     Returns: Tensor [batch, height / b, width / b, channels * b * b] of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): height or width is no multiple of b, or no such data format.
+    Raises: InvalidArgumentError (a ValueError): height or width is not a multiple of b, or no such data format.
     """
     x, b = _image("space_to_depth", input, block_size, data_format)
 
@@ -138,7 +138,7 @@ def depth_to_space(
       block_size: b, at least 2.
       data_format: "NHWC", or "NCHW": channels come right behind the batch.
     Returns: Tensor [batch, height * b, width * b, channels / b / b] of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): the channels are no multiple of b * b, or no such data format.
+    Raises: InvalidArgumentError (a ValueError): the channels are not a multiple of b * b, or no such data format.
     """
     x, b = _image("depth_to_space", input, block_size, data_format)
 

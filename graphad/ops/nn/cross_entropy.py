@@ -117,7 +117,7 @@ class SparseCrossEntropy(_PerLabel, TupleOp):
 
 @define
 class SparseCrossEntropyGrad(_PerLabel):
-    """g * (exp(log_p) - 1 at the label), and g * exp(log_p) for labels that are no class; g [...] is the same for all n."""
+    """g * (exp(log_p) - 1 at the label), and g * exp(log_p) for labels that are not a class; g [...] is the same for all n."""
 
     name = "sparse_cross_entropy_grad"
     keeps = (True, False)
@@ -165,7 +165,7 @@ def sparse_softmax_cross_entropy_with_logits(
       labels: Integer tensor [...], 0 <= label < classes; the loss of another label is NaN where that is not known at once.
       logits: Float tensor [..., classes].
     Returns: Float tensor [...].
-    Raises: InvalidArgumentError: the shapes do not fit, or a label is out of range; DTypeError: labels are no integers.
+    Raises: InvalidArgumentError: the shapes do not fit, or a label is out of range; DTypeError: labels are not integers.
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
     Example:
       >>> nn.sparse_softmax_cross_entropy_with_logits([1], [[0.0, 0.0]]).numpy()

@@ -89,7 +89,7 @@ def bias_add(
       bias: Vector [features] of the same dtype.
       data_format: "NC..." for an axis 1 of features; the last otherwise.
     Returns: Tensor of the shape and dtype of `value`.
-    Raises: InvalidArgumentError (a ValueError): bias is no vector, or its size is not that of the axis.
+    Raises: InvalidArgumentError (a ValueError): bias is not a vector, or its size is not that of the axis.
     Example:
       >>> nn.bias_add([[1.0, 2.0]], [10.0, 20.0]).numpy()
       array([[11., 22.]], dtype=float32)

@@ -211,7 +211,7 @@ def _counts(op: Any, shape: Sequence[Any], dtype: Any) -> np.ndarray:
 
 @define
 class AvgPoolGrad(Pool):
-    """The transpose of avg_pool: each g spread evenly over the elements of its window that are no padding, in an image of the
+    """The transpose of avg_pool: each g spread evenly over the elements of its window that are not padding, in an image of the
     shape `dims`.
     """
 

@@ -121,7 +121,7 @@ def nce_loss(
       sampled_values: What a candidate sampler of `random` gave; by default that of `log_uniform_candidate_sampler`.
       remove_accidental_hits: Whether a drawn class does not count for the rows for which it is right.
     Returns: Float tensor [batch].
-    Raises: InvalidArgumentError (a ValueError): the shapes do not fit; DTypeError (a TypeError): labels are no integers.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit; DTypeError (a TypeError): labels are not integers.
     """
     logits, targets = _logits(
         "nce_loss", weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
@@ -157,7 +157,7 @@ def sampled_softmax_loss(
       remove_accidental_hits: Whether a drawn class does not count for the rows for which it is right.
       seed: As for `random.uniform`.
     Returns: Float tensor [batch].
-    Raises: InvalidArgumentError (a ValueError): the shapes do not fit; DTypeError (a TypeError): labels are no integers.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit; DTypeError (a TypeError): labels are not integers.
     """
     logits, targets = _logits(
         "sampled_softmax_loss", weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,

@@ -367,7 +367,7 @@ def searchsorted(x1: TensorLike, x2: TensorLike, /, side: str = "left", sorter: 
       side: "left" or "right".
       sorter: Indices that sort x1, where it is not in order.
     Returns: int64 tensor of the shape of x2. No gradient.
-    Raises: InvalidArgumentError (a ValueError): x1 is no vector, or `side` is another.
+    Raises: InvalidArgumentError (a ValueError): x1 is not a vector, or `side` is another.
     Example:
       >>> numpy.searchsorted([1.0, 2.0, 3.0], [0.5, 2.0]).numpy()
       array([0, 1])
@@ -389,7 +389,7 @@ def digitize(x: TensorLike, bins: Any, right: bool = False) -> Tensor:
       bins: Vector of bounds, rising or falling.
       right: Whether a part holds its upper bound and not its lower one.
     Returns: int64 tensor of the shape of x: 0 before the first bound, the number of bounds behind the last.
-    Raises: InvalidArgumentError (a ValueError): `bins` is no vector.
+    Raises: InvalidArgumentError (a ValueError): `bins` is not a vector.
     Example:
       >>> numpy.digitize([0.5, 1.0, 2.5], [1.0, 2.0]).numpy()
       array([0, 1, 2])

@@ -47,7 +47,7 @@ def asarray(
       device: "cpu" or None.
       copy: Whether a new tensor is made: always, never (False), or where it has to be (None).
     Returns: Tensor of the shape of `obj`; `obj` itself where it is such a tensor already.
-    Raises: InvalidArgumentError (a ValueError): a copy is needed and refused. What is no tensor is always copied.
+    Raises: InvalidArgumentError (a ValueError): a copy is needed and refused. What is not a tensor is always copied.
     Example:
       >>> numpy.asarray([[1, 2], [3, 4]])
       <tf.Tensor: shape=(2, 2), dtype=int64, numpy=
@@ -59,7 +59,7 @@ def asarray(
         not stands_for_tensor(obj) or (dtype is not None and obj.dtype is not default_dtype(dtype))
     ):
         raise InvalidArgumentError(
-            "asarray: tensors are immutable, so what is no tensor of the dtype wanted must be copied; leave copy=False out."
+            "asarray: tensors are immutable, so what is not a tensor of the dtype wanted must be copied; leave copy=False out."
         )
     if dtype is not None and not stands_for_tensor(obj) and not exports_array(obj):
         wanted = default_dtype(dtype)

@@ -67,7 +67,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
       k: The diagonal, above the main one where it is positive.
       dtype: The dtype; float64 by default.
     Returns: Tensor [N, M] of that dtype.
-    Raises: TypeError: a size is no int.
+    Raises: TypeError: a size is not an int.
     Example:
       >>> numpy.tri(3).numpy()
       array([[1., 0., 0.],
@@ -122,7 +122,7 @@ def ix_(*args: Any) -> tuple[Tensor, ...]:
 
     Args: args: Vectors of integers or bools.
     Returns: A tuple of integer tensors that broadcast together.
-    Raises: InvalidArgumentError (a ValueError): one is no vector.
+    Raises: InvalidArgumentError (a ValueError): one is not a vector.
     Example:
       >>> [list(x.shape) for x in numpy.ix_([0, 2], [1, 3, 4])]
       [[2, 1], [1, 3]]
@@ -160,7 +160,7 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
       N: How many columns; as many as rows by default.
       increasing: Whether the first column is the power 0.
     Returns: Tensor [rows, N] of the dtype of x.
-    Raises: InvalidArgumentError (a ValueError): x is no vector.
+    Raises: InvalidArgumentError (a ValueError): x is not a vector.
     Example:
       >>> numpy.vander([2.0, 3.0], 3).numpy()
       array([[4., 2., 1.],
@@ -202,7 +202,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]
       k: The last diagonal that counts.
       m: How many columns; as many as rows by default.
     Returns: Two int64 vectors: rows and columns.
-    Raises: TypeError: a size is no int.
+    Raises: TypeError: a size is not an int.
     Example:
       >>> [x.numpy().tolist() for x in numpy.tril_indices(2)]
       [[0, 1, 1], [0, 0, 1]]
@@ -218,7 +218,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]
       k: The first diagonal that counts.
       m: How many columns; as many as rows by default.
     Returns: Two int64 vectors: rows and columns.
-    Raises: TypeError: a size is no int.
+    Raises: TypeError: a size is not an int.
     Example:
       >>> [x.numpy().tolist() for x in numpy.triu_indices(2)]
       [[0, 0, 1], [0, 1, 1]]
@@ -233,7 +233,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
       n: The size.
       ndim: How many axes.
     Returns: As many equal int64 vectors [n] as there are axes.
-    Raises: TypeError: a size is no int.
+    Raises: TypeError: a size is not an int.
     Example:
       >>> [x.numpy().tolist() for x in numpy.diag_indices(2)]
       [[0, 1], [0, 1]]

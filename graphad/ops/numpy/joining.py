@@ -220,7 +220,7 @@ def split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tens
       indices_or_sections: How many parts, or where the second and each later one begins.
       axis: The axis.
     Returns: A list of tensors of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): the size is no multiple of the number of parts, or the axis is out of
+    Raises: InvalidArgumentError (a ValueError): the size is not a multiple of the number of parts, or the axis is out of
       range.
     Example:
       >>> [x.numpy().tolist() for x in numpy.split([1, 2, 3, 4, 5], [2, 4])]
@@ -283,7 +283,7 @@ def hsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
       ary: Tensor of rank 1 or more, any dtype.
       indices_or_sections: How many parts, or where the second and each later one begins.
     Returns: A list of tensors of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): the size is no multiple of the number of parts.
+    Raises: InvalidArgumentError (a ValueError): the size is not a multiple of the number of parts.
     """
     ary = tensor_of(ary)
     return split(ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
@@ -296,7 +296,7 @@ def vsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
       ary: Tensor [size, ...], any dtype.
       indices_or_sections: How many parts, or where the second and each later one begins.
     Returns: A list of tensors of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): the size is no multiple of the number of parts.
+    Raises: InvalidArgumentError (a ValueError): the size is not a multiple of the number of parts.
     """
     return split(ary, indices_or_sections, 0)
 
@@ -308,7 +308,7 @@ def dsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
       ary: Tensor of rank 3 or more, any dtype.
       indices_or_sections: How many parts, or where the second and each later one begins.
     Returns: A list of tensors of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): the rank is below 3, or the size is no multiple of the number of parts.
+    Raises: InvalidArgumentError (a ValueError): the rank is below 3, or the size is not a multiple of the number of parts.
     """
     return split(ary, indices_or_sections, 2)
 
@@ -395,7 +395,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
       values: What is put in, cast to the dtype of `arr`: of the other sizes of `arr`, or what broadcasts to one slice.
       axis: The axis; by default all elements are one vector.
     Returns: Tensor of the dtype of `arr`.
-    Raises: InvalidArgumentError (a ValueError): `obj` is no int, the axis is out of range, or sizes do not fit.
+    Raises: InvalidArgumentError (a ValueError): `obj` is not an int, the axis is out of range, or sizes do not fit.
     Example:
       >>> numpy.insert([1, 2, 3], 1, 9).numpy()
       array([1, 9, 2, 3])
@@ -425,7 +425,7 @@ def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
       a: Tensor of any shape and dtype.
       new_shape: The sizes.
     Returns: Tensor of that shape and of the same dtype; the gradient of an element is the sum over its places.
-    Raises: TypeError: a size is no int.
+    Raises: TypeError: a size is not an int.
     Example:
       >>> numpy.resize([1, 2, 3], [2, 2]).numpy()
       array([[1, 2],

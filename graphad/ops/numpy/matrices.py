@@ -316,7 +316,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
       rcond: Singular values up to this part of the largest count as 0; the larger size times the dtype's epsilon by
         default.
     Returns: (x [columns] or [columns, several], squares, empty where rows <= columns; rank, int64; singular values).
-    Raises: ValueError: `a` is no matrix; InvalidArgumentError (a ValueError): the numbers of rows differ.
+    Raises: ValueError: `a` is not a matrix; InvalidArgumentError (a ValueError): the numbers of rows differ.
     Example:
       >>> numpy.linalg.lstsq([[1.0, 0.0], [0.0, 2.0]], [1.0, 4.0])[0].numpy()
       array([1., 2.])

@@ -39,7 +39,7 @@ def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     x1, x2 = promoted(x1, x2)
     ranks = rank_of("matmul", x1), rank_of("matmul", x2)
     if 0 in ranks:
-        raise InvalidArgumentError("matmul: a scalar is no matrix; use multiply.")
+        raise InvalidArgumentError("matmul: a scalar is not a matrix; use multiply.")
     if x1.dtype.is_bool:
         return _of_bools(matmul, x1, x2)
     if ranks == (1, 1):
@@ -324,7 +324,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
       a, v: Vectors of known sizes, not 0, of numeric dtypes, which become one.
       mode: "full", "same" or "valid".
     Returns: Vector of that dtype: [n + m - 1], [max(n, m)] or [max(n, m) - min(n, m) + 1].
-    Raises: InvalidArgumentError (a ValueError): one is no vector or is empty, a size is not known while tracing, or `mode`
+    Raises: InvalidArgumentError (a ValueError): one is not a vector or is empty, a size is not known while tracing, or `mode`
       is another.
     Example:
       >>> numpy.convolve([1, 2, 3], [1, 1]).numpy()
@@ -358,7 +358,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
       a, v: Vectors of known sizes, not 0, of numeric dtypes, which become one.
       mode: "full", "same" or "valid".
     Returns: Vector of that dtype: [n + m - 1], [max(n, m)] or [max(n, m) - min(n, m) + 1].
-    Raises: InvalidArgumentError (a ValueError): one is no vector or is empty, a size is not known while tracing, or `mode`
+    Raises: InvalidArgumentError (a ValueError): one is not a vector or is empty, a size is not known while tracing, or `mode`
       is another.
     Example:
       >>> numpy.correlate([1, 2, 3], [1, 1]).numpy()

@@ -18,7 +18,7 @@ def seed(s: float) -> None:
     """Begin anew with this seed: what is drawn afterwards is the same each time. It is `random.set_seed`.
 
     Args: s: A whole number.
-    Raises: ArgumentTypeError (a TypeError): what is no whole number.
+    Raises: ArgumentTypeError (a TypeError): what is not a whole number.
     Example:
       >>> numpy.random.seed(1)
     """

@@ -305,7 +305,7 @@ Args:
   dtype: In which dtype to compute; by default that of x, int64 or uint64 for integers and bools.
   include_initial: Whether the result begins with {start}, that of no element.
 Returns: Tensor of the shape of x, or [..., size + 1, ...], of that dtype.
-Raises: InvalidArgumentError (a ValueError): the axis is out of range, or left out where x is no vector.
+Raises: InvalidArgumentError (a ValueError): the axis is out of range, or left out where x is not a vector.
 Example:
   >>> numpy.{name}([1, 2, 3], include_initial=True).numpy()
   array({shown})

@@ -205,7 +205,7 @@ def fftfreq(
       dtype: The dtype; float64 by default.
       device: "cpu" or None.
     Returns: Vector [n] of that dtype.
-    Raises: ValueError: n is no integer; ZeroDivisionError: it is 0.
+    Raises: ValueError: n is not an integer; ZeroDivisionError: it is 0.
     Example:
       >>> numpy.fft.fftfreq(4).numpy()
       array([ 0.  ,  0.25, -0.5 , -0.25])
@@ -225,7 +225,7 @@ def rfftfreq(
       dtype: The dtype; float64 by default.
       device: "cpu" or None.
     Returns: Vector [n // 2 + 1] of that dtype.
-    Raises: ValueError: n is no integer; ZeroDivisionError: it is 0.
+    Raises: ValueError: n is not an integer; ZeroDivisionError: it is 0.
     Example:
       >>> numpy.fft.rfftfreq(4).numpy()
       array([0.  , 0.25, 0.5 ])

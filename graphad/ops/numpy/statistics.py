@@ -441,7 +441,7 @@ def interp(
       left, right: The values before and behind the points; those of the ends by default.
       period: A period of x and xp, which then need no order.
     Returns: Tensor of the shape of x; differentiable in x, xp and fp. At a point the slope is that of the line behind it.
-    Raises: InvalidArgumentError (a ValueError): xp or fp is no vector.
+    Raises: InvalidArgumentError (a ValueError): xp or fp is not a vector.
     Example:
       >>> numpy.interp([0.5, 1.5], [0.0, 1.0, 2.0], [0.0, 10.0, 40.0]).numpy()
       array([ 5., 25.])

@@ -86,7 +86,7 @@ def finfo(type: Any, /) -> FloatInfo:
     """
     dtype = _dtype_of(type)
     if not dtype.is_differentiable:
-        raise InvalidArgumentError(f"finfo: {dtype.name} is no float dtype; ask iinfo.")
+        raise InvalidArgumentError(f"finfo: {dtype.name} is not a float dtype; ask iinfo.")
     info, real = dtype.info, dtype.real_dtype
     return FloatInfo(
         8 * real.itemsize,
@@ -110,7 +110,7 @@ def iinfo(type: Any, /) -> IntInfo:
     """
     dtype = _dtype_of(type)
     if not dtype.is_integer:
-        raise InvalidArgumentError(f"iinfo: {dtype.name} is no integer dtype; ask finfo.")
+        raise InvalidArgumentError(f"iinfo: {dtype.name} is not an integer dtype; ask finfo.")
     return IntInfo(8 * dtype.itemsize, int(dtype.max), int(dtype.min), dtype)
 
 

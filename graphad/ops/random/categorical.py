@@ -34,7 +34,7 @@ def categorical(
       dtype: int64 by default, or int32.
       seed: As for `uniform`.
     Returns: Integer tensor [batch, num_samples].
-    Raises: InvalidArgumentError (a ValueError): the logits are no matrix.
+    Raises: InvalidArgumentError (a ValueError): the logits are not a matrix.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011;
       classes by Gumbel's noise: Maddison, Tarlow and Minka, A* sampling, 2014.
     """

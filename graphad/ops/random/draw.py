@@ -96,7 +96,7 @@ class SplitKey(Op):
 
 def _require_state(op: str, state: TensorSpec, *values: TensorSpec) -> None:
     if state.dtype is not dtypes.int64 or state.dims != KEY:
-        raise InvalidArgumentError(f"{op}: {state} is no state of a generator, which is two int64.")
+        raise InvalidArgumentError(f"{op}: {state} is not the state of a generator, which is two int64.")
     for value in values:
         require_assignable(op, state, value)
 

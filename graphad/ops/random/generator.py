@@ -311,12 +311,12 @@ def set_global_generator(generator: Generator) -> None:
 
     Args:
       generator: The generator.
-    Raises: ArgumentTypeError (a TypeError): it is no Generator.
+    Raises: ArgumentTypeError (a TypeError): it is not a Generator.
     """
     global _global
     if not isinstance(generator, Generator):
         raise ArgumentTypeError(
-            f"random.set_global_generator: {generator!r} is no Generator; make one with Generator.from_seed."
+            f"random.set_global_generator: {generator!r} is not a Generator; make one with Generator.from_seed."
         )
     _global = generator
 
@@ -324,11 +324,11 @@ def set_global_generator(generator: Generator) -> None:
 def set_seed(seed: float) -> None:
     """Start the global generator again from a seed, so that what follows is reproducible. Reaches functions traced before.
 
-    A seed is an int; a float that is no whole number stands for its bits.
+    A seed is an int; a float that is not a whole number stands for its bits.
 
     Args:
-      seed: An int, or a float; one that is no whole number stands for its bits.
-    Raises: ArgumentTypeError (a TypeError): it is no number.
+      seed: An int, or a float; one that is not a whole number stands for its bits.
+    Raises: ArgumentTypeError (a TypeError): it is not a number.
     Example:
       >>> random.set_seed(7)
       >>> a = random.uniform([2])

@@ -71,7 +71,7 @@ class IndexShuffle(Op):
         if any(dims != vectors[0] for dims in vectors[1:] if None not in dims and None not in vectors[0]):
             raise InvalidArgumentError(
                 f"{self.name}: index, seed and max_index have shapes {', '.join(map(format_dims, shapes))} (that of seed "
-                "without its last axis); those that are no scalars must be equal."
+                "without its last axis); those that are not scalars must be equal."
             )
         return TensorSpec.of(vectors[0] if vectors else (), dtype)
 

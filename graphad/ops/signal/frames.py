@@ -243,7 +243,7 @@ def mdct(
       pad_end: Whether frames that stick out at the end are filled with zeros; by default they are left out.
       norm: "ortho" for a transform that, with a window of Princen and Bradley's kind, keeps the energy.
     Returns: Tensor of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): `frame_length` is no multiple of 4, or another norm; DTypeError (a
+    Raises: InvalidArgumentError (a ValueError): `frame_length` is not a multiple of 4, or another norm; DTypeError (a
       TypeError): another dtype.
     Source: Princen, Johnson and Bradley, Subband/transform coding using filter bank designs based on time domain aliasing
       cancellation, 1987.

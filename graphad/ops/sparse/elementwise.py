@@ -68,7 +68,7 @@ def to_dense(
       default_value: A scalar for all elements that have no value, 0 by default.
       validate_indices: Whether indices that are not in order, or there twice, are refused.
     Returns: Tensor of the same shape and dtype.
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): indices are
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): indices are
       not in order, or there twice.
     Example:
       >>> sparse.to_dense(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])).numpy()
@@ -111,7 +111,7 @@ def to_indicator(sp_input: SparseTensor, vocab_size: TensorLike, name: str | Non
       sp_input: A SparseTensor [..., members] of an integer dtype.
       vocab_size: How many integers there are.
     Returns: Bool tensor [..., vocab_size].
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): a value is
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): a value is
       out of range.
     Example:
       >>> sparse.to_indicator(SparseTensor([[0, 0], [1, 0]], [2, 0], [2, 1]), 3).numpy()
@@ -241,7 +241,7 @@ def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> 
     Args:
       sp_a, sp_b: SparseTensors of one shape and real dtype.
     Returns: SparseTensor of that shape and dtype. At a tie the gradient goes to `sp_a`.
-    Raises: ArgumentTypeError (a TypeError): one is no SparseTensor; InvalidArgumentError (a ValueError): the shapes differ.
+    Raises: ArgumentTypeError (a TypeError): one is not a SparseTensor; InvalidArgumentError (a ValueError): the shapes differ.
     Example:
       >>> sparse.maximum(sparse.eye(2), SparseTensor([[0, 0]], [3.0], [2, 2])).values.numpy()
       array([3., 1.], dtype=float32)
@@ -255,7 +255,7 @@ def minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> 
     Args:
       sp_a, sp_b: SparseTensors of one shape and real dtype.
     Returns: SparseTensor of that shape and dtype. At a tie the gradient goes to `sp_a`.
-    Raises: ArgumentTypeError (a TypeError): one is no SparseTensor; InvalidArgumentError (a ValueError): the shapes differ.
+    Raises: ArgumentTypeError (a TypeError): one is not a SparseTensor; InvalidArgumentError (a ValueError): the shapes differ.
     Example:
       >>> sparse.minimum(sparse.eye(2), SparseTensor([[0, 0]], [3.0], [2, 2])).values.numpy()
       array([1., 0.], dtype=float32)
@@ -269,7 +269,7 @@ def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     Args:
       sp_input: A SparseTensor [..., size] of rank 2 or more, a float dtype.
     Returns: SparseTensor of the same shape and dtype.
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; DTypeError (a TypeError): another dtype.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; DTypeError (a TypeError): another dtype.
     Source: Bridle, Probabilistic interpretation of feedforward classification network outputs, 1990.
     Example:
       >>> sparse.softmax(SparseTensor([[0, 0], [0, 1]], [1.0, 1.0], [1, 3])).values.numpy()

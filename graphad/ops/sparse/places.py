@@ -62,7 +62,7 @@ def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     Args:
       sp_input: A SparseTensor of any shape and dtype.
     Returns: SparseTensor of the same shape and dtype.
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor.
     Example:
       >>> sparse.reorder(SparseTensor([[1, 0], [0, 1]], [3.0, 2.0], [2, 2])).values.numpy()
       array([2., 3.], dtype=float32)
@@ -79,7 +79,7 @@ def reshape(sp_input: SparseTensor, shape: ShapeLike, name: str | None = None) -
       sp_input: A SparseTensor of any shape and dtype.
       shape: The sizes.
     Returns: SparseTensor of that shape and of the same dtype.
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): the number
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): the number
       of elements is another.
     Example:
       >>> sparse.reshape(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), [4]).indices.numpy().tolist()
@@ -109,7 +109,7 @@ def transpose(
       sp_input: A SparseTensor of any shape and dtype.
       perm: For each axis of the result which it was; turned around by default.
     Returns: SparseTensor of the same dtype.
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): `perm` does
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): `perm` does
       not name every axis once, or the rank is not known.
     Example:
       >>> sparse.to_dense(sparse.transpose(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]))).numpy()
@@ -135,7 +135,7 @@ def expand_dims(
       sp_input: A SparseTensor of any shape and dtype.
       axis: Its place in the result; the last one by default.
     Returns: SparseTensor of the same dtype.
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): the axis is
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): the axis is
       out of range, or the rank is not known.
     Example:
       >>> sparse.expand_dims(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 0).shape
@@ -163,7 +163,7 @@ def concat(
       expand_nonconcat_dims: Whether sizes along other axes may differ, of which the largest counts.
     Returns: SparseTensor of the same dtype.
     Raises: InvalidArgumentError (a ValueError): there is none, or sizes differ and may not; ArgumentTypeError (a
-      TypeError): one is no SparseTensor.
+      TypeError): one is not a SparseTensor.
     Example:
       >>> sparse.concat(0, [sparse.eye(2), sparse.eye(2)]).shape
       TensorShape([4, 2])
@@ -214,7 +214,7 @@ def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
       sp_input: A SparseTensor of any shape and dtype.
       to_retain: Bool tensor [n], one for each value.
     Returns: SparseTensor of the same shape and dtype.
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): there are
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): there are
       not as many bools as values.
     Example:
       >>> sparse.retain(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), [True, False]).values.numpy()
@@ -238,7 +238,7 @@ def slice(
       start: An integer for each axis.
       size: An integer for each axis.
     Returns: SparseTensor of the same dtype, its indices counted from `start`.
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor.
     Example:
       >>> sparse.slice(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), [0, 1], [2, 1]).values.numpy()
       array([2.], dtype=float32)
@@ -257,14 +257,14 @@ def split(
     axis: TensorLike | None = None,
     name: str | None = None,
 ) -> list[SparseTensor]:
-    """`num_split` parts along `axis`; where the size is no multiple, the first ones have one more.
+    """`num_split` parts along `axis`; where the size is not a multiple, the first ones have one more.
 
     Args:
       sp_input: A SparseTensor of any shape and dtype.
       num_split: How many parts, an int.
       axis: The axis.
     Returns: A list of SparseTensors of the same dtype.
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): `num_split`
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): `num_split`
       or `axis` is none that can be.
     Example:
       >>> [part.values.numpy().tolist() for part in sparse.split(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 2, 0)]
@@ -297,7 +297,7 @@ def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> S
       sp_input: A SparseTensor of any shape and dtype.
       new_shape: The sizes; the smallest ones by default.
     Returns: SparseTensor of the same dtype.
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): a size is
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): a size is
       smaller than it was, or the rank is another.
     Example:
       >>> sparse.reset_shape(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), [3, 4]).shape
@@ -332,7 +332,7 @@ def fill_empty_rows(
       sp_input: A SparseTensor [rows, columns] of any dtype.
       default_value: A scalar of that dtype.
     Returns: (SparseTensor with its indices in order, bool tensor [rows] that says which had none).
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): the rank is
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): the rank is
       not known.
     Example:
       >>> sparse.fill_empty_rows(SparseTensor([[0, 1]], [2.0], [2, 2]), -1.0)[0].values.numpy()
@@ -359,7 +359,7 @@ def mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) ->
       a: IndexedSlices of any dtype.
       mask_indices: Integer vector [m]: the indices whose slices are left out.
     Returns: IndexedSlices of the same shape and dtype.
-    Raises: ArgumentTypeError (a TypeError): `a` is no IndexedSlices.
+    Raises: ArgumentTypeError (a TypeError): `a` is not an IndexedSlices.
     Example:
       >>> sparse.mask(IndexedSlices([[1.0], [2.0]], [0, 3]), [0]).indices.numpy()
       array([3], dtype=int32)

@@ -140,7 +140,7 @@ def reduce_sum(
       keepdims: Whether the axes stay, with size 1.
       output_is_sparse: Whether the result is sparse.
     Returns: Dense tensor without the axes, or a SparseTensor, of the same dtype.
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): an axis is
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): an axis is
       out of range or not known while tracing, or the rank is not known.
     Example:
       >>> sparse.reduce_sum(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 1).numpy()
@@ -164,7 +164,7 @@ def reduce_max(
       keepdims: Whether the axes stay, with size 1.
       output_is_sparse: Whether the result is sparse.
     Returns: Dense tensor without the axes, or a SparseTensor, of the same dtype. Equal values share the gradient.
-    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): an axis is
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): an axis is
       out of range or not known while tracing, or the rank is not known.
     Example:
       >>> sparse.reduce_max(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 1).numpy()

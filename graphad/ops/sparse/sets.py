@@ -162,7 +162,7 @@ def size(a: object, validate_indices: bool = True) -> Tensor:
       a: A SparseTensor [..., members] of an integer dtype.
       validate_indices: Is taken as TensorFlow takes it; the order of indices does not matter here.
     Returns: int32 tensor [...].
-    Raises: ArgumentTypeError (a TypeError): `a` is no SparseTensor.
+    Raises: ArgumentTypeError (a TypeError): `a` is not a SparseTensor.
     Example:
       >>> sets.size(SparseTensor([[0, 0], [0, 1]], [7, 7], [1, 2])).numpy()
       array([1], dtype=int32)

@@ -187,7 +187,7 @@ class SparseTensorSpec(Sparse):
     Args:
       shape: The shape of the whole, None for sizes that are not known.
       dtype: The dtype of the values.
-    Raises: ArgumentTypeError: `shape` is no shape, or `dtype` no dtype.
+    Raises: ArgumentTypeError: `shape` is not a shape, or `dtype` no dtype.
     """
 
     __slots__ = ("_dims", "_dtype")
@@ -244,7 +244,7 @@ class SparseTensorSpec(Sparse):
 
 
 def require_sparse(op: str, x: Any, name: str = "sp_input") -> SparseTensor:
-    """Raises: ArgumentTypeError: `x` is no sparse tensor."""
+    """Raises: ArgumentTypeError: `x` is not a sparse tensor."""
     if not isinstance(x, SparseTensor):
         raise ArgumentTypeError(
             f"{op}: {name} is of type {type(x).__name__}; a SparseTensor is needed, which sparse.from_dense gives."

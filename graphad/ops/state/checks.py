@@ -272,7 +272,7 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLi
       tensors: Tensors, or None among them.
       dtype: The dtype that they must have.
     Returns: The dtype.
-    Raises: DTypeError (a TypeError and a ValueError): they differ, or their dtype is no float one.
+    Raises: DTypeError (a TypeError and a ValueError): they differ, or their dtype is not a float one.
     """
     wanted = None if dtype is None else as_dtype(dtype)
     for k, tensor in enumerate(tensors or ()):
@@ -291,7 +291,7 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLi
 
 
 def assert_proper_iterable(values: Any) -> None:
-    """Raise unless `values` is something to go through that is no single value: a tensor, an array or a string.
+    """Raise unless `values` is something to go through that is not a single value: a tensor, an array or a string.
 
     Args:
       values: A list, tuple or other iterable; no tensor, array or text.

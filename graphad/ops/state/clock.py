@@ -30,7 +30,7 @@ class Timestamp(Op):
     def eval(self) -> Any:
         return np.float64(time.time())
 
-    vjp = no_gradient("the time is no function of values")
+    vjp = no_gradient("the time is not a function of values")
 
     def batch(self, ctx: BatchContext) -> Tensor:
         return ctx.unstacked(bind(self))

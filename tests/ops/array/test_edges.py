@@ -228,7 +228,7 @@ def test_equal_elements_share_no_gradient_in_a_sort() -> None:
         (lambda: a.top_k(X, 5), "at least k columns"),
         (lambda: a.top_k(X, tf.constant(-1)), "Need k >= 0, got -1"),
         (lambda: tf.function(a.top_k)(X, tf.constant(5)), r"at least k columns: .* \(3, 4\), k is 5"),
-        (lambda: tf.function(a.top_k)(X, tf.constant(-1)), "top_k: k is -1, which is no Size"),
+        (lambda: tf.function(a.top_k)(X, tf.constant(-1)), "top_k: k is -1, which is not a Size"),
         (lambda: tf.function(a.top_k)(X, tf.constant([1, 2])), "top_k: k .*a scalar is needed"),
         (lambda: tf.function(a.top_k)(X, tf.constant(1.0)), "top_k: k has dtype float32"),
         (lambda: a.zeros([-1]), "negative size"),

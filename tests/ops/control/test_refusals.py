@@ -197,7 +197,7 @@ def test_rows_that_are_done_need_known_ranks() -> None:
 
 def test_a_variable_is_no_result_of_a_custom_gradient() -> None:
     rule = ClosedRule("rule", trace_flat(lambda bar: [bar], [ROW]).graph, (0,))
-    with pytest.raises(ValueError, match=r"a variable is no output"):
+    with pytest.raises(ValueError, match=r"a variable is not an output"):
         ClosedCustom(rule, 1, 1).check_operands([ROW, HandleSpec.of((), tf.float32)])
 
 

@@ -35,7 +35,7 @@ B = np.arange(20.0).reshape(4, 5)
         (lambda: la.einsum("ijk->i", A), "has 3 labels"),
         (lambda: la.einsum("ij->iij", A), "repeats a label"),
         (lambda: la.einsum("ij->ik", A), "label 'k' of the result"),
-        (lambda: la.einsum("i1->i", A), "is no label"),
+        (lambda: la.einsum("i1->i", A), "is not a label"),
         (lambda: la.einsum("...ij->ij", A), "must hold '...'"),
         (lambda: la.einsum("ii->i", A), "diagonal: x with shape"),
         (lambda: la.solve(A, A), r"solve: matrix has shape \(8, 3\); its last two sizes must be equal"),

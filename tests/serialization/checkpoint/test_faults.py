@@ -81,7 +81,7 @@ def test_a_process_may_die_at_any_call(tmp_path):
         later.save()
         assert restored(place) == 4.0
         left = [name for name in os.listdir(place) if name.startswith("ckpt-")]
-        # what died between its manifest and the state file is no checkpoint of the list; the next of that number replaces it
+        # what died between its manifest and the state file is not a checkpoint of the list; the next of that number replaces it
         assert len(left) <= 3, left
     assert seen == {2.0, 3.0}
 

@@ -122,13 +122,13 @@ def test_one_every_so_many_hours_is_kept_for_good(tmp_path, monkeypatch):
         ({"max_to_keep": 0}, "positive integer or `None`"),
         ({"max_to_keep": -1}, "positive integer or `None`"),
         ({"max_to_keep": 1, "checkpoint_interval": 2}, "`step_counter` should be passed"),
-        ({"max_to_keep": 1, "checkpoint_name": "a/b"}, "is no name of a file"),
+        ({"max_to_keep": 1, "checkpoint_name": "a/b"}, "is not a name of a file"),
     ],
 )
 def test_wrong_arguments(tmp_path, options, match):
     with pytest.raises(ValueError, match=match):
         tf.train.CheckpointManager(tf.train.Checkpoint(), tmp_path, **options)
-    with pytest.raises(TypeError, match="is no Checkpoint"):
+    with pytest.raises(TypeError, match="is not a Checkpoint"):
         tf.train.CheckpointManager(tf.Module(), tmp_path, 1)
 
 

@@ -240,7 +240,9 @@ def test_keys_refer_to_integers_that_are_there():
     refused(model([node(0, [0, 1])], [made], inputs=(0, 5)), text="key has")
     refused(model([node(0, [0, 1])], [op("getitem", key=(("at", 2),))], inputs=(0, 3)), text="takes 3 inputs")
     for name in ("getitem", "getitem_at"):
-        refused(model([node(0, [0, 1])], [op(name, key=(("at", 0),))], inputs=(0, 3)), text="which is no Key")
+        refused(
+            model([node(0, [0, 1])], [op(name, key=(("at", 0),))], inputs=(0, 3)), text="which is not a Key"
+        )
 
 
 def test_shapes_that_are_inputs_are_vectors_of_integers():

@@ -1,4 +1,4 @@
-"""Attributes of ops that annotations leave open: what a file may hold in them, and what is no attribute of a file."""
+"""Attributes of ops that annotations leave open: what a file may hold in them, and what is not an attribute of a file."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ EMPTY_BODY: dict[str, Any] = {
                 (VariableCapture(2),),
                 (RULE,),
             ),
-            "a variable is no output",
+            "a variable is not an output",
         ),
     ],
 )  # fmt: skip
@@ -88,13 +88,13 @@ def test_a_signature_gives_tensors_and_no_nests_of_them() -> None:
 
 
 def test_a_spec_has_sizes_that_an_array_has() -> None:
-    with pytest.raises(CorruptModelError, match="-1 is no size"):
+    with pytest.raises(CorruptModelError, match="-1 is not a size"):
         check_spec(TensorSpec.of((2, -1), float32))
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [({1, 2}, "a set is no value"), (DictValue(((DictValue(()), 1),)), "a dict key that is neither")],
+    [({1, 2}, "a set is not a value"), (DictValue(((DictValue(()), 1),)), "a dict key that is neither")],
 )
 def test_what_no_codec_gives_is_no_value(value: Any, text: str) -> None:
     with pytest.raises(CorruptModelError, match=text):
@@ -169,7 +169,7 @@ def test_an_attribute_that_a_file_cannot_hold_is_named() -> None:
 def test_a_name_that_is_no_identifier_cannot_be_saved() -> None:
     root = gd.Module()
     setattr(root, "a b", gd.Variable(1.0))
-    with pytest.raises(SaveError, match="'a b' is no identifier"):
+    with pytest.raises(SaveError, match="'a b' is not an identifier"):
         records_of(root)
 
 

@@ -449,7 +449,7 @@ def attempt(base: Base, seed: int) -> tuple[str, str, dict[str, int]]:
             try:
                 msgpack.packb(tree)
             except OverflowError:
-                return "refused", "", counts  # msgpack has no such integer: it is no file
+                return "refused", "", counts  # msgpack has no such integer: it is not a file
             try:
                 trial = Trial(tree, base, seed)
                 trial.fresh()

@@ -336,7 +336,7 @@ def _wild_op(rng: Random, known: list[TensorSpec]) -> Any:
         try:
             op = kind(*[_python(x) for _, x in attributes])
             inferred = op.infer(*[known[i] for i in inputs[:count]])
-        except Exception:  # what infer does not take is no node
+        except Exception:  # what infer does not take is not a node
             continue
         outputs = inferred if kind.multiple else (inferred,)
         if all(type(spec) is TensorSpec for spec in outputs):

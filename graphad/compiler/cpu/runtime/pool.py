@@ -210,7 +210,7 @@ def thread_count() -> int:
         return int(asked)
     if asked:
         warn_user(
-            f"GRAPHAD_THREADS: {asked!r} is no number of threads; all processors given to this process are used."
+            f"GRAPHAD_THREADS: {asked!r} is not a number of threads; all processors given to this process are used."
         )
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

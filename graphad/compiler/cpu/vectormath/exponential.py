@@ -100,7 +100,7 @@ def exp_of_negative(form: Format, x: Value) -> tuple[Value, Value]:
 
 
 def expm1(form: Format, x: Value) -> Value:
-    """2**k (e**r - 1) + (2**k - 1), at half scale because 2**1024 is no float; tiny x, -0 among them, is its own answer."""
+    """2**k (e**r - 1) + (2**k - 1), at half scale because 2**1024 is not a float; tiny x, -0 among them, is its own answer."""
     high, _, low = LIMITS[form.key]
     reduced = reduce(form, at_least(at_most(x, high), low))
     half = ((reduced.shifted.bits() << form.stored) + (form.one - (1 << form.stored))).real()

@@ -128,7 +128,7 @@ def test_thread_count_follows_the_environment(monkeypatch):
     monkeypatch.setenv("GRAPHAD_THREADS", "1")
     assert pool.thread_count() == 1 and pool.control() == 0
     monkeypatch.setenv("GRAPHAD_THREADS", "many")
-    with pytest.warns(UserWarning, match="GRAPHAD_THREADS: 'many' is no number of threads"):
+    with pytest.warns(UserWarning, match="GRAPHAD_THREADS: 'many' is not a number of threads"):
         assert pool.thread_count() >= 1
 
 
