@@ -241,8 +241,8 @@ class Tensor(Arithmetic):
 
     def __index__(self) -> int:
         self._no_value(
-            "A symbolic tensor is not an index of a Python sequence, since its value is not known while a function is traced; make "
-            "the sequence a tensor (tf.constant, tf.stack) and use `tf.gather` or `x[i]`."
+            "A symbolic tensor is not an index of a Python sequence, since its value is not known while a function is traced; "
+            "make the sequence a tensor (tf.constant, tf.stack) and use `tf.gather` or `x[i]`."
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

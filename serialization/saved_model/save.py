@@ -196,8 +196,8 @@ def _require_reachable(
     for x in concrete.captured_inputs:
         if not objects.holds(x):
             raise UnreachableError(
-                f"the signature {key!r} uses {x!r}, which is not reachable from root: it is not an attribute of the saved object or "
-                "of one below it; assign it to one."
+                f"the signature {key!r} uses {x!r}, which is not reachable from root: it is not an attribute of the saved object "
+                "or of one below it; assign it to one."
             )
 
 

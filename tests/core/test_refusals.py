@@ -77,7 +77,7 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (lambda: tf.nothing_of_the_kind, AttributeError, r"graphad.nothing_of_the_kind: not part of graphad"),
     (lambda: X.assign(1.0), TypeError, r"a tensor is immutable"),
     (lambda: Tensor.__array__(X), tf.errors.SymbolicConversionError, r"Cannot convert a symbolic"),
-    (lambda: Tensor.__index__(X), tf.errors.SymbolicValueError, r"no index of a Python sequence"),
+    (lambda: Tensor.__index__(X), tf.errors.SymbolicValueError, r"not an index of a Python sequence"),
     (lambda: Identity(1, 2, 3), TypeError, r"3 attributes were given, it has 0"),
     (lambda: Reshape(), TypeError, r"attribute 'shape' is missing"),
     (lambda: Identity(colour=1), TypeError, r"no attributes named \['colour'\]"),

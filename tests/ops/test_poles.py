@@ -156,7 +156,7 @@ def test_axes_and_batch_shapes_may_be_tensors_that_are_known_when_the_function_r
     x = tf.constant(np.arange(6.0).reshape(2, 3))
     assert swap(x, tf.constant([1, 0])).shape == (3, 2)
     assert swap(x, tf.constant([0, 1])).shape == (2, 3)
-    with pytest.raises(ValueError, match="no permutation"):
+    with pytest.raises(ValueError, match="not a permutation"):
         swap(x, tf.constant([0, 0]))
     stacks = tf.function(
         lambda n, x: tf.eye(n, batch_shape=tf.shape(x)),

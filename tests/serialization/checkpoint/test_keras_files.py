@@ -383,7 +383,7 @@ def test_no_file_and_no_plain_file(tmp_path):
     with pytest.raises(CorruptModelError, match="neither HDF5 nor"):
         sequential().load_weights(tmp_path / "empty.h5")
     os.mkfifo(tmp_path / "pipe.h5")
-    with pytest.raises(LoadError, match="no plain file"):
+    with pytest.raises(LoadError, match="not a plain file"):
         tf.train.load_keras_weights(tmp_path / "pipe.h5")
     shutil.copy(place("sequential.keras"), tmp_path / "copy.keras")
     os.symlink(tmp_path / "copy.keras", tmp_path / "link.keras")

@@ -428,7 +428,7 @@ def test_missing_and_short_parts(tmp_path):
     with pytest.raises(OSError, match="the file is missing"):
         tf.train.load_variable(prefix, "large")
     os.mkfifo(prefix + ".data-00000-of-00001")
-    with pytest.raises(LoadError, match="no plain file"):
+    with pytest.raises(LoadError, match="not a plain file"):
         tf.train.load_variable(prefix, "large")
 
 

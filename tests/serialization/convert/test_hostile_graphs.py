@@ -77,7 +77,7 @@ def test_what_a_function_returns_its_graph_computes():
     (concrete,) = function.concretes
     for wrong in (DTypeValue("float32"), True, 1, "y", (1.5,)):
         changed = function.replace(concretes=(concrete.replace(outputs=(wrong,)),))
-        refused(records.replace(functions=(changed,)), text="no output of its graph")
+        refused(records.replace(functions=(changed,)), text="not an output of its graph")
 
 
 # G2: ops

@@ -122,7 +122,7 @@ def objects(*records, base=None):
 def test_names_of_attributes_that_mean_something_are_refused(name):
     refused(
         objects(ObjectRecord(ModuleNode("M"), ((name, 1),)), ObjectRecord(ListNode())),
-        text="no name of an attribute",
+        text="not a name of an attribute",
     )
 
 

@@ -149,7 +149,7 @@ def test_a_signature_without_one_trace_is_refused(tmp_path):
     f(gd.constant([1.0]))
     with pytest.raises(ValueError, match="2 traces"):
         save(module(f=f), tmp_path / "m", f)
-    with pytest.raises(ValueError, match="no string"):
+    with pytest.raises(ValueError, match="not a string"):
         save(module(f=f), tmp_path / "m", {3: f.get_concrete_function(gd.TensorSpec([]))})
 
 
