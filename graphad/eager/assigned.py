@@ -1,4 +1,4 @@
-"""Assignments as functions of a variable, as programs that are older than a variable's methods write them."""
+"""Assignments as functions of a variable, for programs older than the methods of `Variable`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Variable:
-    """Assign `value` to the variable `ref`, whose shape it must have, or to the part of one that `variable[key]` is; see
-    `Variable.assign`. Returns: The variable."""
+    """Assign `value`, of the same shape, to the variable `ref` or to its part `variable[key]`; see `Variable.assign`. Returns:
+    The variable."""
     written: Variable = (ref if isinstance(ref, Tensor) else _variable("assign", ref)).assign(value)
     return written
 
@@ -42,6 +42,6 @@ def assign_sub(
 def _variable(caller: str, ref: Any) -> Variable:
     if not isinstance(ref, Variable):
         raise ArgumentTypeError(
-            f"{caller}: ref is {type(ref).__name__}; a tf.Variable is needed, a tensor has no place to write to."
+            f"{caller}: ref is {type(ref).__name__}; a tf.Variable is needed; tensors are immutable."
         )
     return ref

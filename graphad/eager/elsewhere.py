@@ -20,7 +20,7 @@ from graphad.ops.state.variables import READ
 
 
 class DeviceVariable(Variable):
-    """A variable made in a block of `device`, on whose device it stays. Python and NumPy are given copies.
+    """A variable made in a block of `device`; it stays on that device. Python and NumPy receive copies.
 
     Attributes:
       index: The number of its device.
@@ -37,9 +37,7 @@ class DeviceVariable(Variable):
 
     @data.setter
     def data(self, value: Any) -> None:
-        if hasattr(
-            self, "_graphad_place"
-        ):  # the short way of an assignment, which would take any array of the CPU
+        if hasattr(self, "_graphad_place"):  # the short way of an assignment, which would accept CPU arrays
             raise DeviceDataError(
                 f"variable {self.name!r} is on {self.device!r}; `assign` gives it another value."
             )
@@ -66,10 +64,10 @@ class DeviceVariable(Variable):
     def kin(self, value: Any, name: str) -> Variable:
         return type(self)(value, trainable=False, name=name)
 
-    # What people and other libraries are shown is a copy on the CPU.
+    # Users and other libraries see a copy on the CPU.
 
     def _copy(self) -> Variable:
-        with entered(None):  # outside of the block, whose variables are on its device
+        with entered(None):  # leaves the block, since variables made in it are on its device
             return Variable.restore(self.here(), self._spec, self._trainable, self.name)
 
     def numpy(self) -> Any:
@@ -113,7 +111,7 @@ class DeviceVariable(Variable):
 
 
 def _restored(place: str, *arguments: Any) -> Variable:
-    """An unpickled variable. Raises: UnavailableError: its device is not there."""
+    """An unpickled variable. Raises: UnavailableError: its device is missing."""
     require(parse(place)[1])
     return variable_class(place).restore(*arguments)
 

@@ -1,6 +1,6 @@
-"""What variables can do to some of their slices: assign, add, multiply or compare them, and read them.
+"""Methods of variables on some of their slices: assign, add, multiply, maximum, minimum, read.
 
-Each is one step for other threads, keeps the program's order, and has no derivative.
+Each is atomic, keeps the program's order, and has no derivative.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Scattered:
     if TYPE_CHECKING:
 
         def rewrite(self, change: Callable[[Any], Any]) -> Any:
-            """Assign what `change` makes of the value, in one step for other threads; the variable itself."""
+            """Assign `change(value)` atomically. Returns: The variable."""
             raise NotImplementedError
 
     def _scatter(self, name: str, slices: IndexedSlices, change: Callable[[Any, Any, Any], Any]) -> Any:
@@ -53,7 +53,7 @@ class Scattered:
         return self.rewrite(lambda x: change(x, indices, slices.values))
 
     def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Replace the rows `sparse_delta.indices` by `sparse_delta.values`; of repeated indices the last counts.
+        """Replace the rows `sparse_delta.indices` by `sparse_delta.values`; the last of repeated indices counts.
 
         Args:
           sparse_delta: IndexedSlices with indices [n] and values [n, ...].
@@ -126,7 +126,7 @@ class Scattered:
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The rows at `indices`, as `gather` gives them."""
-        variable: Any = self  # this is the part of Variable that scatters
+        variable: Any = self  # `Variable` inherits from this class
         return gather(variable, indices)
 
     def gather_nd(self, indices: TensorLike, name: str | None = None) -> Any:

@@ -58,7 +58,7 @@ _serial = itertools.count()
 
 
 class VariableSynchronization(enum.Enum):
-    """When copies of a variable on several devices are made equal. There is one device: nothing follows from it."""
+    """When copies of a variable on several devices are synchronized. It has no effect, since a variable is on one device."""
 
     AUTO = 0
     NONE = 1
@@ -67,7 +67,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How what several devices assign becomes one value. There is one device: nothing follows from it."""
+    """How assignments from several devices are combined. It has no effect, since a variable is on one device."""
 
     NONE = 0
     SUM = 1
@@ -81,13 +81,14 @@ class Variable(Scattered, Handle, Arithmetic):
     Args:
       initial_value: A tensor, number, array or nested list, or a function of no arguments that gives one.
       trainable: Whether tapes watch it by themselves and optimizers train it.
-      name: Its name; ":0" is appended, the name scope put in front.
+      name: Its name; the name scope is prepended and ":0" appended.
       dtype: The dtype; by default that of the initial value (floats are float32, ints int32).
       constraint: A function of the value that gives an allowed one; optimizers apply it after each update.
-      synchronization, aggregation: What copies on several devices would do; kept, and without effect on one device. A variable
-        that is synchronized ON_READ is not trained unless `trainable` says so.
-      shape: The shapes it may take, what is known of the initial value's by default; `TensorShape(None)` allows every shape.
-      validate_shape: Taken; the shape is always checked.
+      synchronization, aggregation: Kept for compatibility; a variable is on one device. A variable that is synchronized ON_READ
+      is not trainable by default.
+      shape: The shapes it may have, by default what is known of the initial value's shape; `TensorShape(None)` allows every
+      shape.
+      validate_shape: Accepted for compatibility; the shape is always checked.
       caching_device, variable_def, import_scope, experimental_enable_variable_lifting: Accepted for compatibility.
     Raises:
       InvalidArgumentError (a ValueError): no initial value, one that `shape` does not allow, a constraint that cannot be called,
@@ -98,7 +99,7 @@ class Variable(Scattered, Handle, Arithmetic):
       array([1.5, 2.5], dtype=float32)
     """
 
-    # What few variables have is kept in their dictionary.
+    # Attributes that few variables have are kept in `__dict__`.
     constraint: Callable[[Any], Any] | None = None
     synchronization = VariableSynchronization.AUTO
     aggregation = VariableAggregation.NONE
@@ -137,7 +138,7 @@ class Variable(Scattered, Handle, Arithmetic):
                 "The `initial_value` arg to `tf.Variable` must be specified: a number, an array, a tensor, or a function of no "
                 "arguments that returns one."
             )
-        settle()  # whoever makes it may have been put into a list since a checkpoint was restored
+        settle()  # its owner may have been put into a list after a checkpoint was restored
         trace = trace_in_progress()
         creation = None if trace is None else trace.creation
         if trace is not None and creation is None:
@@ -174,7 +175,7 @@ class Variable(Scattered, Handle, Arithmetic):
         aggregation: Any,
         trainable: bool | None,
     ) -> bool | None:
-        """Keep what few variables are made with; whether the variable is trained by default."""
+        """Keep the rarely used options; returns whether the variable is trainable by default."""
         if constraint is not None and not callable(constraint):
             raise InvalidArgumentError(
                 f"Variable: constraint must be None or a callable, got {constraint!r}."
@@ -192,7 +193,7 @@ class Variable(Scattered, Handle, Arithmetic):
 
     @classmethod
     def restore(cls, data: Any, spec: TensorSpec, trainable: bool, name: str) -> Variable:
-        """A variable with everything given, as a file describes it; `data` is not copied."""
+        """A variable from the description in a file; `data` is not copied."""
         variable = cls.__new__(cls)
         Handle.__init__(variable, data, HandleSpec.of(spec.dims, spec.dtype), trainable)
         variable._name = name.removesuffix(":0")
@@ -222,15 +223,15 @@ class Variable(Scattered, Handle, Arithmetic):
         return self._spec.rank
 
     def tensor_of(self, array: Array) -> Tensor:
-        """An array that nobody writes to as a tensor on the variable's device."""
+        """An array that is never written to, as a tensor on the variable's device."""
         return EagerTensor(array)
 
     def kin(self, value: Array, name: str) -> Variable:
-        """A variable that nobody trains, on the same device."""
+        """A variable that is not trainable, on the same device."""
         return Variable(value, trainable=False, name=name)
 
     def follow_by_default(self, trainable: bool) -> None:
-        """Make `trainable` true or false from now on: what freezing and thawing a layer does."""
+        """Set `trainable`, as freezing and unfreezing a layer does."""
         self._trainable = trainable
 
     def get_shape(self) -> TensorShape:
@@ -243,16 +244,16 @@ class Variable(Scattered, Handle, Arithmetic):
     experimental_ref = ref
 
     def set_shape(self, shape: ShapeLike) -> None:
-        """Say what is known of the shape. Raises: InvalidArgumentError (a ValueError): the variable may not have it."""
+        """Narrow the declared shape. Raises: InvalidArgumentError (a ValueError): it contradicts the shape of the variable."""
         self.shape.assert_is_compatible_with(shape)
 
     def is_initialized(self, name: str | None = None) -> Tensor:
-        """A bool scalar: true, since a variable has a value from its beginning."""
+        """A bool scalar, always true."""
         return lift(True)
 
     @property
     def initial_value(self) -> NoReturn:
-        """Not kept: a variable has its value."""
+        """Raises an error: the initial value is not kept."""
         raise FailedPreconditionError(
             "Variable.initial_value: the initial value is not kept; keep it yourself, or save a checkpoint."
         )
@@ -260,8 +261,8 @@ class Variable(Scattered, Handle, Arithmetic):
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def __graphad_tensor__(self) -> Any:
-        # What an op reads when it is given the variable itself. Nobody else gets to see this tensor, so recorders may take
-        # it for the variable and need no entry for the read.
+        # What an op reads when its operand is the variable itself. This tensor is never visible elsewhere, so recorders treat
+        # it as the variable and need no entry for the read.
         level = busy()
         if level is None:
             return EagerTensor(self.data)
@@ -281,7 +282,7 @@ class Variable(Scattered, Handle, Arithmetic):
         return bind(READ, self)
 
     def numpy(self) -> Any:
-        """The value now, as a NumPy array of its own. Raises: InvalidArgumentError: called while tracing."""
+        """The current value as a new NumPy array. Raises: InvalidArgumentError: called while tracing."""
         if trace_in_progress() is not None:
             raise FailedPreconditionError(
                 "numpy() is only available when eager execution is enabled, not while tracing."
@@ -327,7 +328,7 @@ class Variable(Scattered, Handle, Arithmetic):
         return f"<tf.Variable '{self.name}' shape={format_dims(self.dims)} dtype={self.dtype.name}, numpy={gap}{text}>"
 
     def _repr_html_(self) -> str:
-        from graphad.core.html import of_variable  # in notebooks alone
+        from graphad.core.html import of_variable  # used in notebooks only
 
         return of_variable(self)
 
@@ -339,7 +340,7 @@ class Variable(Scattered, Handle, Arithmetic):
         """Give the variable another value.
 
         Args:
-          value: What `Variable.shape` allows, of the variable's dtype.
+          value: A value of the variable's dtype whose shape `Variable.shape` allows.
           read_value: Return None if False.
         Returns: The variable itself, which can be used as a tensor.
         Raises: InvalidArgumentError (a ValueError): another dtype, or a shape that is not allowed.
@@ -350,8 +351,8 @@ class Variable(Scattered, Handle, Arithmetic):
     def assign_add(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Add `delta`, in one step for other threads; see `assign`."""
-        delta = self._operand(delta)  # which may run anybody's code: not under the guard
+        """Add `delta` atomically; see `assign`."""
+        delta = self._operand(delta)  # may run a user's code, so not under the guard
         with self.guard or self._first_guard():
             value = bind(READ, self)
             self._check_update(value, delta)
@@ -361,7 +362,7 @@ class Variable(Scattered, Handle, Arithmetic):
     def assign_sub(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Subtract `delta`, in one step for other threads; see `assign`."""
+        """Subtract `delta` atomically; see `assign`."""
         delta = self._operand(delta)
         with self.guard or self._first_guard():
             value = bind(READ, self)
@@ -378,13 +379,14 @@ class Variable(Scattered, Handle, Arithmetic):
             )
 
     def rewrite(self, change: Callable[[Any], Any]) -> Variable:
-        """Assign what `change` makes of the value, in one step for other threads."""
+        """Assign `change(value)` atomically."""
         with self.guard or self._first_guard(), along(self):
             changed: Variable = self.assign(change(bind(READ, self)))
             return changed
 
     def _first_guard(self) -> Any:
-        """The guard, made now. What is only traced needs none yet: the function makes one for all that it writes."""
+        """Create the guard. A variable that is only traced needs none yet: the function creates one for all variables that it
+        writes."""
         return guard_of(self) if trace_in_progress() is None else nullcontext()
 
     def _operand(self, value: TensorLike) -> Tensor:
@@ -432,7 +434,7 @@ class Variable(Scattered, Handle, Arithmetic):
         return Variable.restore, (self.data, spec, self._trainable, self.name), self._options() or None
 
     def _options(self) -> dict[str, Any]:
-        """What few variables are made with."""
+        """The rarely used options."""
         return {
             name: vars(self)[name]
             for name in ("constraint", "synchronization", "aggregation")
@@ -440,7 +442,7 @@ class Variable(Scattered, Handle, Arithmetic):
         }
 
 
-# What it takes is said by __init__; help and editors ask __new__ first.
+# The parameters are those of __init__; help and editors look at __new__ first.
 Variable.__new__.__wrapped__ = Variable.__init__  # type: ignore[attr-defined]
 
 
@@ -468,8 +470,8 @@ for _symbol, _slot, _method in (
 
 
 def pin(variable: Variable) -> None:
-    """Say that what follows holds for this variable alone: functions being traced that take it as an argument will not use
-    this trace for another variable of the same shape."""
+    """Bind the current traces to this variable: a function being traced that takes it as an argument will not use the trace for
+    another variable of the same shape."""
     for level in chain():
         creation = getattr(level, "creation", None)
         if creation is not None:
@@ -487,7 +489,7 @@ def _place_of_block() -> str | None:
 
 
 def _initial(value: Any, dtype: DType | None, creation: Any) -> tuple[Any, Dims]:
-    """The initial value as a NumPy value, computed outside of any trace, and what is known of its shape for every call."""
+    """The initial value as a NumPy value, computed outside any trace, and what is known of its shape in every call."""
     if isinstance(value, Tensor) and value.away:
         value = _here(value)
     if callable(value) and not isinstance(value, Tensor):
@@ -495,7 +497,7 @@ def _initial(value: Any, dtype: DType | None, creation: Any) -> tuple[Any, Dims]
     symbol = value if isinstance(value, Tensor) and type(value) is not EagerTensor else None
     if symbol is not None:
         if creation is None:
-            raise InvalidArgumentError(f"Variable: the initial value {value!r} has no number here.")
+            raise InvalidArgumentError(f"Variable: the initial value {value!r} has no value here.")
         value = EagerTensor(creation.number_of(symbol))
     with entered(None):
         tensor: Any = lift(lift(value, dtype))
@@ -504,7 +506,7 @@ def _initial(value: Any, dtype: DType | None, creation: Any) -> tuple[Any, Dims]
 
 
 def _called(function: Callable[[], Any], creation: Any) -> Any:
-    """What a function of no arguments gives: outside of the trace where it can, in it where it computes with traced tensors."""
+    """The result of a function without arguments, called outside the trace unless it uses traced tensors."""
     try:
         with entered(None):
             return function()

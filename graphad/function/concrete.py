@@ -1,7 +1,7 @@
 """A concrete function: one graph, the outer values it captures, and the structure of its arguments and results.
 
-Called eagerly with nobody listening, it hands arrays straight to the executable; otherwise it binds a `call`, so that
-tapes, traces and batch levels see it as one op.
+Called eagerly without recorders, it passes arrays directly to the executable; otherwise it binds a `call`, so that tapes,
+traces and batch levels see one op.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Results:
         self.single = positions == [0]
 
     def build(self, outputs: Sequence[Any]) -> Any:
-        """The nest with the outputs in their places."""
+        """The nest filled with the outputs."""
         return self.rebuild([None if position is None else outputs[position] for position in self.positions])
 
 
@@ -75,7 +75,7 @@ class ConcreteFunction:
         self._flat_names: list[str] | None = None
         self._n_arguments = len(graph.inputs) - len(self.captured_inputs)
         self._specs = arguments.specs
-        # By slot, the variables that a call must pass: a trace may depend on which.
+        # By slot, the variables that a call must pass, where the trace depends on their identity.
         self.pinned: dict[int, Any] = {}
         self.serial = next(_number)
         # Gives the function it is a trace of; None for one from a file.
@@ -110,12 +110,12 @@ class ConcreteFunction:
 
     @property
     def captures_elsewhere(self) -> bool:
-        """Whether it captures something on another device than the CPU, which its executable cannot read."""
+        """Whether it captures a value on another device than the CPU, which its executable cannot read."""
         return any(x.away for x in self.captured_inputs)
 
     @property
     def structured_input_signature(self) -> Any:
-        """((args...), {kwargs}) with a TensorSpec for each tensor and Python values as they are."""
+        """((args...), {kwargs}) with a TensorSpec for each tensor, and the Python values."""
         names = self.argument_names
         shown = [
             leaf.value
@@ -169,13 +169,13 @@ class ConcreteFunction:
 
     @property
     def flat_names(self) -> list[str]:
-        """The same for the tensors of a structure by the parameter alone, numbered: "x", "x_1"."""
+        """Argument names after the parameter only; tensors of one structure are numbered: "x", "x_1"."""
         if self._flat_names is None:
             self._flat_names = self.signature.flat_names(self.arguments)
         return self._flat_names
 
     def named(self, arguments: Arguments) -> ConcreteFunction:
-        """The same trace whose tensors are called as in `arguments`."""
+        """The same trace with the tensor names of `arguments`."""
         made = copy.copy(self)
         made.arguments = self.arguments.named(arguments.names)
         return made
@@ -213,9 +213,7 @@ class ConcreteFunction:
                 isinstance(operand, Tensor) or (isinstance(operand, Handle) and operand.away)
                 for operand in operands
             ):
-                outputs = bind(
-                    self._op, *values, *self.captured_inputs
-                )  # elsewhere than on the CPU, or out of scope
+                outputs = bind(self._op, *values, *self.captured_inputs)  # on another device, or out of scope
             else:
                 outputs = [EagerTensor(y) for y in self.executable.run(operands, self.jit_compile)]
         else:
@@ -224,7 +222,7 @@ class ConcreteFunction:
             if trace_in_progress() is not None:
                 from graphad.function.refined import (
                     refined,
-                )  # which needs the specialiser, that nobody else does at first
+                )  # imported here, since it loads the specialiser
 
                 outputs = refined(self.graph, operands, outputs)
         return self.results.build(outputs)
@@ -232,14 +230,14 @@ class ConcreteFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call with the tensors by position or name; Python arguments fixed at trace time may be left out.
 
-        Lists and numbers become tensors where the trace took one. Tensors of other shapes run a trace for these shapes, unless it
+        Lists and numbers become tensors where the trace has one. Tensors of other shapes run another trace, unless the function
         comes from a file.
         """
         try:
             values = self._flat_arguments(args, kwargs)
             concrete = self if self._fits(values) else self._for_shapes_of(values)
             return concrete.call_flat(values)
-        except Exception as error:  # raised on, with a traceback that ends in the user's code
+        except Exception as error:  # raised again, with a traceback that ends in the user's code
             raise for_user(error)  # noqa: B904 - it is the same error
 
     def flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -262,7 +260,7 @@ class ConcreteFunction:
         if not spec.is_handle and not spec.is_compatible_with(x):
             raise ArgumentTypeError(
                 f"{self._name}: argument {self.argument_names[i]!r} has shape {format_dims(x.dims)}; this concrete function "
-                f"was traced for {format_dims(spec.dims)}, and its sizes are part of what it computes. Trace it for "
+                f"was traced for {format_dims(spec.dims)}, and its result depends on these sizes. Trace it for a "
                 "tf.TensorSpec with None where sizes differ, or call the function itself."
             )
 
@@ -279,7 +277,7 @@ class ConcreteFunction:
         return found
 
     def _flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The same, of whatever shapes."""
+        """The same for any shapes."""
         try:
             ordered, named = self._completed(args, kwargs)
             given, _, structure = flatten_call(ordered, named)
@@ -301,7 +299,7 @@ class ConcreteFunction:
     def _completed(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with the Python values of the trace where they were left out."""
+        """The arguments, with omitted Python values filled in from the trace."""
         try:
             bound = self.signature.signature.bind_partial(*args, **kwargs)
         except TypeError as cause:
@@ -324,7 +322,7 @@ class ConcreteFunction:
     def _by_name(
         self, args: tuple[Tensor, ...], kwargs: dict[str, Any], reason: str, cause: Exception
     ) -> list[Tensor]:
-        """The tensors alone, by position and then by name: how a concrete function can be called in any case."""
+        """The tensor arguments alone, by position and then by name: the calling convention that always works."""
         names = self.argument_names
         if not set(kwargs).issubset(names) and set(kwargs).issubset(self.flat_names):
             names = self.flat_names
@@ -382,7 +380,7 @@ class ConcreteFunction:
 
 
 def _shown(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """Arguments as a user reads them: tensors by dtype and shape, the rest as it is."""
+    """Arguments for messages: tensors as dtype and shape, other values as their repr."""
     leaves, rebuild = flatten_records((args, kwargs))
     args, kwargs = rebuild([_Words(pretty(classify(leaf)[0])) for leaf in leaves])
     return f"({', '.join([*map(repr, args), *[f'{key}={x!r}' for key, x in kwargs.items()]])})"
@@ -394,7 +392,7 @@ class _Words(str):
 
 
 def with_tensors_for_lists(traced: Any, given: Any) -> Any:
-    """An argument with tensors in place of lists of numbers, where a trace took a tensor."""
+    """An argument with lists of numbers converted to tensors where the trace has a tensor."""
     if isinstance(traced, TensorSpec):
         if traced.is_handle or not isinstance(given, list | tuple):
             return given

@@ -59,8 +59,8 @@ def function(
       func: The function; without it a decorator is returned.
       input_signature: A list of (nested) TensorSpecs; then there is one trace, for all arguments that they describe.
       autograph: Python's `if`, `while`, `for`, `break`, `return`, `and`, ... on tensors become control flow of the graph. With
-        False the function runs as it is while it is traced, and a tensor that has no value yet decides nothing.
-      jit_compile: True waits for compiled code, False never compiles, None compiles what is worth it in the background.
+      False the function is traced unconverted, and Python control flow on a symbolic tensor raises an error.
+      jit_compile: True waits for compiled code, False never compiles, None compiles hot functions in the background.
       experimental_autograph_options: Features that are converted on request, of `autograph.experimental.Feature`.
       reduce_retracing: Let sizes that change from call to call become unknown.
       experimental_relax_shapes, experimental_compile: Older names of `reduce_retracing` and `jit_compile`.
@@ -80,7 +80,7 @@ def function(
         reduce_retracing = experimental_relax_shapes
 
     if jit_compile not in (None, True, False):
-        raise ArgumentTypeError(f"function: jit_compile={jit_compile!r}; it is True, False or None.")
+        raise ArgumentTypeError(f"function: jit_compile={jit_compile!r}; use True, False or None.")
 
     def decorate(f: Callable[..., Any]) -> Function[..., Any]:
         if not callable(f):

@@ -1,4 +1,4 @@
-"""What kinds of functions there are, as classes for `isinstance`; `graphad.types.experimental` lists them."""
+"""The kinds of functions, as classes for `isinstance`; `graphad.types.experimental` lists them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from abc import ABC
 from graphad.function import concrete, polymorphic
 
 
-class Callable(ABC):  # noqa: B024 - what it lists are classes that others have written
-    """A traced function of any kind: it takes and gives tensors."""
+class Callable(ABC):  # noqa: B024 - its registered subclasses are defined elsewhere
+    """A traced function of any kind."""
 
 
 class GenericFunction(Callable):
-    """A function that has, or makes, a trace for each kind of arguments, loaded ones included."""
+    """A function with a trace for each kind of arguments, including loaded functions."""
 
 
 class PolymorphicFunction(GenericFunction):
-    """What `function` makes of a Python function: it is traced when it is called."""
+    """The result of `function`: it is traced when it is called."""
 
 
 class ConcreteFunction(Callable):

@@ -1,6 +1,6 @@
-"""How functions are pickled: by the place they are found at, a method through its object, else as the Python function inside.
+"""Pickling of functions: by module and name, a method through its object, else by the Python function inside.
 
-Traces stay behind; who unpickles a function traces it again. Imported when the first function is pickled.
+Traces are not pickled; an unpickled function is traced again. Imported when the first function is pickled.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CODE_PICKLERS = frozenset({"cloudpickle", "dill", "_dill"})
 
 
 class UnpicklableError(FailedPreconditionError, pickle.PicklingError):
-    """A function that no other process could find, or a graph, which is saved and not pickled."""
+    """A function that another process could not find, or a graph, which can be saved but not pickled."""
 
 
 def reduced(function: Any, instance: Any, attribute: str, again: Any, options: tuple[Any, ...]) -> Any:
@@ -24,11 +24,11 @@ def reduced(function: Any, instance: Any, attribute: str, again: Any, options: t
 
     Args:
       function: The `Function`.
-      instance: The object whose method it is, else None.
+      instance: The object that it is a method of, else None.
       attribute: The name of that method.
-      again: Makes a `Function` of the Python function and `options`.
-      options: What it was made with.
-    Raises: UnpicklableError (a pickle.PicklingError): no other process could find the Python function.
+      again: Builds a `Function` from the Python function and `options`.
+      options: The options of the function.
+    Raises: UnpicklableError (a pickle.PicklingError): another process could not find the Python function.
     """
     if instance is not None:
         return getattr, (instance, attribute)
@@ -59,12 +59,12 @@ def graph_refused(name: str) -> UnpicklableError:
 def loaded_refused(name: str) -> UnpicklableError:
     """The error for a function that comes from a file."""
     return UnpicklableError(
-        f"{name}: a function of a loaded model is not pickled; pass on the path of the model and load it there."
+        f"{name}: a function of a loaded model cannot be pickled; pass the path of the model and load it there."
     )
 
 
 def _path_of(function: Any, python: Any) -> str | None:
-    """The name under which a module of this process has the function itself."""
+    """The name under which a module of this process holds this very function."""
     module = sys.modules.get(getattr(python, "__module__", None) or "")
     if module is None:
         return None
@@ -85,7 +85,7 @@ def _at(x: Any, path: str) -> Any:
 
 
 def _packs_code() -> bool:
-    """Whether the pickler at work is one of those that pickle functions with their code."""
+    """Whether the current pickler pickles functions with their code."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if not _CODE_PICKLERS.isdisjoint(frame.f_globals.get("__name__", "").split(".")):

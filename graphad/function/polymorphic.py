@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
 
 
-DEEPEST = 32  # traces of one function for the same arguments inside each other
+DEEPEST = 32  # nested traces of one function for the same arguments
 
 
 P = ParamSpec("P")
@@ -65,7 +65,7 @@ class Function(Printed, Generic[P, R]):
     """A Python function that runs as a graph; made by `function`.
 
     Attributes:
-      python_function: The function as it was written.
+      python_function: The Python function.
       jit_compile: True waits for compiled code, False never compiles, None compiles in the background.
       autograph: Whether Python control flow on tensors is converted.
     """
@@ -99,19 +99,19 @@ class Function(Printed, Generic[P, R]):
         self._trace_count = 0
         self._latest: deque[Any] = deque(maxlen=2)
         self._history = History() if instance is not None else history_of(python_function)
-        self._quick_calls = 0  # since the last call that went the long way
+        self._quick_calls = 0  # calls since the last one that did not take the short way
         self._bound: dict[int, tuple[Any, Function[..., Any]]] = {}
         self._attribute = self._name  # what the class calls it whose method it is
         self._origin = Origin(self)
         functools.update_wrapper(self, python_function, updated=())
-        if instance is not None:  # `inspect` would show the parameters of the function in the class
+        if instance is not None:  # else `inspect` would show the parameters of the unbound function
             self.__signature__ = self.signature.signature
 
     def _skips_self(self, instance: Any) -> bool:
         if instance is not None:
             return True
         if self._given_signature is None or isinstance(self.python_function, MethodType):
-            return False  # the object that a bound method belongs to is not a parameter of it
+            return False  # the object of a bound method is not a parameter
         code = getattr(self.python_function, "__code__", None)
         return code is not None and code.co_varnames[:1] == ("self",) and code.co_argcount > 0
 
@@ -228,7 +228,8 @@ class Function(Printed, Generic[P, R]):
         instance = self._instance()
         if instance is None:
             raise FailedPreconditionError(
-                f"{self._name}: the object this method belongs to is gone; keep the object, not the method alone."
+                f"{self._name}: the object of this method no longer exists; keep a reference to the object, "
+                "not only to the method."
             )
         return (instance, *args)
 
@@ -244,7 +245,7 @@ class Function(Printed, Generic[P, R]):
             raise for_user(error)  # noqa: B904 - it is the same error
         if not arguments.names or found.arguments.names == arguments.names:
             return found
-        key = found.serial, *arguments.names.items()  # a trace does not depend on what specs are called
+        key = found.serial, *arguments.names.items()  # a trace does not depend on names of specs
         return self._renamed.setdefault(key, found.named(arguments))
 
     @property
@@ -274,7 +275,7 @@ class Function(Printed, Generic[P, R]):
         return listing(self.concrete_functions, verbose)
 
     def explain_retrace(self) -> str:
-        """Why the latest trace could not be avoided: the argument, its old and new value, and the cure."""
+        """Why the latest trace was necessary: the argument, its old and new value, and how to avoid it."""
         if len(self._latest) < 2:
             return f"{self._name}: traced {len(self._latest)} time(s); nothing was retraced."
         return f"{self._name}: {difference(self.signature, *self._latest)}"
@@ -282,7 +283,7 @@ class Function(Printed, Generic[P, R]):
     # -- tracing -----------------------------------------------------------------------------------------------------
 
     def concrete_for(self, arguments: Arguments) -> ConcreteFunction:
-        """The trace for arguments that are sorted out; it is made if need be."""
+        """The trace for classified arguments, made if necessary."""
         found = self._traces.get(arguments.key)
         if found is not None:
             self._quick_calls += 1
@@ -305,7 +306,7 @@ class Function(Printed, Generic[P, R]):
             return found
 
     def _most_specific(self, arguments: Arguments) -> ConcreteFunction | None:
-        """Among the traces that accept the arguments, the one whose specs say most."""
+        """The trace with the most specific specs among those that accept the arguments."""
         best, best_score = None, -1
         for concrete in tuple(self._traces.values()):
             theirs = concrete.arguments
@@ -459,7 +460,7 @@ class Function(Printed, Generic[P, R]):
         self._quick_calls = 0
         if traces:
             cure = self.explain_retrace() if len(self._latest) > 1 else made_anew(self._name)
-            import logging  # which is slow to import, and this is rare
+            import logging  # imported here: slow to import and rarely needed
 
             logging.getLogger("graphad").warning(
                 "%d out of the last %d calls to %s triggered tf.function retracing. Tracing is expensive. %s",
@@ -498,14 +499,14 @@ class Origin:
 
 
 def _again(python_function: Any, *options: Any) -> Function[..., Any]:
-    """A function without traces, made of its options."""
+    """A function without traces, with these options."""
     input_signature, jit_compile, reduce_retracing, name, *how = options
     made: Any = Function(python_function, input_signature, jit_compile, reduce_retracing, name, None, *how)
     return made  # type: ignore[no-any-return]
 
 
 def _reference(x: Any, callback: Callable[..., Any] | None = None) -> Any:
-    """A weak reference, or a strong one to what has no weak ones."""
+    """A weak reference, or a strong one where weak ones are not possible."""
     try:
         return weakref.ref(x, callback)
     except TypeError:

@@ -1,4 +1,4 @@
-"""How signatures of traces are shown: one parameter a line, or all in one line as Python shows a function.
+"""Printing of trace signatures: one parameter a line, or one line in Python's notation.
 
 Containers are shown by kind, `List[...]`, `Tuple[...]`, `Dict[['key', ...]]`, a named tuple under its own name; tensors as
 specs, variables as `VariableSpec`, and Python values, which a trace is bound to, as `Literal[...]`.
@@ -38,7 +38,7 @@ def _named(kind: str, items: Any) -> str:
 
 
 def parameters(signature: Signature, arguments: Arguments) -> list[tuple[str, str, str]]:
-    """Of each parameter the name, the kind and what the trace takes for it."""
+    """The name, the kind and the traced argument of each parameter."""
     shown = [
         leaf.value
         if slot < 0
@@ -89,7 +89,7 @@ def line(signature: Signature, arguments: Arguments, results: Any) -> str:
 
 
 def listing(concretes: Sequence[Any], verbose: bool) -> str:
-    """The signatures of several traces, an empty line between them."""
+    """The signatures of several traces, separated by empty lines."""
     return "\n\n".join([concrete.pretty_printed_signature(verbose) for concrete in concretes])
 
 
@@ -99,7 +99,7 @@ def counted(number: int, what: str) -> str:
 
 
 def head(signature: Signature) -> str:
-    """The parameters with the values they have by default, `(x, n=3)`; one that is long to write is `...`."""
+    """The parameters with their defaults, `(x, n=3)`; a long default is `...`."""
     shown = []
     for parameter in signature.signature.parameters.values():
         default = parameter.default
@@ -115,7 +115,7 @@ class _Short:
 
 
 class Printed:
-    """What has traces, `concrete_functions`, and shows them: below its repr as text, with their graphs in notebooks."""
+    """Base class of functions with `concrete_functions`: lists them below its repr, and with their graphs in notebooks."""
 
     def __str__(self) -> str:
         return "\n".join([repr(self)[1:-1], *[f"  {c.pretty_printed_signature(False)}" for c in self._all()]])

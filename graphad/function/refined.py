@@ -1,8 +1,7 @@
-"""What shapes a call's results have where more is known than when the function was traced.
+"""The shapes of a call's results where more is known than when the function was traced.
 
-A trace for a signature with unknown sizes says little of its results. Where it is called while another function is traced, with
-tensors of known sizes and numbers that are known, the graph is specialised to these, and the caller's trace goes on with what the
-results then have; `ensure_shape` writes it down.
+A trace for unknown sizes says little about its results. When another trace calls it with known sizes and numbers, the graph is
+specialised to these, and `ensure_shape` records the resulting shapes in the caller's trace.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from graphad.ops.array import ensure_shape
 from graphad.ops.array.sizes import known_value
 from graphad.trace.specialise import KNOWN_LIMIT, specialise
 
-_LARGEST = 2000  # nodes of a graph, its calls written out: to look at more takes longer than it is worth
+_LARGEST = 2000  # nodes of a graph with its calls inlined; larger graphs are not worth the time
 
 
 def refined(graph: Graph, operands: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -49,7 +48,7 @@ def refined(graph: Graph, operands: Sequence[Handle | Tensor], outputs: Sequence
     if found is None:
         try:
             found = tuple([_numbers(spec) for spec in specialise(graph, specs, known=known).output_specs])
-        except GraphadError:  # these sizes do not go together, which is said where the call runs
+        except GraphadError:  # these sizes do not fit; the call raises the error when it runs
             found = tuple([spec.dims for spec in mine])
         memo.keep(key, found)
     return [
@@ -63,7 +62,7 @@ def _numbers(spec: TensorSpec) -> tuple[int | None, ...] | None:
 
 
 def _known(x: Any) -> Any:
-    """The integers that a tensor holds, if few, and known while the caller is traced."""
+    """The integers that a tensor holds, if they are few and known while the caller is traced."""
     if isinstance(x, Handle) or not x.dtype.is_integer or math.prod(x.dims) > KNOWN_LIMIT:
         return None
     value = known_value(x)

@@ -1,4 +1,4 @@
-"""Reports about retracing: how often, which argument made a new trace necessary, and what to do about it."""
+"""Reports on retracing: how often, which argument made a new trace necessary, and how to avoid it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WINDOW, _TOO_MANY, _WARNINGS = 10, 5, 2
 
 
 class History:
-    """Which of the latest calls had to trace, and how often that was complained about."""
+    """Which of the latest calls were traced, and how often a warning was logged."""
 
     __slots__ = ("recent", "warned")
 
@@ -23,7 +23,8 @@ class History:
         self.warned = 0
 
     def traced(self, quick_calls: int) -> int:
-        """Note a call that traced, after so many that did not; the number of recent traces if it is time to complain, else 0."""
+        """Record a call that was traced after `quick_calls` that were not; the number of recent traces if a warning is due,
+        else 0."""
         self.recent.extend([False] * min(quick_calls, _WINDOW))
         self.recent.append(True)
         traces = sum(self.recent)
@@ -37,18 +38,18 @@ _histories: weakref.WeakKeyDictionary[Any, History] = weakref.WeakKeyDictionary(
 
 
 def history_of(function: Any) -> History:
-    """One history for all functions with the same code, so that a function made anew for each call is noticed."""
+    """One history for all functions with the same code, so that a function that is wrapped again for each call is noticed."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return History() if code is None else _histories.setdefault(code, History())
 
 
 def made_anew(name: str) -> str:
-    """The cure where each call went to another function."""
+    """The advice where each call went to a new function."""
     return f"{name}: it was wrapped anew before each call; make the function once, outside of the loop."
 
 
 def difference(signature: Signature, old: Any, new: Any) -> str:
-    """What distinguishes two trace keys, and the cure."""
+    """How two trace keys differ, and how to avoid it."""
     old_structure, old_leaves, old_slots, *old_pins = old
     new_structure, new_leaves, new_slots, *new_pins = new
     if old_structure != new_structure or len(old_leaves) != len(new_leaves):

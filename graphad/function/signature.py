@@ -1,7 +1,7 @@
-"""From a call's arguments to flat tensors and a trace key, and back to the structure the Python function wants.
+"""From a call's arguments to flat tensors and a trace key, and back to the structure that the Python function expects.
 
-Tensors and whatever hands out an array (a data frame, a buffer) count by dtype and shape; variables by dtype, shape and
-which of them are the same; Python numbers, strings and None by value; other objects by identity. Containers keep their
+Tensors and objects that export an array (a data frame, a buffer) enter the key by dtype and shape; variables by dtype, shape
+and which of them are the same; Python numbers, strings and None by value; other objects by identity. Containers keep their
 structure, dictionaries by sorted keys.
 """
 
@@ -51,8 +51,8 @@ class Literal:
 
 
 class ObjectKey:
-    """Any other Python object, by identity or, if its class says what equal and hash mean, by these; it is not kept alive
-    where that can be helped."""
+    """Any other Python object, by identity or, if its class defines them, by equality and hash; held by a weak reference where
+    possible."""
 
     __slots__ = ("_hash", "_ident", "_reference", "label")
 
@@ -88,25 +88,25 @@ class ObjectKey:
 
 
 def _own_hash(value: Any) -> int | None:
-    """The hash of an object whose class defines equality, None where identity is all there is."""
+    """The hash of an object whose class defines equality, else None."""
     kind: Any = type(value)
     if kind.__eq__ is object.__eq__ or kind.__hash__ in (None, object.__hash__):
         return None
     try:
         return hash(value)
-    except Exception:  # what a user's class raises: a part that has no hash
+    except Exception:  # a user's `__hash__` may raise anything, for instance for an unhashable part
         return None
 
 
 class Arguments:
-    """One call's arguments, sorted out.
+    """The classified arguments of one call.
 
     Attributes:
       leaves: What each leaf of the argument nest is: TensorSpec, HandleSpec, Literal or ObjectKey.
-      values: The tensors and handles among the leaves, in order; the same variable twice occurs once.
+      values: The tensors and handles among the leaves, in order; a repeated variable occurs once.
       slots: For each leaf, the position in `values`, or -1.
-      names: By position of the leaf, the names that specs were given.
-      rebuild: From leaves to (args, kwargs).
+      names: The names of specs, by position of the leaf.
+      rebuild: Function from leaves to (args, kwargs).
       structure: The nest with its leaves numbered, for keys and messages.
     """
 
@@ -129,15 +129,15 @@ class Arguments:
         self.names = names
 
     def with_leaves(self, leaves: list[Any]) -> Arguments:
-        """The same arguments under other specs."""
+        """The same arguments with other specs."""
         return Arguments(leaves, self.values, self.slots, self.rebuild, self.structure, self.names)
 
     def named(self, names: dict[int, str]) -> Arguments:
-        """The same arguments with specs of other names."""
+        """The same arguments with other names of specs."""
         return Arguments(self.leaves, self.values, self.slots, self.rebuild, self.structure, names)
 
     def without_values(self) -> Arguments:
-        """What a trace keeps: it must not keep the tensors of its first call alive."""
+        """The part that a trace keeps, so that it does not keep the tensors of its first call alive."""
         return Arguments(self.leaves, [], self.slots, self.rebuild, self.structure, self.names)
 
     @property
@@ -155,12 +155,12 @@ class Arguments:
 
 
 class Signature:
-    """The parameters of a Python function and what the caller must pass.
+    """The parameters of a Python function and its input signature.
 
     Args:
       function: The Python function.
       input_signature: A list or tuple of (nested) TensorSpecs, or None.
-      skip_self: The first parameter is the object a method belongs to.
+      skip_self: The first parameter is the object of a method.
     """
 
     def __init__(
@@ -224,7 +224,8 @@ class Signature:
         return tuple(given)
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-        """Sort out one call. Raises: ArgumentTypeError: it does not fit the parameters or the input signature."""
+        """Classify the arguments of one call. Raises: ArgumentTypeError: they do not fit the parameters or the input
+        signature."""
         if not kwargs and len(args) == self._positional:
             ordered: tuple[Any, ...] = args
             named: dict[str, Any] = {}
@@ -250,7 +251,7 @@ class Signature:
         ]
 
     def leaf_names(self, structure: Any) -> list[str]:
-        """What a user calls each leaf of a call's arguments: "x", "options['k'][0]"."""
+        """The name of each leaf of a call's arguments, for users: "x", "options['k'][0]"."""
         out = []
         for (kind, first, *rest), fields in self._paths(structure):
             root = str(first) if kind == 1 else self.positional_name(first)
@@ -270,7 +271,7 @@ class Signature:
         return f"{(variadic or ['args'])[0]}_{position - len(names)}"
 
     def _paths(self, structure: Any) -> list[tuple[Any, dict[int, str]]]:
-        """For each leaf its path, and by step of the path the fields of named tuples."""
+        """The path of each leaf, and the fields of named tuples along it."""
         if isinstance(structure, int):
             return [((0, i), {}) for i in range(structure)]
         out = []
@@ -290,7 +291,7 @@ class Signature:
         return bound.args, bound.kwargs
 
     def slot_names(self, arguments: Arguments) -> list[str]:
-        """What each tensor argument is called: by its spec, else after its parameter."""
+        """The name of each tensor argument: that of its spec, else one derived from its parameter."""
         out: dict[int, str] = {}
         labels = self.leaf_names(arguments.structure)
         for i, (label, slot) in enumerate(zip(labels, arguments.slots, strict=True)):
@@ -300,7 +301,7 @@ class Signature:
         return [out[slot] for slot in range(len(out))]
 
     def flat_names(self, arguments: Arguments) -> list[str]:
-        """What each tensor argument is called by its spec, else by the parameter it belongs to, repeats numbered."""
+        """The name of each tensor argument: that of its spec, else that of its parameter, with repeats numbered."""
         out: dict[int, str] = {}
         for i, (((kind, first, *_), _), slot) in enumerate(
             zip(self._paths(arguments.structure), arguments.slots, strict=True)
@@ -377,7 +378,7 @@ def sort_out(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
 
 
 def classify(leaf: Any) -> tuple[Any, Any]:
-    """What a leaf is for the key, and the tensor, handle or spec to pass for it (None for Python values)."""
+    """The key of a leaf, and the tensor, handle or spec to pass for it (None for Python values)."""
     if isinstance(leaf, Fitted):
         return leaf.spec, leaf.value
     if isinstance(leaf, Tensor):
@@ -399,16 +400,14 @@ def classify(leaf: Any) -> tuple[Any, Any]:
         tensor = lift(leaf)
         return tensor.spec, tensor
     if getattr(type(leaf), "__weakrefoffset__", 0) == 0 and isinstance(leaf, Hashable):
-        return Literal(
-            leaf
-        ), None  # no reference could tell whether it is still the same one: range(3), Ellipsis
+        return Literal(leaf), None  # these have no weak references: range(3), Ellipsis
     return ObjectKey(leaf), None
 
 
 def flatten_call(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[Any], Callable[[list[Any]], Any], Any]:
-    """The leaves of a call's arguments, how to put others in their places, and a comparable structure."""
+    """The leaves of a call's arguments, a function that rebuilds them from other leaves, and a comparable structure."""
     if not kwargs and not any(
         isinstance(arg, list | tuple | dict | Sparse) or is_record(arg) for arg in args
     ):
@@ -417,7 +416,7 @@ def flatten_call(
 
 
 def _opened(x: Any) -> Any:
-    """As `opened`; how many values a sparse argument has is open, so that one trace serves all."""
+    """As `opened`, with the number of values of a sparse argument unknown, so that one trace serves all."""
     record = opened(x)
     if isinstance(x, Sparse):
         record.values[:2] = [_of_any_count(part) for part in record.values[:2]]
@@ -457,7 +456,7 @@ def _fit(wanted: Any, given: Any) -> Any:
 
 
 def _cure(name: str, wanted: Any, given: Any) -> str:
-    """What to do about an argument that does not fit its spec."""
+    """Advice for an argument that does not fit its spec."""
     dtype = getattr(given, "dtype", None)
     if not isinstance(wanted, TensorSpec) or dtype is None:
         return ""
@@ -511,7 +510,7 @@ def _short(x: Any) -> str:
 
 
 def accepts(mine: Any, theirs: Any) -> bool:
-    """Whether a trace for one leaf of a key takes a call with another."""
+    """Whether a trace for one leaf of a key accepts a call with another."""
     if isinstance(mine, TensorSpec) and isinstance(theirs, TensorSpec):
         return (
             mine.is_handle == theirs.is_handle and mine.dtype is theirs.dtype and mine.describes(theirs.dims)
@@ -520,12 +519,12 @@ def accepts(mine: Any, theirs: Any) -> bool:
 
 
 def is_stale(key: Any) -> bool:
-    """Whether a trace belongs to an object that is gone, so that no call can fit it again."""
+    """Whether the trace belongs to an object that no longer exists, so that no call can match it."""
     return any(isinstance(leaf, ObjectKey) and leaf.value is None for leaf in (*key[1], *key[3:]))
 
 
 def sizes_known(leaf: Any) -> int:
-    """How much a leaf of a key says of a shape: 0 for nothing, 1 for the rank, and each size."""
+    """How much a leaf of a key fixes of a shape: 1 for the rank and 1 for each size."""
     if not isinstance(leaf, TensorSpec) or leaf.dims is None:
         return 0
     return 1 + sum(size is not None for size in leaf.dims)

@@ -1,4 +1,4 @@
-"""Generators and coroutines, which are not functions to trace: what they do lies behind the call that makes them."""
+"""Generators and coroutines, which cannot be traced: their body runs after the call that creates them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SUSPENDED = (
 
 
 def check_runs_to_its_end(function: Any) -> None:
-    """Refuse a function that hands control back before its end: a trace would end there too."""
+    """Refuse a function that suspends before its end: its trace would end there too."""
     code = getattr(function, "__code__", None)
     if code is None:
         return

@@ -1,4 +1,4 @@
-"""What is watched while a Python function is traced: the variables that it makes, and arguments that it must not modify."""
+"""Checks while a Python function is traced: on the variables that it creates, and on arguments that it must not modify."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Creation:
-    """What a function says about variables made while it is traced."""
+    """Decides on variables that are created while a function is traced."""
 
     def __init__(self, allowed: bool, trace: Trace, numbers: dict[int, Any]) -> None:
         self._allowed = allowed
@@ -26,7 +26,7 @@ class Creation:
         self.pinned: list[Any] = []
 
     def check(self, name: str) -> None:
-        """Raise unless a variable may be made now."""
+        """Raise unless a variable may be created."""
         if not self._allowed:
             raise InvalidArgumentError(
                 "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable "
@@ -37,7 +37,7 @@ class Creation:
         self.variables.append(variable)
 
     def number_of(self, symbol: SymbolicTensor) -> Any:
-        """The number behind a symbol, from the arguments of the first call."""
+        """The value of a symbolic tensor, from the arguments of the first call."""
         builder = self._trace.builder
         wanted = {symbol.index}
         nodes = []
@@ -58,7 +58,7 @@ class Creation:
         return known[symbol.index]
 
     def pin(self, variable: Any) -> None:
-        """What is traced now holds for calls with this very variable alone."""
+        """Bind the trace to calls with this very variable."""
         self.pinned.append(variable)
 
 

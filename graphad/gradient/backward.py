@@ -1,4 +1,4 @@
-"""Reverse accumulation over recorded entries: what the eager tape, gradient graphs and Jacobians have in common.
+"""Reverse accumulation over recorded entries, shared by the eager tape, gradient graphs and Jacobians.
 
 An entry is (op, inputs, outputs, input marks, output marks). Cotangents are added up by mark; rules run only for
 entries on a path from a source to a target.
@@ -34,7 +34,7 @@ Entry = tuple[Op, Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any]]
 
 
 class Dropped:
-    """Stands where a value was that no rule will read: only its shape and dtype are left."""
+    """Replaces a value that no rule will read; only its shape and dtype are kept."""
 
     __slots__ = ("dims", "dtype")
 
@@ -55,7 +55,7 @@ class Dropped:
 
 
 class Context:
-    """What a derivative rule may ask; see `core.annotations.VjpContext`."""
+    """The context of a derivative rule; see `core.annotations.VjpContext`."""
 
     __slots__ = ("_marks", "inputs", "op", "outputs", "transforms")
 
@@ -134,19 +134,19 @@ def backward(
       bars: Cotangents of the targets by mark; changed in place.
       wanted: Marks of the sources, whose cotangents are kept.
       transforms: Passed to rules that hold sub-graphs.
-      leaves: The followed marks that no entry made, where they are known.
-      consume: Shrink the list while walking, so that memory is freed as soon as it is used.
-      placed: Whether this runs in a block of the cotangents' device already.
+      leaves: The followed marks that no entry produced, or None.
+      consume: Shrink the list while walking, so that memory is freed as early as possible.
+      placed: Whether a block of the cotangents' device is already entered.
     Returns: `bars`, with the cotangents of the sources.
     """
     for bar in bars.values():
-        if bar.away and not placed:  # what rules make of nothing has to be there too
+        if bar.away and not placed:  # new values that rules create must be on that device too
             with along(bar):
                 return backward(entries, bars, wanted, transforms, leaves, consume, True)
-    # Where every leaf is a source, every entry is on a path and nothing has to be looked up.
+    # If every leaf is a source, every entry is on a path.
     all_on_path = leaves is not None and leaves <= wanted
     on_path = wanted if all_on_path else _dependents(entries, wanted)
-    context = Context(None, (), (), (), transforms)  # one for all entries: no rule keeps it
+    context = Context(None, (), (), (), transforms)  # shared by all entries, since no rule keeps it
     for position in range(len(entries) - 1, -1, -1):
         op, inputs, outputs, marks, out_marks = entries.pop() if consume else entries[position]
         if len(out_marks) == 1:
@@ -175,7 +175,7 @@ def backward(
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
         try:
             x_bars = op.vjp(context, *y_bars)
-        except Exception as error:  # raised on, under the name of the op
+        except Exception as error:  # raised again with the name of the op
             error = named(error, op)
             raise error
         for mark, bar in zip(marks, x_bars, strict=True):

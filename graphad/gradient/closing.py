@@ -1,7 +1,7 @@
 """Closing a graph: its Python rules of custom gradients become graphs, one level deep.
 
-A rule is traced with the values it closes over as extra operands. Only then can the graph be differentiated, batched or
-saved apart from the Python objects it came from. It is done when a pullback, a batch or a file first needs it.
+A rule is traced with the values it closes over as extra operands. Then the graph can be differentiated, batched or saved
+without its Python objects. This happens when a pullback, a batch or a file first needs it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def closed(graph: Graph) -> Graph:
 
 
 def closed_or_refused(graph: Graph) -> Graph:
-    """`closed` for who can do without. Raises: UnclosedRuleError: a gradient function raised."""
+    """`closed` for callers that can proceed without it. Raises: UnclosedRuleError: a gradient function raised."""
     if not any(node.op.closes_over for node in graph.nodes):
         return graph
     with turn_of(graph):
@@ -86,11 +86,11 @@ def _closed_node(
 
     try:
         traced = trace_flat(run, node.specs, f"{rule.name}_gradient", keep_all=True, adopted=rule.trace)
-    except Exception as error:  # a user's rule may raise anything; who asks decides whether it counts
+    except Exception as error:  # a user's rule may raise anything; the caller decides whether it matters
         note_user_line(error, f"the gradient function of {rule.name}")
         raise UnclosedRuleError(error) from error
     operands = [_operand(outer, rule, number, builder) for outer in traced.captures]
-    # One function may be closed in several ways, by dtype or by what it captures; the digest tells them apart.
+    # One function may have several closed forms, by dtype or captures; the digest distinguishes them.
     marks = "".join("-" if position < 0 else "+" for position in positions) if -1 in positions else ""
     closed_rule = ClosedRule(
         f"{rule.name}:{digest(traced.graph)[:16]}{marks}", traced.graph, tuple(positions)
@@ -101,7 +101,7 @@ def _closed_node(
 
 
 def _operand(outer: Any, rule: Any, number: dict[int, int], builder: GraphBuilder) -> int:
-    """The value that stands for something the rule closes over."""
+    """The operand for a value that the rule closes over."""
     trace = rule.trace
     if type(outer) is EagerTensor:
         known = trace.serial_if_known(outer) if trace is not None else None

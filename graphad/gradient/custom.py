@@ -1,7 +1,7 @@
 """`custom_gradient`: a function with a derivative of its own.
 
-The function returns its value and a gradient function; what it computes is recorded as usual, and its results get a new
-identity that carries the rule. Variables that it reads are passed to the gradient function as `variables`.
+The function returns its value and a gradient function. Its ops are recorded as usual; its results then pass one op, which gives
+them new marks and carries the rule. Variables that it reads are passed to the gradient function as `variables`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Rule:
-    """One gradient function with what its call needs.
+    """One gradient function with the state of its call.
 
     Attributes:
       name: The function's qualified name, under which this process remembers the rule for models loaded later.
@@ -70,9 +70,7 @@ class Rule:
         self.name = name
         self.trace = trace
         self._key_text: str | None = None
-        self.keywords: tuple[
-            str, ...
-        ] = ()  # the arguments of the call that came by keyword: they are constants
+        self.keywords: tuple[str, ...] = ()  # the keyword arguments of the call, which are constants
 
     @property
     def _key(self) -> str:
@@ -108,7 +106,7 @@ class Rule:
                 )
         listed = flatten_records(out)[0] if is_nested(out) or is_record(out) else [out]
         if len(listed) != self._n_arguments:
-            named = f" (What is passed by keyword is a constant: {', '.join(self.keywords)}.)"
+            named = f" (Keyword arguments are constants: {', '.join(self.keywords)}.)"
             raise InvalidArgumentError(
                 f"custom_gradient function expected to return {self._n_arguments} gradients, but returned {len(listed)} instead: "
                 f"{self.name} takes {self._n_arguments} tensors; return a gradient for each in their order, None for one without."
@@ -118,23 +116,23 @@ class Rule:
         return [_as_cotangent(bar, x, self._place(k), self.name) for k, (bar, x) in given]
 
     def _place(self, k: int) -> str:
-        """What cotangent k belongs to, for people."""
+        """What cotangent k belongs to, for messages."""
         if k < self._n_arguments:
             return f"argument {k}"
         variable = self._variables[k - self._n_arguments]
         return f"variable {getattr(variable, 'name', k - self._n_arguments)!r}"
 
     def stacked(self, ctx: BatchContext, n_inputs: int) -> StackedRule:
-        """The rule for stacked values at the level below a batch level."""
+        """The rule for stacked values at the level below."""
         return StackedRule(self, ctx, n_inputs)
 
     def register(self, closed_rule: ClosedRule) -> None:
-        """Let models that are loaded later in this process find the rule although it was not saved."""
+        """Make the rule known to models that are loaded later in this process without it."""
         remember(closed_rule)
 
 
 class StackedRule:
-    """A rule of a batch level as seen from the level below: it runs the rule at the batch level again."""
+    """A rule of a batch level as seen from the level below: it re-enters the batch level to run the rule."""
 
     __slots__ = ("__weakref__", "_ctx", "_n_inputs", "_rule", "name", "trace")
 
@@ -167,11 +165,11 @@ class StackedRule:
         return StackedRule(self, ctx, n_inputs)
 
     def register(self, closed_rule: Any) -> None:
-        """A stacked rule is no rule of a user's function; it is not remembered."""
+        """Does nothing: a stacked rule belongs to no user's function by itself."""
 
 
 class _Reads:
-    """A recorder that notes which trainable variables are read, and which tensors from outside where it is asked to."""
+    """A recorder of the trainable variables that are read and, if asked to, of tensors from outside."""
 
     differentiates_itself = False
     transforms = None
@@ -180,10 +178,10 @@ class _Reads:
         self.found: dict[int, Any] = {}
         self._takes = None if arguments is None else {id(x) for x in arguments}
         self._hidden: list[Any] | None = None
-        self._first: dict[Any, int] = {}  # of each trace in progress the serial number that comes next
+        self._first: dict[Any, int] = {}  # trace in progress -> its next serial number
 
     def hide(self, levels: Sequence[Any]) -> None:
-        """Told which levels' recorders see nothing from now on; not again within."""
+        """The levels whose recorders are hidden from now on; not repeated inside."""
         if self._hidden is not None:
             return
         self._hidden = [r for level in levels for r in level.recorders if r is not self]
@@ -217,7 +215,7 @@ class _Reads:
         return None
 
     def _is_captured(self, x: Tensor) -> bool:
-        """Whether a tensor that an op reads comes from outside of the function and may have a gradient there."""
+        """Whether a tensor that an op reads comes from outside the function and may have a gradient there."""
         return id(x) not in self._takes and x.dtype.is_differentiable and self._is_outside(x)  # type: ignore[operator]
 
     def _is_outside(self, x: Any) -> bool:
@@ -226,7 +224,7 @@ class _Reads:
         if is_symbolic(x):
             first = self._first.get(x.trace)
             return first is None or x.index < first
-        # What runs at once is followed by now if it ever is; a value that a graph takes from outside may be later.
+        # An eager value that is not followed yet never will be; a captured value of a graph may be followed later.
         return bool(self._first) or self.follows(x)
 
 
@@ -236,7 +234,7 @@ def _is_trace(level: Any) -> bool:
 
 @contextmanager
 def unrecorded() -> Iterator[None]:
-    """Inside a function with a custom gradient: hide what runs in the block from tapes, but note what it reads."""
+    """Inside a function with a custom gradient: hide the block from tapes, but record what it reads."""
     levels = list(chain())
     top, before = levels[0], [level.recorders for level in levels]
     for reads in top.recorders:
@@ -253,7 +251,7 @@ def unrecorded() -> Iterator[None]:
         if isinstance(reads, _Reads):
             for x in list(reads.found.values()):
                 if isinstance(x, Handle):
-                    bind(READ, x)  # tapes follow a variable once they have seen it read
+                    bind(READ, x)  # tapes follow a variable when they see it read
 
 
 P = ParamSpec("P")
@@ -302,8 +300,8 @@ def call_with_rule(
     Args:
       f: As for `custom_gradient`.
       args: Its arguments, which have derivatives.
-      kwargs: Its arguments that have none.
-      captures: Tensors that it takes from outside count as variables that it reads.
+      kwargs: Its arguments without derivatives.
+      captures: Whether tensors from outside count as variables that it reads.
     """
     trace = trace_in_progress()
     if kwargs and trace is not None:
@@ -312,7 +310,7 @@ def call_with_rule(
         )
     bound_self, args = _split_self(f, args)
     leaves, rebuild = flatten_records(list(args))
-    # A variable's value is not the variable to a tape inside, nor is one argument another.
+    # Fresh tensors, so that a tape inside distinguishes arguments from variables and from each other.
     xs = told_apart([lift_own(leaf) if _is_tensor_like(leaf) else leaf for leaf in leaves])
     arguments = [x for x in xs if isinstance(x, Tensor)]
     reads = _Reads(arguments if captures else None)
@@ -352,7 +350,7 @@ def call_with_rule(
 
 
 def _split_self(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The leading `self` of a method apart from the arguments that can be differentiated."""
+    """Splits the leading `self` of a method from the arguments that can be differentiated."""
     if args and not (_is_tensor_like(args[0]) or is_nested(args[0]) or is_record(args[0])):
         return args[:1], args[1:]
     return (), args
@@ -379,7 +377,7 @@ def _takes_variables(function: Callable[..., Any], required: bool = False) -> bo
 
 
 def _capture_closure(function: Callable[..., Any], trace: Any, depth: int = 0) -> None:
-    """Make outer tensors and variables that a gradient function refers to inputs of the graph while that is possible."""
+    """Capture the outer tensors and variables that a gradient function refers to, while the trace is in progress."""
     code = getattr(function, "__code__", None)
     if code is None or depth > 3:
         return
@@ -388,7 +386,7 @@ def _capture_closure(function: Callable[..., Any], trace: Any, depth: int = 0) -
         try:
             held.append(cell.cell_contents)
         except ValueError:
-            continue  # a name that is not bound yet
+            continue  # not bound yet
     names = function.__globals__
     held += [names[name] for name in code.co_names if name in names]
     for item in held:
@@ -423,7 +421,7 @@ def _as_cotangent(bar: Any, x: Any, place: str, name: str) -> Any:
         ) from cause
     dims = found.dims
     if isinstance(bar, int | float) and not dims and spec.dims:
-        return multiply(ones_like(x), found)  # a number stands for all elements
+        return multiply(ones_like(x), found)  # a scalar is the gradient of every element
     if dims is not None and spec.dims is not None and _differ(dims, spec.dims):
         raise InvalidArgumentError(
             f"custom_gradient: the gradient that {name!r} returned for its {place} has shape {format_dims(dims)}, and the "
@@ -434,5 +432,5 @@ def _as_cotangent(bar: Any, x: Any, place: str, name: str) -> Any:
 
 
 def _differ(a: Sequence[int | None], b: Sequence[int | None]) -> bool:
-    """Whether two shapes cannot be equal, whatever the unknown sizes are."""
+    """Whether two shapes differ for all values of their unknown sizes."""
     return len(a) != len(b) or any(type(m) is type(n) is int and m != n for m, n in zip(a, b, strict=True))

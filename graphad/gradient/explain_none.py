@@ -1,7 +1,7 @@
-"""Why a gradient is None: which link between source and target is missing, down to the user's line.
+"""Why a gradient is None: the missing link between source and target, with the user's line.
 
-A reason is true or is not given. A tape keeps, beside its entries, the ops at which a path broke and what was computed from
-their results, so that a break is named only if it lies between source and target; where the record is gone, that is said.
+Only certain reasons are given. Besides its entries a tape keeps the ops at which a path broke and what was computed from their
+results, so that a break is named only if it is between source and target. If the record is gone, the message says so.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Break:
 
 
 class Notes:
-    """What a tape notes for `why_none` beside its entries.
+    """What a tape records for `why_none` besides its entries.
 
     Attributes:
-      after: (op, input marks, output marks, line) of each op at which a path broke, and of what was computed from its results
-        (there the line is None).
+      after: (op, input marks, output marks, line) of each op at which a path broke, and of each op on its results (with line
+      None).
       marks: The marks of these results; they are not followed.
-      exits: (way, mark, line) of followed values that were given to Python or NumPy.
-      is_full: Something was not noted, since there was too much.
+      exits: (way, mark, line) of followed values that left to Python or NumPy.
+      is_full: The limit was reached, and something was not recorded.
     """
 
     __slots__ = ("after", "exits", "is_full", "marks")
@@ -62,18 +62,18 @@ class Notes:
         if len(self.after) + len(self.exits) < MOST_NOTES:
             return True
         self.is_full = True
-        self.marks = set()  # and no further results are looked at
+        self.marks = set()  # and ops on further results are not recorded
         return False
 
 
 class Past:
-    """What `why_none` needs of a tape whose record is gone, for the gradients that were None.
+    """What `why_none` needs from a tape whose record is gone, for the gradients that were None.
 
     Attributes:
       none: The pairs of marks of a target and a source.
-      entries: The record without its values; empty where nothing was noted beside it.
-      is_whole: Whether the entries are there.
-      notes, tracked, follows_variables: Those of the tape.
+      entries: The record without its values; empty if `notes` is empty.
+      is_whole: Whether `entries` is complete.
+      notes, tracked, follows_variables: Attributes of the tape.
     """
 
     __slots__ = ("entries", "follows_variables", "is_whole", "none", "notes", "tracked")
@@ -91,7 +91,7 @@ class Past:
 
 
 def without_values(entries: Sequence[Any]) -> list[Any]:
-    """The entries of a tape with the marks of their operands alone, so that no value is kept."""
+    """The entries of a tape with marks only, so that no value is kept alive."""
     found = []
     for op, inputs, _, marks, out_marks in entries:
         known = [
@@ -103,7 +103,7 @@ def without_values(entries: Sequence[Any]) -> list[Any]:
 
 _BRANCHES = ("then_graph", "else_graph")
 
-# What is known of a value: True where a derivative reaches it, the Break that ends the path to it, or None.
+# The state of a value: True if a derivative reaches it, the Break that ends the path to it, or None.
 State = Any
 
 
@@ -123,8 +123,8 @@ def why_none(tape: Any, target: Any, source: Any) -> str:
         tape = tape.past
         if tape is None or (target.mark, source.mark) not in tape.none:
             return (
-                "it is not known any more: the record of this tape was used up by a gradient that it computed; "
-                "ask before, or make the tape persistent."
+                "the reason is no longer known: a gradient has used up the record of this tape; "
+                "call why_none before, or make the tape persistent."
             )
     notes = tape.notes
     exits = _sentence_of_exits(notes, {source.mark}, kind)
@@ -144,8 +144,8 @@ def why_none(tape: Any, target: Any, source: Any) -> str:
         return exits
     if notes.is_full:
         return (
-            f"it is not known: more than {MOST_NOTES} ops without a derivative were recorded, and what came after is not "
-            "noted; ask with fewer of them inside the block."
+            f"the reason is not known: more than {MOST_NOTES} ops without a derivative were recorded, the limit; "
+            "ask with fewer of them inside the block."
         )
     if target.mark is None or (target.mark not in tape.tracked and target.mark not in notes.marks):
         return (
@@ -186,10 +186,10 @@ def _sentence_of_exits(notes: Notes, marks: Any, kind: str) -> str | None:
 
 
 def _states(tape: GradientTape | Past, source: Mark) -> dict[Any, State]:
-    """What is known of every value that depends on the source, by mark."""
+    """The state of every value that depends on the source, by mark."""
     states: dict[Any, State] = {source: True}
     changed = True
-    while changed:  # entries and notes are two lists; each is in order
+    while changed:  # entries and notes are two lists, each in order
         changed = False
         for op, inputs, _, marks, out_marks in tape.entries:
             known = [
@@ -222,7 +222,8 @@ def _reach(states: dict[Any, State], marks: Sequence[Mark], found: Sequence[Stat
 
 
 def _joined(known: Sequence[State]) -> State:
-    """What holds for several values together: True if one is reached, else a Break if there is one, preferably not at a size."""
+    """The combined state of several values: True if one is reached, else a Break if there is one, preferably not at a size
+    op."""
     if any(state is True for state in known):
         return True
     breaks = [state for state in known if state is not None]
@@ -231,7 +232,7 @@ def _joined(known: Sequence[State]) -> State:
 
 
 def _through(op: Op, known: Sequence[State], n_outputs: int) -> list[State]:
-    """What is known of the outputs of an op, from what is known of its inputs."""
+    """The states of the outputs of an op, from the states of its inputs."""
     if op.inlines:
         return _through_graph(op.graph, known)  # type: ignore[attr-defined]
     branches = [
@@ -247,7 +248,7 @@ def _through(op: Op, known: Sequence[State], n_outputs: int) -> list[State]:
         found = _joined(known[: op.n_inputs])
         if found is None and any(known):
             found = Break(
-                op, None, "its gradient function gives nothing for what it does not take as an argument"
+                op, None, "its gradient function has no gradient for values that are not its arguments"
             )
     return [found] * n_outputs
 

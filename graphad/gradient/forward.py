@@ -1,8 +1,8 @@
 """Forward mode: what an op does to tangents, derived from its VJP, and `ForwardAccumulator`.
 
 The VJP is linear in its cotangent, so pulling a tangent back through it gives the JVP: trace the rule with a dummy
-cotangent, differentiate that with respect to the dummy, and drop what only the dummy needs. If what is left depends on the
-dummy's value, the rule is not linear and there is no forward mode. Call, cond and loop push tangents through their graphs.
+cotangent, differentiate that with respect to the dummy, and drop what only the dummy needs. If the rest depends on the dummy's
+value, the rule is not linear and there is no forward mode. Call, cond and loop push tangents through their graphs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Derived:
 
     Attributes:
       positions: For each output of the op the output of the graph that is its tangent, or None.
-      zeros: (k, read) for each input that takes zeros with the shape of output k; if it is not read, anything will do.
+      zeros: (k, read) for each input that takes zeros with the shape of output k; if `read` is false, any value will do.
     """
 
     __slots__ = ("captures", "graph", "positions", "zeros")
@@ -66,7 +66,7 @@ class Derived:
 def push(
     op: Op, inputs: Sequence[Any], outputs: Sequence[Any], x_dots: Sequence[Any], transforms: Any
 ) -> list[Any]:
-    """The tangents of the outputs for tangents of the inputs (None for none), as values of the current level.
+    """The tangents of the outputs for tangents of the inputs (None for zero), as values of the current level.
 
     Raises:
       NonlinearGradientError: the op's gradient is not linear in its cotangent.
@@ -80,14 +80,14 @@ def push(
     if own is not None:
         context = DualContext(op, inputs, outputs, transforms)
         return list(own(context, x_dots))
-    if not outputs:  # the recorder kept none, since no rule reads them
+    if not outputs:  # the recorder dropped them, since no rule reads them
         inferred = op.infer(*[x.spec for x in inputs])
         outputs = [Dropped(spec.dims, spec.dtype) for spec in (inferred if op.multiple else (inferred,))]
     derived = _derive(op, inputs, outputs, [dot is not None for dot in x_dots], transforms)
     if any(
         read and type(outputs[k]) is Dropped and not is_definite(outputs[k].dims) for k, read in derived.zeros
     ):
-        # Only a run tells the shapes, of which zeros are made. What it computes is not read.
+        # Only a run gives the shapes of the zeros; its values are not read.
         outputs = bind_all(op, [zeros_of(x) if type(x) is Dropped else x for x in inputs])
     given = [dot for dot in x_dots if dot is not None]
     zeros = [zeros_of(outputs[k]) if read else None for k, read in derived.zeros]
@@ -97,7 +97,7 @@ def push(
 
 
 class DualContext(Context):
-    """What the JVP rule of a structured op may ask."""
+    """The context of the JVP rule of an op with sub-graphs."""
 
     __slots__ = ()
 
@@ -169,13 +169,15 @@ def _derive_new(
         graph, _ = trace.builder.finish(serials, trace.name, [*order, *trace.capture_serials])
     ops = [node.op for node in graph.nodes]
     if any(op.structured for op in ops) and not any(op.closes_over for op in ops):
-        if all(spec.is_definite for spec in graph.inputs):  # sizes unknown in the sub-graphs are known here
+        if all(
+            spec.is_definite for spec in graph.inputs
+        ):  # sizes that are unknown in the sub-graphs are known here
             graph = specialise(graph, graph.inputs, expanding=False, keeps_rules=True)
     first = len(operands)
     numbers = [k for k, dummy in enumerate(dummies) if dummy is not None]
     read = {i for node in graph.nodes for i in node.inputs} | set(graph.outputs)
     zeros = [(k, i in read) for i, k in enumerate(numbers, first)]
-    # Sizes that are unknown are read from the upstream gradient; that does not make a rule nonlinear in it.
+    # Reading unknown sizes from the upstream gradient does not make a rule nonlinear in it.
     if any(there for _, there in zeros) and not inputs_behind(graph, graph.outputs, by_value=True).isdisjoint(
         range(first, first + len(zeros))
     ):
@@ -187,7 +189,7 @@ def _derive_new(
 
 def _nonlinear(op: Op) -> NonlinearGradientError:
     rule = getattr(getattr(op, "rule", None), "name", getattr(op, "rule_name", op.name))
-    rule = rule.partition(":")[0]  # a closed rule's digest says nothing to its author
+    rule = rule.partition(":")[0]  # the digest of a closed rule means nothing to its author
     return NonlinearGradientError(
         f"{op.name}: the gradient of {rule!r} is not linear in its upstream gradient, so it has no forward mode; "
         "use reverse mode (GradientTape), or a gradient function that is linear."
@@ -195,7 +197,7 @@ def _nonlinear(op: Op) -> NonlinearGradientError:
 
 
 def dual_of(graph: Graph, which: Sequence[bool], transforms: Any) -> tuple[Graph, tuple[bool, ...]]:
-    """The graph with tangents beside the values.
+    """The graph that computes tangents besides the values.
 
     Args:
       graph: The graph.
@@ -222,7 +224,7 @@ def dual_of(graph: Graph, which: Sequence[bool], transforms: Any) -> tuple[Graph
             alive.extend(outputs)
             return outputs
 
-        alive: list[Any] = list(xs)  # ids of symbols stay their own only while they live
+        alive: list[Any] = list(xs)  # keeps symbols alive, so that their ids stay unique
         ys = replay(graph, xs, on_node)
         y_dots = [tangents.get(id(y)) for y in ys]
         outputs = [*ys, *(dot for dot in y_dots if dot is not None)]
@@ -283,7 +285,7 @@ class ForwardAccumulator:
         if len(flat) != len(dots):
             raise InvalidArgumentError(f"ForwardAccumulator: {len(dots)} tangents for {len(flat)} primals.")
         self._level: Any = None
-        # By id: what has the tangent, weakly, and the tangent.
+        # id -> (weak reference to the primal, tangent)
         self._tangents: dict[int, tuple[Any, Any]] = {}
         for x, dot in zip(flat, dots, strict=True):
             if not isinstance(x, VALUES):
@@ -332,13 +334,13 @@ class ForwardAccumulator:
         return None
 
     def note_break(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
-        """Ops without a gradient carry no tangent."""
+        """Does nothing: ops without a gradient carry no tangent."""
 
     def follows(self, x: Handle | Tensor) -> bool:
         return self._tangent(x) is not None
 
     def note_exit(self, x: Any, way: str) -> None:
-        """Neither do Python's numbers."""
+        """Does nothing: Python numbers carry no tangent."""
 
     def read(self, handle: Handle, value: EagerTensor) -> None:
         """A variable's value has the variable's tangent."""
@@ -360,8 +362,8 @@ class ForwardAccumulator:
         """The tangents of values computed inside the block.
 
         Args:
-          primals: A tensor, or a nest of tensors; what is sparse has a tangent of the same form.
-          unconnected_gradients: 'none' or 'zero': what values get that do not depend on the primals.
+          primals: A tensor, or a nest of tensors; a sparse value has a tangent of the same form.
+          unconnected_gradients: 'none' or 'zero': the tangent of values that do not depend on the primals.
         """
         zero = unconnected_mode(unconnected_gradients) is UnconnectedGradients.ZERO
         flat, rebuild = flatten_records(primals)

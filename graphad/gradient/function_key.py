@@ -1,7 +1,7 @@
-"""What a Python function computes, as a key: its code and the plain values it closes over.
+"""A key for what a Python function computes: its code and the plain values it closes over.
 
-Rules of custom gradients nest without end where a rule uses the function it belongs to. Two rules with equal keys are the
-same rule, which is what makes the table of rules in a file finite. Tensors are left out: in a graph they are operands.
+Rules of custom gradients nest without end if a rule uses its own function. Rules with equal keys are the same rule, which keeps
+the table of rules in a file finite. Tensors are left out, since in a graph they are operands.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DEPTH = 6
 
 def function_key(function: Any) -> str:
     """16 hex digits, equal for functions with the same code and the same plain values in their closures."""
-    import hashlib  # it loads a library, and few programs come here
+    import hashlib  # imported here: it loads a library that few programs need
 
     hasher = hashlib.sha256()
     _add(hasher, function, 0)

@@ -1,4 +1,4 @@
-"""What a tape holds, in words: how many ops of which kinds, what it follows, and the memory that it keeps alive."""
+"""A description of a tape: the number of ops by kind, what it follows, and the memory that it keeps alive."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""`py_function` and `numpy_function`: Python that runs whenever the program gets there, in traced functions as well.
+"""`py_function` and `numpy_function`: Python code that runs each time it is reached, in traced functions too.
 
-While ops run at once the function is simply called, so that tapes see its ops. In a graph it is a node. Where a derivative is
-wanted, the node records the function's ops on a tape while it runs and gives the number of that tape as a residual, so that what
-the function does is done once. The derivative is a node of the same kind; a derivative of that runs the function again, so that
-every order exists.
+In eager mode the function is simply called, so that tapes see its ops. In a graph it is a node. If a derivative is needed, the
+node records the function's ops on a tape and outputs the number of that tape as a residual, so that the function runs once. The
+derivative is a node of the same kind; its derivative runs the function again, so that every order exists.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class HostFunction:
-    """A Python function of eager tensors, or of NumPy arrays where nothing differentiates it, and its name for messages."""
+    """A Python function of eager tensors, or of NumPy arrays if it is not differentiable, and its name for messages."""
 
     def __init__(self, function: Callable[..., Any], name: str, takes_tensors: bool) -> None:
         self.function = function
@@ -48,11 +47,11 @@ class HostFunction:
 
     @property
     def pure(self) -> HostFunction:
-        """The same function without anything kept from an earlier call; see `TapePullback`."""
+        """The same function without the tapes of earlier calls; see `TapePullback`."""
         return self
 
     def results(self, values: Sequence[Any], wanted: Sequence[DType]) -> list[Any]:
-        """The results for eager tensors, as tensors of the dtypes wanted."""
+        """The results for eager tensors, as tensors of the declared dtypes."""
         found = self.function(*(values if self.takes_tensors else [_array(x) for x in values]))
         if not wanted:
             return []
@@ -78,7 +77,7 @@ class HostFunction:
 
 @define
 class HostCall(TupleOp):
-    """What a Python function gives for the inputs."""
+    """The results of a Python function without side effects."""
 
     name = "host_call"
     live = True
@@ -116,7 +115,7 @@ class HostCall(TupleOp):
 
 @define
 class HostEffect(HostCall):
-    """What a Python function gives for the inputs; it may do other things, in the program's order."""
+    """The results of a Python function that may have side effects, which keep the program's order."""
 
     name = "host_effect"
     effects = IO
@@ -127,13 +126,13 @@ class HostEffect(HostCall):
         return len(self.dtypes)
 
     def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Op:
-        """The same call, which keeps a tape for the derivative."""
+        """The same call, keeping a tape for the derivative."""
         return HostTaped(KeptTapes(self.function), self.dtypes) if self.function.takes_tensors else self
 
 
 @define
 class HostTaped(HostCall):
-    """What a Python function gives for the inputs, and the number of the tape that has recorded it."""
+    """The results of a Python function, and the number of the tape that recorded them."""
 
     name = "host_taped"
     effects = IO
@@ -145,7 +144,7 @@ class HostTaped(HostCall):
         return len(self.dtypes) + 1
 
     def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Op:
-        return self  # a number has no derivative
+        return self  # the number of the tape has no derivative
 
     def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
         return (*[TensorSpec.of(None, dtype) for dtype in self.dtypes], TensorSpec.of((), int64))
@@ -182,10 +181,10 @@ def _cotangents(
 
 
 class KeptTapes:
-    """Runs a function under tapes and keeps these by number until a derivative asks for them.
+    """Runs a function under tapes and keeps these by number until a derivative needs them.
 
-    Nobody says when no derivative will be asked for any more. What was used goes first, then the oldest, beyond bounds on number
-    and on the bytes of inputs and results; who asks for a tape that is gone has the function run again.
+    It is unknown when a tape will not be needed any more. Beyond limits on their number and on the bytes of inputs and results,
+    used tapes are dropped first, then the oldest. If a dropped tape is needed, the function runs again.
     """
 
     def __init__(self, function: HostFunction) -> None:
@@ -216,7 +215,7 @@ class KeptTapes:
         return results, number
 
     def tape(self, number: int) -> tuple[Any, list[Any], list[Any]] | None:
-        """The tape with the inputs and results that it knows, None if it is gone."""
+        """The tape with its inputs and results, None if it was dropped."""
         with self._lock:
             found = self._used.get(number)
             if found is None:
@@ -230,7 +229,7 @@ class KeptTapes:
         return found[:3]
 
 
-# Bounds on what waits for a derivative: each step of a loop keeps a tape, a program that never asks must not grow.
+# Limits on waiting tapes: each step of a loop keeps one, and a program that never differentiates must not grow.
 _MOST_TAPES, _MOST_BYTES, _USED_TAPES = 65536, 2**28, 16
 
 
@@ -288,20 +287,21 @@ def py_function(
     Tout: DTypeLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """Call `func` with tensors that have values, now and whenever a traced function gets here.
+    """Call `func` with eager tensors, now or each time the traced function reaches this place.
 
     Without `func` it is a decorator, `@py_function(Tout=float32)`: the arguments of each call are `inp`.
 
     Args:
-      func: A function of tensors that returns tensors, arrays or numbers: one, a list of them, or None. It may do anything else.
+      func: A function of tensors that returns tensors, arrays or numbers: one, a list of them, or None. It may have side
+      effects.
       inp: The list of its arguments.
       Tout: The dtype of what it returns, or its TensorSpec, a list of these, or [] for nothing.
     Returns: A tensor, or a list of tensors if Tout is a list. In a traced function their shapes are unknown; see
       `ensure_shape`.
     Raises: InvalidArgumentError, DTypeError: `func` returned another number of values, or other dtypes, than Tout names.
 
-    Differentiable, to every order. What `func` does it does once, whether or not a derivative follows; second and higher
-    derivatives in a traced function call it again. A function that was traced with it cannot be saved.
+    Differentiable, to every order. `func` runs once, with or without a derivative; second and higher derivatives in a traced
+    function run it again. A function that was traced with it cannot be saved.
     """
     return _called("py_function", func, inp, Tout, True, HostEffect)
 
@@ -313,15 +313,15 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Call `func` with NumPy arrays, now and whenever a traced function gets here. The gradient is None.
+    """Call `func` with NumPy arrays, now or each time the traced function reaches this place. The gradient is None.
 
     Without `func` it is a decorator, `@numpy_function(Tout=float32)`: the arguments of each call are `inp`.
 
     Args:
-      func: A function of arrays, to which it cannot write, that returns arrays or numbers: one, a list of them, or None.
+      func: A function of read-only arrays that returns arrays or numbers: one, a list of them, or None.
       inp: The list of its arguments.
       Tout: The dtype of what it returns, or its TensorSpec, a list of these, or [] for nothing.
-      stateful: Whether it does more than give its result; if not, it may be called less often than the program says.
+      stateful: Whether it has side effects; if not, it may be called less often than the program says.
     Returns: A tensor, or a list of tensors if Tout is a list. In a traced function their shapes are unknown; see
       `ensure_shape`.
     Raises: InvalidArgumentError, DTypeError: `func` returned another number of values, or other dtypes, than Tout names.
@@ -354,7 +354,7 @@ def _called(name: str, func: Any, inp: Any, Tout: Any, takes_tensors: bool, op_c
 
 
 def _shaped(name: str, results: list[Any], named: list[Any], several: bool) -> Any:
-    """The results with the shapes that specs among Tout promise."""
+    """The results with the shapes that specs in Tout declare."""
     for k, (y, wanted) in enumerate(zip(results, named, strict=True)):
         if isinstance(wanted, TensorSpec) and wanted.dims is not None:
             if type(y) is EagerTensor and not wanted.describes(y.dims):
@@ -372,7 +372,7 @@ def _array(x: Any) -> Any:
 
 
 def _listed(found: Any, n: int) -> list[Any]:
-    """What a function returned as a list of values; one value may be a list of numbers, or stand in a list."""
+    """The results of a function as a list of values; a single value may be a list of numbers, or be in a list."""
     if found is None:
         return []
     if not isinstance(found, list | tuple):

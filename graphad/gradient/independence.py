@@ -1,7 +1,7 @@
-"""Whether the rows of a target depend each on its own row of the source: what `batch_jacobian` asks.
+"""Whether each row of a target depends only on the same row of the source, for `batch_jacobian`.
 
-The `rows` rules answer for a graph whose sizes are known; sizes that are not known yet are symbols there. With numbers at hand
-what the rules cannot prove is tried: cotangents that differ in some rows must not change the result in other rows.
+The `rows` rules decide it for a graph with known or symbolic sizes. What they cannot prove is tested with numbers where there
+are some: cotangents that differ in some rows must not change the result in other rows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Mixing:
-    """The op that mixes rows: its name as users know it, the line it stands in, and whether that is certain."""
+    """The op that mixes rows: its public name, the user's line, and whether the finding is certain."""
 
     __slots__ = ("is_certain", "line", "name")
 
@@ -91,7 +91,7 @@ def _graph_of(entries: list[Entry], source: Tensor, target: Tensor) -> tuple[Gra
             serials.append(serial)
         line = next((y.line for y in (*outputs, *inputs) if getattr(y, "line", None)), None)
         out_specs = [y.spec for y in outputs]
-        if not out_specs:  # the tape keeps nothing of outputs that no rule reads
+        if not out_specs:  # the tape keeps no outputs that no rule reads
             inferred = op.infer(*[builder.specs[i] for i in serials])
             out_specs = list(inferred) if op.multiple else [inferred]
         first = builder.add_node(op, serials, out_specs, line)
@@ -104,7 +104,7 @@ def _graph_of(entries: list[Entry], source: Tensor, target: Tensor) -> tuple[Gra
 
 
 def _found_in_trace(trace: Trace, source: Tensor, target: Tensor) -> Mixing | None:
-    """In a trace all that led to the target is at hand, shape arithmetic too: sizes still to come are symbols."""
+    """In a trace all nodes before the target are available, shape arithmetic too; unknown sizes become symbols."""
     ends = [x.index if type(x) is SymbolicTensor else trace.serial_if_known(x) for x in (source, target)]
     before = trace.number
     graph, trace.number = trace.builder.finish([end for end in ends if end is not None], keep_all=True)
@@ -119,7 +119,7 @@ def _found_in_trace(trace: Trace, source: Tensor, target: Tensor) -> Mixing | No
             return _found_in_known(graph, _named(graph.inputs, shared))
         except _UnansweredError:
             continue
-    # A size has to be one that the graph names. Rows that are independent for one choice are not said to mix.
+    # Sizes that are tried must occur in the graph. Rows that are independent for one choice are not reported as mixing.
     mixing = None
     for size in sorted(literal_sizes(graph))[:_MOST_SIZES]:
         for first, other in ((None, size), (size, None)):
@@ -134,7 +134,7 @@ def _found_in_trace(trace: Trace, source: Tensor, target: Tensor) -> Mixing | No
 
 
 class _UnansweredError(Exception):
-    """The sizes that were tried fit no call of the graph, or their numbers have to be known."""
+    """The sizes that were tried fit no call of the graph, or the answer needs their numbers."""
 
 
 _MOST_SIZES = 8
@@ -160,7 +160,7 @@ def _named(
 
 
 def _found_in_known(graph: Graph, specs: Sequence[TensorSpec]) -> Mixing | None:
-    """What `_found` says for inputs of these specs. Raises: _UnansweredError."""
+    """The result of `_found` for inputs of these specs. Raises: _UnansweredError."""
     try:
         done = specialise(graph, specs, expanding=False, keeps_rules=True)
     except RuleError:
@@ -203,7 +203,7 @@ def _found(graph: Graph, source: int) -> Mixing | None:
 
 
 def _with_rule_at_hand(node: Node, specs: Sequence[TensorSpec]) -> Node:
-    """The node of a custom gradient with its rule for these sizes, in which only values count: what it calls stands in it."""
+    """The node of a custom gradient with its rule for these sizes and its calls inlined; only values count in it."""
     op: Any = node.op
     if not isinstance(op, ClosedCustom):
         return node
@@ -238,7 +238,7 @@ def _rows_really_mix(entries: list[Entry], target: Any, source: Any) -> bool:
 def _rows_reach_others(
     entries: list[Entry], target: Any, source: Any, data: Any, plain: Any, generator: Any
 ) -> bool:
-    """Any two rows differ in a bit of their numbers, and so are exchanged apart once."""
+    """Any two row numbers differ in some bit, so each pair of rows is separated by one of the exchanges."""
     other = generator.standard_normal(target.dims).astype(data.dtype)
     others = _pulled(entries, target, source, other)
     rows = np.arange(len(data))

@@ -1,7 +1,7 @@
-"""Jacobians: a stack of cotangents (or of tangents, where the source is smaller) taken through the tape at once.
+"""Jacobians: a stack of cotangents, or of tangents if the source is smaller, goes through the tape at once.
 
-`jacobian_plan` decides on the direction and on the chunks of the stack. Where numbers are complex, both directions give what
-TensorFlow gives: each row is the gradient of the real part of one element of the target, and has the dtype of the source.
+`jacobian_plan` decides the direction and the chunks of the stack. For complex numbers both directions agree with TensorFlow:
+each row is the gradient of the real part of one element of the target, and has the dtype of the source.
 `batch_jacobian` proves by `rows` rules that rows are independent, or tries one random combination of rows, or warns.
 """
 
@@ -59,8 +59,8 @@ T = TypeVar("T")
 
 
 class Mode:
-    """What the caller asked for: zeros for unconnected sources, the bound on rows at once, whether to vectorise, and whether
-    to push columns forward wherever that can be done."""
+    """The caller's options: zeros for unconnected sources, the bound on rows at once, whether to vectorise, and whether to
+    prefer pushing columns forward."""
 
     __slots__ = ("at_once", "forward", "vectorised", "zero")
 
@@ -101,7 +101,7 @@ def jacobian(
 
 
 def jacobian_of(tape: Any, target: Any, sources: Sequence[Any], forward: bool) -> list[Any]:
-    """The Jacobians of one target, zeros where nothing connects it with a source; `forward` prefers columns."""
+    """The Jacobians of one target, zeros for unconnected sources; `forward` prefers columns."""
     target = _as_target(target)
     with tape.computing(), along(target):
         found = _jacobians(tape, target, sources, Mode(True, None, True, forward))
@@ -109,7 +109,7 @@ def jacobian_of(tape: Any, target: Any, sources: Sequence[Any], forward: bool) -
 
 
 def _zeros(target: Any, x: Any) -> Tensor:
-    """A Jacobian of zeros, whose sizes may be known at run time only."""
+    """A Jacobian of zeros, whose sizes may be known only at run time."""
     with along(target):
         if is_definite(target.dims) and is_definite(x.dims):
             return zeros(TensorShape((*target.dims, *x.dims)), x.spec.dtype)
@@ -159,7 +159,7 @@ def _vectorising(name: str, use_pfor: bool, compute: Callable[[], T]) -> T:
 
 
 def _as_target(target: Any) -> Any:
-    """The target as a tensor; the value of a variable stands for the variable itself."""
+    """The target as a tensor; the value read from a variable represents the variable."""
     if not isinstance(target, Handle):
         return target
     value: Any = lift(target)
@@ -252,8 +252,8 @@ def _by_columns(
 ) -> list[Any]:
     """Forward mode: columns pushed through the entries, for sources smaller than the target.
 
-    A row of the Jacobian is the gradient of the real part of an element of the target, in either mode. Its real part is what
-    a real tangent does to that, its imaginary part what an imaginary one does.
+    A row of the Jacobian is the gradient of the real part of an element of the target, in either mode. Its real part comes from
+    a real tangent, its imaginary part from an imaginary one.
     """
     results: list[Any] = []
     for x, mark in zip(sources, marks, strict=True):
@@ -303,7 +303,7 @@ def _basis(dims: Sequence[Any], dtype: Any, count: int, chunk: int, one: complex
 def _later(
     path: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any], mode: Mode
 ) -> list[Any]:
-    """While sizes are unknown: one row or column as a graph, vectorised once they are known, when the plan is made, too."""
+    """For unknown sizes: a graph of one row or column, which is planned and vectorised once the sizes are known."""
     at_once = mode.most_at_once
     rows = _row_graph(path, target, marks)
     connected = [k for k, has in enumerate(rows.present) if has]
@@ -337,7 +337,7 @@ def _later(
 def _either(
     costs: Sequence[Any], by_rows: Callable[[], list[Any]], by_columns: Callable[[], list[Any]]
 ) -> list[Any]:
-    """The results by columns where these cost less, by one op."""
+    """One op that selects the results by columns where these cost less."""
     parts = [
         Part("jacobian", compute, (), word) for compute, word in ((by_rows, "rows"), (by_columns, "columns"))
     ]
@@ -352,9 +352,9 @@ class _Row:
 
     Attributes:
       graph: A graph on (its number, sizes, captures...).
-      sizes: The sizes of what rows are numbered by.
-      captures: What it takes from outside.
-      present: Which of the results are not zero; the graph gives those.
+      sizes: The shape whose elements number the rows.
+      captures: Its outer values.
+      present: Which results are not zero; these are the graph's outputs.
     """
 
     __slots__ = ("captures", "graph", "present", "sizes")
@@ -415,7 +415,7 @@ def _column_graphs(
 
 
 def _all_of(row: _Row, at_once: int) -> Sequence[Any]:
-    """What a graph of one row gives for all of them."""
+    """The results of a graph of one row, for all rows."""
     numbers = arange(reduce_prod(row.sizes))
     return vectorize(
         row.graph, [True, False, *[False] * len(row.captures)], [numbers, row.sizes, *row.captures], at_once
@@ -423,7 +423,7 @@ def _all_of(row: _Row, at_once: int) -> Sequence[Any]:
 
 
 def _of_sizes(y: Any, first: tuple[Any, int], second: tuple[Any, int]) -> Tensor:
-    """y with the sizes of two tensors, of each from an axis on."""
+    """y reshaped to the sizes of two tensors, each from some axis on."""
     parts = []
     for x, start in (first, second):
         dims = None if x.dims is None else x.dims[start:]
@@ -434,7 +434,7 @@ def _of_sizes(y: Any, first: tuple[Any, int], second: tuple[Any, int]) -> Tensor
 
 
 def _of_columns(parts: Sequence[_Row], target: Any, x: Any, at_once: int) -> Tensor:
-    """The Jacobian from its columns; a row is what `_by_columns` says."""
+    """The Jacobian from its columns; see `_by_columns` for complex numbers."""
     columns = [_all_of(part, at_once)[0] for part in parts]
     rank = len(target.dims)
     turned = [transpose(y, [*range(1, rank + 1), 0]) for y in columns]

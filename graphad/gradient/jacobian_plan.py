@@ -1,4 +1,4 @@
-"""How a Jacobian is computed: one plan, made from sizes, dtypes, the number of ops and a byte budget.
+"""The plan for a Jacobian, from sizes, dtypes, the number of ops and a byte budget.
 
 Rows of the target are pulled back, or columns of the source pushed forward, in stacks that are cut into chunks: the largest
 stacked value of a chunk stays within the budget. The result depends neither on the direction nor on the chunk.
@@ -17,13 +17,13 @@ from graphad.ops.math.arithmetic import add_n
 from graphad.ops.math.reduce import reduce_prod
 from graphad.vectorize.chunks import chunk_of
 
-_FORWARD_COST = 3  # of a tangent pushed forward, in cotangents pulled back: its rules are derived from theirs
-_MOST_NODES_TRACED = 4_000  # of all chunks: a trace holds the nodes of each
+_FORWARD_COST = 3  # cost of a tangent relative to a cotangent: its rules are derived from VJPs
+_MOST_NODES_TRACED = 4_000  # limit for the nodes of all chunks, which a trace holds
 _LEAST_CHUNKS_TRACED = 16
 
 
 class Plan:
-    """What was decided.
+    """The decisions.
 
     Attributes:
       forward: Push columns forward instead of pulling rows back.
@@ -63,9 +63,9 @@ def plan_jacobian(
 
 
 def costs(path: list[Entry], target: Any, sources: Sequence[Any], prefers_forward: bool) -> Any:
-    """What columns and rows cost while sizes are unknown, two integer scalars; True or False where they do not matter.
+    """The costs of columns and of rows for unknown sizes, two integer scalars; or True or False if sizes do not matter.
 
-    `plan_jacobian` with sizes that are not known yet: columns are pushed forward where they cost less.
+    The same decision as `plan_jacobian`: columns are pushed forward where they cost less.
     """
     if target.dims is None:
         return False
@@ -86,17 +86,17 @@ def plan_rows(
 
 
 def columns_of(x: Any) -> int:
-    """How many tangents span a source: complex numbers have two directions."""
+    """How many tangents span a source; complex elements have two each."""
     return int(product(x.dims)) * (2 if x.spec.dtype.is_complex else 1)
 
 
 def _goes_forward(entry: Any) -> bool:
-    """Whether tangents may be pushed through an entry: nothing runs twice, and its rule is linear for certain."""
+    """Whether tangents may be pushed through an entry: it has no effects, and its rule is certainly linear."""
     return not (_runs_once(entry) or entry[0].structured)
 
 
 def _runs_once(entry: Any) -> bool:
-    """Whether an entry may not be run again for its tangents."""
+    """Whether an entry must not run again for its tangents."""
     op = entry[0]
     return bool(op.foreign or op.effects & (WRITES | IO))
 

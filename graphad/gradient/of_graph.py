@@ -1,8 +1,7 @@
-"""`gradients` and `hessians`: derivatives of what a traced function has computed so far, asked for without a tape.
+"""`gradients` and `hessians`: derivatives of what a traced function has computed so far, without a tape.
 
-The graph that is being traced says what a tape would have recorded. Its nodes between the sources and the targets become the
-entries of a tape that is made for the question. An op that holds graphs gets its residuals where it stands, so that nothing
-runs twice. Values of functions around the one that is traced are followed into it.
+The nodes between the sources and the targets in the graph being traced become the entries of a new tape. An op with sub-graphs
+gets its residuals in place, so that nothing runs twice. Values of outer functions are followed into the one being traced.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
 
 
-# The place of a value: a number of a trace, or the id of a variable or tensor that all traces capture.
+# The key of a value: a trace and a serial number, or the id of a variable or tensor that all traces capture.
 Place = tuple[Any, int]
 
 
 class AggregationMethod:
-    """How gradients along several paths are added up: a choice that is without effect here."""
+    """How gradients along several paths are added; it has no effect."""
 
     ADD_N = DEFAULT = 0
     EXPERIMENTAL_TREE = 1
@@ -59,8 +58,8 @@ def gradients(
     Args:
       ys: A tensor, or a list of tensors.
       xs: A tensor or variable, or a list or nest of these; what the function captures counts too.
-      grad_ys: One upstream gradient for each of `ys`; None, also in place of one of them, stands for ones.
-      name, gate_gradients, aggregation_method: Without effect here.
+      grad_ys: One upstream gradient for each of `ys`; None, for all or for one, means ones.
+      name, gate_gradients, aggregation_method: Accepted for compatibility.
       stop_gradients: Tensors that count as constants; they may be among `xs`.
       unconnected_gradients: 'none' or 'zero': what an unconnected one of `xs` gets.
     Returns: A list with a tensor, IndexedSlices or None for each of `xs`; a nest like `xs` where that is a dict.
@@ -96,7 +95,7 @@ def hessians(
     Args:
       ys: A tensor, or a list of tensors.
       xs: A tensor or variable [*s], or a list of these.
-      gate_gradients, aggregation_method, name: Without effect here.
+      gate_gradients, aggregation_method, name: Accepted for compatibility.
     Returns: A list with a tensor [*s, *s] for each of `xs`, zeros where `ys` are linear in it.
     Raises:
       FailedPreconditionError (a RuntimeError): no function is being traced; use a GradientTape.
@@ -156,7 +155,7 @@ def _upstream(targets: Sequence[Any], given: Any) -> list[Any]:
 def _tape_of_graph(
     name: str, targets: Sequence[Any], sources: Sequence[Any], stopped: Any
 ) -> tuple[GradientTape, list[Any]]:
-    """A persistent tape with the entries between sources and targets, and the objects that stand for the targets on it."""
+    """A persistent tape with the entries between sources and targets, and the objects that represent the targets on it."""
     traces = [level for level in chain() if isinstance(level, Trace)][::-1]
     if current() is not traces[-1]:
         raise InvalidArgumentError(
@@ -183,7 +182,7 @@ class _Path:
         for trace in traces:
             for serial, x in zip(trace.capture_serials, trace.captures, strict=True):
                 self._captured[trace, serial] = x
-        # Tapes know values by the marks of objects: what they have seen has to stay the same object.
+        # Tapes identify values by the marks of objects, so a value must stay the same object.
         for trace in traces:
             for recorder in trace.recorders:
                 for _, inputs, outputs, _, _ in getattr(recorder, "entries", ()):
@@ -211,7 +210,7 @@ class _Path:
         return (trace, serial) if outer is None else self._place(outer)
 
     def known(self, x: Any) -> Any:
-        """The object that stands for a value."""
+        """The object that represents a value."""
         return self._objects.setdefault(self._place(x), x)
 
     def _object(self, trace: Trace, serial: int) -> Any:
@@ -233,7 +232,7 @@ class _Path:
         return x is not None and x.mark in self.tape.tracked
 
     def behind(self, targets: Sequence[Tensor]) -> set[Place]:
-        """The places of all values that the targets are computed from."""
+        """The keys of all values that the targets are computed from."""
         needed = {self._place(y) for y in targets}
         for trace in reversed(self._traces):
             for node in reversed(trace.builder.nodes):
@@ -242,7 +241,7 @@ class _Path:
         return needed
 
     def record(self, trace: Trace, needed: set[Place]) -> None:
-        """Record the nodes of one trace that are on the way to the targets."""
+        """Record the nodes of one trace on paths to the targets."""
         nodes: list[Node] = []
         for node in tuple(trace.builder.nodes):
             nodes.append(node)
@@ -264,14 +263,14 @@ class _Path:
         trace.builder.nodes[:] = nodes
 
     def _output(self, trace: Trace, serial: int) -> Any:
-        if (trace, serial) in self._stopped:  # what is computed from it sees another object
+        if (trace, serial) in self._stopped:  # ops that use it get another object
             return SymbolicTensor(trace, serial, trace.builder.specs[serial])
         return self._object(trace, serial)
 
     def _with_residuals(
         self, trace: Trace, node: Node, follows: tuple[bool, ...], nodes: list[Node]
     ) -> tuple[Op, list[Any]]:
-        """Replace a node by one with residuals as further outputs; its own outputs are the first ones of that."""
+        """Replace a node by one with residuals as further outputs; the original outputs come first."""
         builder = trace.builder
         op = node.op.augmented(TRANSFORMS, follows)  # type: ignore[attr-defined]
         specs = tuple(op.infer(*[builder.specs[i] for i in node.inputs]))

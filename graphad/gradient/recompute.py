@@ -1,6 +1,6 @@
 """`recompute_grad` and `grad_pass_through`: two custom gradients that serve any function.
 
-The first trades time for memory: nothing that the function computes is kept, its gradient runs it again.
+The first trades time for memory: the function's intermediate values are not kept, and its gradient runs it again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
-    """The same function, run again for its gradient instead of keeping what it computed on the way.
+    """The same function; its gradient recomputes the intermediate values instead of keeping them.
 
     Args:
       f: A function of tensors without side effects. Variables that it reads get gradients too, and so do tensors that it takes
@@ -59,7 +59,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The value of `f` with the gradient of the identity: what comes in upstream goes to the arguments unchanged.
+    """The value of `f` with the gradient of the identity: the upstream gradient is passed to the arguments unchanged.
 
     Args:
       f: A function with as many results as arguments; variables that it reads get None.

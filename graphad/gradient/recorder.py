@@ -1,7 +1,7 @@
 """The recorder: entries of the ops that touch a followed value, in the order in which they ran.
 
-The recorder owns the entries and the set of marks it follows; a tensor carries only its mark. Values that no rule will
-read are replaced by their shape and dtype, and entries whose results nobody can reach any more are swept out.
+The recorder owns the entries and the set of marks it follows; a tensor carries only its mark. Values that no rule will read are
+replaced by their shape and dtype, and entries whose results are unreachable are swept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
 
 
-_DROP_BYTES = 2048  # below this, keeping a value is cheaper than describing it
+_DROP_BYTES = 2048  # below this, keeping a value is cheaper than keeping its description
 _FIRST_SWEEP = 4096
 
 
@@ -28,7 +28,7 @@ _marking = lock()
 
 
 def mark_of(x: Any) -> Any:
-    """The mark of a tensor or handle, made now if it has none. Threads that ask at once get the same."""
+    """The mark of a tensor or handle, created if it has none. Concurrent threads get the same mark."""
     mark = x.mark
     if mark is None:
         with _marking:
@@ -42,7 +42,7 @@ class Recorder:
     """Records entries (op, inputs, outputs, input marks, output marks).
 
     Args:
-      transforms: What structured ops ask for the pullback of their sub-graphs.
+      transforms: The transforms of sub-graphs, for structured ops.
       automatic: Follow every trainable variable that an op reads.
     """
 
@@ -52,11 +52,11 @@ class Recorder:
         self.transforms = transforms
         self._automatic = automatic
         self._tracked: set[Any] = set()
-        self._leaves: set[Any] = set()  # of the tracked marks those that no entry has made
+        self._leaves: set[Any] = set()  # the tracked marks that no entry produced
         self._entries: list[Any] = []
         self._sweep_at = _FIRST_SWEEP
-        self._beyond = False  # whether what was computed behind a break of a path is to be noted
-        self._has_foreign = False  # whether a user's rule may be called, which may raise
+        self._beyond = False  # whether to record what is computed after a break of a path
+        self._has_foreign = False  # whether an entry has a user's rule, which may raise
         # Tests drop even small values, to catch rules that read undeclared ones.
         self.drop_above = _DROP_BYTES
 
@@ -70,7 +70,7 @@ class Recorder:
 
     @property
     def leaves(self) -> set[Any]:
-        """The marks that are followed and that no entry has made."""
+        """The followed marks that no entry produced."""
         return self._leaves
 
     def follow(self, x: Any) -> Any:
@@ -90,16 +90,16 @@ class Recorder:
         return None if marks is None else tuple([mark is not None for mark in marks])
 
     def note_break(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
-        """Told of ops without a gradient, and of ops whose results have a dtype that has none."""
+        """See an op without a gradient, or one whose results have a dtype without gradients."""
 
     def follows(self, x: Any) -> bool:
         return x.mark in self._tracked
 
     def note_exit(self, x: Any, way: str) -> None:
-        """Told of values that are given to Python or NumPy."""
+        """See a value that leaves to Python or NumPy."""
 
     def note_beyond(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Told of ops on values that are not followed, as soon as some of these come from an op without a gradient."""
+        """See an op on values that are not followed, once some of these come from an op without a gradient."""
 
     def record(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         tracked = self._tracked
@@ -107,7 +107,7 @@ class Recorder:
         marks = []
         for x in inputs:
             mark = x.mark
-            if mark in tracked:  # None never is
+            if mark in tracked:  # None is never in it
                 followed = True
             elif type(x) is EagerTensor:
                 mark = None
@@ -153,7 +153,7 @@ class Recorder:
         return self.follow(handle)
 
     def read(self, handle: Handle, value: EagerTensor) -> None:
-        """See a variable read by an op that was given the variable: the value stands for the variable itself."""
+        """See a variable read by an op whose operand is the variable: the value represents the variable."""
         mark = handle.mark
         if mark not in self._tracked:
             if not (self._automatic and handle.trainable and handle.spec.dtype.is_differentiable):
@@ -168,12 +168,12 @@ class Recorder:
         return None
 
     def _marks(self, op: Op, inputs: Sequence[Handle | Tensor]) -> list[Mark | None] | None:
-        """For each input its mark, or None where it is not followed; None instead of a list where none is followed."""
+        """The mark of each followed input, else None; None instead of a list if none is followed."""
         marks = [x.mark if x.mark in self._tracked else self._automatic_mark(op, x) for x in inputs]
         return marks if any(mark is not None for mark in marks) else None
 
     def _kept(self, values: Sequence[Any], kept: Any) -> Sequence[Any]:
-        """The values that an entry holds; a big one that no rule will read is replaced, so that it can be freed."""
+        """The values that an entry holds; a large one that no rule will read is replaced, so that it can be freed."""
         held: Any = values
         for k, x in enumerate(values):
             if (
@@ -187,17 +187,17 @@ class Recorder:
         return held  # type: ignore[no-any-return]
 
     def _sweep(self) -> None:
-        """Drop entries whose outputs no object refers to any more.
+        """Drop entries whose outputs are unreachable.
 
-        Each entry lets go of the marks of its outputs, walking backwards; a mark that lives on belongs to a value that somebody
-        holds, or is read by a later entry that was kept. What is dropped lets go of the marks of its inputs.
+        Walking backwards, each entry releases the marks of its outputs. A mark that survives belongs to a value that is still
+        referenced, or is read by a later entry that was kept. A dropped entry also releases the marks of its inputs.
         """
         entries = self._entries
         kept = []
         while entries:
             op, inputs, outputs, marks, out_marks = entry = entries.pop()
             if any(type(y) is not EagerTensor and type(y) is not Dropped for y in outputs):
-                kept.append(entry)  # symbols: the graph that is traced keeps as much
+                kept.append(entry)  # of symbols, which the traced graph keeps anyway
                 continue
             watched = [None if mark is None else ref(mark) for mark in out_marks]
             held = [y if type(y) is Dropped else (ref(y), y.data) for y in outputs]
@@ -219,7 +219,7 @@ class Recorder:
 
 
 def _again(tensor: Any, data: Any, mark: Any) -> EagerTensor:
-    """An output that an entry keeps: the tensor if somebody else holds it, else one like it."""
+    """An output as an entry keeps it: the tensor if it is referenced elsewhere, else a copy of the object."""
     y = tensor()
     if y is None:
         y = EagerTensor(data)

@@ -1,4 +1,4 @@
-"""Gradients for ops from outside: `RegisterGradient`, `no_gradient`, and `new_op`, which makes such an op."""
+"""Gradients for user-defined ops: `RegisterGradient`, `no_gradient`, and `new_op`, which defines such an op."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RegisterGradient:
     `op.get_attr(name)` describe the call. The table is process-wide.
 
     Args:
-      op_type: The name of the op, as `new_op` was given it.
+      op_type: The name of the op, as given to `new_op`.
     Raises:
       ArgumentTypeError (a TypeError): the name is not a string.
       DuplicateGradientError (a KeyError): the op has a gradient already, graphad's own ops included.
@@ -107,6 +107,6 @@ def new_op(
 
 
 def _protected(compute: Callable[..., Any], values: Sequence[Array]) -> Any:
-    """What a function from outside gives for values that others hold, too: it may neither write to them nor to what it gave."""
+    """The results of a user's function on shared values: it can write neither to its operands nor, later, to its results."""
     out = compute(*[read_only(x) if type(x) is np.ndarray else x for x in values])
     return tuple([np.array(y) for y in out]) if isinstance(out, list | tuple) else np.array(out)

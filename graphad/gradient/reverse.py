@@ -1,6 +1,6 @@
 """The pullback of a graph: a replay under a recorder inside a trace, split into a forward and a backward graph.
 
-Nodes that depend on a cotangent are backward, the others forward; what backward reads of forward is a residual. The
+Nodes that depend on a cotangent are backward, the others forward; a forward value that backward nodes read is a residual. The
 forward graph is the original one with residuals as further outputs, so nothing runs twice and no effect happens twice.
 """
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class BackwardGraph:
-    """From values of the forward run and cotangents to cotangents.
+    """The graph from residuals and cotangents of outputs to cotangents of inputs.
 
     Attributes:
-      graph: Its inputs are the inputs of the call numbered in `inputs`, then the residuals numbered in `residuals`, then
-        the given cotangents.
+      graph: Its inputs are those inputs of the call that `inputs` lists, then the residuals that `residuals` lists, then the
+      given cotangents.
       positions: For each input of the call, the output that is its cotangent, or None.
     """
 
@@ -41,7 +41,7 @@ class BackwardGraph:
     def __init__(
         self, graph: Graph, inputs: list[int], residuals: list[int], positions: list[int | None]
     ) -> None:
-        self.call: Any = None  # the op that calls `graph`, kept by those who make it
+        self.call: Any = None  # the op that calls `graph`, cached by its users
         self.graph = graph
         self.inputs = inputs
         self.residuals = residuals
@@ -49,14 +49,14 @@ class BackwardGraph:
 
 
 class Pullback:
-    """The forward graph with residuals of one graph, and its backward graphs by which cotangents are given.
+    """The forward graph, with residuals, and the backward graphs of one graph, by which cotangents are given.
 
     Args:
       graph: The graph.
       needs: The inputs whose cotangents are wanted.
-      transforms: What rules ask about sub-graphs.
-      fixed: Inputs that are the same in every step of a loop. What is computed from them and from constants alone is no
-        residual: one step of backward computes it again, instead of keeping a copy for each step.
+      transforms: The transforms of sub-graphs, for rules.
+      fixed: Inputs that are the same in every step of a loop. A value computed only from them and constants is not a residual:
+      each backward step recomputes it, instead of a copy being kept for each step.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Pullback:
     ) -> None:
         graph = transforms.closed(graph)
         self.needs = needs
-        self.call: Any = None  # the op that calls `forward`, kept by those who make it
+        self.call: Any = None  # the op that calls `forward`, cached by its users
         self._transforms = transforms
         self._trace = Trace(f"{graph.name}_pullback")
         self._lock = forks.rlock()
@@ -89,7 +89,7 @@ class Pullback:
             for y, d in zip(self._ys, self.differentiable, strict=True)
         ]
         self._input_serials = {x.index: k for k, x in enumerate(self._xs)}
-        # How many nodes were looked at, and what was found: nodes are only ever added.
+        # The number of nodes examined, and the result; nodes are only added.
         bars = {bar.index for bar in self._bars if bar is not None}
         self._reached: tuple[int, set[int], set[int]] = 0, bars, set()
         self._residual_serials: list[int] = []
@@ -104,7 +104,7 @@ class Pullback:
     def backward(self, given: Sequence[bool]) -> BackwardGraph | None:
         """The backward graph for a set of given cotangents.
 
-        None where it would have to repeat an effect of the forward run; then zeros have to be filled in for the rest.
+        None if it would repeat an effect of the forward run; then the missing cotangents must be filled in with zeros.
         """
         key = tuple(given)
         with self._lock:
@@ -128,7 +128,7 @@ class Pullback:
             return [None if mark is None else dense(bars.get(mark)) for mark in self._marks]
 
     def _depends_on_bars(self) -> tuple[set[int], set[int]]:
-        """The values that belong to the backward pass, and the starts of its nodes.
+        """The values of the backward pass, and the `start` of each of its nodes.
 
         They depend on a cotangent, or come from a rule that has an effect: it happens when the gradient is computed.
         """
@@ -147,7 +147,7 @@ class Pullback:
 
         Args:
           x_bars: The cotangents.
-          part: The range of nodes that this differentiation added; what has a result there is needed as well.
+          part: The range of nodes that this differentiation added; its nodes with effects are needed too.
         """
         builder = self._trace.builder
         behind, starts = self._depends_on_bars()
@@ -176,14 +176,14 @@ class Pullback:
         kept = {
             i for i in read if i not in self._input_serials and i not in builder.values and i not in again
         }
-        # Shapes are computed again from the value: passed on as data, they could not be replaced by known sizes later.
+        # Shapes are recomputed from the value: as residuals they could not be replaced by known sizes later.
         for node in builder.nodes:
             if node.op.gives_sizes and (node.inputs[0] in self._input_serials or node.inputs[0] in kept):
                 kept.discard(node.start)
         self._residual_serials = sorted(kept)
 
     def _from_fixed(self) -> set[int]:
-        """The values that constants and fixed inputs give without an effect."""
+        """The values computed from constants and fixed inputs without an effect."""
         builder = self._trace.builder
         known = {self._xs[k].index for k in self._fixed} | builder.values.keys()
         for node in builder.nodes:
@@ -235,9 +235,9 @@ class Pullback:
         )
 
     def _twins(self, available: set[int]) -> dict[int, int]:
-        """For a value that is not available an equal one that is: the result of the same op on the same inputs.
+        """For unavailable values, equal values that are available: results of the same op on the same inputs.
 
-        Each differentiation asks the rules anew, so that the same forward value may be there under another number.
+        Each differentiation runs the rules again, so that the same forward value may exist under another number.
         """
         first: dict[Any, int] = {}
         same: dict[int, int] = {}

@@ -1,7 +1,7 @@
 """`GradientTape`: a list of entries and the set of marks it follows.
 
-A tape belongs to the level (eager, trace, batch) it was entered in and sees that level's ops after they have run. It owns
-its entries; tensors carry only a mark. So a kept loss keeps nothing else alive, and any number of tapes run at once.
+A tape belongs to the level (eager, trace, batch) it was entered in and sees that level's ops after they have run. It owns its
+entries; tensors carry only a mark. So a loss that is kept keeps nothing else alive, and any number of tapes can record at once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class GradientTape(Recorder):
     """Records operations for automatic differentiation.
 
     Args:
-      persistent: Keep the record after a gradient has been computed, so that more can be.
+      persistent: Keep the record after a gradient has been computed, so that more gradients can be.
       watch_accessed_variables: Follow every trainable variable that is read inside the block.
     Raises: InvalidArgumentError (a ValueError), when the block is entered: the tape is recording already.
     Example:
@@ -58,18 +58,18 @@ class GradientTape(Recorder):
         self._persistent = self.differentiates_itself = persistent
         self._level: Any = None
         self._variables: dict[int, Any] = {}
-        self._notes: Notes | None = None  # made when there is something to note
+        self._notes: Notes | None = None  # created when there is something to record
         self._past: Past | None = None
         self._entered = False
         self._used = False
-        self._failed: str | None = None  # the error of a gradient that has cost the record
+        self._failed: str | None = None  # the error of a failed gradient that has used up the record
         self._warned = False
 
     def __repr__(self) -> str:
         return f"<{self!s}>"
 
     def __str__(self) -> str:
-        from graphad.gradient.held import in_words  # asked for by people alone
+        from graphad.gradient.held import in_words  # imported here: used in interactive sessions only
 
         state = "recording" if self._level is not None else "used" if self._used else "stopped"
         return f"GradientTape, {state if self._entered else 'not entered'}: {in_words(self)}"
@@ -95,7 +95,7 @@ class GradientTape(Recorder):
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """Pause this tape inside the block; what it has recorded is kept, other tapes go on.
+        """Pause this tape inside the block; its record is kept, and other tapes continue.
 
         Raises: FailedPreconditionError (a RuntimeError): the tape is not recording.
         """
@@ -110,7 +110,7 @@ class GradientTape(Recorder):
                 self._level = new_recorder(self, level)
 
     def reset(self) -> None:
-        """Forget everything recorded and watched so far, and go on recording.
+        """Clear everything recorded and watched so far, and continue recording.
 
         Raises: InvalidArgumentError (a ValueError): the tape is not recording.
         """
@@ -158,7 +158,7 @@ class GradientTape(Recorder):
         self._beyond = notes.has_room()
         if self._beyond:
             marks = [x.mark for x in inputs if x.mark is not None]
-            # What an op writes to depends on what it was given.
+            # A variable that an op writes depends on the op's operands.
             changed = [x for x in inputs if isinstance(x, Handle)] if op.effects & WRITES else []
             out_marks = [mark_of(y) for y in (*outputs, *changed)]
             notes.after.append((op, marks, out_marks, line))
@@ -177,7 +177,7 @@ class GradientTape(Recorder):
 
     # -- derivatives ---------------------------------------------------------------------------------------------
 
-    # What the source cannot reach is None, and the gradient of a lookup IndexedSlices; the annotations leave out both.
+    # A gradient can be None, or IndexedSlices for a lookup; the annotations omit both.
     @overload
     def gradient(
         self,
@@ -231,8 +231,8 @@ class GradientTape(Recorder):
           target: A tensor or a nest of tensors; IndexedSlices and SparseTensors count by their values.
           sources: A tensor, variable, IndexedSlices or SparseTensor, or a nest of these.
           output_gradients: One upstream gradient per target, ones by default.
-          unconnected_gradients: 'none' or 'zero': what an unconnected source gets.
-        Returns: A nest like `sources`: a tensor, IndexedSlices (for gather), what a sparse source is, or None.
+          unconnected_gradients: 'none' or 'zero': the gradient of an unconnected source.
+        Returns: A nest like `sources`: a tensor, IndexedSlices (for gather), a sparse value for a sparse source, or None.
         Raises: FailedPreconditionError (a RuntimeError): the tape is not persistent and was used before.
         """
         self._check_unused("gradients (or jacobians)")
@@ -262,7 +262,7 @@ class GradientTape(Recorder):
                 mark = mark_of(y)
                 bars[mark] = add_bars(bars.get(mark), _ones(y) if bar is None else bar)
         marks = [mark_of(x) for x in wanted]
-        # Entries are given up one by one, so that memory is free as soon as it can be; not where a user's rule may raise.
+        # Entries are released one by one to free memory early, unless a user's rule may raise.
         consume = not (self._persistent or self._has_foreign)
         noted = None if self._persistent or self._notes is None else without_values(self._entries)
         try:
@@ -345,14 +345,14 @@ class GradientTape(Recorder):
         Args:
           target: A tensor [*t].
           sources: A tensor or variable [*s], or a nest of these.
-          unconnected_gradients: 'none' or 'zero': what an unconnected source gets.
+          unconnected_gradients: 'none' or 'zero': the gradient of an unconnected source.
           parallel_iterations: An upper bound on the rows computed at once; never changes values.
           experimental_use_pfor: False computes row by row, which needs a persistent tape.
         Returns: A nest like `sources` of tensors [*t, *s], or None.
         """
         self._check_unused("gradients (or jacobians)")
         mode = _checked_mode("jacobian", unconnected_gradients)
-        # This brings the batch level, which most programs do not need.
+        # This imports the batch level, which most programs do not need.
         from graphad.gradient import jacobian as jacobians
 
         return jacobians.jacobian(self, target, sources, mode, parallel_iterations, experimental_use_pfor)
@@ -368,8 +368,8 @@ class GradientTape(Recorder):
         """The Jacobian of each row of `target` with respect to the same row of `source`.
 
         Args:
-          target: A tensor [b, *t]; row i should depend on row i of the source only. Where rows are mixed, a warning names
-            the op that mixes them, and the result is the Jacobian summed over the target's rows.
+          target: A tensor [b, *t]; row i should depend on row i of the source only. If rows are mixed, a warning names the op
+          that mixes them, and the result is the Jacobian summed over the target's rows.
           source: A tensor [b, *s].
           unconnected_gradients: 'none' or 'zero'; an unconnected source gives zeros in both cases.
           parallel_iterations: An upper bound on the columns computed at once; never changes values.
@@ -385,12 +385,12 @@ class GradientTape(Recorder):
         )
 
     def why_none(self, target: Handle | Tensor, source: Handle | Tensor) -> str:
-        """Why `gradient(target, source)` is None: which link is missing, with the user's line where a path broke.
+        """Why `gradient(target, source)` is None: the missing link, with the user's line at which a path broke.
 
-        A tape that is not persistent knows it of the gradients that it has computed, and of all others until then.
+        After a gradient, a tape that is not persistent knows it only for the gradients that it has computed.
 
         Args:
-          target, source: A tensor or variable each, of any float or complex dtype; others are what is said of them.
+          target, source: A tensor or variable each; a dtype other than float or complex is itself the reason.
         Returns: A sentence.
         Raises: ArgumentTypeError (a TypeError): one of them is neither a tensor nor a variable.
         """
@@ -414,7 +414,7 @@ class GradientTape(Recorder):
 
     @property
     def past(self) -> Past | None:
-        """What is left of a tape that was used up, if a gradient of it was None."""
+        """What is kept of a tape that was used up, if a gradient was None."""
         return self._past
 
     @property
@@ -435,7 +435,7 @@ class GradientTape(Recorder):
             )
 
     def _begin(self) -> None:
-        """Called once all arguments are known to be good: recording ends, or goes on with a warning."""
+        """Called once all arguments are checked: recording ends, or continues with a warning."""
         if self._level is None:
             return
         if not self._persistent:
@@ -449,7 +449,7 @@ class GradientTape(Recorder):
 
     @contextmanager
     def computing(self) -> Iterator[None]:
-        """Around the computation of a derivative: only one that succeeds uses the tape up."""
+        """A block that computes a derivative: the tape is used up only if it succeeds."""
         level = self._level
         self._begin()
         try:
@@ -461,7 +461,7 @@ class GradientTape(Recorder):
             self._release()
 
     def _resume(self, level: Any) -> None:
-        """Record again at the level at which recording was ended for a derivative that then failed."""
+        """Resume recording after a derivative failed for which recording was ended."""
         if level is not None and self._level is None:
             self._level = new_recorder(self, level)
 
@@ -514,7 +514,7 @@ def _upstream(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
 
 
 def _one_per_target(targets: Sequence[Tensor], output_gradients: Any) -> list[Any]:
-    """The leaves; where these are too many, lists of numbers count as one array each."""
+    """The leaves; if there are too many, each list of numbers counts as one array."""
     given, _ = flatten_records(output_gradients)
     if len(given) > len(targets) and all(isinstance(x, int | float | complex) for x in given):
         if isinstance(output_gradients, list | tuple) and len(output_gradients) == len(targets):
@@ -524,7 +524,7 @@ def _one_per_target(targets: Sequence[Tensor], output_gradients: Any) -> list[An
 
 
 def _differentiated(given: list[Any]) -> tuple[list[Any], bool]:
-    """What stands for each value where it is differentiated, and whether that is another object for any of them."""
+    """The tensor to differentiate for each value, and whether any of them differs from the value itself."""
     for x in given:
         if isinstance(x, Sparse):
             return [values_of(x) for x in given], True
@@ -549,7 +549,7 @@ __all__ = ["GradientTape", "UnconnectedGradients"]
 
 
 def _as_slices(source: Any, bar: Any) -> Any:
-    """The gradient of what is sparse: one for each of its values."""
+    """The gradient of a sparse value: one number for each of its values."""
     if bar is None or not isinstance(source, Sparse):
         return bar
     return source.with_values(lift(bar))

@@ -11,7 +11,7 @@ from graphad.graph.ir import Graph
 
 
 class Transforms:
-    """What the context of a rule offers for the graphs an op holds."""
+    """The transforms that a rule's context offers for the op's sub-graphs."""
 
     def pullback_of(
         self, graph: Graph, needs: Sequence[bool], fixed: frozenset[int] = frozenset()
@@ -20,7 +20,7 @@ class Transforms:
         return pullback_of(graph, needs, self, fixed)
 
     def closed(self, graph: Graph) -> Graph:
-        """The graph with the Python rules of its custom gradients turned into graphs, one level deep."""
+        """The graph with the Python rules of its custom gradients replaced by graphs, one level deep."""
         return closed(graph)
 
 

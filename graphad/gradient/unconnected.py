@@ -1,4 +1,4 @@
-"""What a derivative is where nothing connects target and source."""
+"""The derivative where nothing connects target and source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from graphad.core.errors import InvalidArgumentError
 
 
 class UnconnectedGradients(Enum):
-    """What a gradient is where nothing connects source and target: None, or zeros of the source's shape."""
+    """The gradient of an unconnected source: None, or zeros of its shape."""
 
     NONE = "none"
     ZERO = "zero"
@@ -23,5 +23,5 @@ def unconnected_mode(value: Any) -> UnconnectedGradients:
         return UnconnectedGradients(value)
     except ValueError:
         raise InvalidArgumentError(
-            f"Unknown value for unconnected_gradients: {value!r}; it is 'none' or 'zero'."
+            f"Unknown value for unconnected_gradients: {value!r}; use 'none' or 'zero'."
         ) from None

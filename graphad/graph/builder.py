@@ -1,6 +1,6 @@
-"""The one mutable thing: collects inputs, constants and nodes in any order and returns a `Graph`.
+"""The mutable builder: collects inputs, constants and nodes in any order and returns a `Graph`.
 
-Values get serial numbers while building, since captures turn up late; `finish` renumbers them as `Graph` wants them.
+Values get serial numbers while building, since captures may come at any time; `finish` renumbers them in the order of `Graph`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node, renumbered, spec_of_constant
 
-# Stands in `GraphBuilder.folded` for a number that is only known at run time; no size is as small.
+# Marks an unknown number in `GraphBuilder.folded`; no size is as small.
 UNKNOWN = -(2**31) + 1
 
 
@@ -21,7 +21,7 @@ class GraphBuilder:
 
     Attributes:
       values: The constants.
-      folded: Integers that nodes are known to give, with `UNKNOWN` where only some of them are.
+      folded: Known integer outputs of nodes, with `UNKNOWN` for unknown elements.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class GraphBuilder:
         inputs: Sequence[int] | None = None,
         keep_all: bool = False,
     ) -> tuple[Graph, dict[int, int]]:
-        """The graph, and which value number each serial number became.
+        """The graph, and the value number of each serial number.
 
         Args:
           outputs: Serial numbers to return.

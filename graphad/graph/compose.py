@@ -1,6 +1,6 @@
-"""Graphs put together from other graphs: with other inputs, one inside another, and with what does not change taken out.
+"""Graphs built from other graphs: with other inputs, appended to each other, or with invariant nodes taken out.
 
-Each answer comes with the number that every old value has in the new graph, so that whoever remembers a value finds it.
+Each function also returns the number of every old value in the new graph.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from graphad.graph.walk import gives_result, unchanging
 def rewired(
     graph: Graph, inputs: Sequence[TensorSpec], positions: Sequence[int], outputs: Sequence[int] | None = None
 ) -> tuple[Graph, dict[int, int]]:
-    """The graph with other inputs, of which input i is now number positions[i]; returns also the new numbers of values."""
+    """The graph with other inputs, where input i becomes number positions[i]; returns also the new numbers of values."""
     number = dict(enumerate(positions))
     shift = len(inputs) - len(graph.inputs)
     number.update((i, i + shift) for i in range(len(graph.inputs), graph.first_node_value))
@@ -28,14 +28,14 @@ def rewired(
 
 
 def with_inputs(graph: Graph, kept: Sequence[int]) -> Graph:
-    """The graph with some of its inputs only; nothing reads the others."""
+    """The graph with only some of its inputs; nothing may read the others."""
     place = {i: k for k, i in enumerate(kept)}
     positions = [place.get(i, -1) for i in range(len(graph.inputs))]
     return rewired(graph, [graph.inputs[i] for i in kept], positions)[0]
 
 
 def append(builder: GraphBuilder, graph: Graph, inputs: Sequence[int]) -> list[int]:
-    """Put the nodes of a graph behind those of a builder; returns the serial numbers of its outputs."""
+    """Append the nodes of a graph to a builder; returns the serial numbers of its outputs."""
     known = [*inputs, *[builder.add_constant(array) for array in graph.constants]]
     for node in graph.nodes:
         start = builder.add_node(node.op, [known[i] for i in node.inputs], node.specs, node.line)
@@ -44,7 +44,7 @@ def append(builder: GraphBuilder, graph: Graph, inputs: Sequence[int]) -> list[i
 
 
 def add(builder: GraphBuilder, op: Op, *inputs: int) -> Any:
-    """Put one op behind the nodes of a builder; the serial number of its output, or a tuple of them."""
+    """Append one op to a builder; returns the serial number of its output, or a tuple of them."""
     inferred = op.infer(*[builder.specs[i] for i in inputs])
     specs = inferred if op.multiple else (inferred,)
     start = builder.add_node(op, inputs, specs)
@@ -52,12 +52,12 @@ def add(builder: GraphBuilder, op: Op, *inputs: int) -> Any:
 
 
 def inputs_behind(graph: Graph, outputs: Iterable[int], by_value: bool = False) -> set[int]:
-    """The inputs from which any of the values `outputs` is computed, those of nodes that write or print included.
+    """The inputs from which any of the values `outputs` is computed; nodes that write or print count as outputs.
 
     Args:
       graph: The graph.
       outputs: The values.
-      by_value: Leave out inputs of which the shape alone is read.
+      by_value: Omit inputs of which only the shape is read.
     """
     wanted = set(outputs)
     for node in reversed(graph.nodes):
@@ -69,27 +69,27 @@ def inputs_behind(graph: Graph, outputs: Iterable[int], by_value: bool = False) 
 
 
 def values_behind(graph: Graph, used: Sequence[bool]) -> list[int]:
-    """The inputs on whose values the outputs of a graph that are used depend."""
+    """The inputs on whose values the used outputs of a graph depend."""
     outputs = [i for i, use in zip(graph.outputs, used, strict=True) if use]
     return sorted(inputs_behind(graph, outputs, by_value=True))
 
 
 def has_result(node: Node) -> bool:
-    """Whether a node does something although nobody reads it."""
+    """Whether a node has an effect, so that it must run even if nothing reads it."""
     return bool(node.op.effects & ~1)
 
 
 def invariant_nodes(graph: Graph, varying: int, reads_too: bool) -> list[Node]:
-    """The nodes that depend on constants and on inputs from number `varying` on alone, in order.
+    """The nodes that depend only on constants and on inputs from number `varying` on, in order.
 
-    What may raise stays where it may not be run at all, and so does what makes much of little. Of what is differentiated
-    only those count whose derivative takes no value: where the loop makes no step, zeros come down to the others, and zero
-    times the slope at a pole is NaN. The compiler moves the rest, after differentiation.
+    Nodes that may raise, or whose result is much larger than their operands, stay in the body, which may never run.
+    Differentiable nodes count only if their derivative needs no value: in a loop without steps the others would receive zero
+    cotangents, and zero times the slope at a pole is NaN. The compiler moves those after differentiation.
 
     Args:
       graph: The body of a loop whose first `varying` inputs change from step to step.
-      varying: How many these are.
-      reads_too: Whether reading a variable gives the same value in every step.
+      varying: The number of changing inputs.
+      reads_too: Whether reads of a variable give the same value in every step.
     """
     smooth = {i for i in range(varying, len(graph.inputs)) if graph.specs[i].dtype.is_differentiable}
 
@@ -114,13 +114,13 @@ def writes(graph: Graph | None) -> bool:
 
 
 def without_nodes(graph: Graph, gone: Sequence[Node], keep_all: bool) -> tuple[Graph, Graph, dict[int, int]]:
-    """A graph in two: `gone` as a graph of its own, whose outputs are further inputs of what is left.
+    """Split a graph: the nodes `gone` become a graph of their own, whose outputs are further inputs of the rest.
 
     Args:
       graph: The graph.
-      gone: Nodes that depend on inputs and constants alone.
-      keep_all: Hand over every value of `gone`, not only those that are read.
-    Returns: The graph of `gone` (with the same inputs), what is left, and the numbers of the values in the latter.
+      gone: Nodes that depend on inputs and constants only.
+      keep_all: Return every value of `gone`, not only those that are read.
+    Returns: The graph of `gone` (with the same inputs), the rest, and the numbers of values in the rest.
     """
     dropped = set(gone)
     values = [i for node in gone for i in node.outputs]

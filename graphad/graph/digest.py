@@ -18,7 +18,7 @@ from graphad.graph.ir import Graph
 def digest(graph: Graph) -> str:
     """The sha256 of the graph's canonical text, as 64 hex digits."""
     if graph._digest is None:
-        import hashlib  # it loads a library, and a purely eager program does not come here
+        import hashlib  # imported here: it loads a library that eager programs do not need
 
         hasher = hashlib.sha256()
         for spec in graph.inputs:

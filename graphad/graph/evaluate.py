@@ -1,6 +1,6 @@
 """Run a graph's eval rules one after another on NumPy values: the reference answer that every compiled path must equal.
 
-`run` is what call, cond and loop use for their sub-graphs; the compiler puts itself in its place with `set_runner`.
+Call, cond and loop use `run` for their sub-graphs; the compiler replaces its implementation with `set_runner`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def evaluate(graph: Graph, values: Sequence[Any], seen: Seen | None = None) -> l
     """The outputs of the graph for input values (NumPy values, handles for handle inputs).
 
     Args:
-      seen: Told of each node with its inputs and outputs, after it has run; what it raises is raised.
+      seen: Called with each node, its inputs and its outputs after it has run; its errors are raised.
     """
     known: list[Any] = [*values, *graph.constants]
     last = last_uses(graph)
     for position, node in enumerate(graph.nodes):
         try:
             outputs = evaluated(node.op, [known[i] for i in node.inputs], len(node.specs))
-        except Exception as error:  # raised on, with the op and the traced line
+        except Exception as error:  # raised again with the op and the traced line
             error = explained(error, node.op, [known[i] for i in node.inputs])
             note_traced_line(error, node.line)
             raise error
@@ -45,12 +45,12 @@ def evaluate(graph: Graph, values: Sequence[Any], seen: Seen | None = None) -> l
 _runner: Runner = lambda graph, values, place=None: evaluate(graph, values)  # noqa: E731
 
 
-# Says on which other device than the CPU values are: "" for several ones, None for none; None until there is such a device.
+# Returns the device of values if it is not the CPU: None for the CPU, "" for several devices. None until a device is used.
 _place_of: Callable[[Sequence[Any]], str | None] | None = None
 
 
 def run(graph: Graph, values: Sequence[Any]) -> Sequence[Any]:
-    """The outputs of the graph by the best means there is."""
+    """The outputs of the graph, by the fastest available runner."""
     place = None if _place_of is None else _place_of(values)
     if place is None:
         return _runner(graph, values)
@@ -58,13 +58,13 @@ def run(graph: Graph, values: Sequence[Any]) -> Sequence[Any]:
 
 
 def set_place_of(test: Callable[[Sequence[Any]], str | None]) -> None:
-    """Have `run` ask where values are; those on several devices are evaluated op by op, which says what is wrong."""
+    """Have `run` look up the device of values; values on several devices are evaluated op by op, which raises the error."""
     global _place_of
     _place_of = test
 
 
 def set_runner(runner: Runner) -> Runner:
-    """Have `run` use something else than it did, which is returned: the compiler calls this once, checks while they are on."""
+    """Replace the runner; returns the old one. The compiler calls this once, and numeric checks while they are on."""
     global _runner
     before = _runner
     _runner = runner

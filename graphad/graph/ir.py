@@ -54,9 +54,9 @@ def renumbered(
 
     Args:
       nodes: The nodes, in order.
-      number: The new number of every value that they read and that none of them makes; those that they make are added.
-      following: The first number for what they make.
-      outputs: The values that are left of nodes that have lost some.
+      number: The new number of every value that they read and do not produce; their own values are added.
+      following: The first number for their values.
+      outputs: The remaining outputs of nodes that have lost some.
     """
     found = []
     known = number.__getitem__
@@ -76,7 +76,7 @@ def renumbered(
 JIT_COMPILE = "jit_compile"
 
 
-# What programs ask a graph of TensorFlow's for.
+# Attributes of TensorFlow's graphs.
 _OF_TENSORFLOW = frozenset(
     "as_default as_graph_def as_graph_element building_function collections finalize get_all_collection_keys get_collection "
     "get_operation_by_name get_operations get_tensor_by_name graph_def_versions outer_graph structured_outputs version".split()
@@ -92,8 +92,8 @@ class Graph:
       nodes: The nodes in the order in which they run.
       outputs: The value numbers that are returned.
       name: For people: the name of the function it came from.
-      derived: What others have made of this graph, by keys of their own; it may refer to the graph and goes with it.
-        Under JIT_COMPILE: what the user asked for, where it was asked for; the graphs of derivatives take it over.
+      derived: Results derived from this graph, by keys of their users; they may refer to the graph and are freed with it.
+        JIT_COMPILE holds the user's `jit_compile`, if given, and is inherited by the graphs of derivatives.
     """
 
     __slots__ = (
@@ -181,7 +181,7 @@ declare(Kind("Graph", lambda x: isinstance(x, Graph), words="graph"))
 
 
 def turn_of(graph: Graph) -> Turn:
-    """The turn of who derives something from the graph."""
+    """The turn of a thread that derives something from the graph."""
     found: Turn = graph.derived.get(Turn) or graph.derived.setdefault(Turn, Turn())
     return found
 

@@ -1,6 +1,6 @@
 """A graph as one Python function: every eval rule bound once, one line per node, values freed after their last use.
 
-What runs a graph many times, a loop above all, pays for the walk over its nodes once. Results equal those of `evaluate`.
+A graph that runs many times, such as a loop body, is walked only once. Results equal those of `evaluate`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Emitter:
         return name
 
     def line(self, text: str, source: str | None = None, op: Op | None = None) -> None:
-        """Append a line; `source` is the user's line behind it, `op` what computes there."""
+        """Append a line; `source` is the user's line behind it, `op` the op that it computes."""
         self.lines.append(text)
         self.sources.append(source)
         self.ops.append(op)
@@ -58,7 +58,7 @@ class Emitter:
         Args:
           graph: The graph.
           inputs: A name for each input.
-          indent: Put before every line.
+          indent: The prefix of every line.
           free: Delete each value after its last use.
         """
         known: list[str] = [*inputs, *[self.name_of(array, "k") for array in graph.constants]]
@@ -82,7 +82,7 @@ class Emitter:
     def _node(self, node: Node, inputs: Sequence[str], indent: str) -> list[str]:
         op = node.op
         if op.inlines:
-            # Named anew, so that freeing an operand of the call does not free the caller's value.
+            # Renamed, so that freeing an operand of the call does not free the caller's value.
             return self.graph(op.graph, inputs, indent, free=False)  # type: ignore[attr-defined]
         if op.multiple:
             outputs = [self.fresh() for _ in node.specs]
@@ -111,7 +111,7 @@ class Emitter:
             self.line(f"{indent}if {name}.__class__ is ndarray and not {name}.ndim: {name} = {name}[()]")
 
     def compiled(self, head: str, name: str, whole: type[Op] | None = None) -> Callable[..., Any]:
-        """The function whose first line is `head` and whose body is the lines; lines without an op belong to `whole`."""
+        """The function with the first line `head` and these lines as its body; lines without an op belong to `whole`."""
         body = [f"    {line}" for line in self.lines] or ["    pass"]
         text = "\n".join([head, *body])
         exec(compile(text, f"<{name}>", "exec"), self.names)
@@ -129,7 +129,7 @@ class Emitter:
 
 
 def _shared_eval(kind: Any) -> Any:
-    """The `eval` that only calls `formula`: the one of the class that all elementwise ops derive from."""
+    """The `eval` of the base class of elementwise ops, which only calls `formula`."""
     for base in kind.__mro__:
         if base.__name__ == "Elementwise":
             return base.eval
@@ -139,7 +139,7 @@ def _shared_eval(kind: Any) -> Any:
 def _noted(
     error: Exception, place: str, sources: Sequence[str | None], ops: Sequence[Op | type[Op] | None]
 ) -> Exception:
-    """The error with the name of the op and the traced line that raised, unless somebody has said so."""
+    """The error with the name of the op and its traced line, unless it has them already."""
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == place and 2 <= trace.tb_lineno <= len(ops) + 1:
@@ -152,7 +152,7 @@ def _noted(
 
 
 def _named(graph: Graph) -> list[int]:
-    """The values whose names stay: those of inputs and constants, and what goes into and comes out of calls written inline."""
+    """The values that are never deleted: inputs, constants, and operands and results of inlined calls."""
     inlined = [node for node in graph.nodes if node.op.inlines]
     return [
         *range(graph.first_node_value),
@@ -161,7 +161,7 @@ def _named(graph: Graph) -> list[int]:
 
 
 def prepared(graph: Graph) -> Callable[..., Any]:
-    """The graph as a function of its inputs that returns a tuple; made once."""
+    """The graph as a function of its inputs that returns a tuple; cached."""
     found: Callable[..., Any] | None = graph.derived.get(prepared)
     if found is None:
         emitter = Emitter()

@@ -1,4 +1,4 @@
-"""Bind every node of a graph again at the current level: the way in which graphs are differentiated, batched and inlined."""
+"""Bind every node of a graph again at the current level; differentiation, batching and inlining work this way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def replay(graph: Graph, inputs: Sequence[Any], on_node: OnNode | None = None) -
     Args:
       graph: The graph.
       inputs: A value of the current level for each input.
-      on_node: Asked first for each node with its inputs; returns the outputs, or None to bind the node as it is.
+      on_node: Called first with each node and its inputs; returns the outputs, or None to bind the node unchanged.
     """
     level = current()
     known: list[Any] = list(inputs)

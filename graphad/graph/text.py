@@ -2,8 +2,8 @@
 
     %2 = reshape(%0, shape=[%1, 3]): float32[None, 3]
 
-Attributes are written as the schema of the op says; those that are as they would be anyway are left out. Where a size refers to
-an input, the value stands there that gives it: %1 is a scalar, %1[0] an entry of a vector, *%1 all of them.
+Attributes are printed by the schema of the op; defaults are omitted. A size that refers to an input is printed as that value:
+%1 is a scalar, %1[0] an entry of a vector, *%1 all entries.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def print_spec(spec: TensorSpec) -> str:
 
 
 def _count_given(op: Op) -> int:
-    """How many inputs, the last ones, stand in attributes."""
+    """How many of the last inputs are printed in attributes."""
     asked = (found[1] for field in op.attributes for found in references(getattr(op, field)))
     return op.given or max(asked, default=0)
 

@@ -1,4 +1,4 @@
-"""What a well-formed graph is, checked node by node; used after each pass under test and on every loaded file."""
+"""Checks that a graph is well formed, node by node; used after each pass in tests and on every loaded file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about a graph: who uses what, and the graph with something taken out or put in its place."""
+"""Queries of a graph: uses, producers, dependencies; and the graph with other outputs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def last_uses(graph: Graph, kept: Iterable[int] = ()) -> list[list[int]]:
 
 
 def depends_on(graph: Graph, sources: Sequence[int]) -> set[int]:
-    """The values that are computed from any of `sources`, which are included."""
+    """The values computed from any of `sources`, including these."""
     reached = set(sources)
     for node in graph.nodes:
         if any(value in reached for value in node.inputs):
@@ -58,25 +58,25 @@ def sub_graphs(op: Op) -> list[Graph]:
 
 
 def gives_result(graph: Graph, node: Node) -> bool:
-    """Whether a node gives a result whatever its inputs hold, and does nothing else; see `Op.takes_all`."""
+    """Whether a node has a result for all values of its inputs, and no effect; see `Op.takes_all`."""
     return node.op.takes_all(
         [graph.specs[i] for i in node.inputs], lambda k: constant_at(graph, node.inputs[k])
     )
 
 
 def constant_at(graph: Graph, value: int) -> Array | None:
-    """The constant that a value of the graph is, None where it is none."""
+    """The constant with this value number, None if the value is not a constant."""
     number = value - len(graph.inputs)
     return graph.constants[number] if 0 <= number < len(graph.constants) else None
 
 
 def unchanging(graph: Graph, fixed: set[int], accepts: Callable[[Node, bool], bool]) -> list[Node]:
-    """The nodes of what is run again and again that compute the same each time, in order.
+    """The nodes of a repeatedly run graph that compute the same each time, in order.
 
     Args:
-      graph: What is run.
-      fixed: The values that are the same each time; those of the nodes are added.
-      accepts: Asked for every node in order, and told whether all that it reads is fixed: whether such a one counts.
+      graph: The graph.
+      fixed: The values that are the same each time; values of the found nodes are added.
+      accepts: Called with every node in order, and whether all its operands are fixed; returns whether the node counts.
     """
     found = []
     for node in graph.nodes:
@@ -93,7 +93,7 @@ def runs_user_code(op: Op) -> bool:
 
 
 def expanded_nodes(graph: Graph) -> int:
-    """How many nodes there are when every sub-graph is written out where it is used: both branches, a loop's body once."""
+    """The number of nodes with every sub-graph inlined: both branches, and a loop's body once."""
     found: int | None = graph.derived.get(expanded_nodes)
     if found is None:
         found = len(graph.nodes)
@@ -105,7 +105,7 @@ def expanded_nodes(graph: Graph) -> int:
 
 
 def with_outputs(graph: Graph, outputs: Sequence[int], keep_all: bool = False) -> Graph:
-    """The same graph returning other values; nodes that nothing needs any more are left out."""
+    """The same graph with other outputs; nodes that are no longer needed are dropped."""
     nodes = list(graph.nodes) if keep_all else needed_nodes(graph.nodes, outputs)
     if len(nodes) == len(graph.nodes):
         return Graph(graph.inputs, graph.constants, graph.nodes, outputs, graph.name)

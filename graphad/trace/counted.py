@@ -1,8 +1,8 @@
 """Loops whose number of steps follows from their test: `while i < n: ...; i = i + 1` runs n - i steps.
 
-Such a loop needs no test, its stacks have a known length, and its derivative is that of a counted loop. Recognised while
-specialising, where the start of i and the bound are numbers or sizes: the test compares one carry with a bound that does not
-change, and the body adds a constant to that carry.
+Such a loop needs no test, its stacks have a known length, and its derivative is that of a counted loop. It is recognised while
+specialising, if the start of i and the bound are numbers or sizes, the test compares one carry with an invariant bound, and the
+body adds a constant to that carry.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SWAPPED = {"<": ">", ">": "<"}
 
 
 def steps_of(ctx: Any, op: Any, limit: Any, carry: Sequence[Any], invariants: Sequence[Any]) -> Any | None:
-    """How many steps a loop with a test runs, a number or a size; None where that does not follow.
+    """The number of steps of a loop with a test, a number or a size; None if it is not determined.
 
     Args:
       ctx: The specialiser.
@@ -46,7 +46,7 @@ def steps_of(ctx: Any, op: Any, limit: Any, carry: Sequence[Any], invariants: Se
 
 def _limited(limit: Any, distance: Any, step: int) -> Any | None:
     if isinstance(distance, Dim):
-        # A size is at least 2: n, n - 1 and n - 2 steps are all there can be without a question.
+        # A symbol is at least 2, so only n, n - 1 and n - 2 are certainly not negative.
         if step != 1 or not _is_size(distance) or limit is None or limit[0] != UNLIMITED:
             return None
         return distance
@@ -56,7 +56,7 @@ def _limited(limit: Any, distance: Any, step: int) -> Any | None:
 
 
 def _is_size(distance: Dim) -> bool:
-    """Whether it is one symbol minus at most 2, and so certainly not negative."""
+    """Whether it is one symbol minus at most 2, and therefore not negative."""
     terms = dict(distance.terms)
     constant = terms.pop((), 0)
     return (
@@ -67,7 +67,7 @@ def _is_size(distance: Dim) -> bool:
 
 
 def _compared(test: Graph) -> tuple[str, int, int, int] | None:
-    """(relation, slack, the input that is compared, what with) of a test that is one comparison."""
+    """(relation, slack, compared input, bound) of a test that is one comparison."""
     if len(test.nodes) != 1 or test.outputs != tuple(test.nodes[0].outputs):
         return None
     node = test.nodes[0]
@@ -100,7 +100,7 @@ def _increment(body: Graph, value: int) -> int | None:
 
 
 def _bound(ctx: Any, op: Any, bound: int, carry: Sequence[Any], invariants: Sequence[Any]) -> Any | None:
-    """What the carry is compared with, if it is known and stays."""
+    """The bound of the comparison, if it is known and invariant."""
     test = op.test
     if bound >= len(test.inputs):
         data = test.constants[bound - len(test.inputs)]

@@ -1,7 +1,7 @@
 """Integers that are known while a function is traced: sizes, and what is computed from them.
 
-The nodes stay where they are; who asks for a value (a shape, an axis, a limit) finds it. So the body of a loop may slice by
-the sizes of what it is given, and a shape put together from one unknown size and known ones keeps those.
+The nodes stay in the graph; a use as a shape, an axis or a limit looks the value up. So the body of a loop may slice by the
+sizes of its operands, and a shape assembled from known and unknown sizes keeps the known ones.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
 
-MOST = 64  # numbers; more are not sizes
+MOST = 64  # elements; a longer vector does not hold sizes
 
 
 def learn(
     builder: GraphBuilder, op: Op, serials: Sequence[int], specs: Sequence[TensorSpec], start: int
 ) -> None:
-    """Note the integers that a node gives, where they are known."""
+    """Record the integers that a node computes, where they are known."""
     if op.gives_sizes:
         dims = builder.specs[serials[0]].dims
         if dims is not None:
             sizes = np.array([size if type(size) is int else UNKNOWN for size in dims], np.int64)
             given = sizes.astype(specs[0].dtype.numpy)
-            # a narrow dtype may hold neither the sizes nor the mark for unknown ones
+            # a narrow dtype may hold neither the sizes nor UNKNOWN
             if np.array_equal(given, sizes):
                 _note(builder, start, given)
         return
@@ -46,7 +46,7 @@ def learn(
         if value is None or value.dtype.kind not in "iu" or value.size > MOST:
             return
         values.append(value)
-    # What is moved may be unknown, but not where it goes.
+    # Moved elements may be unknown, but positions must be known.
     decisive = values[len(values) - op.given :] if op.moves else values
     if any(np.any(value == UNKNOWN) for value in decisive):
         return
@@ -61,5 +61,5 @@ def learn(
 
 
 def _note(builder: GraphBuilder, serial: int, value: Array) -> None:
-    if value.dtype.itemsize >= 4:  # narrower integers cannot say what is unknown
+    if value.dtype.itemsize >= 4:  # narrower integers cannot hold UNKNOWN
         builder.folded[serial] = value

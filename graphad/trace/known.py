@@ -1,4 +1,4 @@
-"""What is known of integer values while specialising: all of them, or those that every slice of a stack holds."""
+"""Integer values that are known while specialising: a whole tensor, or what every slice of a stack holds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class KnownTensor(Tensor):
-    """An integer value that is known while specialising: an array of ints, or an object array of ints and Dims.
+    """A known integer value: an array of ints, or an object array of ints and Dims.
 
-    It becomes a constant or a `sizes` node only when an op that does not fold reads it.
+    It becomes a constant or a `sizes` node only if an op that does not fold reads it.
     """
 
     __slots__ = ("__weakref__", "mark", "serial", "spec", "values")
@@ -34,7 +34,7 @@ class KnownTensor(Tensor):
 
 
 class KnownSlices:
-    """The integers that every slice of a stack holds, however many slices there are; `depth` counts stacks of stacks."""
+    """The integers that every slice of a stack holds, for any number of slices; `depth` counts nested stacks."""
 
     __slots__ = ("depth", "values")
 

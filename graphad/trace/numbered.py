@@ -1,4 +1,4 @@
-"""Graphs and ops of a size class with numbers in place of its symbols."""
+"""Graphs and ops of a size class with their symbols replaced by numbers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def with_sizes(op: Op, numbers: Mapping[str, int]) -> Op:
     if names is None:
         names = tuple(sorted(symbols_of(op)))
         if op.structured or op.transient:
-            # It holds graphs or a user's objects, which must not be kept alive from here.
+            # It holds graphs or a user's objects, which this table must not keep alive.
             return op if not names else type(op)(*[_numbered(getattr(op, f), numbers) for f in op.attributes])
         _symbolic_ops.keep(op, names)
     if not names:

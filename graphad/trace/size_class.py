@@ -1,4 +1,4 @@
-"""The size class of a call: which of its sizes are numbers, and which are symbols because any other number would do."""
+"""The size class of a call: which sizes are numbers, and which are symbols because their value does not matter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SizeKey = tuple[tuple[Any, ...], ...]
 
 
 def literal_sizes(graph: Graph) -> frozenset[int]:
-    """The sizes above 1 that the graph itself names: those of its inputs and of float values, calls included."""
+    """The sizes above 1 in the specs of the graph's inputs and float values, including its calls."""
     found = graph.derived.get(literal_sizes)
     if found is None:
         sizes: set[int] = set()
@@ -45,7 +45,7 @@ def size_class(
     Args:
       graph: The graph that is called.
       shapes: The shape of each input, as far as it is known; see `ops.control.stacks.known_shape`.
-      pins: Symbols of this class that are to be numbers instead.
+      pins: Symbols of this class that become numbers instead.
     Returns: The key (numbers and names of symbols), the specs of the inputs with Dims, and the number behind each symbol.
     """
     literals = literal_sizes(graph)
@@ -85,7 +85,7 @@ def size_class(
 
 
 def _rebound(graph: Graph) -> frozenset[int]:
-    """The variables among the inputs that the graph may give a value of another shape than the one they come with."""
+    """The variables among the inputs to which the graph may assign a value of another shape."""
     found = graph.derived.get(_rebound)
     if found is None:
         free = {i for i, spec in enumerate(graph.inputs) if spec.is_handle and not is_definite(spec.dims)}

@@ -1,8 +1,9 @@
-"""A graph with unknown sizes made definite: replay in a trace whose inputs have known specs, where shape arithmetic folds away.
+"""Specialisation: a graph with unknown sizes is replayed in a trace whose inputs have known specs, where shape arithmetic
+folds.
 
 Sizes are numbers or symbols of the call's size class, so one specialised graph serves every call of the class. Three things
 fold: ops with a `fold` rule, integer ops whose inputs are all known (their own `eval`, run on object arrays of sizes), and calls,
-which are inlined. A question that the symbols cannot decide pins one of them to its number, and the replay starts again.
+which are inlined. A comparison that the symbols cannot decide pins one of them to its number, and the replay starts again.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     from graphad.core.tensor import Handle, Tensor
 
 
-KNOWN_LIMIT = 256  # elements of an integer value that is followed while specialising
+KNOWN_LIMIT = 256  # the most elements of an integer value that is tracked while specialising
 
-# A graph of more nodes, its calls written out, keeps its larger calls as calls: what it shares is then specialised once.
+# A graph with more nodes, calls inlined, keeps its larger calls as calls, so that shared graphs are specialised once.
 INLINED_NODES = 100_000
 SMALL_CALL = 1_000
 
@@ -49,9 +50,10 @@ class Specialised:
     Attributes:
       graph: The definite graph.
       key: Its size class, in which pinned symbols are numbers.
-      pins: The symbols of the class that had to be pinned; they are part of what a later call is compared by.
+      pins: The symbols of the class that were pinned; later calls are compared by their numbers too.
       literals: Numbers from which every symbol is known to differ.
-      choices: What was chosen by the numbers of the call, before symbols were pinned; it serves calls where this holds.
+      choices: The choices made by the sizes of the call, before symbols were pinned; the graph serves calls with the same
+      choices.
     """
 
     __slots__ = ("choices", "graph", "key", "literals", "pins")
@@ -77,8 +79,8 @@ def specialise_call(
     Args:
       graph: The graph.
       shapes: See `size_class`.
-      pins: Symbols that are numbers from the start.
-      chosen: What was chosen when they were pinned.
+      pins: Symbols that are pinned from the start.
+      chosen: The choices made when they were pinned.
     """
     choices = Choices(size_class(graph, shapes)[2], chosen)
     while True:
@@ -91,7 +93,7 @@ def specialise_call(
         except GraphadError:
             if not numbers:
                 raise
-            # What the symbols do not allow the numbers may; and else the message should speak of the actual numbers.
+            # Where symbols fail, numbers may succeed; if they fail too, the message has the actual numbers.
             pins |= numbers.keys()
 
 
@@ -103,15 +105,15 @@ def specialise(
     keeps_rules: bool = False,
     shared: dict[Any, Graph] | None = None,
 ) -> Graph:
-    """The graph replayed with definite input specs; the same object where there is nothing to specialise.
+    """The graph replayed with definite input specs; the same object if there is nothing to specialise.
 
     Args:
       graph: The graph.
-      specs: Its inputs, with numbers and Dims for sizes.
-      expanding: Put the simpler ops that an op names by `expand` in its place.
-      known: For each input the integers (and size symbols) it holds, None where they are not known.
+      specs: The specs of its inputs, with numbers and Dims as sizes.
+      expanding: Replace ops by their `expand`.
+      known: The integers (and size symbols) that each input holds, None where unknown.
       keeps_rules: Keep the rules of custom gradients, for a graph that is still to be differentiated.
-      shared: The sub-graphs that were specialised since the outermost graph was begun.
+      shared: The sub-graphs that were specialised for the outermost graph so far.
     Raises: UndecidedSize: a comparison needs the number behind a symbol.
     """
     has_known = known is not None and any(value is not None for value in known)
@@ -144,7 +146,7 @@ def _needs_replay(graph: Graph, specs: Sequence[TensorSpec], expanding: bool) ->
     return any(_rule(type(node.op)) > (PLAIN if expanding else EXPANDS) for node in graph.nodes)
 
 
-# What the specialiser does with an op of a class: nothing, `expand`, or more.
+# The specialiser's treatment of ops of a class: none, `expand`, or more.
 PLAIN, EXPANDS, FOLDS, INLINES, CUSTOM = range(5)
 _rules: dict[type[Op], int] = {}
 
@@ -169,7 +171,7 @@ class Specialiser(Trace):
     """A trace in which shape arithmetic folds; it is also the context of `fold` rules.
 
     Attributes:
-      keeps_calls: The graph is too large to write all its calls out.
+      keeps_calls: The graph is too large to inline all its calls.
     """
 
     def __init__(self, name: str, expanding: bool, keeps_rules: bool, shared: dict[Any, Graph]) -> None:
@@ -198,7 +200,7 @@ class Specialiser(Trace):
         return self.node(op, inputs)
 
     def node(self, op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[Any, ...]:
-        """The outputs of an op as it is, folded no further."""
+        """The outputs of an op that is bound without folding."""
         serials = [
             x.index if type(x) is SymbolicTensor and x.trace is self else self.serial(x, op) for x in inputs
         ]
@@ -209,7 +211,7 @@ class Specialiser(Trace):
         return tuple([SymbolicTensor(self, start + k, spec, None, self.line) for k, spec in enumerate(specs)])
 
     def require_fit(self, graph: Graph, given: Sequence[Any]) -> None:
-        """Raises: InvalidArgumentError: values or specs have other sizes than a graph takes, on which its results rest."""
+        """Raises: InvalidArgumentError: the sizes of values or specs differ from those that the graph's results rely on."""
         for i, (spec, x) in enumerate(zip(graph.inputs, given, strict=True)):
             if not are_compatible(spec.dims, x.dims):
                 raise InvalidArgumentError(
@@ -223,7 +225,7 @@ class Specialiser(Trace):
         self.require_fit(graph, specs)
         key = None
         if all(values is None for values in known):
-            # Functions that call one function twice double it with each level, so that the same question comes back often.
+            # Functions that call another twice double the calls at each level, so that the same call is specialised often.
             key = graph, tuple([spec.dims for spec in specs])
             found = self._shared.get(key)
             if found is not None:
@@ -234,7 +236,7 @@ class Specialiser(Trace):
         return done
 
     def known_operand(self, x: Any) -> Any:
-        """What is known of a value that a sub-graph takes: its integers, those of every slice, or None."""
+        """What is known of an operand of a sub-graph: its integers, those of every slice, or None."""
         values = self.known_values(x)
         if values is not None:
             return values
@@ -260,7 +262,7 @@ class Specialiser(Trace):
         return spec if values is None else KnownTensor(values, x.dtype)
 
     def note_slices(self, stack: Tensor, graph: Graph, value: int) -> None:
-        """Remember what every slice of a stack holds, if `value` of the body that makes it is known, or its slices are."""
+        """Record what every slice of a stack holds, if `value` of the body that produces it, or its slices, are known."""
         if type(stack) is not SymbolicTensor:
             return
         values, slices = self._held(graph, value), slices_of(graph, value)
@@ -270,13 +272,13 @@ class Specialiser(Trace):
             self._slices[stack.index] = KnownSlices(slices.values, slices.depth + 1)
 
     def note_stack(self, stack: Tensor, graph: Graph, value: int) -> None:
-        """Remember what the slices of an output of a sub-graph hold."""
+        """Record what the slices of a sub-graph's output hold."""
         slices = slices_of(graph, value)
         if slices is not None and type(stack) is SymbolicTensor:
             self._slices[stack.index] = slices
 
     def integers_of(self, graph: Graph, value: int) -> KnownTensor | None:
-        """The integers that a value of a specialised sub-graph holds whatever its operands are, None if they differ."""
+        """The integers that a value of a specialised sub-graph holds for all operands, None if they depend on these."""
         values = self._held(graph, value)
         return None if values is None else KnownTensor(values, graph.specs[value].dtype)
 
@@ -299,17 +301,17 @@ class Specialiser(Trace):
         return x.data if type(x) is EagerTensor else None
 
     def mask_of(self, x: Any) -> Any:
-        """The booleans of a mask whose values are known, None for other values: sizes come from them."""
+        """The booleans of a mask that is known, else None; the size of a masked result depends on them."""
         data = x.values if type(x) is KnownTensor else self.number_of(x)
         return data if data is not None and data.dtype.kind == "b" and np.ndim(data) else None
 
     def _simpler(self, op: Any, kind: type[Op], rule: int, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
-        """What stands for an op in the definite graph, None for the op itself."""
+        """The replacement of an op in the definite graph, None for the op itself."""
         if rule == INLINES:
             return tuple(self.inline(op.graph, inputs))
         if rule == CUSTOM and self._keeps_rules:
             return None
-        if rule == CUSTOM:  # its own derivative is used up by now: it hands its results on
+        if rule == CUSTOM:  # its derivative is no longer needed: it passes its operands through
             outputs = op.infer(*[x.spec for x in inputs])
             return tuple(inputs[op.n_inputs : op.n_inputs + len(outputs)])
         if kind is SizeVector:
@@ -319,7 +321,7 @@ class Specialiser(Trace):
         if op.repeats:
             return self._loop(op, inputs)
         if not op.structured:
-            # The simpler ops would take without a word what does not fit this one.
+            # The simpler ops might accept operands that this op refuses.
             op.infer(*[x.spec for x in inputs])
         if op.refers:
             found = self._settled(op, inputs)
@@ -332,7 +334,7 @@ class Specialiser(Trace):
         return tuple(found) if op.multiple else (found,)
 
     def _settled(self, op: Any, inputs: Sequence[Any]) -> Any:
-        """An op whose sizes are inputs, with the numbers and symbols that are known of them; None where none is."""
+        """An op whose sizes are inputs, with their known numbers and symbols; None if none is known."""
         own, given = op.split(inputs)
         values = [self.known_values(x) for x in given]
         rest = [x for x, value in zip(given, values, strict=True) if value is None]
@@ -345,7 +347,7 @@ class Specialiser(Trace):
         return bind(made, *own) if found is None else found
 
     def _loop(self, op: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """A loop whose body and test are specialised; one that is found to be counted loses its test."""
+        """A loop with specialised body and test; a loop that turns out to be counted loses its test."""
         limit, *values = inputs
         if op.test is not None and not op.reverse and not op.effects:
             carry, invariants = op.operands.carries(values), op.operands.invariants(values)
@@ -361,7 +363,7 @@ class Specialiser(Trace):
         return tuple(outputs)
 
     def inline(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs of a sub-graph on values of this trace: written out here, or where that is too much, by a call of it."""
+        """The outputs of a sub-graph on values of this trace: inlined, or by a call if the graph is too large."""
         self.require_fit(graph, inputs)
         if not self.keeps_calls or expanded_nodes(graph) <= SMALL_CALL:
             return self.replay(graph, inputs)
@@ -384,7 +386,7 @@ class Specialiser(Trace):
             values = [known[i] for i in node.inputs]
             unchanged = bool(values) and _rule(type(op)) == PLAIN
             for value, i in zip(values, node.inputs, strict=True):
-                # An unchanged spec is the same object: then the node's own specs hold, and `infer` need not run.
+                # Unchanged specs are the same objects: then the node's own specs are right, and `infer` need not run.
                 if (
                     value.spec is not old[i]
                     or type(value) is not SymbolicTensor
@@ -409,7 +411,7 @@ class Specialiser(Trace):
         self.line = outer
         return [known[i] for i in graph.outputs]
 
-    # what fold rules ask
+    # the context of fold rules
 
     def known(self, x: Any) -> list[Any] | None:
         """The sizes that an integer value holds, in row-major order, or None where they are not known."""
@@ -448,7 +450,7 @@ class Specialiser(Trace):
         return data
 
     def _computed(self, op: Op, inputs: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...] | None:
-        """Integers and answers on known sizes, by the op's own `eval`, None where that is not possible."""
+        """Integer and boolean results for known sizes, by the op's own `eval`; None if that is not possible."""
         inferred = op.infer(*[x.spec for x in inputs])
         specs = inferred if op.multiple else (inferred,)
         if not all(spec.dtype.kind in ("int", "uint", "bool") for spec in specs):
@@ -460,7 +462,7 @@ class Specialiser(Trace):
                 return None
             if taken is not True and not all(i in taken for i in symbolic):
                 return None
-            # Rules ask for the dtype, which a lone symbol does not have.
+            # Rules use the dtype, which a single symbol lacks.
             values = [_as_array(value) if isinstance(value, Dim) else value for value in values]
         try:
             out = op.eval(*values)
@@ -528,7 +530,7 @@ def _packed(sizes: Sequence[Dim | int], dtype: DType) -> Array:
 
 
 def _tidy(values: Any, dtype: DType) -> Array | Dim:
-    """What an `eval` gave, with the dtype it should have unless symbols are left in it."""
+    """The result of an `eval`, with its proper dtype unless it contains symbols."""
     if isinstance(values, Dim):
         return values
     array = np.asarray(values)

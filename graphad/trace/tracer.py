@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
 
-# Nodes of a graph with all that it calls written out: beyond it, a call would take minutes, and doubles with each further level.
+# The most nodes of a graph with all calls inlined; a larger one would take minutes per call, doubling with each level.
 EXPANDED_LIMIT = 2_000_000
 
 
 def _whose(traced: str) -> str:
-    """What is traced under that name, and how its values get out of it, for messages."""
+    """What is traced under that name, and how to return its values, for messages."""
     return f"{_PLACES.get(traced) or f'the traced function {traced!r}'}. {_CURES.get(traced, _CURE)}"
 
 
@@ -74,14 +74,14 @@ class SymbolicTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         raise SymbolicConversionError(
             f"Cannot convert a symbolic tf.Tensor ({self!r}) to a numpy array: it has no value while {self.trace.name!r} is "
-            "traced. Use graphad's functions in the place of NumPy's, or call NumPy in tf.numpy_function."
+            "traced. Use graphad's functions instead of NumPy's, or call NumPy in tf.numpy_function."
         )
 
     def __getattr__(self, name: str) -> Any:
         if name in ("numpy", "item", "tolist"):
             raise AttributeError(
                 f"'SymbolicTensor' object has no attribute '{name}': the tensor has no value while {self.trace.name!r} is "
-                "traced. Compute with it as it is, show it with tf.print, or return it and ask there."
+                "traced. Compute with the tensor itself, show it with tf.print, or return it and read its value there."
             )
         if name in HINTS:
             raise AttributeError(HINTS[name].sentence("Tensor"))
@@ -102,7 +102,7 @@ _PLACES = {
     "body": "one step of a loop over tensors",
     "test": "the test of a loop over tensors",
 }
-# By the names that branches and loop bodies have as traced functions.
+# By the names of the traced functions of branches and loop bodies.
 _CURES = {"then": _IN_BRANCH, "else": _IN_BRANCH, "body": _IN_LOOP, "test": _IN_LOOP}
 
 
@@ -111,7 +111,7 @@ class Trace:
 
     Attributes:
       captures: The outer values that became inputs, in the order of `capture_serials`.
-      adopted: An ended trace whose symbols count as outer values here (rules of custom gradients close over them).
+      adopted: A finished trace whose symbols count as outer values here (rules of custom gradients close over them).
     """
 
     is_trace = True
@@ -128,11 +128,11 @@ class Trace:
         self.capture_serials: list[int] = []
         self.adopted = adopted
         self.number: dict[int, int] | None = None
-        self.creation: Any = None  # what a function in progress says about variables made inside it
+        self.creation: Any = None  # decides on variables created inside a function in progress
         self._known: dict[int, int] = {}
         self._arguments: dict[
             int, tuple[Any, int]
-        ] = {}  # symbols that were placed, and where they were at first
+        ] = {}  # symbols that were rebound by `place`, and their original values
 
     def input(self, spec: TensorSpec, name: str | None = None) -> SymbolicTensor:
         """A new input of the graph."""
@@ -173,7 +173,8 @@ class Trace:
         return self.capture(x)
 
     def place(self, x: SymbolicTensor, y: SymbolicTensor) -> None:
-        """From now on `x` is what `y` is; to tapes it remains itself, and as an argument of the function what it was."""
+        """Rebind `x` to the value of `y`. Tapes still identify it as `x`, and as an argument of the function it is
+        unchanged."""
         self._arguments.setdefault(id(x), (x, x.index))
         x.index, x.spec = y.index, y.spec
 
@@ -185,7 +186,7 @@ class Trace:
             if isinstance(x, Handle) and not spec.is_handle:
                 spec = HandleSpec.of(spec.dims, spec.dtype)
             known = self.builder.add_input(spec)
-            self.captures.append(x)  # keeps x alive, so that its id stays its own
+            self.captures.append(x)  # keeps x alive, so that its id stays unique
             self.capture_serials.append(known)
             self._known[id(x)] = known
         return known
@@ -195,7 +196,7 @@ class Trace:
         return self._known.get(id(x))
 
     def symbol_of(self, x: Any, op: Op) -> SymbolicTensor:
-        """The symbol that stands for `x` in this trace."""
+        """The symbol of `x` in this trace."""
         serial = self.serial(x, op)
         return (
             x
@@ -245,7 +246,7 @@ class Traced:
     Attributes:
       graph: The graph.
       captures: The outer values of the inputs behind the arguments.
-      trace: The ended trace, whose symbols rules of custom gradients may still refer to.
+      trace: The finished trace, whose symbols rules of custom gradients may refer to.
     """
 
     __slots__ = ("captures", "graph", "trace")
@@ -256,7 +257,7 @@ class Traced:
         self.trace = trace
 
 
-# Stands in messages for the `return` of a traced function; it is never bound.
+# Represents the `return` of a traced function in messages; it is never bound.
 RETURN: Any = SimpleNamespace(name="return")
 
 
@@ -276,7 +277,7 @@ def trace_flat(
       name: The name of the graph.
       names: Names of the inputs, for messages.
       keep_all: Keep nodes that nothing reads (a user's trace: rules may still close over them).
-      adopted: An ended trace whose symbols may be captured.
+      adopted: A finished trace whose symbols may be captured.
     """
     trace = Trace(name, adopted)
     with entered(trace):

@@ -1,7 +1,7 @@
 """The batch level: user code sees one row, ops run on stacks that carry the loop axis first.
 
-An op none of whose inputs is stacked at this level goes to the level below as it is. Otherwise its batch rule runs there,
-so recorders below see the rule's ops and recorders of this level see one op on rows.
+An op without an input that is stacked at this level goes to the level below unchanged. Otherwise its batch rule runs there:
+recorders below see the rule's ops, recorders of this level see one op on rows.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Unstacked:
 
 
 class BatchContext:
-    """What a batch rule may ask; see `core.annotations.BatchContext`."""
+    """The context of a batch rule; see `core.annotations.BatchContext`."""
 
     __slots__ = ("_inputs", "_stacked", "level", "op", "size")
 
@@ -100,11 +100,11 @@ class BatchContext:
         return self._inputs[i]
 
     def operand(self, i: int) -> Any:
-        """Input i if it is the same in every row, else its spec: what `batched_graph` can make use of."""
+        """Input i if it is the same in every row, else its spec; an operand for `batched_graph`."""
         return self._inputs[i].spec if self._stacked[i] else self._inputs[i]
 
     def slice_operand(self, i: int) -> Any:
-        """What is known of a slice of input i, a stack that a loop walks along."""
+        """What is known of one slice of input i, a stack that a loop iterates over."""
         find = getattr(self.level.below, "slice_of", None)
         if find is not None and not self._stacked[i]:
             return find(self._inputs[i])
@@ -125,13 +125,13 @@ class BatchContext:
         all_stacked: bool = False,
         operands: Sequence[Any] | None = None,
     ) -> tuple[Graph, tuple[bool, ...]]:
-        """The graph on stacks, and which of its outputs are stacked.
+        """The graph batched over its inputs, and which of its outputs are stacked.
 
         Args:
           graph: A graph on rows.
           stacked: Which of its inputs are stacked; by default its inputs are those of the op.
           all_stacked: Repeat outputs that are the same in every row.
-          operands: Its inputs (or their specs) as the user's code sees them, where they are not those of the op.
+          operands: Its inputs (or their specs) as the user's code sees them, if they are not those of the op.
         """
         if operands is None and stacked is None:
             operands = [self.operand(i) for i in range(len(self._inputs))]
@@ -141,12 +141,12 @@ class BatchContext:
         return batched(graph, tuple(self._stacked if stacked is None else stacked), self.size, all_stacked)
 
     def batched_later(self, graph: Graph, stacked: Sequence[bool]) -> Callable[[], Graph]:
-        """What gives the graph on stacks, all of its outputs stacked, for one that may hold itself."""
+        """A function that returns the batched graph with all outputs stacked, for a graph that may be recursive."""
         size = self.size
         return lambda: batched(closed(graph), tuple(stacked), size, True)[0]
 
     def lasting(self, graph: Graph, operands: Sequence[Any], n: int) -> list[Any]:
-        """The operands of a loop's body, its n carries with the sizes that they keep through all steps."""
+        """The operands of a loop's body; the first n, the carries, have the sizes that stay the same in all steps."""
         operands, graph = list(operands), closed(graph)
         while any(not spec.is_definite for spec in graph.inputs[:n]):
             after = _definite(graph, operands, self.level.below).output_specs
@@ -157,7 +157,7 @@ class BatchContext:
         return operands
 
     def rowwise(self, op: Op, *xs: Any) -> Any:
-        """The op run once per row, for ops that have no better rule. The number of rows must be known."""
+        """The op run once per row, for ops without a better rule. The number of rows must be known."""
         if not isinstance(self.size, int):
             rule = op.batch_given if op.refers else op.batch
             why = getattr(rule, "reason", "its operands differ from row to row in more than their values")
@@ -172,7 +172,7 @@ class BatchContext:
         return outputs if op.multiple else outputs[0]
 
     def _no_rows(self, op: Op, xs: Sequence[Any]) -> Any:
-        """What `rowwise` gives for no rows: a stacked operand in another shape, so that tapes can follow it."""
+        """The result of `rowwise` for zero rows: a stacked operand reshaped, so that tapes can follow it."""
         rows = [x.spec.with_dims(x.dims[1:]) if self._stacked[k] else x.spec for k, x in enumerate(xs)]
         inferred = op.infer(*rows)
         outputs = []
@@ -187,7 +187,7 @@ class BatchContext:
                 like = cast(stacked[0], spec.dtype)
             if is_definite(spec.dims):
                 outputs.append(bind(Reshape((0, *spec.dims)), like))
-            else:  # a row of zeros tells what no row can
+            else:  # without rows the shapes come from a row of zeros
                 zero = [
                     zeros(row.dims, row.dtype) if self._stacked[k] else xs[k] for k, row in enumerate(rows)
                 ]
@@ -245,7 +245,7 @@ class BatchLevel:
                 is_definite(known_spec(x).dims) for x in values
             ):
                 return self._rows_of(self.waiting(op, values, stacked))
-            check_inputs(op, inputs)  # on stacks an op may accept what it refuses on rows
+            check_inputs(op, inputs)  # an op may accept stacks although it refuses their rows
             context = BatchContext(self, op, inputs, stacked)
             try:
                 out = op.batch(context, *values)
@@ -259,15 +259,17 @@ class BatchLevel:
         return tuple([y.value if type(y) is Unstacked else BatchedTensor(self, y) for y in outputs])
 
     def waiting(self, op: Op, values: Sequence[Any], stacked: Sequence[bool]) -> tuple[Any, ...]:
-        """The op on rows as one op below, for sizes that come from values: it is batched when it runs and they are known.
+        """The op on rows as one op below, for sizes that depend on values: it is batched when it runs and they are known.
 
-        What is the same in all rows, the sizes of a row above all, is given once: without rows it is known nevertheless.
+        Outputs that are the same in all rows, such as the sizes of a row, are returned once; they are known even without rows.
         """
         specs = [
             spec.with_dims(None if spec.dims is None else tuple(spec.dims[1:])) if s else spec
             for spec, s in zip(map(known_spec, values), stacked, strict=True)
         ]
-        if not any(stacked):  # one for each row that reads no row: nothing would tell how many there are
+        if not any(
+            stacked
+        ):  # an op that must run per row but reads no row: the number of rows would be unknown
             raise UnansweredError(f"{op.name}: a batch rule needs known sizes, or an operand with rows.")
         row = trace_flat(lambda *rows: list(bind_all(op, rows)), specs, op.name, keep_all=True)
         kind: Any = lookup("vectorize")
@@ -276,7 +278,7 @@ class BatchLevel:
         return tuple([Unstacked(y) if k in once else y for k, y in enumerate(outputs)])
 
     def lower_to(self, x: Any, stacked: bool, ctx: BatchContext) -> Any:
-        """A value of this level as a value below: a stack if `stacked`, else the sum over rows of its cotangent."""
+        """A value of this level as a value below: a stack if `stacked`, else the sum over rows (for a cotangent)."""
         if stacked:
             return x.stacked if self.is_stacked(x) else ctx.stack(x)
         if not self.is_stacked(x):
@@ -288,7 +290,7 @@ _DEFINITE_LIMIT = 64
 
 
 def _definite(graph: Graph, operands: Sequence[Any], below: Any) -> Graph:
-    """The graph for operands of known sizes; integers that are known are part of it, since shapes may come from them."""
+    """The graph for operands of known sizes; known integers are folded into it, since shapes may depend on them."""
     find = getattr(below, "known_operand", _small_integers)
     known = [None if isinstance(x, TensorSpec) else find(x) for x in operands]
     specs = [x if isinstance(x, TensorSpec) else known_spec(x) for x in operands]
@@ -298,7 +300,7 @@ def _definite(graph: Graph, operands: Sequence[Any], below: Any) -> Graph:
 def definite(
     graph: Graph, specs: Sequence[TensorSpec], known: Sequence[Array | None], differentiable: bool = False
 ) -> Graph:
-    """The graph specialised, and remembered on the graph; `differentiable` as it is to be differentiated, else to be run."""
+    """The specialised graph, cached on the graph; in a differentiable form if `differentiable`, else only for running."""
     key = (
         tuple([spec.dims for spec in specs]),
         tuple([_key_of(value) for value in known]),
@@ -311,7 +313,7 @@ def definite(
     if found is None:
         before = questions()
         found = specialise(graph, specs, not differentiable, known, keeps_rules=differentiable)
-        if questions() == before:  # else it is for calls like this one
+        if questions() == before:  # else it is valid only for calls with these choices
             found = made.keep(key, found)
     return found
 
@@ -355,7 +357,7 @@ def batched(
     if key not in known:
         before = questions()
         found = _batch(graph, stacked, size, all_stacked)
-        if questions() != before:  # it is for calls like this one
+        if questions() != before:  # it is valid only for calls with these choices
             return found
         known[key] = found
     return known[key]  # type: ignore[no-any-return]
@@ -391,5 +393,5 @@ level_name: Any = _LevelName()
 
 
 def stack_rows(level: BatchLevel, y: Any) -> Tensor:
-    """A result of this level as a stack of the level below, current now."""
+    """A result of this level as a stack of the level below, which is current."""
     return y.stacked if level.is_stacked(y) else repeated(lift(y), level.size)

@@ -1,6 +1,7 @@
 """How many rows of a stack are computed at once: the largest stacked value stays within the budget of bytes.
 
-The same rule serves Jacobians computed eagerly, traced with known sizes, and in graphs whose sizes are known only when they run.
+The same rule serves Jacobians computed eagerly, in traces with known sizes, and in graphs whose sizes are known only at run
+time.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from graphad.vectorize.closing import closed
 
 
 def chunk_of(count: Any, specs: Iterable[TensorSpec | HandleSpec], at_once: int | None) -> Any:
-    """How many of `count` rows at once, `count` itself where all fit.
+    """How many of `count` rows to compute at once; `count` itself if all fit.
 
     Args:
       count: A number, or a size symbol.
-      specs: What one row computes; what has no known size is not counted.
-      at_once: An upper bound of the caller's, 0 or None for none.
+      specs: The values of one row; those without known sizes are not counted.
+      at_once: The caller's upper bound, 0 or None for none.
     Raises: UndecidedSize: all at once do not fit, and the chunk needs the numbers behind symbols.
     """
     row = _bytes(specs)
@@ -52,7 +53,7 @@ def chunk_of(count: Any, specs: Iterable[TensorSpec | HandleSpec], at_once: int 
 def in_chunks(
     graph: Graph, stacked: Sequence[bool], inputs: Sequence[Any], size: int, chunk: int
 ) -> Sequence[Any]:
-    """The outputs of a graph for all rows, stacked: full chunks by a loop, what is left by itself.
+    """The outputs of a graph for all rows, stacked: full chunks in a loop, then the rest.
 
     Args:
       graph: A graph of known sizes on rows.
@@ -66,7 +67,9 @@ def in_chunks(
         parts.append(_part(graph, stacked, inputs, 0, chunk))
     else:
         body, _ = batched(graph, tuple(stacked), chunk, True)
-        order = sorted(range(len(stacked)), key=lambda i: stacked[i])  # what is the same for all comes first
+        order = sorted(
+            range(len(stacked)), key=lambda i: stacked[i]
+        )  # inputs that are the same for all rows come first
         xs = [_cut(inputs[i], full, chunk) if stacked[i] else inputs[i] for i in order]
         n = len(xs) - sum(stacked)
         loop = Loop(None, with_inputs(body, order), 0, n, len(xs) - n, False, full)
@@ -96,7 +99,7 @@ def _part(
 
 
 def _bytes(specs: Iterable[TensorSpec | HandleSpec]) -> Sequence[Any]:
-    """The sizes of values in bytes: of all whose sizes are numbers the largest, and those with symbols."""
+    """The sizes of values in bytes: the largest of those that are numbers, and all with symbols."""
     largest = 1
     symbolic: dict[Any, None] = {}
     for spec in dict.fromkeys(specs):

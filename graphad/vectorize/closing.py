@@ -1,4 +1,4 @@
-"""How the Python rules of a graph become graphs, which only the floor above knows: it says so here."""
+"""A slot for closing graphs (Python rules become graphs), which the floor above fills."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _closed: Callable[[Graph], Graph] = _as_it_is
 
 
 def set_closing(closed: Callable[[Graph], Graph]) -> None:
-    """Have graphs closed in this way before they are batched."""
+    """Set the function that closes graphs before they are batched."""
     global _closed
     _closed = closed
 

@@ -1,4 +1,4 @@
-"""A graph on rows as one op: what `vectorized_map` is while shapes are unknown.
+"""A graph on rows as one op, to which `vectorized_map` is traced while shapes are unknown.
 
 Batching rules need definite shapes. Once the graph around it is specialised, the op is replaced by the batched graph.
 """
@@ -53,13 +53,11 @@ from graphad.vectorize.chunks import chunk_of, in_chunks
 class Vectorize(Structured):
     """The outputs of `graph` for each row of the stacked inputs, stacked.
 
-    Attributes:
-      graph: A graph on rows.
-      stacked: Which inputs have a row each; the others are the same for all rows.
-      uniform: Outputs, by position, that are the same for all rows and are given once: residuals that are sizes, which
-        must stay known where they are used.
-      at_once: How many rows are computed at once, which changes no result: None for all, 0 for as many as `config` has a
-        budget for, else at most that many of these.
+    Attributes: graph: A graph on rows. stacked: Which inputs are stacked; the others are the same for all rows.
+      uniform: Positions of outputs that are the same for all rows and are returned once: residuals that are sizes, which must
+      stay known to their uses.
+      at_once: How many rows are computed at once, which changes no result: None for all, 0 for as many as the budget of
+      `config` allows, else an upper bound on these.
     """
 
     name, version = "vectorize", 2
@@ -73,7 +71,7 @@ class Vectorize(Structured):
 
     @classmethod
     def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
-        """All rows were computed at once."""
+        """Version 1 computed all rows at once."""
         return {"at_once": None} | attributes
 
     @property
@@ -89,7 +87,7 @@ class Vectorize(Structured):
 
     @staticmethod
     def same_in_all_rows(graph: Graph, stacked: Sequence[bool]) -> list[int]:
-        """The outputs that cannot differ between rows: what depends on rows through their shape alone."""
+        """The outputs that cannot differ between rows, since they depend on rows only through shapes."""
         differs = {i for i, s in enumerate(stacked) if s}
         for node in graph.nodes:
             op = node.op
@@ -99,10 +97,11 @@ class Vectorize(Structured):
                 read = op.values_read([k == other for other in range(len(node.specs))])
                 known = set(range(len(node.inputs)) if read is None else read)
                 if isinstance(op, Cond) and op.kinds[k] != BOTH:
-                    # Rows run both branches, so what one branch leaves for its own derivative does not hang on the predicate.
+                    # Rows run both branches, so the residuals of a branch do not depend on the predicate.
                     known.discard(0)
                 if isinstance(op, Loop) and op.leaves_sizes(k):
-                    # Rows make all steps of the longest, so what a step leaves does not hang on how many a row makes.
+                    # All rows run as many steps as the longest, so the residuals of a step do not depend on a row's number of
+                    # steps.
                     of_slices = op.slices_read(k)
                     known = known if of_slices is None else of_slices
                 acts = read != () and (op.per_row or op.effects)
@@ -112,7 +111,7 @@ class Vectorize(Structured):
 
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         marked = len(self.stacked) == len(specs) and any(self.stacked)
-        require(marked, self.name, "its marks of rows are wrong")
+        require(marked, self.name, "its marks of stacked inputs are wrong")
         rows = [row_of(self.name, x) if s else x for x, s in zip(specs, self.stacked, strict=True)]
         require_operands(self.name, self.graph, rows, "the graph")
 
@@ -139,7 +138,7 @@ class Vectorize(Structured):
         try:
             return self._of_rows(values, 0)
         except (UnansweredError, InvalidArgumentError):
-            # Where shapes come from data, a row has to be computed to know them: one of zeros, which is then left out.
+            # Shapes that depend on data are known only after computing a row: here one of zeros, which is dropped.
             row = [
                 np.zeros((1, *x.shape[1:]), x.dtype) if s else x
                 for x, s in zip(values, self.stacked, strict=True)
@@ -156,13 +155,13 @@ class Vectorize(Structured):
             else TensorSpec.of(None if shape is None else tuple(shape[1 if s else 0 :]), from_numpy(x.dtype))
             for x, shape, s, spec in zip(values, shapes, self.stacked, self.graph.inputs, strict=True)
         ]
-        # Sizes that come as data are known now, and have to be: batching rules want definite shapes.
+        # Sizes that are data are known here; batching rules need definite shapes.
         known = [
             x if not s and _is_sizes(spec) and x.size <= KNOWN_LIMIT else None
             for x, s, spec in zip(values, self.stacked, specs, strict=True)
         ]
         graph = definite(self.graph, specs, known)
-        if not all(spec.is_definite for spec in graph.specs):  # what a mask lets through is known now as well
+        if not all(spec.is_definite for spec in graph.specs):  # the size of a masked result is known here too
             known = [
                 x if not s and _is_mask(spec) else value
                 for x, s, spec, value in zip(values, self.stacked, specs, known, strict=True)
@@ -175,17 +174,17 @@ class Vectorize(Structured):
             return self._of_chunks(values, size, chunk)
         try:
             graph, mask = batched(graph, self.stacked, size)
-        except UnansweredError:  # sizes come from data: nobody knows them before a row is computed
+        except UnansweredError:  # sizes depend on data and are unknown before a row is computed
             if self.effects:
                 raise
             return self._row_by_row(values, size)
         outputs = []
         for k, (y, has_rows) in enumerate(zip(run(graph, values), mask, strict=True)):
             if has_rows and k in self.uniform:
-                # An op that waited for its sizes gives in rows all that it gives.
+                # An op that waited for its sizes returns all its outputs in rows.
                 if not size:
                     raise UnansweredError(
-                        "vectorize: without rows it cannot be told which results are the same in all; give one or more."
+                        "vectorize: with zero rows it is undecidable which results are the same in all rows; give at least one."
                     )
                 outputs.append(y[0])
             elif has_rows or k in self.uniform:
@@ -195,7 +194,7 @@ class Vectorize(Structured):
         return tuple(outputs)
 
     def _chunk(self, graph: Graph, size: Any) -> Any:
-        """How many rows of the graph, whose sizes are known, to compute at once; `size` itself for all."""
+        """How many rows of the graph, which has known sizes, to compute at once; `size` itself for all."""
         if self.at_once is None or self.effects:
             return size
         return chunk_of(size, graph.specs, self.at_once)
@@ -234,7 +233,9 @@ class Vectorize(Structured):
         for k, spec in enumerate(self.graph.output_specs):
             found = [np.asarray(row[k]) for row in rows]
             if k in self.uniform and found:
-                outputs.append(max(found, key=np.size))  # of a loop, the stack of the row with most steps
+                outputs.append(
+                    max(found, key=np.size)
+                )  # for a loop, the stack of the row with the most steps
                 continue
             if any(y.shape != found[0].shape for y in found):
                 shapes = sorted({y.shape for y in found})
@@ -266,7 +267,7 @@ class Vectorize(Structured):
         )
 
     def fold(self, ctx: FoldContext, *inputs: Tensor) -> Any:
-        # A row's own shape arithmetic has to fold away first: batching rules want definite shapes.
+        # A row's own shape arithmetic must fold first: batching rules need definite shapes.
         rows = [
             TensorSpec.of(None if x.dims is None else x.dims[1:], x.dtype) if s else x
             for x, s in zip(inputs, self.stacked, strict=True)
@@ -275,13 +276,13 @@ class Vectorize(Structured):
         if all(is_definite(x.dims) for x in inputs) and not self._waits(ctx, graph, inputs):
             try:
                 return tuple(self._expanded(graph, inputs))
-            except UnansweredError:  # `eval` knows the number of rows, and more sizes
+            except UnansweredError:  # `eval` will know the number of rows and more sizes
                 if self.effects:
                     raise
         return ctx.node(self.changed(graph=graph), inputs)
 
     def _waits(self, ctx: FoldContext, graph: Graph, inputs: Sequence[Any]) -> bool:
-        """Whether shapes in the graph come from sizes that are data, which `eval` will know."""
+        """Whether shapes in the graph depend on data, which `eval` will know."""
         if all(spec.is_definite for spec in graph.specs):
             return False
         pairs = zip(inputs, self.stacked, strict=True)
@@ -308,7 +309,7 @@ class Vectorize(Structured):
         ]
 
     def _in_chunks(self, graph: Graph, inputs: Sequence[Any], size: int, chunk: int) -> list[Any]:
-        """The same a chunk at a time; what is the same in all rows comes from one of them."""
+        """The same, one chunk at a time; outputs that are the same in all rows come from one chunk."""
         outputs: dict[int, Any] = {}
         shared = [k for k in range(self.n_outputs) if k in self.uniform]
         rows = [k for k in range(self.n_outputs) if k not in self.uniform]
@@ -368,7 +369,7 @@ class RowsLayer(GraphLayer):
     __slots__ = ()
 
     def pull_back(self, ctx: VjpContext, y_bars: Sequence[Any]) -> Sequence[Any]:
-        # What is the same for all rows is there once, and so is its cotangent: it is pulled back once, apart from the rows.
+        # An output that is the same for all rows has one cotangent, which is pulled back once, apart from the rows.
         uniform = self.op.uniform
         once = [bar if k in uniform else None for k, bar in enumerate(y_bars)]
         rows = [None if k in uniform else bar for k, bar in enumerate(y_bars)]
@@ -399,9 +400,9 @@ class RowsLayer(GraphLayer):
             x_bars = bind(Vectorize(graph, tuple(stacked), uniform, self.op.at_once), *operands)
         out: list[Any] = []
         for place, s in zip(backward.positions, self.op.stacked, strict=True):
-            if place is None or (
-                once and s
-            ):  # from what is given once, inputs with rows have none, but for their shape
+            if (
+                place is None or (once and s)
+            ):  # outputs that are returned once depend on stacked inputs only through their shape: no cotangent
                 out.append(None)
             else:
                 out.append(x_bars[place] if once or s else reduce_sum(x_bars[place], axis=0))
@@ -409,9 +410,9 @@ class RowsLayer(GraphLayer):
 
 
 def _walked(graph: Graph) -> frozenset[int]:
-    """The inputs that only loops, branches and calls read, for which the slices of a stack may differ in shape.
+    """The inputs that only loops, branches and calls read: there the slices of a stack may differ in shape.
 
-    To all other ops such a stack is an array like any other: no later moment would tell them more of its shape.
+    Other ops see such a stack as an ordinary array, whose shape will not become better known.
     """
     found = graph.derived.get(_walked)
     if found is None:
@@ -425,12 +426,12 @@ def _walked(graph: Graph) -> frozenset[int]:
 
 
 def _of_any_row(level: BatchLevel, y: Any) -> Any:
-    """What is the same in all rows; an op that waited for its sizes gives it once for each."""
+    """A value that is the same in all rows; an op that waited for its sizes returns it once for each."""
     if not level.is_stacked(y):
         return y
     if type(level.size) is int and not level.size:
         raise UnansweredError(
-            "vectorize: without rows it cannot be told which results are the same in all; give one or more."
+            "vectorize: with zero rows it is undecidable which results are the same in all rows; give at least one."
         )
     return getitem(y.stacked, 0)
 

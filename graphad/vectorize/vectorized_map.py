@@ -34,7 +34,7 @@ def vectorized_map(
 
     Args:
       fn: A function of one row (a nest like `elems`), called once; its control flow is converted as that of a `function`.
-      elems: A tensor [rows, ...] or a nest of such tensors; the only row of one of them goes with all rows of the others.
+      elems: A tensor [rows, ...] or a nest of such tensors; a single row is combined with all rows of the others.
       fallback_to_while_loop: Accepted for compatibility: an op without a batching rule is always run row by row.
       warn: Accepted for compatibility.
     Returns: A nest like the result of `fn`, each tensor stacked along a new first axis.
@@ -68,7 +68,7 @@ def vectorized_map(
 
 
 def _unknown(fn: Callable[[Any], Any], stacks: list[Tensor], is_shared: list[bool], rebuild: Rebuild) -> Any:
-    """While sizes are unknown: the function of one row as a graph, batched when they are known."""
+    """For unknown sizes: the function of one row as a graph, which is batched when they are known."""
     found: list[Rebuild] = []
 
     def run(*rows: Any) -> list[Any]:

@@ -188,7 +188,7 @@ def test_clip_by_norm_of_four_and_of_zeros():
             lambda: tf.Variable(),
             r"`initial_value` .* must be specified: a number, an array, a tensor, or a function",
         ),
-        (lambda: tf.function(lambda x: x, jit_compile="x"), r"jit_compile='x'; it is True, False or None"),
+        (lambda: tf.function(lambda x: x, jit_compile="x"), r"jit_compile='x'; use True, False or None"),
     ],
 )
 def test_messages_say_what_is_allowed_and_what_to_try(call, message) -> None:

@@ -112,7 +112,7 @@ def test_a_loaded_function_is_refused_and_can_be_copied(tmp_path):
     model(tf.ones((1, 2)))
     tf.saved_model.save(model, tmp_path / "m")
     loaded = tf.saved_model.load(tmp_path / "m")
-    with pytest.raises(pickle.PicklingError, match="pass on the path of the model"):
+    with pytest.raises(pickle.PicklingError, match="pass the path of the model"):
         pickle.dumps(loaded.__call__)
     twin = copy.deepcopy(loaded)
     twin.scale.assign([0.0, 0.0])

@@ -160,7 +160,7 @@ def test_after_the_tape_is_used_up_the_reason_is_not_known(use):
         used.watch(x)
         y = x * x
     getattr(used, use)(y, x)
-    assert "not known any more: the record of this tape was used up" in used.why_none(y, x)
+    assert "no longer known: a gradient has used up the record of this tape" in used.why_none(y, x)
 
 
 def _unwatched():
@@ -207,7 +207,7 @@ def test_a_tape_that_gave_none_still_knows_why(case):
     assert re.sub(r"test_why_none.py:\d+", "", said).startswith(
         re.sub(r"test_why_none.py:\d+", "", reason).rstrip(".")
     )
-    assert "not known any more" not in said
+    assert "no longer known" not in said
 
 
 def test_a_reason_that_is_kept_holds_no_values():
@@ -351,7 +351,7 @@ def test_more_breaks_than_are_noted_are_admitted(tape):
         tape.watch(x)
         for _ in range(2_100):
             y = tf.round(x)
-    assert "it is not known: more than 2000 ops" in tape.why_none(y, x)
+    assert "the reason is not known: more than 2000 ops" in tape.why_none(y, x)
 
 
 def test_a_path_cut_in_every_branch_is_traced_to_its_line(tape):

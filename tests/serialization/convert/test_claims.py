@@ -337,11 +337,15 @@ SAME = graph([node(1, [0], (0,))])
 @pytest.mark.parametrize(
     ("made", "inputs", "text"),
     [
-        (op("vectorize", graph=GraphValue(0), stacked=(False,), uniform=()), (0,), "marks of rows are wrong"),
+        (
+            op("vectorize", graph=GraphValue(0), stacked=(False,), uniform=()),
+            (0,),
+            "marks of stacked inputs are wrong",
+        ),
         (
             op("vectorize", graph=GraphValue(0), stacked=(True, True), uniform=()),
             (0,),
-            "marks of rows are wrong",
+            "marks of stacked inputs are wrong",
         ),
         (op("vectorize", graph=GraphValue(0), stacked=(True,), uniform=()), (1,), "has no rows"),
     ],
