@@ -21,7 +21,7 @@ _NUMBERS = (bool, int, float, complex, str, bytes)
 
 
 def done() -> None:
-    """What is left to do of a statement that has been staged."""
+    """Nothing is left to run of a statement that has been staged."""
 
 
 def staged_if(
@@ -33,7 +33,7 @@ def staged_if(
     refs: Sequence[Any],
     cells: dict[str, Any] | None = None,
 ) -> Callable[[], Any]:
-    """Trace both branches, and give the variables that are needed later the values that the predicate chooses."""
+    """Trace both branches, and assign the values that the predicate selects to the variables that are needed later."""
     predicate = as_predicate("if", test)
     known = predicate.data if type(predicate) is EagerTensor else known_value(predicate)
     if known is not None:
@@ -89,7 +89,7 @@ def staged_if(
 
 
 def staged_value(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """The ternary: the value of the side that the predicate chooses."""
+    """The ternary: the value of the side that the predicate selects."""
     predicate = as_predicate("if", test)
     known = predicate.data if type(predicate) is EagerTensor else known_value(predicate)
     if known is not None:
@@ -109,7 +109,7 @@ def staged_value(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
 
 
 def growing(before: Any, *after: Any) -> Any:
-    """A list whose length a tensor decides as one that can be staged (an optional feature), anything else as it is."""
+    """A list whose length a tensor decides, as a StagedList (an optional feature); anything else unchanged."""
     if not isinstance(before, list):
         return before
     from graphad.autograph.lists import staged
@@ -118,14 +118,14 @@ def growing(before: Any, *after: Any) -> Any:
 
 
 class Side(NamedTuple):
-    """A variable at the end of a branch: its value, and the value taken apart there."""
+    """A variable at the end of a branch: its value and the parts of that."""
 
     value: Any
     parts: Parts
 
 
 def _keeper(sides: dict[str, list[Side]]) -> Callable[[str, list[Any], Sequence[Side]], list[Any]]:
-    """A function that notes the values at the end of a branch; it gives those of their leaves that go into the graph."""
+    """A function that records the values at the end of a branch and returns their leaves that go into the graph."""
 
     def keep(side: str, values: list[Any], like: Sequence[Side]) -> list[Any]:
         if like:
@@ -147,7 +147,7 @@ def _both(
     otherwise: Callable[[], Any],
     sides: dict[str, list[Side]],
 ) -> list[Part]:
-    """Trace both sides, the first once more where the second told of a value whose parts were not known."""
+    """Trace both sides; the first again if the second determined the parts of an incomplete value."""
     first = traced("then", then, ())
     second = traced("else", otherwise, sides["then"])
     if any(lacks(a.value, b.value) for a, b in zip(sides["then"], sides["else"], strict=True)):
@@ -156,10 +156,10 @@ def _both(
 
 
 class Merge:
-    """The values of variables at the end of two branches, and what becomes of them.
+    """Merges the values of variables at the end of two branches.
 
     Args:
-      names: What the variables are called.
+      names: The names of the variables.
       marks: See `state.MARKS`.
       then, otherwise: Their values at the end of the branches.
     """
@@ -177,7 +177,7 @@ class Merge:
         self._otherwise = otherwise
 
     def finish(self, predicate: Any, parts: Sequence[Part]) -> list[Any]:
-        """The values behind the branches."""
+        """The values after the branches."""
         chosen: tuple[list[int], list[int]] = [], []  # outputs of the two graphs, -1 for zeros
         starts = [0, 0]
         plans: list[Any] = []
@@ -208,7 +208,7 @@ class Merge:
                 if not (ours.dynamic[k] and theirs.dynamic[k]):
                     raise ArgumentTypeError(
                         f"'{name}' is {_shown(x)} at the end of the main branch, but {_shown(y)} at the end of the else "
-                        "branch; where a tensor decides, what differs must be a tensor."
+                        "branch; where a tensor decides, values that differ must be tensors."
                     )
                 i, j = offsets[0][k], offsets[1][k]
                 first, second = (
@@ -236,7 +236,7 @@ class Merge:
         ]
 
     def _gap(self, name: str, mark: str, a: Any, b: Any) -> int | None:
-        """Which side gives no value to what the function returns, because it does not return yet."""
+        """The side that has no return value, because it does not return yet."""
         if mark != "!":
             return None
         if a is NO_RETURN and b is not NO_RETURN:
@@ -257,7 +257,7 @@ class Merge:
         offsets: Sequence[list[int]],
         chosen: tuple[list[int], list[int]],
     ) -> Any:
-        """A value that only one side has: zeros stand for it on the other, where nobody reads it."""
+        """A value that only one side has; on the other side zeros replace it, which nothing reads."""
         there = theirs if gap == 0 else ours
         leaves: list[Any] = []
         for k, leaf in enumerate(there.leaves):
@@ -289,9 +289,9 @@ class Merge:
 
 
 _NO_RETURN = (
-    "the function returns a value where a tensor says so, and comes to its end without one otherwise: the else branch must "
+    "the function returns a value on one path and none on the other, and a tensor decides which: the else branch must "
     "also have a return statement (a return statement cannot be placed inside this TensorFlow loop unless a value is "
-    "returned behind the loop too)."
+    "returned after the loop too)."
 )
 
 
@@ -300,7 +300,7 @@ def _label(name: str, mark: str) -> str:
 
 
 def _offsets(parts: Parts, start: int) -> list[int]:
-    """For each leaf its number among the outputs of a branch."""
+    """The output number of each leaf in a branch."""
     out = []
     for dynamic in parts.dynamic:
         out.append(start if dynamic else -1)
@@ -331,7 +331,7 @@ def none_of(flags: Sequence[Any]) -> Any:
 
 
 def staged_and(first: Any, others: Sequence[Callable[[], Any]]) -> Any:
-    """`first and ...`: what follows runs only where the first holds."""
+    """`first and ...`: the other operands run only if the first is true."""
     from graphad.autograph.operators import and_
 
     return conditional(
@@ -342,7 +342,7 @@ def staged_and(first: Any, others: Sequence[Callable[[], Any]]) -> Any:
 
 
 def staged_or(first: Any, others: Sequence[Callable[[], Any]]) -> Any:
-    """`first or ...`: what follows runs only where the first does not hold."""
+    """`first or ...`: the other operands run only if the first is false."""
     from graphad.autograph.operators import or_
 
     return conditional(

@@ -1,4 +1,4 @@
-"""Builtins that mean something for tensors inside of converted functions: len, int, float, range, sorted, enumerate, zip, map."""
+"""Builtins that accept tensors inside converted functions: len, int, float, range, sorted, enumerate, zip, map."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _float(x: Any = 0.0) -> Any:
 
 
 def _range(*bounds: Any) -> Any:
-    """As Python's, bounds that have passed each other give no numbers."""
+    """As in Python, the range is empty if the bounds have passed each other."""
     if not any(map(is_symbolic, bounds)):
         return range(*bounds)
     start, stop = bounds[:2] if len(bounds) > 1 else (0, bounds[0])
@@ -65,7 +65,7 @@ def _sorted(x: Tensor, /, *, key: Any = None, reverse: bool = False) -> Any:
 
 
 class Staged:
-    """Elements made of those of tensors: what `enumerate`, `zip` and `map` give for tensors while a function is traced."""
+    """Elements computed from those of tensors: the traced result of `enumerate`, `zip` and `map`."""
 
     def __init__(self, nest: Any, make: Callable[[Any], Any] | None, plain: Callable[[], Any]) -> None:
         self._nest = nest
@@ -98,7 +98,7 @@ def _once(plain: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _stacks(iterables: Any) -> bool:
-    """Whether a loop over these together is staged: all are tensors, or made of tensors."""
+    """Whether a loop over these together is staged: all are tensors, or computed from tensors."""
     return (
         trace_in_progress() is not None
         and iterables
@@ -163,5 +163,5 @@ OVERLOADS: dict[Any, Any] = {
     zip: _zip,
     map: _map,
 }
-for _builtin, _mine in OVERLOADS.items():  # what Python says of wrong arguments
+for _builtin, _mine in OVERLOADS.items():  # for Python's own error on wrong arguments
     _mine.__name__ = _mine.__qualname__ = _builtin.__name__

@@ -1,6 +1,6 @@
-"""What converted code calls in place of what the user's code names: functions with their control flow converted.
+"""Calls in converted code: functions are converted before they are called.
 
-User functions are converted, library code is called as it is. A few builtins have a meaning for tensors here.
+User functions are converted, library code is called unchanged. A few builtins accept tensors.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any
 from graphad.autograph.convert import NO_FEATURES, converted_function, is_converted
 from graphad.core.frames import is_own
 
-# Packages that are never converted, beside graphad, the standard library and what is installed and does not use graphad.
+# Packages that are never converted, besides graphad, the standard library, and installed packages that do not use graphad.
 LIBRARIES = frozenset(
     "numpy scipy numba llvmlite pandas PIL matplotlib sklearn tqdm optree msgpack ml_dtypes mpi4py pytest _pytest pluggy "
     "hypothesis IPython ipykernel pdb ipdb pydevd debugpy coverage keras tensorflow jax torch".split()
 )
-# Functions of graphad that call a function of the user's, which is then converted too.
+# Functions of graphad that call a user's function, which is then converted too.
 _TAKE_FUNCTIONS = frozenset(
     "cond case switch_case while_loop map_fn scan foldl foldr vectorized_map custom_gradient recompute_grad "
     "grad_pass_through".split()
 )
-# Builtins with a meaning for tensors; `builtins.py` has it.
+# Builtins that accept tensors; see `builtins.py`.
 _OVERLOADED = frozenset((len, int, float, range, sorted, enumerate, zip, map))
 # Where the standard library is; to ask `sysconfig` takes longer than to convert a small function.
 _PATHS = (
@@ -38,7 +38,7 @@ _libraries: dict[str, bool] = {}
 
 
 def of(f: Any, features: frozenset[str] = NO_FEATURES) -> Any:
-    """What to call in the place of `f`."""
+    """What to call instead of `f`."""
     kind = type(f)
     if kind is FunctionType:
         return _function(f, features)
@@ -67,7 +67,7 @@ def of(f: Any, features: frozenset[str] = NO_FEATURES) -> Any:
 
 
 def is_overloaded(f: Any) -> bool:
-    """Whether a builtin has a meaning for tensors."""
+    """Whether a builtin accepts tensors."""
     return f.__class__.__hash__ is not None and f in _OVERLOADED
 
 
@@ -94,7 +94,7 @@ def _function(f: FunctionType, features: frozenset[str]) -> Callable[..., Any]:
 
 
 def behind_context_manager(f: FunctionType) -> FunctionType | None:
-    """The generator of which `contextlib.contextmanager` or `asynccontextmanager` made a function."""
+    """The generator function behind a `contextlib.contextmanager` or `asynccontextmanager`."""
     if f.__code__ not in _MANAGERS:
         return None
     generator = getattr(f, "__wrapped__", None)
@@ -126,7 +126,7 @@ def _inside(x: Any) -> Any:
 
 
 def may_convert(f: Callable[..., Any]) -> bool:
-    """Whether a function is the user's, and not asked to be left alone."""
+    """Whether a function is the user's and not marked `do_not_convert`."""
     if getattr(f, "__graphad_do_not_convert__", False):
         return False
     filename = f.__code__.co_filename
@@ -148,7 +148,7 @@ def _is_library(filename: str, module: str, names: dict[str, Any]) -> bool:
 
 
 def _uses_graphad(module: str, names: dict[str, Any]) -> bool:
-    """Whether an installed module has anything of graphad among its names."""
+    """Whether an installed module refers to anything of graphad."""
     for value in list(names.values()):
         home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         if isinstance(home, str) and (home == "graphad" or home.startswith("graphad.")):

@@ -1,7 +1,7 @@
-"""Functions with their control flow converted: once for each code object, bound anew to each function's own variables.
+"""Functions with their control flow converted: once for each code object, then bound to each function's own variables.
 
 The converted code is compiled under the user's file name and line numbers, so tracebacks, breakpoints and coverage see the user's
-lines. It shares the cells of the function it was made of.
+lines. It shares the cells of the original function.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Template:
     """The converted form of a code object.
 
     Attributes:
-      code: The code, or None where the function runs as it is.
-      reason: Why it could not be converted, None where that was not needed.
+      code: The code, or None if the function runs unconverted.
+      reason: Why it could not be converted; None if it needs no conversion.
     """
 
     __slots__ = ("code", "reason", "tree")
@@ -43,18 +43,18 @@ class Template:
 
 
 _templates: dict[tuple[int, frozenset[str]], tuple[Any, Template]] = {}
-_converted: dict[int, Any] = {}  # the codes that conversion made, by id
+_converted: dict[int, Any] = {}  # converted code objects, by id
 _lock = threading.RLock()
 NO_FEATURES: frozenset[str] = frozenset()
 
 
-# Whether functions that graphad calls for the user are converted: True while a converted function runs.
+# Whether graphad converts user functions that it calls: True while a converted function runs.
 _status: ContextVar[bool] = ContextVar("graphad_autograph", default=False)
 
 
 @contextmanager
 def converting(on: bool) -> Iterator[None]:
-    """Switch conversion on or off for what is called meanwhile."""
+    """Switch conversion of called functions on or off inside the block."""
     token = _status.set(on)
     try:
         yield
@@ -63,7 +63,7 @@ def converting(on: bool) -> Iterator[None]:
 
 
 def converted(f: Any, options: Feature | None = None) -> Any:
-    """What to call in the place of `f` so that its control flow may depend on tensors; `f` itself where nothing has to change."""
+    """What to call instead of `f` so that its control flow may depend on tensors; `f` itself if nothing has to change."""
     from graphad.autograph.call import of
 
     return of(f, features_of(options))
@@ -89,7 +89,7 @@ def is_converted(code: CodeType) -> bool:
 
 
 def converted_function(f: FunctionType, features: frozenset[str] = NO_FEATURES) -> FunctionType:
-    """`f` with its control flow converted; `f` itself where there is nothing to convert, or no source."""
+    """`f` with its control flow converted; `f` itself if there is nothing to convert, or no source."""
     template = template_of(f, features)
     return f if template.code is None else bound(f, template.code)
 
@@ -99,7 +99,7 @@ def _forget(table: dict[Any, Any], key: Any, _: Any) -> None:
 
 
 def template_of(f: FunctionType, features: frozenset[str] = NO_FEATURES, always: bool = False) -> Template:
-    """The converted form of a function's code; with `always` also where nothing in it has to be converted."""
+    """The converted form of a function's code; with `always` even if nothing in it needs conversion."""
     code = f.__code__
     key = id(code), features
     known = _templates.get(key)
@@ -107,12 +107,12 @@ def template_of(f: FunctionType, features: frozenset[str] = NO_FEATURES, always:
         return known[1]
     from graphad.autograph.scan import needs_conversion
 
-    if not always and not needs_conversion(f):  # what it calls may be another function the next time
+    if not always and not needs_conversion(f):  # not cached: the functions that it calls may change
         return _NOTHING_TO_DO
     with _lock:
         known = _templates.get(key)
         if known is None or known[0]() is not code:
-            # The table comes along: at the interpreter's end a module's names are gone before the codes are.
+            # Binds the table: at interpreter exit a module's names vanish before the code objects do.
             known = weakref.ref(code, partial(_forget, _templates, key)), _make(f, features)
             _templates[key] = known
     if known[1].reason is not None:
@@ -142,7 +142,7 @@ def _make(f: FunctionType, features: frozenset[str]) -> Template:
         node = ast.copy_location(ast.Return(node), node)
     else:
         node = type(tree)(**{field: getattr(tree, field) for field in tree._fields})
-        node.name = _NAME  # in its own name it would find itself, and not what the user's function finds
+        node.name = _NAME  # under its own name it would find itself instead of what the user's function finds
         node.lineno = code.co_firstlineno
         node.end_lineno, node.col_offset, node.end_col_offset = tree.end_lineno, 0, tree.end_col_offset
     free = [name for name in code.co_freevars if name != "__class__"]
@@ -167,7 +167,7 @@ def _make(f: FunctionType, features: frozenset[str]) -> Template:
 
 
 def _first(code: CodeType, name: str) -> CodeType:
-    """The function of this name inside of a code object, the outermost first."""
+    """The outermost function of this name inside a code object."""
     level = [code]
     while True:
         level = [const for outer in level for const in outer.co_consts if isinstance(const, CodeType)]
@@ -177,7 +177,7 @@ def _first(code: CodeType, name: str) -> CodeType:
 
 
 def _renamed(code: CodeType, qualname: str, helpers: set[str]) -> CodeType:
-    """The code with the helpers called like the function they belong to, as tracebacks and messages show them."""
+    """The code with helpers renamed to the function they belong to, for tracebacks and messages."""
     consts = []
     for const in code.co_consts:
         if isinstance(const, CodeType):
@@ -190,7 +190,8 @@ def _renamed(code: CodeType, qualname: str, helpers: set[str]) -> CodeType:
 
 
 def _note(code: CodeType) -> None:
-    """Remember what was converted; methods of inner classes and decorated inner functions are when they are called."""
+    """Record the converted code objects; methods of inner classes and decorated inner functions are converted when they are
+    called."""
     if "ag__" in code.co_freevars:
         _converted[id(code)] = code
     for const in code.co_consts:
@@ -199,7 +200,7 @@ def _note(code: CodeType) -> None:
 
 
 def bound(f: FunctionType, code: CodeType) -> FunctionType:
-    """A function of converted code with everything else as `f` has it."""
+    """A function with the converted code and all other attributes of `f`."""
     import graphad.autograph.operators as operators
 
     cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))

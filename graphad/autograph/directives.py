@@ -1,4 +1,4 @@
-"""Optional features, functions that stay as they are, and options of loops."""
+"""Optional features, `do_not_convert`, and options of loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Feature(enum.Enum):
     """Optional features, for `function(experimental_autograph_options=...)`, `to_graph` and `to_code`.
 
     ASSERT_STATEMENTS makes `assert` on a tensor a check at run time, LISTS makes lists that grow in a loop over tensors
-    stacks. The others are always in force or have no meaning here, and are accepted for compatibility.
+    stacks. The others are always on or without meaning, and are accepted for compatibility.
     """
 
     ALL = "ALL"
@@ -38,7 +38,7 @@ class Feature(enum.Enum):
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
-    """Leave a function as it is: neither it nor what it calls is converted.
+    """Exclude a function from conversion, and the functions that it calls.
 
     Args:
       func: The function; without it a decorator is returned.
@@ -62,16 +62,15 @@ def set_loop_options(
     maximum_iterations: object = None,
     shape_invariants: object = None,
 ) -> None:
-    """Say something about the loop it stands in, as a statement at its top; elsewhere, and for a loop that Python runs,
-    nothing.
+    """Set options of the enclosing loop, as a statement at its top; it has no effect elsewhere or in a loop that Python runs.
 
     Args:
       parallel_iterations, swap_memory: Accepted for compatibility.
       maximum_iterations: The largest number of steps.
-      shape_invariants: Pairs (variable, shape), for variables whose shape changes from step to step; None in a shape stands
-        for a size that may change.
-    Raises: InvalidArgumentError (a ValueError): the loop is traced and a variable is none of it, or does not have the
-      shape.
+      shape_invariants: Pairs (variable, shape), for variables whose shape changes from step to step; None in a shape means a
+      size that may change.
+    Raises: InvalidArgumentError (a ValueError): the loop is traced, and a variable is not one of the loop or does not have the
+    shape.
     Example:
       >>> @function
       ... def doubled(n):

@@ -1,4 +1,4 @@
-"""What a program can say about the conversion of its control flow."""
+"""Options for the conversion of control flow."""
 
 from graphad.core.late import attach
 

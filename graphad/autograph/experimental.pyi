@@ -1,4 +1,4 @@
-"""What a program can say about the conversion of its control flow."""
+"""Options for the conversion of control flow."""
 
 from graphad.autograph.directives import Feature as Feature
 from graphad.autograph.directives import do_not_convert as do_not_convert

@@ -1,4 +1,4 @@
-"""The converted form of a function, to be read or called: `to_code` and `to_graph`."""
+"""The converted form of a function: `to_code` to read it, `to_graph` to call it."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def to_code(entity: Any, recursive: bool = True, experimental_optional_features:
     """The source of the converted form of a function.
 
     Args:
-      entity: A function or method whose source is at hand, or a graphad function.
+      entity: A function or method whose source is available, or a graphad function.
       recursive: Whether functions that it calls are converted too, when they are called.
-      experimental_optional_features: Is taken as TensorFlow takes it.
+      experimental_optional_features: Accepted for compatibility.
     Returns: The source, a string.
-    Raises: ArgumentTypeError (a TypeError): it is not a function, or its source is not at hand.
+    Raises: ArgumentTypeError (a TypeError): it is not a function, or its source is not available.
     """
     import ast
 

@@ -6,10 +6,10 @@
         b                             if d: stop = True
                                       else: b
 
-What follows an `if` of which one side always jumps moves to the other side; what follows a statement that may jump stands under
-a condition on the flags it may set. A `return` that nothing surrounds stays as it is.
+If one side of an `if` always jumps, the code after it moves to the other side. Code after a statement that may jump is guarded
+by the flags that this may set. A `return` at the top level stays unchanged.
 
-A jump out of a `finally` takes the place of what was under way before it, a jump or an exception:
+A jump out of a `finally` replaces the jump or exception that was in progress:
 
     try: a                        with ag__.leaving() as left:
     finally:                          try: a
@@ -50,7 +50,7 @@ class Jumps:
 
     Attributes:
       value, flag: The names for the value to return, and for whether to return it.
-      values: All names for such values: those of a `finally` are its own.
+      values: All names for such values; each `finally` has its own.
       lowered: Whether returns have been rewritten.
     """
 
@@ -60,7 +60,7 @@ class Jumps:
         self.values: set[str] = set()
         self.lowered = False
         self._flag_read = False
-        self._catching = 0  # how many statements around may end an exception
+        self._catching = 0  # how many enclosing statements may stop an exception
 
     def rewrite(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
         """The function's body without jumps."""
@@ -199,7 +199,7 @@ class Jumps:
         return [_at(ast.With(items=[manager], body=[made]), node)], flags | more
 
     def _undone_by_errors(self, body: list[ast.stmt], flags: set[str]) -> list[ast.stmt]:
-        """Statements that run once a jump is under way: an exception of theirs takes its place, and may be caught further out."""
+        """Statements that run while a jump is in progress: their exception would replace it and may be caught further out."""
         if not (body and flags and self._catching):
             return body
         self._flag_read |= self.flag in flags
@@ -210,7 +210,7 @@ class Jumps:
     def _final(
         self, body: Sequence[ast.stmt], loop: Loop | None, left: str
     ) -> tuple[list[ast.stmt], set[str]]:
-        """A `finally` that may jump, and the flags it may set: the jumps get flags of their own, and the last word."""
+        """A `finally` that may jump, and the flags it may set. Its jumps get flags of their own and take precedence."""
         first, last = body[0], _last(body)
         own = Loop(self._fresh("break_"), self._fresh("continue_"))
         value, flag, read = self.value, self.flag, self._flag_read
@@ -219,13 +219,11 @@ class Jumps:
         own_value, own_flag = self.value, self.flag
         out, _ = self._block(body, own)
         self.value, self.flag, self._flag_read = value, flag, read
-        jumps: list[
-            tuple[str, list[ast.stmt]]
-        ] = []  # a flag, and what its jump means outside of the `finally`
+        jumps: list[tuple[str, list[ast.stmt]]] = []  # a flag, and what its jump means outside the `finally`
         undone = [_assign(flag, ast.Constant(False))] if self.lowered else []
         flags = set()
         if own.has_return:
-            # A flag that a tensor decides is asked for its value even where no `return` was met while tracing.
+            # The value for a flag that a tensor decides is read even if no `return` was traced.
             nothing = ast.ExceptHandler(type=None, name=None, body=[ast.Pass()])
             taken = _assign(value, ast.Name(own_value, ast.Load()))
             given = ast.Try(body=[taken], handlers=[nothing], orelse=[], finalbody=[])
@@ -259,7 +257,7 @@ class Jumps:
     def _asked_before(self, test: ast.expr) -> tuple[ast.expr, ast.stmt]:
         """A name for a loop's test, and the statement that sets it before each step.
 
-        A test that binds names by `:=` gives them to the step: as a statement it shares them as any other does.
+        A test that binds names by `:=` must share them with the step, so it becomes a statement.
         """
         name = self._fresh("goes_on_")
         return ast.Name(name, ast.Load()), _at(_assign(name, test), test)
@@ -305,7 +303,7 @@ class Jumps:
 
 
 def ends(body: Sequence[ast.stmt]) -> bool:
-    """Whether control never comes to the end of the statements."""
+    """Whether control never reaches the end of the statements."""
     return any(_ends(statement) for statement in body)
 
 
@@ -326,7 +324,7 @@ def _ends(node: ast.AST) -> bool:
 
 
 def _inner(node: ast.AST) -> Any:
-    """The nodes inside of a statement, without those of inner functions and classes."""
+    """The nodes inside a statement, without those of inner functions and classes."""
     waiting = [node]
     while waiting:
         current = waiting.pop()
@@ -340,7 +338,7 @@ def _contains(node: ast.AST, kind: type) -> bool:
 
 
 def _has_inner_return(node: ast.AST) -> bool:
-    """Whether a `return` stands inside of an `if` or a loop."""
+    """Whether there is a `return` inside an `if` or a loop."""
     return any(
         isinstance(child, ast.If | ast.While | ast.For | ast.AsyncFor) and _contains(child, ast.Return)
         for child in _inner(node)
@@ -348,7 +346,7 @@ def _has_inner_return(node: ast.AST) -> bool:
 
 
 def _jumps_of_loop(node: ast.AST, kind: type) -> bool:
-    """Whether a `break` or `continue` of the loop around the statement stands in it."""
+    """Whether the statement contains a `break` or `continue` of the enclosing loop."""
     if isinstance(node, kind):
         return True
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
@@ -359,7 +357,7 @@ def _jumps_of_loop(node: ast.AST, kind: type) -> bool:
 
 
 def _drop(body: list[ast.stmt], name: str) -> None:
-    """Take out the assignments to a flag that nobody reads."""
+    """Remove the assignments to an unused flag."""
     for node in list(body):
         if (
             isinstance(node, ast.Assign)

@@ -1,7 +1,7 @@
-"""Lists that grow where a tensor decides (an optional feature): stacks of tensors in place of Python lists.
+"""Lists that grow where a tensor decides (an optional feature): stacked tensors instead of Python lists.
 
-`l.append(x)` becomes `l = append(l, x)`, which while tracing makes a list that knows that it has grown. Where such a list meets
-a branch or loop that a tensor decides, that is traced once more with a `StagedList`, whose elements are one stacked tensor.
+`l.append(x)` becomes `l = append(l, x)`, which returns a `Grown` list while tracing. A branch or loop that a tensor decides and
+that changes such a list is traced again with a `StagedList`, whose elements are one stacked tensor.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class Grown(list):  # type: ignore[type-arg]
-    """A list to which something was appended, or from which something was taken, while a function is traced."""
+    """A list whose length changed while a function is traced."""
 
 
 class StagedList:
-    """A list of tensors of one shape, as long as a tensor says."""
+    """A list of tensors of one shape, whose length is a tensor."""
 
     def __init__(self, array: TensorArray | None) -> None:
         self._array = array
@@ -78,7 +78,7 @@ class StagedList:
     def __graphad_elements__(self) -> Elements:
         return Elements(self.stack())
 
-    # As part of the state of branches and loops.
+    # As part of the variables of branches and loops.
 
     @property
     def __graphad_complete__(self) -> bool:

@@ -1,7 +1,7 @@
 """Loops that a tensor decides: the body is traced once and becomes one `loop`.
 
-Variables that a step reads or that are needed later go through the loop. One that has no value before the loop, and that no step
-reads before it gives it one, only comes out of it; a loop that may take no step at all then checks that it took one.
+Variables that a step reads or that are needed later are carries of the loop. A variable that has no value before the loop, and
+that each step assigns before reading, is only an output; a loop that may run no step then checks that it ran one.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def staged_loop(
     refs: Sequence[Attribute | Item],
     options: Callable[[], Any] | None,
 ) -> None:
-    """Trace the loop from its present state on, over elements or as long as the test holds, and give its variables the values
-    behind it."""
+    """Trace the loop from its current state, over elements or while the test is true, and assign the final values to its
+    variables."""
     _State((body, test), carried, after, others, refs).run(test, body, elements, options)
 
 
@@ -74,11 +74,11 @@ def guarded_step(
 
 
 class Elements:
-    """What a staged `for` walks along.
+    """What a staged `for` iterates over.
 
     Attributes:
       walk: The tensors.
-      make: From a nest of slices to the element.
+      make: Function from a nest of slices to the element.
     """
 
     def __init__(self, nest: Any, make: Callable[[Any], Any] | None = None) -> None:
@@ -91,7 +91,7 @@ class Elements:
 
 
 def elements_of(x: Any) -> Elements | None:
-    """The elements of a tensor, or of what is made of tensors alone; None for what Python iterates."""
+    """The elements of a tensor, or of a value computed from tensors; None for what Python iterates."""
     if isinstance(x, Handle):
         x = lift_own(x)
     if isinstance(x, Tensor):
@@ -133,14 +133,14 @@ class _State:
         self.hidden_before = [place.read() for place in self.hidden]
 
     def back(self) -> None:
-        """Give every variable the value that it had before the loop."""
+        """Restore the values of all variables before the loop."""
         for place, value in zip(self.places, self.before, strict=True):
             place.write(value)
         for place, value in zip(self.hidden, self.hidden_before, strict=True):
             place.write(value)
 
     def more(self, after: Sequence[Any]) -> list[Any] | None:
-        """The values before the loop with what those after a step tell of their form; None if that is nothing."""
+        """The values before the loop, completed by the form of those after a step; None if there is nothing to complete."""
         pairs = list(zip(self.before, after, strict=True))
         out = [completed(growing(old, new), new) for old, new in pairs]
         return out if any(x is not old for x, (old, _) in zip(out, pairs, strict=True)) else None
@@ -160,7 +160,7 @@ class _State:
                 tracing = _Tracing(self, chosen.get("shape_invariants"))
                 try:
                     results = tracing.bind(test, body, elements, chosen.get("maximum_iterations"))
-                except Again as again:  # a step told the shapes of the elements of an array
+                except Again as again:  # a step determined the shapes of an array's elements
                     if again.owner is not self:
                         raise
                     self.before = self.more(again.value) or self.before
@@ -173,12 +173,12 @@ class _State:
 
 
 class _Tracing:
-    """One trace of a loop: what goes through it, and what its body leaves."""
+    """One trace of a loop: its carries, and the results of its body."""
 
     def __init__(self, state: _State, shape_invariants: Any) -> None:
         self._state = state
-        self._parts: list[Parts | None] = []  # None for what has no value before the loop
-        self._values: list[Any] = []  # the tensors that go through
+        self._parts: list[Parts | None] = []  # None for a variable without a value before the loop
+        self._values: list[Any] = []  # the carries
         self._labels: list[str] = []
         for place, value, is_read in zip(state.places, state.before, state.is_read, strict=True):
             if value is UNBOUND or (value is None and not is_read):
@@ -193,7 +193,7 @@ class _Tracing:
         self._specs = self._carry_specs(shape_invariants)
         self._left: list[Any] = []
         self._late: list[tuple[int, Parts]] = []
-        # By number of what goes through: the row written, the slice that says which, and whether the array may grow.
+        # By carry: the row written, the slice that holds its number, and whether the array may grow.
         self._rows: dict[int, tuple[Any, int, bool]] = {}
 
     def _carry_specs(self, shape_invariants: Any) -> list[TensorSpec]:
@@ -239,7 +239,7 @@ class _Tracing:
         elements: Elements | None,
         maximum: Any,
     ) -> list[Any]:
-        """The values of the variables behind the loop."""
+        """The values of the variables after the loop."""
         n = len(self._values)
         walk = None if elements is None else elements.walk
         slices = [] if walk is None else walk.specs()
@@ -265,7 +265,7 @@ class _Tracing:
         late = body_part.graph.output_specs[n : n + len(late_leaves(self._late))]
         rows = self._collected(test_part, body_part, walk)
         kept = [k for k in range(n) if k not in rows]
-        # What only comes out of the loop goes in as zeros that no step reads.
+        # Outputs that are not carried enter as zeros that no step reads.
         start = [*[self._values[k] for k in kept], *[lift(placeholder(spec)) for spec in late]]
         limit = None if walk is None else walk.limit()
         if maximum is not None:
@@ -290,15 +290,15 @@ class _Tracing:
         return self._results([*[through[k] for k in range(n)], *outputs[len(kept) : len(start)]], n)
 
     def _check_started(self, count: Tensor, limit: Tensor | None, walk: Walk | None) -> None:
-        """Bind a check that the loop took a step, if a variable has its first value from there.
+        """Bind a check that the loop ran a step, if a variable gets its first value there.
 
         Args:
-          count: How many steps it took.
-          limit: How many there are at most; None if that is not known.
-          walk: What a `for` walks along.
+          count: The number of steps.
+          limit: The most steps; None if unknown.
+          walk: What a `for` iterates over.
         """
-        # What a function returns is read only where a step returned it, and what inner functions read when they run. The
-        # element of a range is 0 after no step, as TensorFlow has it.
+        # A return value is read only if a step returned it, and variables of inner functions when those run. As in TensorFlow,
+        # the element of a range is 0 after no step.
         asked = {""} if walk is not None and len(walk.xs) == 1 and counts_up(walk.xs[0]) else {"", "^"}
         names = [self._state.places[k].name for k, _ in self._late if self._state.marks[k] in asked]
         most = None if limit is None or walk is None else known_value(limit)
@@ -312,7 +312,7 @@ class _Tracing:
     def _collected(self, test: Part | None, body: Part, walk: Walk | None) -> list[int]:
         """The arrays into which each step writes the element of its own number and which no step reads.
 
-        Nothing of them has to go through the loop: what is written is stacked by the loop itself. The body then returns it last.
+        They need not be carried: the loop itself stacks the written elements, which the body returns last.
         """
         outputs = body.graph.outputs
         n_fixed = len(outputs) - len(self._rows)
@@ -341,11 +341,11 @@ class _Tracing:
             return y
         behind = getitem(before, slice(count, None))
         after = concat([getitem(y, slice(None, count)), behind], 0)
-        # One that may not grow keeps its shape: this raises for a loop with more steps than it has elements.
+        # An array that may not grow keeps its shape: this raises if the loop has more steps than the array has elements.
         return after if self._rows[k][2] else reshape(after, shape(before))
 
     def _written(self, carry: Sequence[Any], slices: Sequence[Any]) -> dict[int, tuple[Any, int, bool]]:
-        """The arrays into which the step wrote one element, under a number that it was handed."""
+        """The arrays into which the step wrote one element, at a position that it received."""
         found: dict[int, tuple[Any, int, bool]] = {}
         number = 0
         for parts, value in zip(self._parts, self._left, strict=True):
@@ -366,7 +366,7 @@ class _Tracing:
         return found
 
     def _enter(self, carry: Sequence[Tensor]) -> None:
-        """Give the variables the values of a step."""
+        """Assign the values at the start of a step to the variables."""
         self._state.back()
         number = 0
         for place, parts in zip(self._state.places, self._parts, strict=True):
@@ -381,7 +381,7 @@ class _Tracing:
                 place.write(parts.build(leaves))
 
     def _defined(self, function: Any) -> Any:
-        """Call it; a variable without a value is one that has to have one before the loop."""
+        """Call a function; the error for a variable without a value says that it must be defined before the loop."""
         try:
             return function()
         except NameError as cause:
@@ -398,7 +398,7 @@ class _Tracing:
             raise
 
     def _leave(self) -> list[Tensor]:
-        """The tensors that a step leaves, those that go through the loop first."""
+        """The results of a step, carries first."""
         out: list[Any] = []
         late: list[Any] = []
         self._left = [place.read() for place in self._state.places]
@@ -436,18 +436,18 @@ class _Tracing:
         return [*out, *late]
 
     def _same(self, name: str, parts: Parts, value: Any) -> Parts:
-        """The value after a step, taken apart as before it."""
+        """The parts of the value after a step, in the structure from before it."""
         if value is UNBOUND:
             raise InvalidArgumentError(
                 f"'{name}' has no value at the end of the iteration; it had one before the loop."
             )
         if value is None and parts.leaves != [None]:
             raise InvalidArgumentError(
-                f"'{name}' is None at the end of the iteration. What goes through a loop over tensors stays a tensor."
+                f"'{name}' is None at the end of the iteration. A carry of a loop over tensors must stay a tensor."
             )
         if value is not None and parts.leaves == [None]:
             raise InvalidArgumentError(
-                f"'{name}' is None before the loop; give it a value of the kind that it has later."
+                f"'{name}' is None before the loop; give it a value of the same kind as later."
             )
         found = Parts(value)
         if not same_structure(found.structure, parts.structure):
@@ -491,7 +491,7 @@ class _Tracing:
 
 
 def late_leaves(late: Sequence[tuple[int, Parts]]) -> list[Any]:
-    """The tensors of variables that only come out of a loop."""
+    """The tensors of variables that are only outputs of a loop."""
     return [
         leaf
         for _, parts in late

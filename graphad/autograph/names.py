@@ -1,9 +1,8 @@
-"""Which names a piece of code reads and binds, and which are still needed behind it.
+"""Which names a piece of code reads and binds, and which are still needed after it.
 
-Reads and bindings are those of one function's own scope: comprehensions, lambdas and inner functions have their own, of which
-only what they read from outside counts. Liveness is computed backwards over the statements; break, continue and return have
-become flags before (`jumps.py`), so control only goes forwards, round loops, and from where something is
-raised to where that ends.
+Reads and bindings are those of one function's own scope; of comprehensions, lambdas and inner functions only the outer names
+that they read count. Liveness is computed backwards over the statements. `jumps.py` has replaced break, continue and return by
+flags, so control flows only forwards, around loops, and from exceptions to their handlers.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ class Names:
     """What a piece of code does with the names of its scope.
 
     Attributes:
-      read: Names it reads, also those that its inner functions read.
+      read: Names it reads, including those that its inner functions read.
       bound: Names it gives a value (or deletes).
       captured: Names that inner functions and lambdas read, maybe later.
       places: Attributes and items that it assigns, by their text: `self.x`, `d['k']`.
@@ -159,8 +158,8 @@ def _suspensions(nodes: Any) -> Iterator[str]:
 def mark_liveness(body: Sequence[ast.stmt], out: Iterable[str] = ()) -> None:
     """Give each `if` and loop of a function the attribute `live_out`, and each loop `live_head`.
 
-    Attribute `weak_out` has the names that are read where an exception behind it ends: in the handlers and the `finally` of a
-    `try` around it, and behind a `with`, whose manager may swallow it.
+    Attribute `weak_out` has the names that are read where a later exception may end: in the handlers and the `finally` of an
+    enclosing `try`, and after a `with`, whose manager may swallow it.
     """
     _block(body, set(out), frozenset())
 
@@ -213,7 +212,7 @@ def _loop(node: Any, out: set[str], escape: frozenset[str]) -> set[str]:
         extra = getattr(node, "extra_test", None)
         test = names_of(extra).read if extra is not None else set()
         test = test | names_of(node.target).read
-    # What one step leaves for the next. What follows the loop is added last: it marks the statements inside for good.
+    # First what one step needs from the previous one; then, with the code after the loop, the final marks inside.
     head = _fixed_point(node, test, target, escape)
     node.live_head = head
     return _fixed_point(node, head | out, target, escape) | (

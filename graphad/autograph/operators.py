@@ -1,8 +1,7 @@
-"""What converted code calls: its `ag__`.
+"""The functions that converted code calls, as `ag__`.
 
-Each of these does what Python does unless a tensor that has no value yet decides; then it is staged (`branches.py`, `loops.py`).
-`if_` and the loops hand functions back to the user's own line instead of calling them, so that a traceback of Python
-control flow shows the user's lines alone.
+Each does what Python does, unless a symbolic tensor decides; then it is staged (`branches.py`, `loops.py`). `if_` and the loops
+return functions that the user's own line calls, so that tracebacks of Python control flow show only the user's lines.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def global_(name: str, names: dict[str, Any]) -> Item:
 
 
 def no_return() -> Any:
-    """Stands for the value of a function whose end is reached without a `return`."""
+    """Represents the value of a function that ends without a `return`."""
     return NO_RETURN
 
 
@@ -66,7 +65,7 @@ def returned(value: Any) -> Any:
 
 
 def _decider(x: Any) -> Any:
-    """What decides about a branch: while tracing a variable's value."""
+    """The value that decides about a branch; for a variable, the value that it has while tracing."""
     if isinstance(x, Handle) and busy() is not None:
         return x.value()  # type: ignore[attr-defined]
     return x
@@ -83,7 +82,7 @@ def if_(
     others: Sequence[str] = (),
     refs: Sequence[Attribute | Item] = (),
 ) -> Callable[[], Any]:
-    """The branch to run; for a tensor both are traced here, and there is nothing left to run."""
+    """The branch to run; for a tensor both are traced here, and nothing is left to run."""
     test = _decider(test)
     if not is_symbolic(test):
         return then if test else otherwise
@@ -106,7 +105,7 @@ def if_expression(test: Any, then: Callable[[], Any], otherwise: Callable[[], An
 
 
 def go_on(*flags: Any) -> Any:
-    """Whether no flag is set: no break, continue or return has happened."""
+    """Whether no flag is set, so that no break, continue or return has happened."""
     open_ones = []
     for flag in flags:
         if is_symbolic(flag):
@@ -206,7 +205,7 @@ def assert_(test: Callable[[], Any], message: Callable[[], Any]) -> None:
 
 
 def decided(test: Any, statement: str, way: str) -> Any:
-    """The test of a statement in which the function yields or awaits, so that Python has to decide it."""
+    """The test of a statement that contains a yield or await, so that Python must decide it."""
     return _of_python(
         test,
         lambda: (
@@ -250,7 +249,7 @@ def _here() -> str:
 
 
 def counted(iterated: Any, way: str) -> Any:
-    """What a loop walks along in which the function yields or awaits: a tensor only if its first size is known."""
+    """The iterable of a loop that contains a yield or await; a tensor only if its first size is known."""
     iterated = _decider(iterated)
     if is_symbolic(iterated) and (iterated.dims is None or iterated.dims[:1] == (None,)):
         raise SymbolicValueError(
@@ -265,10 +264,10 @@ def counted(iterated: Any, way: str) -> Any:
 
 
 class leaving:
-    """Around a `try` with a jump in its `finally`: once that jumps, the exception under way is dropped, as in Python.
+    """A block around a `try` whose `finally` may jump: if it jumps, the exception in progress is dropped, as in Python.
 
-    The end of the `finally` says which of its flags are set. One that a tensor sets drops nothing: an exception is raised while
-    the function is traced, when the tensor has no value.
+    The end of the `finally` passes its flags. A flag that a tensor sets drops nothing, since an exception is raised during
+    tracing, when the tensor has no value.
     """
 
     def __init__(self) -> None:
@@ -296,7 +295,7 @@ def while_(
     refs: Sequence[Attribute] = (),
     options: Callable[[], Any] | None = None,
 ) -> bool:
-    """Whether Python shall run the body (again). Once the test is a tensor, the rest of the loop is staged here."""
+    """Whether Python runs the body (again). Once the test is a tensor, the rest of the loop is staged here."""
     holds = _decider(test())
     if not is_symbolic(holds):
         return bool(holds)
@@ -339,7 +338,7 @@ def _while_open(
     others: Sequence[str],
     refs: Sequence[Any],
 ) -> Iterator[Any]:
-    """The elements of a loop with `break`, as long as it goes on; each under a condition once a tensor decides about that."""
+    """The elements of a loop with `break` until it ends; once a tensor decides that, each further step is conditional."""
     iterator = iter(iterated)
     while True:
         holds = test()
@@ -363,7 +362,7 @@ def options(
     maximum_iterations: Any = None,
     shape_invariants: Any = None,
 ) -> dict[str, Any]:
-    """What `set_loop_options` says about the loop it stands in."""
+    """Record the options of `set_loop_options` for the enclosing loop."""
     return {"maximum_iterations": maximum_iterations, "shape_invariants": shape_invariants}
 
 

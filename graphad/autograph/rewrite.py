@@ -1,16 +1,16 @@
-"""One function's syntax tree, rewritten so that its control flow asks at run time whether a tensor decides.
+"""Rewrites a function's syntax tree so that its control flow checks at run time whether a tensor decides.
 
     if c:            def if_body(): nonlocal y; y = a
         y = a   =>   def else_body(): nonlocal y; y = b
     else:            ag__.if_(c, if_body, else_body, ("y",))()
         y = b
 
-The branches and loop bodies become inner functions that share the function's variables. What `ag__` stands for is `operators.py`:
-for a Python condition it hands back one of the two functions, which the user's own line then calls; for a tensor it traces
-both. Every node keeps the user's line.
+The branches and loop bodies become inner functions that share the function's variables. `ag__` is `operators.py`: for a Python
+condition it returns one of the two functions, which the user's own line then calls; for a tensor it traces both. Every node
+keeps the user's line.
 
-A statement in which the function yields or awaits stays where it is, since an inner function cannot suspend this one. What is in
-it is rewritten, and its test must not be a tensor: `if ag__.decided(c, "if", "yield"): ...` says so.
+A statement that contains a yield or await stays in place, since an inner function cannot suspend this one. Its contents are
+rewritten, and its test must not be a tensor, which `if ag__.decided(c, "if", "yield"): ...` checks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def rewritten(node: Any, owner: str | None, features: frozenset[str], helpers: s
       node: The function, also an AsyncFunctionDef; it becomes the converted one.
       owner: The name of the class around it.
       features: Names of optional features.
-      helpers: Receives the names of the inner functions that were made.
+      helpers: Receives the names of the generated inner functions.
     """
     _strip(node)
     if isinstance(node, ast.Lambda):
@@ -57,7 +57,7 @@ def rewritten(node: Any, owner: str | None, features: frozenset[str], helpers: s
 
 
 def _strip(node: Any) -> None:
-    """Take out what was evaluated when the function was defined; its values are put back into the new function."""
+    """Remove what was evaluated when the function was defined; the new function takes over these values."""
     args = node.args
     args.defaults = [_like(ast.Constant(None), d) for d in args.defaults]
     args.kw_defaults = [None if d is None else _like(ast.Constant(None), d) for d in args.kw_defaults]
@@ -88,12 +88,12 @@ class _Rewriter(ast.NodeTransformer):
                 self._taken.add(child.name)
         self._captured: set[str] = set()
         self._globals: set[str] = set()
-        self._nonlocals: set[str] = set()  # whoever shares these may read them later
-        self._moved: set[str] = set()  # names that inner functions bind for this one
+        self._nonlocals: set[str] = set()  # shared with other functions, which may read them later
+        self._moved: set[str] = set()  # names of this function that its helpers bind
         args = node.args
         listed = (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg)
         self._parameters = [arg.arg for arg in listed if arg is not None]
-        self._values: set[str] = set()  # what is returned
+        self._values: set[str] = set()  # the names of return values
 
     def _fresh(self, stem: str) -> str:
         name, number = stem, 0
@@ -120,7 +120,7 @@ class _Rewriter(ast.NodeTransformer):
         mark_liveness(body)
         self._captured = names.captured
         rest = self._statements(body)
-        if way == "yield" and suspends(rest) != "yield":  # all of them stood where control never comes
+        if way == "yield" and suspends(rest) != "yield":  # all yields were unreachable
             never = ast.If(test=ast.Constant(False), body=[ast.Expr(ast.Yield())], orelse=[])
             rest.append(_like(never, node))
         head: list[ast.stmt] = []
@@ -131,7 +131,7 @@ class _Rewriter(ast.NodeTransformer):
         if names.declared_nonlocal:
             head.append(ast.Nonlocal(names=sorted(names.declared_nonlocal)))
         known = {*self._parameters, *self._globals, *names.declared_nonlocal}
-        for name in sorted(self._moved - known):  # makes it a variable of this function, and does nothing
+        for name in sorted(self._moved - known):  # declares a variable of this function; has no other effect
             head.append(
                 ast.AnnAssign(
                     target=ast.Name(name, ast.Store()), annotation=ast.Constant(None), value=None, simple=1
@@ -217,7 +217,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._python_loop(node, body, "await")
 
     def _python_loop(self, node: Any, body: list[ast.stmt], way: str) -> Any:
-        """A loop that stays one of Python's: what may end it is asked at the end of each step."""
+        """A loop that stays a Python loop: its flags are checked at the end of each step."""
         node.target = self.visit(node.target)
         node.body = self._statements(body)
         if node.extra_test is not None:
@@ -254,7 +254,7 @@ class _Rewriter(ast.NodeTransformer):
         return _like(made, like)  # type: ignore[no-any-return]
 
     def _state(self, node: Any, names: Any, live: set[str]) -> list[ast.expr]:
-        """The arguments that say which names a branch changes: those needed later, the others, attributes and items."""
+        """The arguments that name what a branch changes: names needed later, other names, attributes and items."""
         local = names.bound - self._globals
         shown = [self._marked(name) for name in sorted(live & local)]
         maybe = self._captured | node.weak_out
@@ -307,13 +307,13 @@ class _Rewriter(ast.NodeTransformer):
         return f"_{owner}{name}" if private and owner else name
 
     def _references(self, names: Any) -> list[ast.expr]:
-        """What stands for globals, attributes and items that are assigned."""
+        """References to globals, attributes and items that are assigned."""
         refs: list[ast.expr] = []
         for name in sorted(names.bound & self._globals):
             refs.append(_ag("global_", ast.Constant(self._mangled(name)), ast.Call(_load("globals"), [], [])))
         for text, place in sorted(names.places.items()):
             if names_of(_loaded(place)).read & names.bound:
-                continue  # what it is an attribute of changes as well
+                continue  # the object of the attribute is reassigned too
             base = _thunk(_loaded(place.value))
             if isinstance(place, ast.Attribute):
                 refs.append(
@@ -337,7 +337,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: Any) -> Any:
         node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
         if node.decorator_list:
-            return node  # it is converted when it is called, if its decorators leave it to be
+            return node  # converted when it is called, if its decorators call it
         node.args = self.visit(node.args)
         return _Rewriter(node, self._owner, self._features, self._helpers).function(node)
 
@@ -433,7 +433,7 @@ class _Lists(ast.NodeTransformer):
 
 
 def _options(body: list[ast.stmt]) -> tuple[Any, list[ast.stmt]]:
-    """The call of `set_loop_options` at the top of a loop, and what else is in it."""
+    """The call of `set_loop_options` at the top of a loop, and the rest of the body."""
     for k, statement in enumerate(body):
         call = statement.value if isinstance(statement, ast.Expr) else None
         if isinstance(call, ast.Call):
@@ -492,7 +492,7 @@ def _expression(value: ast.expr, like: ast.AST) -> Any:
 
 
 def _like(node: Any, place: Any) -> Any:
-    """A new node, and what is new in it, at the place of another; of one of several lines at its first."""
+    """Give a new node, and new nodes inside it, the position of another node; the first line if that has several."""
     ast.copy_location(node, place)
     if place.end_lineno != place.lineno:
         node.end_lineno, node.end_col_offset = node.lineno, node.col_offset + 1

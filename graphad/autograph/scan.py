@@ -1,7 +1,7 @@
 """A cheap look at a function's bytecode: has it, or anything it calls by name, control flow that could meet a tensor?
 
-The answer "no" must be right, and saves reading and rewriting the source; "yes" is the answer whenever what is called cannot be
-told from the code: a parameter, a method of one, an item.
+The answer "no" must be certain; it saves reading and rewriting the source. If the code does not show what is called (a
+parameter, a method of one, an item), the answer is "yes".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _JUMPS = frozenset(("FOR_ITER",))
 _HARMLESS_CALLS = frozenset(("CALL_INTRINSIC_1", "CALL_INTRINSIC_2"))
 _UNKNOWN = object()
 _NULL = object()
-_called = Memo("calls in code", 4096)  # by code, of which a loop makes functions anew
+_called = Memo("calls in code", 4096)  # by code, since a loop may create many functions of one code
 
 
 def needs_conversion(f: FunctionType) -> bool:
@@ -53,10 +53,10 @@ def _code_needs(code: CodeType, names: dict[str, Any], cells: dict[str, Any], se
 
 
 def _calls_of(code: CodeType) -> Any:
-    """The names of what some code calls, ("global" or "free", name, attributes...); True where it has to be converted anyway."""
+    """The names that some code calls, ("global" or "free", name, attributes...); True if it must be converted anyway."""
     if any(isinstance(const, CodeType) for const in code.co_consts):
         return True
-    stack: list[Any] = []  # the names of what the code puts on the stack, as far as they are known
+    stack: list[Any] = []  # the names behind the values on the stack, as far as they are known
     called: list[Any] = []
     for instruction in dis.get_instructions(code):
         name, argument = instruction.opname, instruction.arg
@@ -117,7 +117,7 @@ def _attribute(base: Any, name: str) -> Any:
 
 
 def _may_branch(found: Any, seen: set[int]) -> bool:
-    """Whether calling this may run control flow of the user's."""
+    """Whether calling this may run the user's control flow."""
     from graphad.autograph.call import behind_context_manager, call_method, is_overloaded, may_convert
 
     if isinstance(found, MethodType):

@@ -15,7 +15,7 @@ from typing import Any
 
 
 class NoSourceError(Exception):
-    """The syntax tree of a function cannot be had; the message says why."""
+    """The syntax tree of a function is not available; the message says why."""
 
 
 class Found:
@@ -143,7 +143,7 @@ def _fits(node: Any, code: CodeType) -> bool:
             (node.body.lineno, node.body.col_offset),
             (node.body.end_lineno, node.body.end_col_offset),
         )
-        places = [p for p in places if p[2] != p[3]]  # what belongs to the lambda as such has no extent
+        places = [p for p in places if p[2] != p[3]]  # instructions of the lambda itself have no extent
     elif node.decorator_list:
         start = (node.decorator_list[0].lineno, 0)
     return all((p[0], p[2]) >= start and (p[1], p[3]) <= end for p in places if p[2] is not None and p[3])

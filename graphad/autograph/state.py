@@ -1,8 +1,8 @@
-"""The variables that a branch or a loop body changes, read and written from outside of it.
+"""The variables that a branch or a loop body changes, read and written from outside.
 
-Local variables are the cells of the inner functions (`rewrite.py`); globals, attributes and items are references. A name that has
-no value reads as UNBOUND. A value is taken apart into leaves: tensors and what becomes one go into the graph, anything
-else is a Python object that has to stay the same.
+Local variables are the cells of the inner functions (`rewrite.py`); globals, attributes and items are references. A name
+without a value reads as UNBOUND. A value is split into leaves: tensors and values that can become tensors go into the graph;
+any other leaf is a Python object that must stay the same.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class _Unbound:
 
 
 UNBOUND: Any = _Unbound()
-# What may follow a name: "!" for what a function returns, "?" for what only inner functions may read, "~" for what a loop's steps
-# leave for each other and nothing behind the loop reads, "^" for what a `for` gives its elements to.
+# Suffixes of names: "!" a return value, "?" read only by inner functions, "~" passed between a loop's steps but not read after
+# the loop, "^" the target of a `for`.
 MARKS = "!?~^"
 
 
@@ -37,13 +37,13 @@ _DYNAMIC = (Tensor, Handle, bool, int, float, complex)
 
 
 def is_symbolic(x: Any) -> bool:
-    """Whether Python cannot decide on a value now: a tensor that is being traced, or one that differs from row to row."""
+    """Whether Python cannot decide on a value: a symbolic tensor, or one that differs from row to row."""
     return isinstance(x, Tensor) and type(x) is not EagerTensor
 
 
 def is_dynamic(x: Any) -> bool:
     """Whether a leaf goes into the graph."""
-    if is_composite(x):  # one whose parts are not known yet
+    if is_composite(x):  # one whose parts are still unknown
         return False
     return isinstance(x, _DYNAMIC) or hasattr(x, "__graphad_tensor__") or exports_array(x)
 
@@ -59,7 +59,7 @@ class Attribute:
         self._key = key
 
     def bound(self) -> Attribute | None:
-        """The same, of the object that it belongs to now; None if there is none yet."""
+        """The same reference, bound to the current object; None if there is none yet."""
         try:
             base = self._base()
         except (NameError, AttributeError, LookupError):
@@ -145,16 +145,16 @@ def locals_of(functions: Sequence[Callable[..., Any] | None]) -> dict[str, CellT
 
 
 def bound_references(refs: Sequence[Attribute | Item]) -> list[Attribute | Item]:
-    """References to what exists now."""
+    """References bound to the current objects."""
     return [bound for ref in refs if (bound := ref.bound()) is not None]
 
 
 class Parts:
-    """A value taken apart.
+    """A value split into leaves.
 
     Attributes:
       leaves: Its leaves.
-      dynamic: For each leaf whether it goes into the graph.
+      dynamic: Whether each leaf goes into the graph.
     """
 
     __slots__ = ("_rebuild", "dynamic", "leaves", "structure")

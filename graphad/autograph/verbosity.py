@@ -1,4 +1,4 @@
-"""How much conversion says about itself, and to whom."""
+"""The verbosity of conversion."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _to_stdout = False
 
 
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """How much conversion logs.
+    """Set how much conversion logs.
 
     Args:
       level: 0 for nothing (the default, or the environment's AUTOGRAPH_VERBOSITY), 1 for what could not be converted, 3 and
@@ -25,7 +25,7 @@ def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
 
 
 def verbosity() -> int:
-    """The level in force."""
+    """The current level."""
     if _level is not None:
         return _level
     given = os.environ.get("AUTOGRAPH_VERBOSITY", "0")
@@ -33,7 +33,7 @@ def verbosity() -> int:
 
 
 def trace(*args: object) -> None:
-    """Print values while a function is traced, with their symbols for tensors that have no value yet.
+    """Print values while a function is traced; symbolic tensors are printed as symbols.
 
     Args: args: What is printed.
     Raises: Nothing.

@@ -1,4 +1,4 @@
-"""Data sets of what is in memory: slices of arrays, batches, shuffles, maps."""
+"""In-memory data sets: slices of arrays, batches, shuffles, maps."""
 
 from graphad.core.late import attach
 

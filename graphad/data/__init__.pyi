@@ -1,4 +1,4 @@
-"""Data sets of what is in memory: slices of arrays, batches, shuffles, maps."""
+"""In-memory data sets: slices of arrays, batches, shuffles, maps."""
 
 from graphad.data import experimental as experimental
 from graphad.data.dataset import Dataset as Dataset

@@ -1,8 +1,8 @@
-"""`Dataset`: a description of elements that are made one after the other, each time that it is iterated.
+"""`Dataset`: a description of elements, which are computed one by one in each iteration.
 
-All happens on this thread, when an element is asked for, and in NumPy between two steps; functions that are mapped see
-tensors and run eagerly. A data set is iterated outside of traced functions, which take what it gives as arguments: inside
-of one the elements would be constants.
+Elements are computed on the calling thread when they are needed, as NumPy arrays between two steps; mapped functions see
+tensors and run eagerly. A data set is iterated outside traced functions, where its elements are arguments; inside one they
+would be constants.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Dataset:
     Made by `from_tensor_slices`, `from_tensors`, `from_generator`, `range` and `zip`; the methods give new data sets.
 
     Args:
-      make: A function that gives an iterator over the elements, each time a new one.
-      count: How many there are, or `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`.
-      spec: A function that gives the specs of an element.
-    Raises: TypeError: one is missing; use the functions that make data sets.
+      make: A function that returns a new iterator over the elements.
+      count: The number of elements, or `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`.
+      spec: A function that returns the specs of an element.
+    Raises: TypeError: an argument is missing; use the functions that create data sets.
     Example:
       >>> numbers = data.Dataset.from_tensor_slices([1, 2, 3, 4]).map(lambda x: x * x).batch(2)
       >>> [x.numpy().tolist() for x in numbers]
@@ -46,7 +46,7 @@ class Dataset:
     def __init__(self, make: Callable[[], Iterator[Any]], count: int, spec: Callable[[], Any]) -> None:
         self._make, self._count, self._spec = make, count, spec
 
-    # Where elements come from.
+    # Sources of elements.
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
@@ -83,7 +83,8 @@ class Dataset:
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """What a function's iterable yields, checked against `output_signature`, or in the dtypes of `output_types`."""
+        """The items of the iterable that a function returns, checked against `output_signature` or converted to
+        `output_types`."""
         if not callable(generator):
             raise ArgumentTypeError(f"from_generator: generator must be callable, got {generator!r}.")
         if output_signature is None:
@@ -138,7 +139,7 @@ class Dataset:
 
         return Dataset(make, count, lambda: mapped(lambda part: part._spec(), nest))
 
-    # What is done with them.
+    # Transformations.
 
     def map(
         self,
@@ -159,7 +160,7 @@ class Dataset:
         )
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements of which `predicate` is true."""
+        """The elements for which `predicate` is true."""
         return Dataset(
             lambda: (element for element in self._make() if bool(called(predicate, element))),
             UNKNOWN,
@@ -167,7 +168,7 @@ class Dataset:
         )
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements before the first of which `predicate` is false."""
+        """The elements before the first for which `predicate` is false."""
         return Dataset(
             lambda: itertools.takewhile(lambda element: bool(called(predicate, element)), self._make()),
             UNKNOWN,
@@ -175,7 +176,7 @@ class Dataset:
         )
 
     def flat_map(self, map_func: Callable[..., Dataset], name: str | None = None) -> Dataset:
-        """The elements of the data sets that `map_func` gives, one data set after the other."""
+        """The elements of the data sets that `map_func` returns, concatenated."""
         return Dataset(
             lambda: itertools.chain.from_iterable(
                 called(map_func, element)._make() for element in self._make()
@@ -192,7 +193,7 @@ class Dataset:
         deterministic: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """`batch_size` elements after each other, stacked along a new first axis; the last may be fewer."""
+        """`batch_size` consecutive elements stacked along a new first axis; the last batch may be smaller."""
         return self._batched(batch_size, drop_remainder, stacked, lambda spec: list(spec.shape))
 
     def padded_batch(
@@ -250,7 +251,7 @@ class Dataset:
         reshuffle_each_iteration: bool = True,
         name: str | None = None,
     ) -> Dataset:
-        """Each element is drawn from the next `buffer_size` that have not been drawn; the same order for the same seed."""
+        """Draws each element from a buffer of the next `buffer_size` elements; the same seed gives the same order."""
         size = int(buffer_size)
         if size < 1:
             raise InvalidArgumentError(f"shuffle: buffer_size is {size}; it must be positive.")
@@ -327,7 +328,7 @@ class Dataset:
         )
 
     def cache(self, filename: str = "", name: str | None = None) -> Dataset:
-        """The elements, kept after they were all made once."""
+        """The elements, kept in memory after the first complete iteration."""
         if filename:
             raise InvalidArgumentError(
                 f"cache: filename is {filename!r}; elements are kept in memory only, leave it out."
@@ -347,25 +348,25 @@ class Dataset:
         return Dataset(make, self._count, self._spec)
 
     def prefetch(self, buffer_size: Any = None, name: str | None = None) -> Dataset:
-        """The data set: elements are made when they are asked for."""
+        """The data set itself: elements are computed when they are needed."""
         return self
 
     def with_options(self, options: Any, name: str | None = None) -> Dataset:
-        """The data set: there is nothing to choose."""
+        """The data set itself: there are no options."""
         return self
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """What a function of the data set gives."""
+        """The result of a function of the data set."""
         return transformation_func(self)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
-        """`reduce_func(state, element)` of all elements, each with the state that the one before gave."""
+        """The final state of `reduce_func(state, element)` over all elements."""
         state = mapped(lift, initial_state)
         for element in self._make():
             state = mapped(lift, reduce_func(state, shown(element)))
         return state
 
-    # What can be seen of them.
+    # Inspection.
 
     def __iter__(self) -> Elements:
         if not executing_eagerly():
@@ -376,7 +377,7 @@ class Dataset:
         return Elements(self)
 
     def as_numpy_iterator(self) -> Iterator[Any]:
-        """An iterator of elements with NumPy arrays and scalars in place of tensors."""
+        """An iterator of elements as NumPy arrays and scalars."""
         return (
             mapped(lambda array: array[()] if array.ndim == 0 else array, element) for element in self._make()
         )

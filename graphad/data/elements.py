@@ -1,6 +1,6 @@
-"""Elements of a data set: nests of tensors for the user, and of NumPy arrays on the way from one step to the next.
+"""Elements of a data set: nests of tensors for the user, and of NumPy arrays between steps.
 
-Tuples, named tuples and dicts are nests; all else, lists too, is one tensor.
+Tuples, named tuples and dicts are nests; anything else, lists too, is one tensor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from graphad.core.tensor import Tensor
 
 
 def mapped(function: Callable[..., Any], x: Any, *others: Any) -> Any:
-    """The nest `x` with `function` applied to its leaves, and to those of the others beside them."""
+    """The nest of `function` applied to the leaves of `x` and the corresponding leaves of the others."""
     if isinstance(x, dict):
         parts = {key: mapped(function, x[key], *[other[key] for other in others]) for key in x}
         return parts if type(x) is dict else type(x)(parts)
@@ -40,7 +40,7 @@ def on_host(x: Any) -> Any:
 
 
 def shown(x: Any) -> Any:
-    """A nest of arrays as one of tensors."""
+    """A nest of arrays as a nest of tensors."""
     return mapped(lift, x)
 
 
@@ -56,7 +56,7 @@ def at(i: int, x: Any) -> Any:
 
 
 def stacked(elements: Sequence[Any]) -> Any:
-    """Elements of one shape as one with an axis more. Raises: InvalidArgumentError: the shapes differ."""
+    """Elements of one shape, stacked. Raises: InvalidArgumentError: the shapes differ."""
 
     def stack(*rows: Any) -> Any:
         odd = next((row for row in rows if row.shape != rows[0].shape), None)
@@ -70,7 +70,7 @@ def stacked(elements: Sequence[Any]) -> Any:
 
 
 def padded(elements: Sequence[Any], shapes: Any, values: Any) -> Any:
-    """Elements of several shapes as one, each filled up to the largest sizes or to those given."""
+    """Elements of several shapes, each padded to the largest or the given sizes, and stacked."""
 
     def fill(first: Any, *rest: Any) -> Any:
         *rows, shape, value = (first, *rest)
@@ -96,7 +96,7 @@ def padded(elements: Sequence[Any], shapes: Any, values: Any) -> Any:
 
 
 def _beside(element: Any, given: Any, count: int) -> Any:
-    """What is said for an element's leaves in its structure: the same for all where one thing is said."""
+    """An argument for each leaf of an element; a single one is used for all leaves."""
     if isinstance(element, tuple | dict) and isinstance(given, tuple | dict) and len(given) == len(element):
         return given
     if count == 1 or given is None or not isinstance(given, tuple | dict):

@@ -1,4 +1,4 @@
-"""What else is asked of data sets."""
+"""Further functions on data sets."""
 
 from graphad.core.late import attach
 

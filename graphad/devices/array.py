@@ -1,8 +1,8 @@
-"""`DeviceArray`: an array on a device that NumPy's functions take, so that the evals of ops, written with NumPy, run there.
+"""`DeviceArray`: an array on a device that NumPy's functions accept, so that evals written with NumPy run there.
 
-A function or ufunc that the device's library has with the same meaning runs on the device. Any other runs on the CPU with copies
-of its operands, its arrays go back, and `runs_on_host` keeps its name; the first time a line is logged. So every op has its
-values on every device, and what is missing there costs time and nothing else.
+A function or ufunc that the device's library has with the same meaning runs on the device. Any other runs on the CPU on copies
+of its operands, and its results are copied back; `runs_on_host` counts it, and the first time is logged. So every op works on
+every device, and a missing function costs only time.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from graphad.core.logs import get_logger
 from graphad.devices.library import library
 from graphad.devices.streams import current, on, using
 
-# What CuPy computes with NumPy's meaning for numbers: IEEE operations, and functions within some ulps. Integer division by zero,
-# shifts by more than the width and powers of integers are not among them.
+# Functions of CuPy that agree with NumPy: IEEE operations, and functions within some ulps. Integer division by zero, shifts by
+# more than the width and integer powers do not agree.
 UFUNCS = frozenset(
     (
         "add subtract multiply negative positive absolute fabs sign conjugate exp exp2 expm1 log log2 log10 log1p sqrt cbrt "
@@ -38,7 +38,7 @@ FUNCTIONS = frozenset(
         "argmax argmin matmul dot tensordot real imag conj trace tril triu diagonal"
     ).split()
 )
-# What a ufunc's `reduce` is called.
+# The functions for the `reduce` of ufuncs.
 REDUCTIONS = {
     "add": "sum",
     "multiply": "prod",
@@ -47,7 +47,7 @@ REDUCTIONS = {
     "logical_and": "all",
     "logical_or": "any",
 }
-# What NumPy writes into its first argument.
+# Functions that write into their first argument.
 IN_PLACE = frozenset("copyto put put_along_axis place putmask fill_diagonal".split())
 IN_PLACE_METHODS = frozenset("fill sort partition put".split())
 _OPTIONS = {
@@ -86,14 +86,15 @@ def device_array(data: Any, index: int) -> DeviceArray:
 
 
 def noted(name: str) -> None:
-    """Keep that a function ran on the CPU for arrays of a device, and log it the first time."""
+    """Record that a function ran on the CPU for arrays of a device; the first time is logged."""
     if name not in runs_on_host:
         get_logger().info("devices: NumPy's %s runs on the CPU, with copies of the device's arrays", name)
     runs_on_host[name] = runs_on_host.get(name, 0) + 1
 
 
 class DeviceArray:
-    """An array of a device, with as much of NumPy's array as rules use. What it holds is not written to once an op has given it.
+    """An array on a device, with the part of NumPy's array interface that rules use. It is read-only once an op has returned
+    it.
 
     Attributes:
       held: The array of the device's library.
@@ -118,7 +119,7 @@ class DeviceArray:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Those of the copies that NumPy is given."""
+        """The strides of the copies that NumPy receives."""
         if not self.shape:
             return ()
         return tuple(itertools.accumulate((self.itemsize, *self.shape[:0:-1]), operator.mul))[::-1]
@@ -198,7 +199,7 @@ class DeviceArray:
         return _on_host("getitem", operator.getitem, (self, key), {}, self.index)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        # Positions given by arrays may be out of range or come twice, of which the device would not tell, or in any order.
+        # The device does not report positions out of range, and writes repeated ones in any order.
         if _is_plain(key):
             with using(self.index, _arrays((self, value))):
                 self.held[key] = _given(value, self.index)
@@ -216,7 +217,7 @@ class DeviceArray:
             return DeviceArray(getattr(library(), how)(*args), self.index)
 
     def contiguous(self) -> DeviceArray:
-        """Itself where it is in C order, else a copy that is."""
+        """Itself if it is in C order, else a copy that is."""
         if self.held.flags.c_contiguous:
             return self
         with using(self.index, (self,)):
@@ -334,13 +335,13 @@ def _in_place(name: str, function: Any, args: Sequence[Any], kwargs: Any) -> Any
 
 
 def _written(target: Any, value: Any) -> Any:
-    """Give an array, of the CPU or of a device, what was computed elsewhere."""
+    """Write a result computed elsewhere into an array on the CPU or a device."""
     target[...] = value if isinstance(target, DeviceArray) else _read(value)
     return target
 
 
 def _given(x: Any, index: int) -> Any:
-    """An operand as the device's library takes it: host arrays are copied there."""
+    """An operand for the device's library; host arrays are copied there."""
     if isinstance(x, DeviceArray):
         return x.held
     if isinstance(x, np.ndarray):
@@ -360,7 +361,7 @@ def _taken(y: Any, index: int, of: Iterable[DeviceArray] = ()) -> Any:
 
 
 def _read(x: Any) -> Any:
-    """An operand for NumPy: a copy of what is on the device."""
+    """An operand for NumPy; device arrays are copied to the host."""
     if isinstance(x, DeviceArray):
         return x.host()
     return type(x)(_read(item) for item in x) if type(x) in (list, tuple) else x
@@ -381,9 +382,9 @@ def _is_plain(key: Any) -> bool:
 
 
 def _is_inside(key: Any, shape: tuple[int, ...]) -> bool:
-    """Whether a key with arrays of positions, or with masks, names elements that there are: the device would not say."""
+    """Whether a key with position arrays or masks is within range, which the device does not check."""
     if any(isinstance(part, DeviceArray) for part in (key if type(key) is tuple else (key,))):
-        key = _read(key)  # positions are few, what they are positions of may be much
+        key = _read(key)  # positions are few; the array that they index may be large
     try:
         np.broadcast_to(_BYTE, shape)[key]
     except (IndexError, ValueError):
@@ -392,7 +393,7 @@ def _is_inside(key: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _takes_inside(a: Any, indices: Any, axis: Any = None, **options: Any) -> bool:
-    """Whether `np.take` with these arguments names elements that there are."""
+    """Whether the positions of `np.take` are within range."""
     found = np.asarray(_read(indices))
     size = np.size(a) if axis is None else np.shape(a)[axis]
     return not options and (not found.size or (found.min() >= -size and found.max() < size))

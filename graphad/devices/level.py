@@ -1,6 +1,6 @@
-"""The level of a block of `device`: it brings operands to the block's device, and makes there what has no operands.
+"""The level of a block of `device`: it copies operands to the block's device, and runs ops without operands there.
 
-It stands on the eager level, which runs the ops where their operands are by then, and whose recorders see the copies as ops.
+The eager level below runs the ops on the device of their operands, and its recorders see the copies as ops.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class DeviceLevel:
 
     Attributes:
       place: The device, as "cuda:0".
-      is_default: Whether it stays when all blocks have ended.
+      is_default: Whether it was set by `set_default_device` and outlives all blocks.
     """
 
     is_place = True
@@ -41,7 +41,7 @@ class DeviceLevel:
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         with entered(self.below):
-            common_place(op, inputs)  # what is on two devices is refused, not brought together
+            common_place(op, inputs)  # operands on two devices are refused, not copied
             variables = any(isinstance(x, Handle) for x in inputs)
             if not variables:
                 inputs = [self._brought(x) for x in inputs]
@@ -54,7 +54,7 @@ class DeviceLevel:
         return moved(EagerTensor(data), self.place)
 
     def _brought(self, x: Any, result: bool = False) -> Any:
-        """An operand, or what an op without operands has made, on the device of the block."""
+        """An operand, or the result of an op without operands, on the device of the block."""
         if not x.has_value or x.device == self.place:
             return x
         if not result and not x.away and not x.data.shape:
@@ -70,14 +70,14 @@ def on(place: str) -> Iterator[None]:
         require(index)
     level = current()
     if not (level is None or isinstance(level, EagerLevel | DeviceLevel)):
-        yield  # what is traced runs where the operands of its call are
+        yield  # a traced op runs on the device of the call's operands
         return
     with entered(DeviceLevel(place, level)):
         yield
 
 
 def set_default_device(device: str | None) -> None:
-    """Run ops on a device from now on, in this thread, as a block of `device` around all that follows would.
+    """Run the following ops of this thread on a device, as a block of `device` around them would.
 
     Args:
       device: As for `device`; None or "cpu" for the CPU.
@@ -101,7 +101,7 @@ def set_default_device(device: str | None) -> None:
 
 
 def get_default_device() -> str:
-    """The device on which ops run that have no operands.
+    """The device of ops without operands.
 
     Returns: "cpu:0", or another one in a block of `device` or after `set_default_device`.
     Example:

@@ -1,6 +1,6 @@
-"""CuPy, or what stands in its place: the library that keeps arrays on a device and computes there.
+"""The library that keeps arrays on a device and computes there: CuPy, or a replacement in tests.
 
-It is imported when a device is first asked for, and its absence is told in one sentence.
+It is imported when a device is first used; if it is missing, the error says so in one sentence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CURE = "pip install graphad[cuda] on a machine with an NVIDIA driver; device('cp
 
 
 class Library(Protocol):
-    """An array library of one kind of device, in CuPy's words."""
+    """The interface of an array library, with CuPy's names."""
 
     ndarray: type
 
@@ -33,7 +33,7 @@ class Library(Protocol):
         """A copy of a NumPy array on the current device."""
 
     def asnumpy(self, a: Any) -> np.ndarray:
-        """A copy of a device's array for NumPy, after all that computes it has ended."""
+        """A copy of a device array for NumPy, after its computation has finished."""
 
 
 _library: Any = None
@@ -41,7 +41,7 @@ _address_of: Callable[[str], int] | None = None
 
 
 def library() -> Any:
-    """The library of the CUDA devices. Raises: UnavailableError: it is missing, and what would give it."""
+    """The library of the CUDA devices. Raises: UnavailableError: it is missing; the message says how to install it."""
     global _library
     if _library is None:
         try:
@@ -92,18 +92,18 @@ def _cublas() -> ctypes.CDLL:
 
 
 def count() -> int:
-    """How many CUDA devices there are that ops can run on. Where there is none, a line in the log says what is missing."""
+    """The number of usable CUDA devices. If there is none, the log says what is missing."""
     try:
         if _library is None:
             _require_driver()
         return int(library().cuda.runtime.getDeviceCount())
-    except Exception as cause:  # CuPy says in errors of its own that there is no driver or no device
+    except Exception as cause:  # CuPy raises its own errors if there is no driver or no device
         get_logger().info("%s", cause)
         return 0
 
 
 def _require_driver() -> None:
-    """Raises: UnavailableError: CuPy or the driver is missing. Importing CuPy takes a second, so these are looked for first."""
+    """Raises: UnavailableError: CuPy or the driver is missing. Importing CuPy takes a second, so this is checked first."""
     if importlib.util.find_spec("cupy") is None:
         raise UnavailableError(f"device: CUDA devices take the package cupy, which is not installed; {CURE}.")
     try:
@@ -113,7 +113,7 @@ def _require_driver() -> None:
 
 
 def require(index: int) -> None:
-    """Raises: UnavailableError: there is no CUDA device of this number here; it says what is missing."""
+    """Raises: UnavailableError: there is no CUDA device of this number; the message says what is missing."""
     if _library is None:
         _require_driver()
     runtime = library().cuda.runtime

@@ -1,8 +1,8 @@
-"""Where an op runs, and running it on a device.
+"""Chooses the device of an op, and runs the op there.
 
-An op runs where its operands are; `devices/level.py` brings them to the device of a block first. A scalar of the CPU, which is a
-number of Python's as a rule, and integers, which are positions and sizes, may stand next to operands of a device. Other
-operands on two devices are refused.
+An op runs where its operands are; `devices/level.py` brings them to the device of a block first. CPU scalars, which are mostly
+Python numbers, and CPU integers, which are positions and sizes, may be combined with operands on a device. Other operands on
+two devices are refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from graphad.graph.evaluate import set_place_of
 
 
 def common_place(op: Op, inputs: Sequence[Any]) -> str | None:
-    """The device of all operands that have one; None where none has.
+    """The common device of the operands that have one; None if none has.
 
     Raises: InvalidArgumentError: they are on two devices.
     """
@@ -57,7 +57,7 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         outputs = evaluated(op, values)
     except GraphadError:
         raise
-    except Exception as error:  # whatever an eval raises is given the op's name
+    except Exception as error:  # any error of an eval gets the op's name
         told = [x.place if isinstance(x, Handle) else x for x in inputs]
         error = explained(error, op, told)
         raise error
@@ -75,14 +75,14 @@ def _as_tensor(y: Any, place: str) -> Any:
 
 
 def _held(value: Any, place: str) -> Any:
-    """What a variable of a device holds: in C order, as kernels read it."""
+    """The array of a variable on a device, in C order as kernels need it."""
     if place == CPU:
         return value
     return value.contiguous() if isinstance(value, DeviceArray) else device_array(value, parse(place)[1])
 
 
 def _place_of(values: Sequence[Any]) -> str | None:
-    """Where values are that are not on the CPU, "" for several devices."""
+    """The device of values that are not on the CPU; "" for several devices, None for the CPU."""
     found: str | None = None
     for x in values:
         array = x.data if isinstance(x, Handle) else x

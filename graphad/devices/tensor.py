@@ -18,9 +18,9 @@ from graphad.devices.streams import using
 
 
 class DeviceTensor(Tensor):
-    """A tensor that has its data now, on another device than the CPU.
+    """A tensor with its data on another device than the CPU.
 
-    Python and NumPy are given copies. Ops run where their operands are; see `devices/run.py`.
+    Python and NumPy receive copies. Ops run on the device of their operands; see `devices/run.py`.
     """
 
     __slots__ = ("__weakref__", "array", "mark")
@@ -33,7 +33,8 @@ class DeviceTensor(Tensor):
 
     @property
     def data(self) -> NoReturn:
-        # Asked for by code that computes with NumPy: a ValueError ends the short ways of ops, and the usual way comes here.
+        # Code that computes with NumPy reads this: the ValueError ends the short way of an op, and the usual way handles
+        # devices.
         raise DeviceDataError(
             f"the data of this tensor are on {self.device!r}; `numpy()` and `cpu()` give copies."
         )
@@ -69,7 +70,7 @@ class DeviceTensor(Tensor):
         return _copied(self, f"cuda:{gpu_index}")
 
     def here(self) -> EagerTensor:
-        """A copy of the data on the CPU, of which nobody is told."""
+        """A copy of the data on the CPU that is not recorded."""
         return EagerTensor(self.array.host())
 
     def beside(self, other: EagerTensor) -> Tensor:
@@ -155,6 +156,6 @@ def placed(data: Any, index: int) -> DeviceTensor:
 
 
 def _copied(x: DeviceTensor, place: str) -> Any:
-    from graphad.devices.transfer import copied  # which stands on this class
+    from graphad.devices.transfer import copied  # imported here: it depends on this class
 
     return copied(x, place)

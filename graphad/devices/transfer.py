@@ -19,7 +19,7 @@ from graphad.devices.tensor import DeviceTensor
 
 @define
 class Transfer(Op):
-    """x, its data on a device. In what is traced it is x: a graph runs where the operands of its call are.
+    """x with its data on a device. In a graph it is the identity: a graph runs on the device of its call's operands.
 
     Attributes:
       device: As "cpu:0" or "cuda:1".
@@ -49,7 +49,7 @@ class Transfer(Op):
 
 
 def copied(x: Any, place: str) -> Any:
-    """A tensor on a device, "cpu:0" or "cuda:1"; the tensor itself where it is there already.
+    """A tensor copied to a device, "cpu:0" or "cuda:1"; the tensor itself if it is there already.
 
     Raises: UnavailableError: there is no such device. InvalidArgumentError: it has no tensors of this dtype.
     """
@@ -67,7 +67,7 @@ def copied(x: Any, place: str) -> Any:
 
 
 def moved(x: EagerTensor, place: str) -> Tensor:
-    """A tensor of the CPU on a device."""
+    """A CPU tensor copied to a device."""
     if place == CPU:
         return x
     index = parse(place)[1]

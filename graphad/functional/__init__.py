@@ -1,4 +1,4 @@
-"""Derivatives and batching as functions of functions, under the names that users of JAX and autograd know."""
+"""Derivatives and batching as functions of functions, with the names of JAX and autograd."""
 
 from graphad.core.late import attach
 

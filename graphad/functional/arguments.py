@@ -1,4 +1,4 @@
-"""The arguments of a function that is differentiated: which of them, and each of their leaves as a tensor of its own."""
+"""The arguments of a differentiated function: which are sources, and each source leaf as a distinct tensor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Sources:
     """The leaves with respect to which a function is differentiated.
 
     Attributes:
-      leaves: The leaves, each a tensor that no other leaf and nothing outside is: what is used twice has two derivatives.
+      leaves: The leaves, each a new tensor object, so that a value that is passed twice has two derivatives.
     """
 
     __slots__ = ("_rebuild", "leaves")
@@ -37,7 +37,7 @@ class Sources:
         return cls([_own(name, leaf, what) for leaf in leaves], rebuild)
 
     def nest(self, leaves: Sequence[Any]) -> Any:
-        """The nest with other leaves."""
+        """The nest rebuilt with other leaves."""
         return self._rebuild(list(leaves))
 
 
@@ -74,7 +74,7 @@ def chosen(name: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[Sources,
 
 
 def _leaves(name: str, value: Any, what: str) -> tuple[list[Any], Rebuild]:
-    """The leaves of a nest. Raises: ArgumentTypeError: it is a record that holds no tensor."""
+    """The leaves of a nest. Raises: ArgumentTypeError: it is a record without tensors."""
     leaves, rebuild = flatten_records(value)
     if not leaves and is_record(value):
         raise ArgumentTypeError(
@@ -96,7 +96,7 @@ def _own(name: str, leaf: Any, what: str) -> Tensor:
 
 
 def tensor(name: str, leaf: Any, what: str) -> Tensor:
-    """A leaf as a tensor. Raises: ArgumentTypeError: it is none."""
+    """A leaf as a tensor. Raises: ArgumentTypeError: it cannot become one."""
     try:
         found: Tensor = lift(leaf)
         return found
@@ -108,13 +108,13 @@ def tensor(name: str, leaf: Any, what: str) -> Tensor:
 
 
 def outputs(name: str, value: Any) -> tuple[list[Tensor], Rebuild]:
-    """The results of a function as tensors, and how they are put together."""
+    """The results of a function as flat tensors, and a function that rebuilds their structure."""
     leaves, rebuild = flatten_records(value)
     return [tensor(name, y, "the function's result") for y in leaves], rebuild
 
 
 def scalar(name: str, value: Any) -> Tensor:
-    """The result of a function that has to be a scalar. Raises: InvalidArgumentError: it is none."""
+    """The result of a function, which must be a scalar. Raises: InvalidArgumentError: it is not."""
     leaves, _ = flatten_records(value)
     if len(leaves) != 1:
         raise InvalidArgumentError(

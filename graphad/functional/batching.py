@@ -17,19 +17,19 @@ from graphad.vectorize.batch import BatchedTensor, BatchLevel
 from graphad.vectorize.vectorized_map import vectorized_map
 
 Axes = Any
-"""An int, None, or a nest of these that is a prefix of what it speaks of."""
+"""An int, None, or a nest of these that is a prefix of the value's structure."""
 
 
 def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[..., Any]:
     """The function that applies `f` to every entry of a batch, computed for all at once.
 
     Args:
-      f: A function of nests of tensors; it is called once, and what it reads from outside is the same for all entries.
-      in_axes: Which axis of each positional argument the batch is: an int for all tensors of all arguments, or a tuple or list
-        with an int, None (not batched: the same for all entries) or a nest of these for each argument. Keyword arguments are
+      f: A function of nests of tensors; it is called once, and captured values are the same for all entries.
+      in_axes: The batch axis of each positional argument: an int for all tensors of all arguments, or a tuple or list with an
+      int, None (not batched: the same for all entries) or a nest of these for each argument. Keyword arguments are
         batched along axis 0.
-      out_axes: Where the batch goes in each result: an int for all, None for a result that is the same for all entries, or a
-        nest like the result.
+      out_axes: The batch axis of each result: an int for all, None for a result that is the same for all entries, or a nest
+      like the result.
     Returns: A function of batches.
     Raises: Nothing until it is called.
     Raises (when it is called): InvalidArgumentError: nothing is batched, sizes of the batch differ, an axis is not there.

@@ -1,4 +1,4 @@
-"""Gradients, Jacobians and Hessians as functions: `grad(f)` is the function that gives the gradient of `f`.
+"""Gradients, Jacobians and Hessians as functions: `grad(f)` is the function that computes the gradient of `f`.
 
 All of them are a `GradientTape` around a call, so they can be nested in each other, in tapes, `function` and `vmap`.
 """
@@ -26,7 +26,7 @@ from graphad.gradient.tape import GradientTape
 
 
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """The function that gives the gradient of `f`.
+    """The function that computes the gradient of `f`.
 
     Raises (when that is called): InvalidArgumentError: the result is not a scalar, or there is no such argument; DTypeError: an
       argument has no derivatives.
@@ -34,7 +34,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     Args:
       f: A function whose result is a scalar of floating or complex dtype.
       argnums: Which positional arguments to differentiate: an int, or several. Each is a nest of floating or complex tensors,
-        arrays, variables or numbers; `f` gets tensors. What else `f` reads is constant.
+        arrays, variables or numbers; `f` receives tensors. Other values that `f` reads are constant.
       has_aux: Whether `f` returns a pair, of which only the first part is differentiated.
     Returns: A function of the arguments of `f`: a nest like the argument, with tensors of the same shapes and dtypes (zeros
       where `f` does not depend on one); for several arguments a tuple of nests; with `has_aux` (gradient, auxiliary).
@@ -54,7 +54,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
 
 
 def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """The function that gives the value of `f` and its gradient, with one evaluation of `f`.
+    """The function that computes the value of `f` and its gradient, with one evaluation of `f`.
 
     Args:
       f, argnums, has_aux: As for `grad`.
@@ -70,7 +70,7 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
 
 
 def _with_gradient(name: str, f: Callable[..., Any], argnums: Argnums, has_aux: bool) -> Callable[..., Any]:
-    """`value_and_grad`; `name` is what messages call it."""
+    """`value_and_grad`; `name` is its name in messages."""
     check_function(name, f)
 
     @functools.wraps(f)
@@ -90,8 +90,8 @@ def _with_gradient(name: str, f: Callable[..., Any], argnums: Argnums, has_aux: 
 def jacrev(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that gives the Jacobian of `f`, for functions with fewer results than arguments.
 
-    Rows are pulled back in stacks that fit `config.set_jacobian_budget`; where far more numbers come out than go in, columns
-    are pushed forward instead, which gives the same.
+    Rows are pulled back in stacks that fit `config.set_jacobian_budget`; with far more outputs than inputs columns are pushed
+    forward instead, with the same result.
 
     Args:
       f: A function whose result is a nest of floating or complex tensors.
@@ -110,8 +110,8 @@ def jacrev(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -
 def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that gives the Jacobian of `f`, for functions with more results than arguments.
 
-    Columns are pushed forward in stacks that fit `config.set_jacobian_budget`; where something on the way has no forward mode,
-    rows are pulled back, which gives the same.
+    Columns are pushed forward in stacks that fit `config.set_jacobian_budget`; if an op has no forward mode, rows are pulled
+    back instead, with the same result.
 
     Args:
       f, argnums, has_aux: As for `jacrev`.

@@ -1,4 +1,4 @@
-"""Products of a Jacobian with a vector, from either side, and a function replaced by its linear part."""
+"""Products of a Jacobian with a vector, from either side, and linearisation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graphad.gradient.transforms import TRANSFORMS
 
 
 def jvp(f: Callable[..., Any], primals: NestLike, tangents: NestLike, has_aux: bool = False) -> Any:
-    """The value of a function and how it changes along a direction: forward mode.
+    """The value of a function and its change along a direction: forward mode.
 
     Args:
       f: A function of tensors.
@@ -125,7 +125,7 @@ def _tangents(name: str, sources: Sources, primals: Sequence[Any], tangents: Any
     for k, (x, dot) in enumerate(zip(sources.leaves, dots, strict=True)):
         if not x.shape.is_compatible_with(dot.shape):
             raise InvalidArgumentError(
-                f"{name}: tangent {k} has shape {dot.shape}, its primal {x.shape}; they have the same."
+                f"{name}: tangent {k} has shape {dot.shape}, its primal {x.shape}; they must be equal."
             )
     return dots
 

@@ -1,4 +1,4 @@
-"""Kernel forms: what a loop computes, said without a backend, a size or an address.
+"""Kernel forms: descriptions of loops without backend, sizes or addresses.
 
 op -> form (forms) -> fused form (fuse) -> Kernel and its numbers (collapse) -> source of a backend (in compiler)
 """

@@ -1,4 +1,5 @@
-"""From shapes to a kernel: drop dimensions of size 1, order them, merge neighbours, class every operand by its strides.
+"""From shapes to a kernel: drop dimensions of size 1, order the others, merge neighbours, classify every operand by its
+strides.
 
 Sizes are numbers or `Dim`s (one symbol per size class), so the same function serves a plan made once per size
 class and a call with its concrete sizes. The result is a `Kernel`, which holds no size, and the sizes and strides
@@ -41,7 +42,7 @@ class Loop(Record):
     Attributes:
       kernel: What is compiled.
       extents: Sizes of the loop dimensions.
-      strides: (operand, dim) to stride in elements, for the strides that have a word; operands as in `block_layout`.
+      strides: (operand, dim) -> stride in elements, for strides that have a word; operands as in `block_layout`.
     """
 
     kernel: Kernel
@@ -79,14 +80,14 @@ class Loop(Record):
         return total
 
     def walks(self) -> list[tuple[list[Size], list[Size], int]]:
-        """By operand, extents and strides of what the kernel walks along, in elements, and the bytes of an element."""
+        """For each operand the extents and strides of its walk, in elements, and the bytes of an element."""
         layout = block_layout(self.kernel)
         sizes = dict(zip(layout.extents, self.extents, strict=True))
         sizes |= {word: self.strides[place] for place, word in layout.strides.items()}
         return [(*walk.along(sizes), walk.itemsize) for walk in layout.walks]
 
     def chunk(self, sizes: Mapping[str, int] | None = None) -> int:
-        """What lo and hi must be multiples of; see `forms.chunk_rows`."""
+        """The number that lo and hi must be multiples of; see `forms.chunk_rows`."""
         return chunk_rows(self.kernel, self.numbers(sizes))
 
     def workspace(self, sizes: Mapping[str, int] | None = None) -> int:
@@ -143,7 +144,7 @@ def collapse(
         for d in range(rank)
         if not same_size(shape[d], 1)
     ]
-    if not any(group.gone for group in groups):  # one element per result: nothing to combine
+    if not any(group.gone for group in groups):  # one element for each result: nothing to combine
         combines = [None] * len(combines)
     groups = _merge(_order(_merge(groups), len(operands), all(combines)))
     extents = [group.extent for group in groups]
@@ -181,7 +182,7 @@ def _walk(operand: Operand, shape: Sequence[Size]) -> list[Size]:
         raise InternalError(
             f"collapse: an operand of shape {operand.shape} and strides {steps} in a loop of shape {tuple(shape)}"
         )
-    # An axis without elements may come with any stride, 0 too: that is not a broadcast.
+    # An axis without elements may have any stride, even 0, without being a broadcast.
     usual = row_strides(operand.shape)
     return [0] * skip + [
         0 if same_size(size, 1) else usual[d] if same_size(size, 0) else steps[d]
@@ -198,7 +199,7 @@ class _Group(Record):
 
 
 def _order(groups: list[_Group], inputs: int, is_free: bool) -> list[_Group]:
-    """Loop order, outermost first: kept, reduced, kept; innermost the one that most inputs step through one by one."""
+    """Loop order, outermost first: kept, reduced, kept; innermost the dimension in which most inputs have stride 1."""
     if not any(group.gone for group in groups):
         return groups
     inner = len(groups) - 1
@@ -216,7 +217,7 @@ def _order(groups: list[_Group], inputs: int, is_free: bool) -> list[_Group]:
 
 
 def _merge(groups: Sequence[_Group]) -> list[_Group]:
-    """Neighbours that every operand steps through as if they were one dimension become one."""
+    """Merge neighbours that every operand walks like one dimension."""
     merged: list[_Group] = []
     for group in groups:
         extent = ZERO if same_size(group.extent, 0) else group.extent

@@ -1,8 +1,7 @@
 """Forms: device-neutral descriptions of loops, from an op's lowering to the kernel that is compiled.
 
-A `Map` says what happens to one element, `Reduce` adds axes that vanish. A `Kernel` is what remains when loop
-dimensions are collapsed and every operand is classed by its strides: it holds no size, no address and no literal,
-so equal structures share code.
+A `Map` computes one element, `Reduce` adds reduced axes. A `Kernel` is the result of collapsing loop dimensions and classifying
+every operand by its strides: it holds no size, no address and no literal, so equal structures share code.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Map(Record):
         return _dtype_of(self, ref)
 
     def check(self) -> Map:
-        """The map itself. Raises: InternalError: it is not well formed."""
+        """Returns the map. Raises: InternalError: it is not well formed."""
         _check_body(self)
         for ref in self.outputs:
             self.dtype_of(ref)
@@ -94,7 +93,7 @@ class Access(Record):
 
 
 class Store(Record):
-    """Where a value goes. With `combine`, the loop dimensions in which `access` stays are reduced."""
+    """A store of a value. With `combine`, the loop dimensions in which `access` is "0" are reduced."""
 
     ref: Ref
     access: Access
@@ -106,8 +105,8 @@ class Kernel(Record):
 
     Dimensions come in the order kept, reduced, kept: the last kept one is there only if it is the innermost.
     All reducing stores reduce the same dimensions. `inplace` pairs (input, output) share one buffer and the same
-    strides. With `contracts` a product and the sum that it goes into may be rounded once; without, no map differs from
-    NumPy's in a bit where NumPy rounds exactly.
+    strides. With `contracts` a product and the sum that uses it may be rounded once; without it, maps have NumPy's bits
+    wherever NumPy rounds correctly.
     """
 
     rank: int
@@ -123,7 +122,7 @@ class Kernel(Record):
 
     @property
     def reduced(self) -> tuple[int, ...]:
-        """The loop dimensions that vanish, none for a map."""
+        """The loop dimensions that are reduced; none for a map."""
         for store in self.outputs:
             if store.combine is not None:
                 return tuple(d for d in range(self.rank) if store.access.strides[d] == BROADCAST)
@@ -131,7 +130,7 @@ class Kernel(Record):
 
     @property
     def split(self) -> int:
-        """The loop dimension that the words lo and hi are a range of.
+        """The loop dimension that the words lo and hi divide.
 
         The outermost one, unless that one is reduced while the innermost is kept: then the innermost.
         """
@@ -167,7 +166,7 @@ class Kernel(Record):
         return str(state["_digest"])
 
     def check(self) -> Kernel:
-        """The kernel itself. Raises: InternalError: it is not well formed."""
+        """Returns the kernel. Raises: InternalError: it is not well formed."""
         _check_body(self)
         if self.rank < 1:
             raise InternalError(
@@ -211,10 +210,10 @@ class Kernel(Record):
 
 
 class Walk(NamedTuple):
-    """How far a kernel gets in one operand, by the words of its block: what checks it need not look at the kernel again.
+    """The memory that a kernel touches in one operand, in terms of the words of its block, for checks without the kernel.
 
-    It touches elements of `itemsize` bytes: as many in a row as the word `extent` says (one where that is 0), and these once for
-    each step of the pairs of words (extent, stride) in `strided`.
+    It touches elements of `itemsize` bytes: a run whose length is in the word `extent` (1 if `extent` is 0), repeated along
+    each pair of words (extent, stride) in `strided`.
     """
 
     itemsize: int
@@ -222,7 +221,7 @@ class Walk(NamedTuple):
     strided: tuple[tuple[int, int], ...]
 
     def reach(self, words: Sequence[int]) -> tuple[int, int]:
-        """The first byte and the one behind the last, counted from where it starts, for extents of which none is 0."""
+        """The first byte and the byte after the last, relative to the start, if no extent is 0."""
         first = 0
         last = words[self.extent] if self.extent else 1
         for extent, stride in self.strided:
@@ -234,15 +233,15 @@ class Walk(NamedTuple):
         return first * self.itemsize, last * self.itemsize
 
     def along(self, words: Mapping[int, Size]) -> tuple[list[Size], list[Size]]:
-        """Extents and strides in elements of the axes that it walks along, the innermost last."""
+        """Extents and strides, in elements, of the walked axes, the innermost last."""
         extents: list[Size] = [words[extent] for extent, _ in self.strided]
         strides: list[Size] = [words[stride] for _, stride in self.strided]
         return ([*extents, words[self.extent]], [*strides, 1]) if self.extent else (extents, strides)
 
 
 class Layout(Record):
-    """Which word of the argument block holds what. All strides are in elements; `split` is the dimension lo and hi
-    range over."""
+    """The meaning of the words of the argument block. All strides are in elements; `split` is the dimension that lo and hi
+    divide."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -290,13 +289,13 @@ def _walk(operand: int, access: Access, extents: Sequence[int], strides: dict[tu
     return Walk(access.dtype.itemsize, extent, tuple(strided))
 
 
-CHUNK = 65536  # elements of a full reduction that make one partial result
+CHUNK = 65536  # elements of a full reduction in one partial result
 
 
 def chunk_rows(kernel: Kernel, extents: Sequence[int]) -> int:
-    """How many steps of the split dimension lo and hi must be multiples of (hi may also be the extent).
+    """The number of steps of the split dimension that lo and hi must be multiples of (hi may also be the extent).
 
-    A function of the sizes alone: so the result of a full reduction does not depend on how it was shared out.
+    It depends on the sizes only, so that the result of a full reduction does not depend on the number of threads.
     """
     if not kernel.is_full_reduction:
         return 1

@@ -1,4 +1,4 @@
-"""Two forms become one: a producer's body is written into its consumer's, each value once.
+"""Fusion of forms: a producer's body is merged into its consumer's, each value computed once.
 
 `Composer` collects the maps of a whole region. What it returns is canonical: equal statements merged, unused ones
 dropped, inputs and scalars in order of first use, so that regions of equal structure give equal maps.
@@ -16,7 +16,7 @@ from graphad.kernels.record import Record
 
 
 class Composed(Record):
-    """A map, which of the composer's inputs and scalars each of its own is, and for what each statement was first written."""
+    """A map, the composer's input or scalar behind each of its own, and the origin of each statement."""
 
     map: Map
     inputs: tuple[Hashable, ...]
@@ -27,7 +27,7 @@ class Composed(Record):
 class Composer:
     """Collects maps that read each other's results; `finish` returns them as one.
 
-    Attributes: origin: What the statements that come next are written for.
+    Attributes: origin: The origin of the following statements.
     """
 
     def __init__(self) -> None:
@@ -38,15 +38,15 @@ class Composer:
         self._body: dict[Statement, Ref] = {}
 
     def input(self, key: Hashable, dtype: DType) -> Ref:
-        """The operand known as `key`, the same reference each time."""
+        """The operand with this key, the same reference each time."""
         return self._inputs.setdefault(key, ((IN, len(self._inputs)), dtype))[0]
 
     def scalar(self, key: Hashable, dtype: DType) -> Ref:
-        """The scalar known as `key`, a word of the block at run time."""
+        """The scalar with this key, a word of the block at run time."""
         return self._scalars.setdefault(key, ((SCALAR, len(self._scalars)), dtype))[0]
 
     def statement(self, fn: str, args: Sequence[Ref], dtype: DType) -> Ref:
-        """One scalar function; the same one of the same arguments is the same value."""
+        """One scalar function; equal functions of equal arguments share a value."""
         if fn == "copy":
             return args[0]
         found = self._body.setdefault(Statement(fn, tuple(args), dtype), (TMP, len(self._body)))
@@ -124,7 +124,7 @@ def compose(
 ) -> Composed:
     """One map from several: each entry is a map, the names of its inputs, and the names it gives to its outputs.
 
-    A name defined by an earlier entry is that value, any other an input of the whole. All scalars stay separate.
+    A name defined by an earlier entry means that value, any other an input of the result. All scalars stay separate.
     """
     composer = Composer()
     values: dict[Hashable, Ref] = {}
@@ -165,7 +165,7 @@ def fuse_maps(consumer: Map, position: int, producer: Map, output: int = 0) -> C
 def fuse_into_reduce(
     reduce: Reduce, position: int, producer: Map, output: int = 0
 ) -> tuple[Reduce, Composed]:
-    """The reduction of what the producer computes, and how the inputs of its new source are named (see `fuse_maps`).
+    """The reduction of the producer's result, and the names of its new inputs (see `fuse_maps`).
 
     The producer must have the full shape that the reduction runs over, or broadcast to it.
     """

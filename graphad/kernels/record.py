@@ -1,6 +1,6 @@
-"""Frozen values with named fields: what a frozen dataclass is, without the millisecond that defining one costs.
+"""Frozen values with named fields, like a frozen dataclass without the millisecond that defining one costs.
 
-Ten forms are defined whenever graphad is imported; `dataclass` writes and compiles a dozen methods for each.
+`import graphad` defines ten forms; `dataclass` would generate and compile a dozen methods for each.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Record:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be removed")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self.values  # without the hash, which another process computes otherwise
+        return type(self), self.values  # without the hash, which differs between processes
 
     def __repr__(self) -> str:
         named = ", ".join(f"{name}={value!r}" for name, value in zip(self.fields, self.values, strict=True))
@@ -74,7 +74,7 @@ class Record:
 
 @dataclass_transform()
 class Struct:
-    """Named fields that may change; equal to itself alone. A list or dict given as default is a fresh one for each."""
+    """Mutable named fields, compared by identity. A list or dict as default is copied for each instance."""
 
     fields: ClassVar[tuple[str, ...]] = ()
 

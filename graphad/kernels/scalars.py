@@ -1,8 +1,7 @@
-"""The scalar functions that kernel bodies are made of: arity, result dtype and the NumPy function that says what
-they mean.
+"""The scalar functions of kernel bodies: arity, result dtype and the NumPy function that defines them.
 
-A row's reference takes arrays of equal dtype (a `select` condition is bool) and keeps it; float16 and bfloat16
-round after every function. Backends print these functions; one they cannot print keeps the step on the host.
+A reference takes arrays of equal dtype (a `select` condition is bool) and returns that dtype; float16 and bfloat16 round after
+every function. Backends print these functions; a step with one that they cannot print stays on the host.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Scalar(Record):
       arity: Number of arguments.
       kinds: Dtype kinds the arguments may have.
       reference: The NumPy callable.
-      is_predicate: Whether the result is bool whatever the arguments are.
+      is_predicate: Whether the result is always bool.
     """
 
     name: str
@@ -46,7 +45,7 @@ class Scalar(Record):
 
 
 def kind_of(dtype: DType) -> str:
-    """The word of this table for a dtype's kind."""
+    """This table's name for a dtype's kind."""
     return INTEGER if dtype.is_integer else BOOL if dtype.is_bool else FLOAT if dtype.is_floating else COMPLEX
 
 
@@ -57,7 +56,7 @@ def _wide(x: Any) -> Any:
 
 
 def _formula(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A formula of several NumPy steps, computed wide and rounded once."""
+    """A formula of several NumPy steps, computed in float32 and rounded once."""
 
     def reference(*xs: Any) -> Any:
         dtype = np.asarray(xs[0]).dtype
@@ -80,7 +79,7 @@ def _floordiv(x: Array, y: Array) -> Any:
 
 
 def float_remainder(x: Array, y: Array) -> Any:
-    """x - y * floor(x / y) without rounding on the way; a 0 has the sign of x."""
+    """x - y * floor(x / y) without intermediate rounding; a 0 has the sign of x."""
     rest = np.fmod(x, y)
     return np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)[()]
 
@@ -90,7 +89,7 @@ def _mod(x: Any, y: Any) -> Any:
 
 
 def _by_element(f: Callable[[float], float]) -> Callable[[Any], Any]:
-    """A function that only Python's math module has."""
+    """A function from Python's math module, applied elementwise."""
     return np.vectorize(f, otypes=[np.float64])
 
 
@@ -177,7 +176,7 @@ def _rows() -> list[Scalar]:
 
 TABLE: dict[str, Scalar] = {row.name: row for row in _rows()}
 
-# what an empty reduction gives, and what a running one starts from
+# the result of an empty reduction, and the start value of any other
 IDENTITIES: dict[str, Callable[[DType], Any]] = {
     "add": lambda dtype: 0,
     "mul": lambda dtype: 1,
@@ -189,12 +188,12 @@ IDENTITIES: dict[str, Callable[[DType], Any]] = {
 
 
 def identity_of(combine: str, dtype: DType) -> Any:
-    """The value that `combine` leaves alone: the result of an empty reduction."""
+    """The identity of `combine`, which is the result of an empty reduction."""
     return IDENTITIES[combine](dtype)
 
 
 def result_dtype(fn: str, dtypes: Sequence[DType], declared: DType | None = None) -> DType:
-    """The dtype of fn's result; `cast` alone needs it declared. Raises: InternalError: these arguments do not fit."""
+    """The dtype of fn's result; only `cast` needs it declared. Raises: InternalError: these arguments do not fit."""
     row = TABLE.get(fn)
     if row is None:
         raise InternalError(f"kernel: there is no scalar function {fn!r}")

@@ -1,7 +1,7 @@
-"""Where values live: storage that is walked with strides. Ops that only move elements say here what goes where.
+"""Locations of values: storage walked with strides. Ops that only move elements describe their results with these.
 
-Its outputs are sites of its inputs (`views`), or a new array that is put together from parts (`parts_of`): each is copied to
-the place that strides describe, the rest is filled. Shapes are definite, sizes may be symbols.
+The outputs of such an op are sites of its inputs (`views`), or a new array assembled from parts (`parts_of`): each is copied to
+the location that strides describe, the rest is filled. Shapes are definite, sizes may be symbols.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from graphad.core.dims import Dim, Size
 from graphad.kernels.record import Record
 
-ZERO = 1_000_003  # stands for size 0 while classing, so that empty batches need no kernel of their own
+ZERO = 1_000_003  # replaces size 0 in classification, so that empty batches need no kernel of their own
 
 
 class Site(Record):
@@ -31,12 +31,12 @@ class Site(Record):
         )
 
     def without(self, axis: int, k: int, shape: Sequence[int]) -> Site:
-        """Slice `k` along an axis, which goes; what is left has this shape."""
+        """Slice `k` along an axis, which is removed; `shape` is the remaining shape."""
         strides = (*self.strides[:axis], *self.strides[axis + 1 :])
         return Site(self.root, tuple(shape), strides, self.offset + k * self.strides[axis])
 
     def piece(self, axis: int, start: int, shape: Sequence[int]) -> Site:
-        """A piece of this shape from `start` on along an axis."""
+        """A part of this shape that begins at `start` along an axis."""
         return Site(self.root, tuple(shape), self.strides, self.offset + start * self.strides[axis])
 
 
@@ -48,20 +48,20 @@ class Part(Record):
 
 
 def reach(extents: Sequence[Size], strides: Sequence[Size], size: int = 1) -> tuple[Size, Size]:
-    """The first place that a walk touches and the one behind the last, counted from where it starts; innermost axes come last.
+    """The first position that a walk touches and the one after the last, relative to its start; innermost axes come last.
 
     Args:
-      extents: Numbers, or sizes that are symbols; then it is said of those numbers of them for which no extent is 0.
-      strides: In places.
-      size: Places that one element takes.
-    Raises: UndecidedSize: it depends on the number of a symbol whether a stride goes backwards.
+      extents: Numbers or symbolic sizes; for symbols the result holds if no extent is 0.
+      strides: Strides in positions.
+      size: Positions that one element takes.
+    Raises: UndecidedSize: the sign of a stride depends on the value of a symbol.
     """
     first: Any = 0
     end: Any = size
     for extent, stride in zip(reversed(extents), reversed(strides)):
         if isinstance(extent, int) and extent <= 0:
             return 0, 0
-        if same_size(stride, end):  # row behind row: the same sum, without the work
+        if same_size(stride, end):  # contiguous rows: the same sum with less work
             end = extent * end
         elif stride < 0:
             first += (extent - 1) * stride
@@ -76,7 +76,7 @@ def same_walk(size: Dim | int, a: Dim | int, b: Dim | int) -> bool:
 
 
 def same_size(a: Size, b: Size) -> bool:
-    """Whether two sizes are equal for certain; never asks what a symbol stands for."""
+    """Whether two sizes are certainly equal; never pins a symbol."""
     if isinstance(a, Dim) or isinstance(b, Dim):
         return isinstance(a, Dim) and isinstance(b, Dim) and a.terms == b.terms
     return bool(a == b)

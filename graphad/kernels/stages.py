@@ -1,8 +1,8 @@
-"""Loops over the same rows as one kernel: block of rows by block of rows, each of its stages runs over the block.
+"""Loops over the same rows as one kernel: for each block of rows, each of its stages runs over the block.
 
-What one stage makes and only others read is held for one block of rows in a small workspace, so it never leaves the cache. Each
-stage is a `Kernel` whose split dimension is the rows, alone or as one with what is inside of a row: its results, and the order in
-which it adds, are those of a kernel of its own. Stages that reduce over the rows are last: they run once, when all rows are done.
+A value that only other stages read is held for one block of rows in a small workspace, so that it stays in the cache. Each
+stage is a `Kernel` whose split dimension is the rows, alone or merged with dimensions inside a row: its results, and its order
+of summation, are those of a separate kernel. Stages that reduce over the rows come last: they run once, when all rows are done.
 """
 
 from __future__ import annotations
@@ -17,21 +17,19 @@ from graphad.kernels.forms import Kernel, block_layout
 from graphad.kernels.record import Record
 
 OUTSIDE = -1
-# Words of the block: a range of rows, the workspace, how many rows at a time, how many there are, and in the workspace where
-# what is held begins and how many bytes of it a block of rows takes.
+# Words of the block: the range of rows (2), the workspace, the rows of a block, all rows, and for held values their start in
+# the workspace and their bytes for a block of rows.
 LO, HI, WORKSPACE, BLOCK, ROWS, BEFORE, HELD = range(7)
-FIRST = (
-    7  # then, for each stage, the words of its kernel and how many elements of its split dimension a row has
-)
+FIRST = 7  # then for each stage the words of its kernel, and the elements of its split dimension in a row
 
 
 class Stage(Record):
     """One kernel of several.
 
     Attributes:
-      kernel: What it does.
-      made: For its operands, inputs first, which of the values that stages make each is; OUTSIDE for all others.
-      is_last: It runs over everything when all rows are done.
+      kernel: Its loop.
+      made: For each operand, inputs first, the number of the stages' value that it is; OUTSIDE for all others.
+      is_last: It runs once over all rows, after the others.
     """
 
     kernel: Kernel
@@ -40,14 +38,14 @@ class Stage(Record):
 
 
 class Stages(Record):
-    """Stages in the order in which they run. `held`, by value: whether it is kept for a block of rows alone."""
+    """Stages in the order in which they run. `held`, by value: whether it is kept only for a block of rows."""
 
     stages: tuple[Stage, ...]
     held: tuple[bool, ...]
 
     @property
     def has_last(self) -> bool:
-        """Whether something is left to do when all rows are done."""
+        """Whether there are stages that run after all rows are done."""
         return any(stage.is_last for stage in self.stages)
 
     @property
@@ -73,7 +71,7 @@ class Stages(Record):
 
 
 class Bases(Record):
-    """Where the words of each stage begin, and how many words there are."""
+    """The first word of each stage, and the number of words."""
 
     stages: tuple[int, ...]
     scales: tuple[int, ...]
@@ -93,26 +91,26 @@ def bases_of(kernel: Stages) -> Bases:
 
 
 class Held(Record):
-    """Where values that are held lie in the workspace of a block of rows.
+    """The layout of held values in the workspace of a block of rows.
 
-    `offsets` are in bytes, by value; 0 for those that are not held. Before `first` is what the last stages need; a block takes
-    `total` bytes.
+    `offsets` are in bytes, by value; 0 for values that are not held. The bytes before `first` are for the last stages; a block
+    takes `total` bytes.
     """
 
     offsets: tuple[int, ...]
     first: int
     total: int
-    last: tuple[int, ...]  # for each stage, where its own workspace is
+    last: tuple[int, ...]  # the start of each stage's own workspace
 
 
 class Nest(Record):
     """A kernel with stages and the numbers of one use of it.
 
     Attributes:
-      loops: The stages' own.
-      rows: How many rows there are.
-      scales: For each stage, how many elements of its split dimension a row has.
-      sizes: For each value, how many of its elements belong to a row.
+      loops: The loops of the stages.
+      rows: The number of rows.
+      scales: For each stage, the elements of its split dimension in a row.
+      sizes: For each value, the elements of a row.
     """
 
     kernel: Stages
@@ -131,13 +129,13 @@ class Nest(Record):
         return found
 
     def inside(self, numbers: Mapping[str, int]) -> int:
-        """How many elements of a row the widest stage visits."""
+        """The elements of a row that the widest stage visits."""
         rows = max(evaluate(self.rows, numbers), 1)
         stages = zip(self.loops, self.kernel.stages, strict=True)
         return max([loop.elements(numbers) // rows for loop, stage in stages if not stage.is_last])
 
     def held(self, numbers: Mapping[str, int], block: int) -> Held:
-        """The workspace for blocks of so many rows."""
+        """The workspace layout for blocks of this many rows."""
         first, last = 0, []
         for loop, stage in zip(self.loops, self.kernel.stages, strict=True):
             last.append(first)
@@ -157,7 +155,7 @@ class Nest(Record):
             for j, store in enumerate(stage.kernel.outputs):
                 if stage.made[count + j] == value:
                     return store.access.dtype.itemsize
-        raise InternalError(f"stages: none of them makes value {value}")
+        raise InternalError(f"stages: none of them produces value {value}")
 
     def elements(self, numbers: Mapping[str, int]) -> int:
         """How many elements all stages visit."""

@@ -1,4 +1,4 @@
-"""SciPy's solvers on functions of tensors, with derivatives made from the function; solutions that can be differentiated."""
+"""SciPy's solvers on functions of tensors, with derivatives of the function; and differentiable solutions."""
 
 from graphad.core.late import attach
 

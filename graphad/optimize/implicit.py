@@ -1,4 +1,4 @@
-"""Solutions of equations that can be differentiated: by the implicit function theorem, whatever the solver did.
+"""Differentiable solutions of equations, by the implicit function theorem and independent of the solver.
 
 With f(x, a) = 0, dx = -(df/dx)^-1 (df/da) da; the gradient solves with the transposed Jacobian and pulls back through f once
 (Griewank and Walther, Evaluating Derivatives, 2nd ed., section 15).
@@ -102,7 +102,7 @@ def fixed_point(
     The iteration is a loop of the graph in traced functions; its gradient does not walk back through the steps.
 
     Args:
-      f: A function of a nest like `x0` and of `args` that gives a nest like `x0`, and brings points nearer to each other. What it
+      f: A function of a nest like `x0` and of `args` that gives a nest like `x0`, and is a contraction. What it
         reads from outside and is not a variable is constant: pass in `args` what is to be differentiated.
       x0: The starting point: a nest of floating tensors, arrays or numbers of known sizes.
       args: A tuple of nests of tensors, arrays or numbers.
@@ -146,7 +146,7 @@ def fixed_point(
 def _equations(
     name: str, f: Callable[..., Any], x0: Any, args: Any
 ) -> tuple[Packing, list[Any], Callable[..., Any]]:
-    """How x is packed, the leaves of the arguments, and f as a function of the vector and of those leaves."""
+    """The packing of x, the leaves of the arguments, and f as a function of the packed vector and these leaves."""
     space = Packing(name, x0)
     leaves, rebuild = flatten_records(as_tuple(args))
     theta = [tensor(name, leaf, "an argument") for leaf in leaves]
@@ -163,16 +163,14 @@ def _equations(
 
 
 def _attached(residual: Callable[..., Any], point: Any, theta: list[Any]) -> Any:
-    """The solution as a function of the arguments: its value is known, its derivative follows from the residual."""
+    """The solution as a function of the arguments: its value is given, its derivative follows from the residual."""
 
     @custom_gradient
     def solution(*values: Any) -> Any:
-        residual(point, *values)  # so that variables are seen to be read
+        residual(point, *values)  # so that the variables are recorded as read
 
         def backward(bar: Any, variables: Any = None) -> Any:
-            x = _attached(
-                residual, point, list(values)
-            )  # which depends on the arguments too, for the next order
+            x = _attached(residual, point, list(values))  # depends on the arguments too, for the next order
             slopes = jacrev(lambda v: residual(v, *values))(x)
             w = reshape(solve(slopes, reshape(-bar, (-1, 1)), adjoint=True), (-1,))
             floats = [value for value in values if value.dtype.is_differentiable]

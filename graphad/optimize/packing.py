@@ -1,4 +1,4 @@
-"""A nest of tensors as one vector of float64, which is what SciPy works on, and back."""
+"""Conversion between a nest of tensors and one float64 vector for SciPy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from graphad.ops.math.cast import cast
 
 
 class Packing:
-    """How the leaves of a nest lie in a vector.
+    """The layout of the leaves of a nest in a vector.
 
     Attributes:
       start: The vector of the nest itself.
@@ -48,7 +48,7 @@ class Packing:
         self.start = packed(name, found)
 
     def unpacked(self, vector: Any) -> Any:
-        """The nest of tensors that a vector of float64 stands for."""
+        """The nest of tensors for a float64 vector."""
         leaves, start = [], 0
         for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
             stop = start + int(product(shape))
@@ -58,7 +58,7 @@ class Packing:
 
 
 def packed(name: str, value: Any) -> Any:
-    """A nest of tensors as one vector of float64."""
+    """The float64 vector for a nest of tensors."""
     ys, _ = outputs(name, value)
     parts = [reshape(cast(y, float64), (-1,)) for y in ys]
     if not parts:
@@ -67,7 +67,7 @@ def packed(name: str, value: Any) -> Any:
 
 
 def compiled(f: Callable[..., Any]) -> Callable[..., list[np.ndarray]]:
-    """A function of vectors of float64 as a traced one, called with arrays and giving arrays that the caller may change."""
+    """A traced function of float64 vectors that takes arrays and returns writable arrays."""
     traced = function(f, autograph=False)
 
     def run(*vectors: Any) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""`minimize`, `least_squares` and `solve_ivp`: SciPy's, with gradients, Jacobians and Hessians made from the function."""
+"""SciPy's `minimize`, `least_squares` and `solve_ivp`, with gradients, Jacobians and Hessians of the function."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def minimize(
     callback: Callable[..., Any] | None = None,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """`scipy.optimize.minimize` for a function of tensors, with its gradient and what else the method takes made from it.
+    """`scipy.optimize.minimize` for a function of tensors, with the derivatives that the method needs.
 
     Args:
       fun: A function `fun(x, *args)` of a nest like `x0` with a scalar result; it is traced and compiled once.
@@ -104,7 +104,7 @@ def least_squares(
     method: str = "trf",
     **options: object,
 ) -> Any:
-    """`scipy.optimize.least_squares` for a function of tensors, with its Jacobian made from it.
+    """`scipy.optimize.least_squares` for a function of tensors, with its Jacobian.
 
     Args:
       fun: A function `fun(x, *args)` of a nest like `x0` that gives a nest of residuals; it is traced and compiled once.
@@ -112,7 +112,7 @@ def least_squares(
       args: A tuple of further arguments, constant in this run.
       bounds: As SciPy's, over the leaves of `x0` one after the other as one vector.
       method: 'trf', 'dogbox' or 'lm'.
-      options: What else SciPy's function takes (`loss`, `f_scale`, `max_nfev`, ...).
+      options: Further arguments of SciPy's function (`loss`, `f_scale`, `max_nfev`, ...).
     Returns: SciPy's OptimizeResult; its `x` is a nest like `x0` of tensors.
     Raises: As `minimize`.
     Source: Branch, Coleman and Li, A subspace, interior, and conjugate gradient method for large-scale bound-constrained
@@ -153,9 +153,9 @@ def solve_ivp(
       t_span: The first and the last time.
       y0: The state at the first time: a nest of floating tensors, arrays or numbers.
       method: As SciPy's; 'Radau', 'BDF' and 'LSODA' take the Jacobian.
-      t_eval: The times at which the solution is wanted, or None for the solver's own.
+      t_eval: The times of the solution, or None for the solver's own.
       args: A tuple of further arguments, constant in this run.
-      options: What else SciPy's function takes (`rtol`, `atol`, `max_step`, ...); functions among them get vectors.
+      options: Further arguments of SciPy's function (`rtol`, `atol`, `max_step`, ...); functions among them get vectors.
     Returns: SciPy's result; its `y` is a nest like `y0` of tensors with the times as an additional last axis.
     Raises: As `minimize`.
     Source: Dormand and Prince, A family of embedded Runge-Kutta formulae, 1980: "RK45".

@@ -39,7 +39,7 @@ def set_jit(mode: str) -> None:
     Raises: InvalidArgumentError: no such mode.
     """
     if mode not in JIT_MODES:
-        raise InvalidArgumentError(f"set_jit: {mode!r} is not a mode; it is 'auto', 'always' or 'never'.")
+        raise InvalidArgumentError(f"set_jit: {mode!r} is not a mode; use 'auto', 'always' or 'never'.")
     flags.jit = mode
 
 
@@ -66,9 +66,7 @@ def set_progress(mode: str) -> None:
       >>> config.set_progress("auto")
     """
     if mode not in JIT_MODES:
-        raise InvalidArgumentError(
-            f"set_progress: {mode!r} is not a mode; it is 'auto', 'always' or 'never'."
-        )
+        raise InvalidArgumentError(f"set_progress: {mode!r} is not a mode; use 'auto', 'always' or 'never'.")
     flags.progress = mode
 
 

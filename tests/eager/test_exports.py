@@ -237,5 +237,5 @@ def test_the_code_of_bfloat16_is_that_of_the_specification() -> None:
     for options in ({}, {"max_version": (1, 0)}):
         assert tuple(_type_of(x.__dlpack__(**options))) == (4, 16)
     assert tuple(_type_of(tf.constant([1, 2], tf.int64).__dlpack__())) == (0, 64)
-    with pytest.raises(BufferError, match="none of DLPack's"):
+    with pytest.raises(BufferError, match="not a DLPack capsule"):
         _type_of(__import__("datetime").datetime_CAPI)

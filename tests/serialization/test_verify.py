@@ -145,7 +145,7 @@ BROKEN = {
     "objects[0]: '_a' is no": objects(ObjectRecord(TupleNode("P", ("_a",)), (("0", 0),))),
     "objects[0]: 2 keys for 1": objects(ObjectRecord(DictNode((1, 2)), (("0", 0),))),
     "objects[0]: a key is there twice": objects(ObjectRecord(DictNode((1, True)), (("0", 0), ("1", 0)))),
-    "objects[0]: 1 keys for 1 items, or one": objects(ObjectRecord(DictNode((DictValue(()),)), (("0", 0),))),
+    "objects[0]: 1 keys for 1 items, or an entry": objects(ObjectRecord(DictNode((DictValue(()),)), (("0", 0),))),
     "objects[1]: AssetNode has no children": objects(ROOT, ObjectRecord(AssetNode(0), (("a", 0),))),
     "objects[1]: asset 0": objects(ROOT, ObjectRecord(AssetNode(0))),
     "objects[1]: function 0": objects(ROOT, ObjectRecord(FunctionNode(0))),
