@@ -20,7 +20,7 @@ def executable_of(graph: Graph) -> Any:
 
 
 def _run_first(graph: Graph, values: Sequence[Any], *place: str) -> list[Any]:
-    """Runs one graph; importing the executables puts their `run` in the place of this function."""
+    """Runs one graph; importing the executables replaces this function by their `run`."""
     from graphad.compiler.plan import executable
 
     return executable.run(graph, values, *place)

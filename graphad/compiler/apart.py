@@ -1,4 +1,4 @@
-"""Why loops that hand each other something are not one: a line for each, for who wants to know why a function is no faster."""
+"""Why loops that exchange values are not fused: one line for each value, for users who look into performance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphad.kernels.stages import Nest
 
 
 def reasons(part: Partition) -> list[str]:
-    """For each value that goes from one loop to another through memory, why."""
+    """For each value that passes from one loop to another through memory, the reason."""
     maker: dict[int, tuple[int, Unit]] = {}
     found: dict[tuple[int, int], list[str]] = {}
     for k, unit in enumerate(part.units):
@@ -51,7 +51,7 @@ def _why(part: Partition, source: Unit, producer: Unit, reader: Unit) -> str:
         operands |= {value for each in (*members, reader) for value in each.writes}
         if len(members) >= MOST or len(operands) > STREAMS:
             return f"there would be more than {MOST} stages, or more than {STREAMS} arrays"
-        return "it reads more than the row in which that was made, or waits for something else"
+        return "it reads more than the row that produced the value, or waits for another unit"
     if rows_of(producer) is None and is_result:
         axes = producer.reduced or ()
         inside = product(producer.shape[axes[0] :]) if axes else 1
@@ -59,4 +59,4 @@ def _why(part: Partition, source: Unit, producer: Unit, reader: Unit) -> str:
         if isinstance(inside, int) and is_row and not SHORT <= inside <= LONG:
             return f"rows of {inside} elements are too {'short' if inside < SHORT else 'long'} for stages"
         return "it is complete only when all rows are done"
-    return "it reads what was not made in the same row, or waits for something else"
+    return "it reads values of other rows, or waits for another unit"

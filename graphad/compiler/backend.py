@@ -1,8 +1,8 @@
-"""The seam between planning and a device: what it supports, emits, compiles, launches, has libraries for, and keeps in memory.
+"""The interface between planning and a device: supported forms, source text, compiling, launching, libraries, memory.
 
-Partition and plans know a device by this class alone and import none; a device is found by its name. Addresses are 64-bit
-numbers that only the device's own steps follow. Where `is_host` is False they mean nothing to the host: plans then hand arrays
-to steps in Python, and take what these give, through `to_host` and `to_device`.
+Partition and plans use a device only through this class and import none; a device is looked up by its name. Addresses are
+64-bit numbers that only the device's own steps dereference. If `is_host` is False they mean nothing to the host: plans then
+convert arrays for steps in Python, and their results, with `to_host` and `to_device`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import Kernel
 from graphad.kernels.stages import Nest, Stages
 
-# Which module gives the backends of a kind of device, by the name `backend_of`.
+# The module with `backend_of` for each kind of device.
 _MODULES = {"cpu": "graphad.compiler.cpu.backend", "cuda": "graphad.compiler.cuda.backend"}
 
-Walk = tuple[Sequence[int], Sequence[int]]  # a shape, and strides in bytes
-Expected = tuple[Any, Any]  # the dtype and the shape that an argument must have; None: any
+Walk = tuple[Sequence[int], Sequence[int]]  # shape, strides in bytes
+Expected = tuple[Any, Any]  # dtype and shape of an argument; None: any
 
 
 class Builder(ABC):
@@ -34,21 +34,21 @@ class Builder(ABC):
 
     @abstractmethod
     def add_row(self, row: Row) -> Any:
-        """Append a step with the tables that it walks."""
+        """Append a step, with the tables that it walks."""
 
     @abstractmethod
     def about(self, what: str, line: str | None) -> None:
-        """Say which ops the rows that follow are, and the user's line, for errors that a device reports when they run."""
+        """Set the ops and the user's line of the following rows, for errors that a device reports when they run."""
 
     @abstractmethod
     def build(self, arena_bytes: int, release_lock: bool, guard: Any) -> Any:
-        """The finished image. Its `instance()` is memory that can run: `run(*arguments)` gives a status, 0 when all went well,
-        and `scalar(offset, dtype)` something whose `[()]` is the value there.
+        """The finished image. Its `instance()` is memory that can run: `run(*arguments)` returns a status, 0 for success, and
+        `scalar(offset, dtype)` an object whose `[()]` is the value there.
 
         Args:
           arena_bytes: Bytes of workspace that each instance has.
-          release_lock: Whether other Python threads may run meanwhile.
-          guard: What `Backend.guard` gave: checked by every run; None where the arguments are known to fit.
+          release_lock: Whether other Python threads may run during the call.
+          guard: The result of `Backend.guard`, checked by every run; None if the arguments are known to fit.
         """
 
 
@@ -58,12 +58,12 @@ class Backend(ABC):
     Attributes:
       name: Its name in `graphad.device`.
       is_host: Whether its memory is the host's: NumPy arrays are its arrays.
-      runs_evals: Whether evals of ops take its arrays as they are, where its memory is not the host's.
+      runs_evals: Whether evals of ops accept its arrays, if its memory is not the host's.
       product_dtypes: Names of the dtypes of which it has matrix products.
       has_stages: Whether it runs kernels of several stages.
-      has_blocks: Whether long chains of loops are worth running block by block: where a cache holds what they hand on.
-      copied: Bytes of the elements that it can copy and fill.
-      misfits: Statuses of a run which say that the arguments are not what the guard expects, and that nothing was done.
+      has_blocks: Whether long chains of loops should run block by block, so that a cache holds their intermediate values.
+      copied: The element sizes, in bytes, that it can copy and fill.
+      misfits: Statuses of a run that did nothing because the arguments do not fit the guard.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Backend(ABC):
 
     @abstractmethod
     def supported(self, form: Any) -> Any:
-        """A form as it is, None where it has no code."""
+        """Returns the form, None if it has no code."""
 
     @abstractmethod
     def why_not(self, kernel: Kernel | Stages) -> str | None:
@@ -97,17 +97,17 @@ class Backend(ABC):
 
     @abstractmethod
     def build(self, kernel: Kernel | Stages) -> int:
-        """The address of a kernel, compiled now if need be."""
+        """The address of a kernel, compiled now if necessary."""
 
     @abstractmethod
     def request(self, kernel: Kernel | Stages, callback: Callable[[int | None, str | None], None]) -> bool:
-        """Have a kernel compiled in the background: `callback(address, why not)`. False: nothing compiles there."""
+        """Compile a kernel in the background and call `callback(address, why not)`. Returns False if there is no worker."""
 
     # launch rows
 
     @abstractmethod
     def work(self, loop: Loop | Nest, numbers: Mapping[str, int]) -> float:
-        """An estimate of the nanoseconds that a kernel takes; no result ever depends on it."""
+        """An estimate of a kernel's time in nanoseconds; results never depend on it."""
 
     @abstractmethod
     def workspace(self, loop: Loop | Nest, numbers: Mapping[str, int]) -> int:
@@ -115,27 +115,27 @@ class Backend(ABC):
 
     @abstractmethod
     def block_rows(self, nest: Nest, numbers: Mapping[str, int]) -> int:
-        """How many rows a kernel of several stages takes at a time."""
+        """The rows in one block of a kernel with several stages."""
 
     @abstractmethod
     def launch(
         self, builder: Any, loop: Loop | Nest, numbers: Mapping[str, int], row: Row, nanoseconds: float
     ) -> int:
-        """Append what runs a kernel over its whole range; `row` does so in one step.
+        """Append the rows that run a kernel over its whole range; `row` does so in one step.
 
         Returns: How many regions shared among threads that made.
         """
 
     def block_elements(self, count: int, itemsize: int) -> int:
-        """How many of `count` elements a chain of loops takes at a time, which holds `itemsize` bytes for each of them."""
+        """The elements, of `count`, in one block of a chain of loops that holds `itemsize` bytes for each."""
         return count
 
     def ranges(self, count: int, nanoseconds: float) -> list[tuple[int, int]]:
-        """How so much work of `count` equal parts is shared, as ranges of these parts."""
+        """Split work of `count` equal parts among threads, as ranges of these parts."""
         return [(0, count)] if count else []
 
     def share(self, builder: Any, rows: Sequence[Row]) -> int:
-        """Append rows that may run at once. Returns: How many regions shared among threads that made."""
+        """Append rows that may run in parallel. Returns: How many regions shared among threads were added."""
         for row in rows:
             builder.add_row(row)
         return 0
@@ -148,29 +148,29 @@ class Backend(ABC):
 
     @abstractmethod
     def fill(self, value: np.ndarray, shape: Sequence[int], target: Sequence[int]) -> Step:
-        """Store one value all over. Operands: target."""
+        """Fill with one value. Operands: target."""
 
     @abstractmethod
     def product(self, dtype: str, a: Walk, b: Walk, c: Walk) -> Step | None:
-        """A matrix product, batched over leading axes, None where it has none. Operands: a, b, c."""
+        """A matrix product, batched over leading axes, None if unsupported. Operands: a, b, c."""
 
     @abstractmethod
     def repeat(self) -> int:
-        """The address of the function of a loop's step, whose block is laid out in `rows`."""
+        """The address of the function that runs a loop; `rows` defines the layout of its block."""
 
     @abstractmethod
     def poll(self) -> int:
-        """The word POLL of a loop that may take long."""
+        """The word POLL of a loop that may run for long."""
 
     # memory
 
     @abstractmethod
     def plan(self, arguments: int) -> Any:
-        """A `Builder` of a native call with so many arguments."""
+        """A `Builder` of a native call with this many arguments."""
 
     @abstractmethod
     def constant(self, array: np.ndarray) -> tuple[int, Any]:
-        """The address of an array's content for as long as the second result is referred to."""
+        """The address of an array's data, valid while the second result is referenced."""
 
     @abstractmethod
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
@@ -178,7 +178,7 @@ class Backend(ABC):
 
     @abstractmethod
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """`empty` for a large one, from a pool of those that nobody refers to any more."""
+        """`empty` for a large array, from a pool of unreferenced ones."""
 
     @abstractmethod
     def strided(self, root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
@@ -186,7 +186,7 @@ class Backend(ABC):
 
     @abstractmethod
     def to_host(self, array: Any) -> Any:
-        """One of its arrays as a NumPy array, or a NumPy scalar where its shape is ()."""
+        """One of its arrays as a NumPy array, or as a NumPy scalar for shape ()."""
 
     @abstractmethod
     def to_device(self, array: Any) -> Any:
@@ -196,19 +196,19 @@ class Backend(ABC):
 
     @abstractmethod
     def guard(self, expected: Sequence[Expected]) -> Any:
-        """What `Builder.build` and `bind_check` take to check arguments."""
+        """The guard with which `Builder.build` and `bind_check` check arguments."""
 
     @abstractmethod
     def bind_check(self, guard: Any) -> Callable[..., Any]:
-        """A function of the arguments which says whether they are what a guard expects."""
+        """A function that returns whether its arguments fit a guard."""
 
     @abstractmethod
     def fitted(self, value: Any) -> Any:
-        """An argument as its native code reads it: C order, aligned, its own array; handles as they are."""
+        """An argument in the form that native code needs: C order, aligned, a device array; handles unchanged."""
 
     @abstractmethod
     def register_holder(self, kind: type, attribute: str) -> Any:
-        """Have runs take objects of a class for the array that is their attribute."""
+        """Let runs accept objects of a class in place of the array in one of their attributes."""
 
     @abstractmethod
     def prepare(self, dtypes: Iterable[Any]) -> None:
@@ -216,7 +216,7 @@ class Backend(ABC):
 
 
 def host_code(text: str, symbols: Iterable[str]) -> dict[str, int]:
-    """The addresses of functions of a module of LLVM's text, compiled for the host: what drives a device from there."""
+    """The addresses of functions of an LLVM module, compiled for the host, which drive a device."""
     build = import_module("graphad.compiler.cpu.runtime.native").build
     found: dict[str, int] = build(text, symbols)
     return found

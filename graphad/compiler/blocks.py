@@ -1,11 +1,11 @@
-"""Chains of loops over the same elements run block by block, so that what they hand each other stays in the cache.
+"""Chains of loops over the same elements run block by block, so that intermediate values stay in the cache.
 
-A long gradient is cut into many loops, whose results are arrays that the next ones read: for large arrays nearly all of the time
-goes to memory. Element by element nothing needs to wait. So a block of elements goes through all loops of a chain before the next
-one is looked at, and what nobody else reads is kept for one block only. The loops stay kernels of their own, which others share:
-a chain is no more than another order in which they run.
+A long gradient is cut into many loops that read each other's result arrays; for large arrays nearly all time is memory traffic.
+Each element depends only on the same element of earlier loops. So one block of elements goes through all loops of a chain
+before the next block, and values that only the chain reads are kept for one block. The loops remain separate kernels, which
+other plans share; a chain only changes the order of execution.
 
-A loop joins where all that it reads is there when the first of them begins, or was made by them at the same element.
+A loop joins a chain if every value that it reads exists when the chain begins, or is made by the chain at the same element.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from graphad.compiler.units import BLOCKS, LOOP, Unit, loop_of
 from graphad.core.dims import Size
 from graphad.kernels.sites import same_size
 
-FEW = 4096  # elements: chains over no more stay in the cache as they are
-NEAR = 8  # chains that are looked at
+FEW = 4096  # elements; chains over fewer fit the cache anyway
+NEAR = 8  # how many recent chains a loop may join
 
 
 class _Chain:
-    """Loops that run block by block; `first` is the place of the first of them among all units."""
+    """Loops that run block by block; `first` is the index of the first one among all units."""
 
     def __init__(self, extent: Size, first: int) -> None:
         self.extent, self.first = extent, first
@@ -36,7 +36,7 @@ class _Chain:
 
 
 def in_blocks(units: Sequence[Unit], outputs: Collection[int], specs: Sequence[Any]) -> list[Unit]:
-    """The units in order, chains of loops as one unit; `outputs` are roots that leave the graph."""
+    """The units in order, with each chain of loops as one unit; `outputs` are roots that leave the graph."""
     place = {value: k for k, unit in enumerate(units) for value in unit.writes}
     readers: dict[int, list[Unit]] = {}
     for unit in units:
@@ -62,7 +62,7 @@ def in_blocks(units: Sequence[Unit], outputs: Collection[int], specs: Sequence[A
 
 
 def _extent(unit: Unit) -> Size | None:
-    """How many elements a loop runs over, None for one that is not a map of all elements in order."""
+    """The number of elements of a loop; None if it is not a map over all elements in order."""
     if unit.kind != LOOP or unit.reduced:
         return None
     loop = loop_of(unit)
@@ -77,7 +77,7 @@ def _may_join(
 ) -> bool:
     made, roots = chain.made, [site.root for site in unit.reads]
     if any(place.get(root, -1) >= chain.first for root in roots if root not in made):
-        return False  # it waits for others
+        return False  # it depends on other units
     if not any(root in made for root in roots) and not any(
         site.root in made for value in unit.writes for other in readers.get(value, ()) for site in other.reads
     ):
@@ -88,7 +88,7 @@ def _may_join(
 def _whole(
     chain: _Chain, outputs: Collection[int], readers: dict[int, list[Unit]], specs: Sequence[Any]
 ) -> Unit | None:
-    """The unit of a chain, None where its loops have nothing to hand on to each other alone."""
+    """The unit of a chain, None if no value stays within the chain."""
     mine = {unit.index for unit in chain.units}
     held = {
         value: specs[value].dtype.itemsize

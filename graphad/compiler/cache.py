@@ -1,9 +1,9 @@
 """Object code on disk: one file per key, checksummed, written whole or not at all, bounded in size.
 
 A file is magic, checksum, payload. The checksum is that of key and payload, and the key that of source text, platform, processor
-and versions: a file that stands under another's name is no better than a damaged one. Whatever is wrong with one (truncated,
-altered, swapped, not this user's) makes it a miss and it goes away. A directory that cannot be written, or that others may
-write, leaves the cache in memory. Nothing here raises, and no lock is needed between processes.
+and versions: a file under the wrong name counts as damaged. Any fault (truncated, altered, swapped, another user's) makes the
+entry a miss, and the file is removed. If the directory cannot be written, or other users may write it, the cache stays in
+memory. Nothing here raises, and no lock is needed between processes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 MAGIC = b"graphad-object-2\n"
 SUFFIX = ".gobj"
-LIMIT = 256 << 20  # bytes on disk before the oldest files go
-SWEEP = 64  # writes between two looks at the size
+LIMIT = 256 << 20  # bytes on disk before the oldest files are removed
+SWEEP = 64  # writes between two checks of the size
 _HEADER = len(MAGIC) + 32
 
 
@@ -39,7 +39,7 @@ class Entry(Record):
 
 
 def default_directory() -> str | None:
-    """GRAPHAD_CACHE_DIR, else the place where this platform keeps a user's caches; None when there is none."""
+    """GRAPHAD_CACHE_DIR, else this platform's directory for a user's caches; None if there is none."""
     named = os.environ.get("GRAPHAD_CACHE_DIR")
     if named:
         return named
@@ -60,7 +60,7 @@ class KernelCache:
     def __init__(self, path: str | os.PathLike[str] | None, limit: int = LIMIT) -> None:
         self._folder = None if path is None else os.fspath(path)
         self.limit = limit
-        self._memory: dict[str, bytes] = {}  # what could not be written
+        self._memory: dict[str, bytes] = {}  # entries that could not be written
         self._lock = forks.lock()
         self._writes = 0
         self._ready: bool | None = None
@@ -74,7 +74,7 @@ class KernelCache:
         return None if self._folder is None else Path(self._folder)
 
     def get(self, key: str) -> bytes | None:
-        """The payload stored under `key`, None when there is none that is whole."""
+        """The payload stored under `key`, None if there is none or it is damaged."""
         kept = self._memory.get(key)
         if kept is not None or self._folder is None or not self._is_private():
             return kept
@@ -105,7 +105,7 @@ class KernelCache:
             self.sweep()
 
     def discard(self, key: str) -> None:
-        """Forget what is stored under `key`: it did not load."""
+        """Remove the entry of `key`, which did not load."""
         with self._lock:
             self._memory.pop(key, None)
         if self._folder is not None:
@@ -113,7 +113,7 @@ class KernelCache:
                 os.unlink(self._file(key))
 
     def entries(self) -> list[Entry]:
-        """What is on disk, oldest first."""
+        """The files on disk, oldest first."""
         from pathlib import Path
 
         found: list[Entry] = []
@@ -146,7 +146,7 @@ class KernelCache:
         return removed
 
     def sweep(self) -> None:
-        """Remove the oldest files until the rest fits the limit, with some room to spare."""
+        """Remove the oldest files until the rest is well below the limit."""
         entries = self.entries()
         total = sum(entry.size for entry in entries)
         if total <= self.limit:
@@ -164,7 +164,7 @@ class KernelCache:
         return os.path.join(self._folder, name + SUFFIX)
 
     def _is_writable(self) -> bool:
-        """Whether the directory is there, or could be made, and takes files."""
+        """Whether the directory exists or can be created, and can be written."""
         if self._ready is None:
             self._ready = False
             if self._folder is not None:
@@ -178,7 +178,7 @@ class KernelCache:
         return self._ready
 
     def _is_private(self) -> bool:
-        """Whether the directory is this user's and only this user may write it; one that is not there yet will be."""
+        """Whether the directory belongs to this user and only this user may write it; one that does not exist yet will."""
         if self._private is None:
             assert self._folder is not None
             try:
@@ -217,7 +217,7 @@ class KernelCache:
 
 
 def _make_folder(path: str) -> None:
-    """A directory for this user alone, in directories that may have been there."""
+    """Create a directory for this user only; its parents may exist."""
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     with contextlib.suppress(FileExistsError):
         os.mkdir(path, 0o700)
@@ -228,7 +228,8 @@ def _checksum(key: str, payload: bytes) -> bytes:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether a file or directory belongs to this user and only this user may write it; always so where there are no owners."""
+    """Whether a file or directory belongs to this user and only this user may write it; always true on systems without
+    owners."""
     if not hasattr(os, "getuid"):
         return True
     return status.st_uid == os.getuid() and not status.st_mode & 0o022
@@ -246,6 +247,6 @@ def default_cache() -> KernelCache:
 
 
 def use_cache(cache: KernelCache | None) -> None:
-    """Replace the cache of this process; None: decide again from the environment."""
+    """Replace the cache of this process; None for the one that the environment names."""
     global _default
     _default = cache

@@ -1,8 +1,9 @@
-"""Where a loop that grows too large is cut: where earlier ones were, so that equal parts of a long graph give equal kernels.
+"""Where to cut loops that grow too large: at the same places as earlier ones, so that equal parts of a long graph give equal
+kernels.
 
-Compiling a kernel costs about as much as its statements weigh, and a long chain is cut into hundreds of loops. Were each as
-full as it can be, the cuts would wander over the chain's pattern and hardly two loops be alike. So a loop that is half full
-also ends where the ops around are those around an earlier cut; after a few loops the cuts keep step with the pattern.
+Compiling a kernel costs about as much as its statements weigh, and a long chain is cut into hundreds of loops. If each were
+filled to the limit, the cuts would drift over the chain's pattern and hardly two loops would be equal. So a loop that is half
+full also ends where the surrounding ops equal those of an earlier cut; after a few loops the cuts follow the pattern.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from graphad.graph.ir import Graph
 from graphad.kernels.forms import Map
 
 WEIGHT_LIMIT = 100  # of the statements of one loop
-FUNCTION_WEIGHT = 7  # of a statement that is not a plain instruction: its code is a polynomial and more
-LONG = 4 * WEIGHT_LIMIT  # weight of graphs that are cut where they were cut before
+FUNCTION_WEIGHT = 7  # of a statement that is not a plain instruction but a polynomial and more
+LONG = 4 * WEIGHT_LIMIT  # weight from which graphs are cut at repeated places
 
 
 class Cuts:
@@ -26,11 +27,11 @@ class Cuts:
 
     @property
     def is_long(self) -> bool:
-        """Whether loops end before they are full."""
+        """Whether loops may end before they are full."""
         return self._around is not None
 
     def weight(self, body: Map) -> int:
-        """What a node's body adds to the loop that it joins."""
+        """The weight that a node adds to its loop."""
         found = self._weights.get(body)
         if found is None:
             found = 0
@@ -40,7 +41,7 @@ class Cuts:
         return found
 
     def ends(self, value: int, weight: int, more: int) -> bool:
-        """Whether a loop of this weight ends before the node that makes `value` and brings `more`."""
+        """Whether a loop of this weight ends before the node that makes `value` and adds the weight `more`."""
         around = self._around
         if weight + more > WEIGHT_LIMIT:
             if around is not None and value < len(around):

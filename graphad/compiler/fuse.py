@@ -1,8 +1,8 @@
 """The second step of a partition: loops over one iteration shape become one.
 
-Elementwise nodes join the loop of their producers, a reduction joins it as a further result; nothing that reads a reduction's
-result can be inside the same loop. Then loops over one shape that read the same arrays are merged: one pass instead of two. A
-loop ends where `cuts` says so, and where more would make a circle of loops that wait for each other.
+Elementwise nodes join the loop of their producers, and a reduction joins it as a further result; a reader of a reduction cannot
+be in the same loop. Then loops over one shape that read the same arrays are merged: one pass instead of two. A loop ends where
+`cuts` says so, and where fusing more would make a cycle.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from graphad.kernels.record import Struct
 from graphad.kernels.sites import Site
 
 SIBLINGS = 8  # loops over the same shape that are looked at for merging
-STREAMS = 6  # arrays that loops merged for sharing some may read: what one loop reads is all there at once, soon in no cache
-WIDE = 24  # arrays: a loop that reads more computes some of them once more
-LIGHT = 12  # weight of a loop that also reduces, where those over its shape are a chain that may run block by block (`blocks.py`)
-CHEAP = 2  # weight of what is computed once more
+STREAMS = 6  # arrays that merged loops may read: all of them are streamed at once and compete for the cache
+WIDE = 24  # arrays; a loop that reads more recomputes some of them
+LIGHT = 12  # the most weight of a loop that also reduces, where its shape may have a chain (`blocks.py`)
+CHEAP = 2  # the most weight that is recomputed
 
 
 class Group(Struct):
-    """What becomes one unit, while units are collected.
+    """A future unit, while units are collected.
 
-    `bits` are those of its units and `above` of all that it depends on; `is_read`: something depends on it; `is_full`: nothing
-    joins it any more; `again`: by value, nodes of other loops that it computes once more.
+    `bits` are the bits of its units and `above` those of its dependencies; `is_read`: something depends on it; `is_full`:
+    nothing may join it; `again`: by value, nodes of other loops that it recomputes.
     """
 
     unit: Unit
@@ -60,7 +60,7 @@ class Group(Struct):
 
 
 class Fused:
-    """The groups of a lowered graph. Attributes: live: The groups that are left."""
+    """The groups of a lowered graph. Attributes: live: The remaining groups."""
 
     def __init__(self, lowered: Lowered) -> None:
         self.lowered = lowered
@@ -80,18 +80,18 @@ class Fused:
         self._compute_again()
 
     def group_of(self, value: int) -> int | None:
-        """The group that makes a root, None for what is there before."""
+        """The group that makes a root, None for inputs and constants."""
         made = self._maker.get(value)
         return None if made is None else self._find(made)
 
     def is_inside(self, group: Group, value: int) -> bool:
-        """Whether the nodes of a group have a value from each other rather than from storage."""
+        """Whether the nodes of a group take a value from each other rather than from storage."""
         if value in group.again:
             return True
         return value in self.lowered.inner and self._find(self._maker[value]) == group.index
 
     def sources(self, group: Group) -> set[int]:
-        """The groups that a group needs."""
+        """The groups that a group depends on."""
         found = {self._find(i) for i in self.lowered.chain.links.get(group.index, ())}
         for root in self.reads(group):
             made = self.group_of(root)
@@ -166,7 +166,7 @@ class Fused:
             if index in blocked or not self._fits(unit, reduced):
                 continue
             if self._cuts.ends(node.start, unit.weight, weight):
-                # What comes later must not fill it up in another way each time.
+                # Later nodes must not fill it differently in each repetition.
                 unit.is_full = self._cuts.is_long
                 continue
             if chosen is None:
@@ -179,7 +179,7 @@ class Fused:
                     chosen = self._merge(chosen, unit)
         if chosen is None:
             return None
-        # Merging may have brought in what a further input must not depend on.
+        # Merging may have added a node on which a further input depends.
         rest = [i for i in (*others, *direct) if self._find(i) != chosen.index]
         return chosen if self._may_depend(chosen, rest) else None
 
@@ -223,7 +223,7 @@ class Fused:
     def _merge_siblings(self) -> None:
         """Merge loops over one shape that read the same storage and do not depend on each other: one pass instead of two."""
         live = [group for group in self._groups if self._find(group.index) == group.index]
-        # What a group depends on may have grown since its readers were made: find it anew, in an order that respects it.
+        # Dependencies may have grown since the readers were created: recompute them in topological order.
         sources = {group.index: self.sources(group) for group in live}
         for group in self.ordered(live, sources):
             for index in sources[group.index]:
@@ -251,7 +251,7 @@ class Fused:
                 row.append(group)
 
     def _compute_again(self) -> None:
-        """Have loops that read many arrays compute some of them once more, from others that they read anyway."""
+        """Let loops that read many arrays recompute some of them from others that they read anyway."""
         for group in self.live:
             if group.kind != LOOP or len(self.reads(group)) <= WIDE:
                 continue
@@ -270,7 +270,7 @@ class Fused:
                     group.again[value] = made
 
     def _cheap(self, value: int, group: Group) -> Node | None:
-        """The node that makes a value in another loop over the same shape, where that is no more than an instruction or two."""
+        """The node that makes a value in another loop over the same shape, if it is only an instruction or two."""
         if value not in self.lowered.inner or self._sites[value].root != value:
             return None
         unit = self.lowered.units[self._maker[value]]
@@ -279,12 +279,12 @@ class Fused:
         return unit.nodes[0]
 
     def ordered(self, groups: Sequence[Group], needs: dict[int, set[int]]) -> list[Group]:
-        """Groups behind those that they need."""
+        """The groups in topological order."""
         found = in_order(groups, needs)
         if found is not None:
             return found
         graph = print_graph(self.lowered.graph)
-        raise InternalError(f"partition: the units need each other in a circle\n{graph}")
+        raise InternalError(f"partition: the units depend on each other in a cycle\n{graph}")
 
 
 def _key(shape: Any) -> tuple[str, ...]:
@@ -292,7 +292,7 @@ def _key(shape: Any) -> tuple[str, ...]:
 
 
 def _chains(units: Sequence[Unit]) -> set[tuple[str, ...]]:
-    """The shapes over which there is more to do than two loops take."""
+    """The shapes with more work than two loops hold."""
     weights: dict[tuple[str, ...], int] = {}
     for unit in units:
         if unit.kind == LOOP:

@@ -1,9 +1,8 @@
-"""Starting the compile worker: which program, with what on its path, apart from everything that the caller has open.
+"""Starts the compile worker, isolated from the caller's path and open files.
 
-The worker runs code of this installation alone: the interpreter in isolated mode, which looks neither at the working
-directory nor at the environment's paths nor at site packages, graphad's own modules from where they are, and what they need
-(NumPy, Numba, llvmlite) from where that is installed, behind the standard library. It has a session of its own, so that
-Ctrl-C in a terminal is not meant for it, and none of the caller's open files.
+The worker runs code of this installation only: the interpreter in isolated mode, which ignores the working directory,
+environment paths and site packages; graphad's own modules; and NumPy, Numba and llvmlite from where they are installed, after
+the standard library. It has its own session, so that Ctrl-C in a terminal does not reach it, and inherits no open files.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from pathlib import Path
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NEEDED = ("numpy", "llvmlite", "numba", "numba_cuda")  # as far as they are installed
-# The worker needs a few modules of the package, not its public names, whose import would cost it a tenth of a second. So the
-# package that it sees is empty, and the place where graphad lies need not be on its path, with whatever else is there.
+# The worker needs a few modules of the package, not its public names, whose import takes a tenth of a second. So it sees an
+# empty package, and the parent directory of graphad need not be on its path.
 START = """
 import sys, types
 sys.path += [place for place in {places!r} if place not in sys.path]
@@ -30,7 +29,7 @@ main()
 
 
 def interpreter() -> str | None:
-    """The Python to start, None where there is none.
+    """The Python interpreter to start, None if there is none.
 
     In a frozen application and inside another program `sys.executable` is that program, which would start itself.
     """
@@ -43,18 +42,18 @@ def start(parent: int, idle: float) -> subprocess.Popen[bytes]:
     """A fresh worker.
 
     Args:
-      parent: The process to die with, 0 where the starting thread may end before that does.
+      parent: The process to die with, 0 if the starting thread may end before that process.
       idle: Seconds without work after which it ends; 0 for never.
     Raises: OSError: it cannot be started.
     """
     program = START.format(places=places(), package=PACKAGE)
     flags = ["-I", "-S", *(["-B"] if sys.dont_write_bytecode else [])]
-    environment = {**os.environ, "GRAPHAD_WORKER": "0"}  # it starts none of its own
+    environment = {**os.environ, "GRAPHAD_WORKER": "0"}  # a worker starts no worker
     if environment.get("GRAPHAD_CACHE_DIR"):
         environment["GRAPHAD_CACHE_DIR"] = os.path.abspath(environment["GRAPHAD_CACHE_DIR"])
     return subprocess.Popen(
         [interpreter() or "", *flags, "-c", program, str(parent), str(idle)],
-        bufsize=0,  # a fork must find no lock held and no half message
+        bufsize=0,  # a fork must find no held lock and no partial message
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -69,8 +68,8 @@ def start(parent: int, idle: float) -> subprocess.Popen[bytes]:
 def places() -> list[str]:
     """The directories in which what the worker needs is installed.
 
-    NumPy is imported already, so where it comes from is trusted by this process. The others are looked for there first, then
-    on the path, less the working directory: what lies there is for a program that asks for it, not for the worker.
+    NumPy is imported already, so this process trusts its directory. The others are searched for there first, then on the path
+    without the working directory, whose contents the worker must not run.
     """
     here = os.path.realpath(os.getcwd()) if _has_directory() else ""
     path = [entry for entry in sys.path if entry and os.path.realpath(entry) != here]
@@ -89,7 +88,7 @@ def places() -> list[str]:
 
 
 def _found_by_hooks(name: str) -> ModuleSpec | None:
-    """What an import hook finds, such as that of a package under development."""
+    """The result of an import hook, such as that of an editable install."""
     for finder in sys.meta_path:
         if finder is not PathFinder:
             spec = finder.find_spec(name, None)

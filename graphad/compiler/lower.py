@@ -1,7 +1,8 @@
-"""The first step of a partition: every node of a graph as a unit of its own, and where its values live.
+"""The first step of a partition: every node of a graph becomes a unit, and every value gets its storage.
 
 Reshapes, transposes, broadcasts and slices move no element: they are other strides over the same storage, copied only where
-strides cannot say it. Elementwise nodes and reductions are loops of one node each, with all that the next step has to know.
+strides cannot express them. Elementwise nodes and reductions are loops of one node each, with the data that the next step
+needs.
 """
 
 from __future__ import annotations
@@ -36,21 +37,21 @@ from graphad.graph.ir import Graph, Node
 from graphad.kernels import forms
 from graphad.kernels.sites import Site, row_strides, same_size
 
-_UNKNOWN = -1  # a handle that a host step may have given another array
+_UNKNOWN = -1  # a handle to which a host step may have assigned another array
 
 
 class Lowered:
     """A graph as units of one node each, in order.
 
     Attributes:
-      units: The units; `index` is their place.
-      waits: For each unit, the values that have to be there before it runs.
-      chain: Behind which others units come for the sake of effects.
-      specs, sites: By value; copies come behind the graph's own.
+      units: The units, in order of `index`.
+      waits: For each unit, the values that must exist before it runs.
+      chain: The ordering constraints of effects.
+      specs, sites: By value; copies follow the graph's own values.
       maker: Which unit makes a root.
-      forms: Of the nodes of loops, by value.
-      inner: Values that other nodes of a loop may take from the node that makes them.
-      outputs: The graph's outputs, copies in place of views that are not C order.
+      forms: The forms of nodes in loops, by value.
+      inner: Values that other nodes of the same loop may use directly.
+      outputs: The graph's outputs, with views that are not in C order replaced by copies.
       given, reads: See `Partition`.
     """
 
@@ -92,7 +93,7 @@ class Lowered:
         self.sites[value] = Site(value, dims, row_strides(dims))
 
     def number(self, value: int) -> Any | None:
-        """The scalar a value is, where that is a word of the block rather than memory."""
+        """The scalar behind a value that is a word of the block rather than memory."""
         site = self.sites.get(value)
         root = value if site is None else site.root
         if root in self._sizes:
@@ -103,7 +104,7 @@ class Lowered:
         return data if not getattr(data, "shape", ()) else data.reshape(-1)[0] if data.size == 1 else None
 
     def _constant(self, value: int) -> Any | None:
-        """The number that a value is, whatever the sizes are."""
+        """The number of a value that does not depend on sizes."""
         found = self.number(value)
         return None if isinstance(found, Node) else found
 
@@ -193,7 +194,7 @@ class Lowered:
 
     def site(self, value: int) -> Site:
         site = self.sites.get(value)
-        # A value of unknown shape is only handed on whole.
+        # A value of unknown shape is only passed on as a whole.
         return Site(value, (), ()) if site is None else site
 
     # views
@@ -210,7 +211,7 @@ class Lowered:
         return True
 
     def _plain(self, value: int) -> int:
-        """The value itself, or a copy of it in C order where it is a view that is not."""
+        """The value itself, or a copy in C order if it is a view in another order."""
         site = self.sites.get(value)
         if site is None or (
             site.is_plain and same_size(product(site.shape), product(self.specs[site.root].dims or ()))
@@ -236,7 +237,7 @@ class Lowered:
         ):
             return False
         if op.n_ys and not op.n_xs and (op.steps is None or op.test is not None):
-            return False  # how many slices there will be is not known
+            return False  # the number of slices is unknown
         repeat = native_form(op, self.options, self.backend)
         if repeat is None:
             return False
@@ -318,7 +319,7 @@ class Lowered:
             shape = self.sites[node.inputs[0]].shape
             if len(node.inputs) != 1:
                 return False
-            # Axes of size 1 make no difference: left out, so that reductions over the same elements share a loop.
+            # Axes of size 1 are left out, so that reductions over the same elements share a loop.
             axes = sorted({axis % len(shape) for axis in form.axes}) if shape else []
             reduced = tuple(axis for axis in axes if not same_size(shape[axis], 1)) or None
         unit = self._unit(LOOP, [value for value in node.inputs if self.number(value) is None])

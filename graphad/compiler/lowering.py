@@ -24,8 +24,10 @@ EXACT = frozenset(
 )
 COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 REORDER = ("reassoc", "contract")  # the additions of a vectorised sum
-CONTRACT = ("contract",)  # a product that a sum may take in, if that says it too: those of maps do not
-ANY_ZERO = ("nsz",)  # of two zeros either may be the larger
+CONTRACT = (
+    "contract",
+)  # lets a product fuse with a sum that has the flag too; products of maps do not have it
+ANY_ZERO = ("nsz",)  # the larger of two zeros may be either
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def memory_type(code: str) -> ir.Type:
 
 
 def lower(name: str) -> Lowered | None:
-    """The function behind a name of the text; None when it is not made of plain instructions."""
+    """The function with this name in source text; None if it needs more than plain instructions."""
     head, _, rest = name.partition("_")
     if head == "identity":
         combine, code = rest.split("_")

@@ -14,7 +14,7 @@ ALLOWED = frozenset(("_GLOBAL_OFFSET_TABLE_", ""))
 
 
 class ObjectError(GraphadError, ValueError):
-    """Object code that is damaged, of an unknown format, or that needs what a kernel may not need."""
+    """Object code that is damaged, of an unknown format, or refers to symbols that a kernel must not need."""
 
 
 class Symbols(Record):
@@ -39,7 +39,7 @@ def read_symbols(data: bytes) -> Symbols:
 
 
 def check_kernel(data: bytes, symbol: str) -> bytes:
-    """The object itself. Raises: ObjectError: it does not define exactly `symbol`, or it needs something."""
+    """Returns the object. Raises: ObjectError: it does not define exactly `symbol`, or it needs another symbol."""
     symbols = read_symbols(data)
     missing = symbols.undefined - ALLOWED
     if missing:

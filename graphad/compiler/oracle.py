@@ -1,4 +1,4 @@
-"""The same source text, run by Python over NumPy arrays: what a compiled kernel is compared with.
+"""Runs the source text of a kernel in Python over NumPy arrays, as the reference for compiled kernels.
 
 A pointer word is an array of the buffer's elements, a scalar word a NumPy scalar; every function of the text is
 the scalar table's.

@@ -1,6 +1,6 @@
-"""The order of units: after all that they need, native ones as long as there are any.
+"""The order of units: topological, with native units together as long as possible.
 
-Each change from native units to host steps and back ends a native call, so few changes are few calls.
+Each change between native units and host steps ends a native call, so fewer changes mean fewer calls.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from graphad.compiler.units import NATIVE
 
 
 def in_order(units: Sequence[Any], needs: dict[int, set[int]]) -> list[Any] | None:
-    """Units or groups after those that they need (by index), ties by the place of their nodes; None if there is no such order."""
+    """Units or groups after their dependencies (by index), ties by the position of their nodes; None if there is a cycle."""
     by_index = {unit.index: unit for unit in units}
     waits = {index: set(found) for index, found in needs.items()}
     feeds: dict[int, list[int]] = {}

@@ -1,11 +1,11 @@
 """A graph cut into units, in three steps.
 
-lower   Every node becomes a unit of its own: a loop, a matrix product, a copy, a step on the host, or no more than another walk
-        over the same storage (`lower.py`).
-fuse    Loops over one shape become one (`fuse.py`), as far as `cuts.py` lets them grow; what nobody reads outside is not stored.
-stack   Units are put in an order that respects every dependency and the order of effects, native ones as long as there are any,
-        and loops over the same rows become stages of one kernel (`stack.py`); loops over the same elements become a chain that
-        runs block by block (`blocks.py`).
+lower Every node becomes a unit: a loop, a matrix product, a copy, a step on the host, or just another view of the same storage
+(`lower.py`).
+fuse    Loops over one shape become one (`fuse.py`), up to the limits of `cuts.py`; values that nothing outside reads are not
+stored.
+stack Units are ordered by dependencies and effects, native ones together as long as possible. Loops over the same rows become
+stages of one kernel (`stack.py`); loops over the same elements become a chain that runs block by block (`blocks.py`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _units(lowered: Lowered, fused: Fused) -> list[Unit]:
 
 
 def _needs(fused: Fused, group: Group) -> set[int]:
-    """The groups that have to run before a group: those whose results are in what it reads after all."""
+    """The groups that must run before a group."""
     made = [fused.group_of(site.root) for site in group.unit.reads]
     links = fused.lowered.chain.links.get(group.index, ())
     return ({index for index in made if index is not None} | set(links)) - {group.index}
@@ -98,6 +98,6 @@ def _compose(
     combines = [unit.results.get(value) for value in unit.writes]
     relaxed = lowered.options.relaxed
     loop = collapse(composed.map, unit.shape, operands, unit.reduced or (), combines, contracts=relaxed)
-    # One object for equal kernels, so that finding it again is quick.
+    # One object for equal kernels, so that later look-ups are quick.
     kernel = kernels.setdefault(loop.kernel, loop.kernel)
     unit.loop = loop if kernel is loop.kernel else loop.replaced(kernel=kernel)

@@ -1,12 +1,12 @@
-"""The order of the passes, and why each stands where it stands.
+"""The order of the passes, with the reason for each position.
 
 simplify  canonical forms, constant folding and exact algebra in one sweep: each makes work for the others, and one sweep over
           the graph with all rules reaches the fixpoint that separate passes would need several rounds for; it numbers values as
           it goes, so equal ones are merged here as well. Small branches become selections, so that loops around them compile.
-          Lookups by a loop's counter become slices that the loop walks along; what a loop computes from values that never
-          change is computed before it, where equal ones are merged again.
-relaxed   only when asked for: rewrites that may change the last bits see the simplified graph.
-dead      last: the sweeps leave behind what they replaced, and traced gradients leave outputs that nobody reads.
+          Lookups by a loop's counter become slices that the loop iterates over; invariant nodes move before the loop, where
+          equal ones are merged again.
+relaxed only on request: rewrites that may change the last bits see the simplified graph.
+dead last: the sweeps leave replaced nodes behind, and traced gradients leave unused outputs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which scalar functions are plain instructions of a processor, by the kind of their operands.
+"""The scalar functions that are plain processor instructions, by the kind of their operands.
 
-Kept apart from `lowering`, which prints them, so that a planner can ask without importing a compiler.
+Separate from `lowering`, which prints them, so that planning needs no compiler.
 """
 
 from __future__ import annotations

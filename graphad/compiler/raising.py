@@ -1,4 +1,4 @@
-"""Which nodes of a specialised graph give results whatever their inputs hold, and which may raise."""
+"""Which nodes of a specialised graph have results for all values of their inputs, and which may raise."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from graphad.trace.numbered import symbols_of
 
 
 def is_view(op: Op) -> bool:
-    """Whether the outputs are parts of the input."""
+    """Whether the outputs are views of the input."""
     return type(op).views is not Op.views and not op.refers
 
 
 def is_moved(op: Op) -> bool:
-    """Whether an op only puts elements elsewhere, where its shapes are definite."""
+    """Whether an op on definite shapes only moves elements."""
     return is_view(op) or (type(op).parts_of is not Op.parts_of and not op.refers)
 
 
 def may_fail(graph: Graph, node: Node) -> bool:
-    """Whether an elementwise node has to raise for some operands, which kernels cannot: integers divided by 0."""
+    """Whether an elementwise node must raise for some operands, such as integers divided by 0; kernels cannot raise."""
     return node.op.refuses is not None and not gives_result(graph, node)
 
 
 def cannot_raise(graph: Graph, node: Node) -> bool:
-    """Whether a node of a specialised graph has no effect and gives results for all values of its inputs, whose sizes fit."""
+    """Whether a node of a specialised graph has no effect, and a result for all values of its inputs."""
     op = node.op
     if op.effects or op.structured or op.extension or op.transient:
         return False
@@ -40,7 +40,7 @@ def cannot_raise(graph: Graph, node: Node) -> bool:
     if not node.inputs:
         return True
     if is_moved(op):
-        return not symbols_of(op)  # what it takes of its input may not be there
+        return not symbols_of(op)  # the slice that it takes may be out of range
     form = form_of(graph, node)
     if isinstance(form, forms.View):
         return form.kind != "slice" or not symbols_of(op)
@@ -48,7 +48,7 @@ def cannot_raise(graph: Graph, node: Node) -> bool:
 
 
 def form_of(graph: Graph, node: Node) -> Any:
-    """The form of a node on definite shapes, None where it has none."""
+    """The form of a node on definite shapes, None if it has none."""
     if node.op.structured or node.op.multiple or not node.inputs:
         return None
     specs = [graph.specs[i] for i in node.inputs]

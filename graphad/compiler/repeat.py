@@ -1,8 +1,8 @@
-"""A loop whose test and body are native units: what of it runs natively, and how each carry gets its next value.
+"""The native form of a loop: its units, and how each carry gets its next value.
 
-The carries live in the storage of the loop's own results. The next value of a carry is written there at once where nobody reads
-the old one any more (or where its kernel reads it element by element in the same place), else copied there at the end of a
-round. Slices of xs and ys are moving pointers into the stacks.
+The carries live in the storage of the loop's own results. The next value of a carry is written there directly if the old value
+is no longer read (or if its kernel reads it element by element at the same place), else copied there at the end of a round.
+Slices of xs and ys are moving pointers into the stacks.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Repeat(Struct):
 
     Attributes:
       op: The loop op.
-      body, test: Their units; test None where only the limit ends the loop.
+      body, test: Their units; test is None if only the limit ends the loop.
       ways: For each carry, DIRECT, COPIED or SAME.
       stacked: Roots of the body whose storage is the slice of a y: root -> y.
-      early: ys that are copies of what is there when a round begins: y -> value.
+      early: ys that are copied at the start of a round: y -> value.
       late: ys that are copied at the end of a round: y -> value.
     """
 
@@ -47,7 +47,7 @@ class Repeat(Struct):
 
 
 def native_form(op: Any, options: Options, backend: Backend) -> Repeat | None:
-    """How a specialised loop op runs natively, None where a part of it cannot."""
+    """The native form of a specialised loop op, None if a part of it has none."""
     if op.effects or any(spec.is_handle for spec in op.body.inputs):
         return None
     body = partition(optimise(op.body, options), options, backend)
@@ -107,7 +107,7 @@ def _choose_ways(found: Repeat) -> None:
                 last_read[site.root] = position
     for k, root in enumerate(roots):
         if root < n and root != k:
-            last_read[root] = end  # another carry takes the old value at the end of the round
+            last_read[root] = end  # another carry becomes the old value at the end of the round
     for k, root in enumerate(roots):
         if root == k:
             found.ways[k] = SAME
@@ -120,7 +120,7 @@ def _choose_ways(found: Repeat) -> None:
 
 
 def _in_place(unit: Unit, carry: int, root: int) -> bool:
-    """Let a unit write `root` over the carry that it reads, where it does so element by element; changes its kernel."""
+    """Let a unit overwrite the carry that it reads with `root`, if it works element by element; changes its kernel."""
     if unit.kind != LOOP:
         return False
     loop = loop_of(unit)

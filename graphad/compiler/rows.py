@@ -1,8 +1,8 @@
-"""Rows of a step table: what a plan asks a device to run, one after another, by address.
+"""Rows of a step table: what a device runs for a plan, in order, by address.
 
-A row is a function and its block of 64-bit words. Which of these words are addresses is said beside them: of an argument of the
-plan, of its arena, of the block of another row. All devices share this: a row is a native function of its block on the CPU, a
-launch on a device that has a driver.
+A row is a function and its block of 64-bit words. Separate records say which words are addresses: of an argument of the plan,
+in its arena, or in the block of another row. All devices share this: on the CPU a row is a call of a native function, on a
+device with a driver a launch.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Step(NamedTuple):
     places: tuple[int, ...]
 
 
-# Words of the block of a loop: it walks the table TEST, whose answer is one byte, and the table BODY, once for each round.
-# There are as many rounds as FIXED says, or as the integer at LIMIT (of LIMIT_BYTES) does; MOST is how many slices stacks have,
-# STEPS how many rounds somebody relies on, -1 for none. COUNT is where the number of rounds is stored, a 32-bit integer.
+# Words of the block of a loop: it walks the table TEST, whose result is one byte, and the table BODY once for each round. The
+# number of rounds is FIXED, or the integer at LIMIT (of LIMIT_BYTES bytes). MOST is the number of slices of the stacks, STEPS
+# the number of rounds that the plan relies on, -1 for none. The number of rounds is stored at COUNT, a 32-bit integer.
 (
     BODY,
     BODY_ROWS,
@@ -81,4 +81,4 @@ class Step(NamedTuple):
 MOVE = 14
 MOVE_WORDS = 3
 TOO_LONG = 77  # status: more rounds than the stacks have slices
-WRONG_STEPS = 78  # status: another limit than the number of steps that the loop was made for
+WRONG_STEPS = 78  # status: the limit differs from the number of steps that the loop was compiled for

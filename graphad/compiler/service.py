@@ -1,8 +1,8 @@
-"""Compilation on behalf of a process: the client of the compile worker, and compilation here where there is no worker.
+"""The compile service of a process: the client of the compile worker, and compilation in the process if there is no worker.
 
-`CompileService.request` returns at once and calls back from a reader thread; `compile_now` waits. The worker
-starts with the first request, is replaced after 500 kernels (Numba never frees what it compiled) and given up,
-with one line in the log, after three deaths. Where many requests wait, a second worker takes its share and then leaves.
+`CompileService.request` returns at once and calls back from a reader thread; `compile_now` waits. The worker starts with the
+first request, is replaced after 500 kernels (Numba never frees compiled code) and given up, with one line in the log, after
+three deaths. If many requests wait, a second worker takes its share and then ends.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from graphad.compiler.source import CompileError
 from graphad.compiler.worker import HELLO, compiled
 from graphad.core import forks
 
-Callback = Callable[[str, bytes | None, str | None], None]  # key, object code or None, why there is none
+Callback = Callable[[str, bytes | None, str | None], None]  # key, object code or None, error or None
 LIFETIME = 500  # kernels that one worker compiles
-HANDSHAKE = 20.0  # seconds until a worker must have said hello, or there is none
+HANDSHAKE = 20.0  # seconds within which a worker must report
 DEATHS = 3
-QUEUE = 3  # requests that wait for the first worker before there is a second one
+QUEUE = 3  # waiting requests of the first worker that start a second one
 IDLE = 10.0  # seconds without work after which the second one ends
 _log = logging.getLogger("graphad")
 _services: weakref.WeakSet[CompileService] = weakref.WeakSet()
@@ -53,7 +53,7 @@ class CompileService:
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether no worker may be (or can any more be) started."""
+        """Whether no worker may be started, or starting has failed for good."""
         return (
             os.environ.get("GRAPHAD_WORKER") == "0" or self._deaths >= DEATHS or launch.interpreter() is None
         )
@@ -66,17 +66,17 @@ class CompileService:
 
     @property
     def pending(self) -> int:
-        """Requests that have no answer yet."""
+        """The number of unanswered requests."""
         return len(self._waiting)
 
     def waits_for(self, key: str) -> bool:
-        """Whether the answer to a request is under way."""
+        """Whether a request for this key is unanswered."""
         return key in self._waiting
 
     def request(self, key: str, source: str, callback: Callback, target: str = "cpu") -> bool:
-        """Have `source` compiled; `callback(key, object or None, error or None)` runs in another thread.
+        """Compile `source` in the worker; `callback(key, object or None, error or None)` runs in another thread.
 
-        Returns: False when there is no worker: then nothing happens and the callback never runs.
+        Returns: False if there is no worker; then the callback never runs.
         """
         with self._lock:
             if self.is_forbidden:
@@ -119,7 +119,7 @@ class CompileService:
         return compiled(source, target)
 
     def close(self) -> None:
-        """End the worker; requests without an answer are called back with neither object nor error."""
+        """End the worker; unanswered requests are called back with neither object nor error."""
         with self._lock:
             process, self._process = self._process, None
             waiting = self._take_all()
@@ -130,7 +130,8 @@ class CompileService:
     # -- with the lock held --
 
     def _start(self) -> bool:
-        # the parent-death signal means the thread that starts the worker: of use only if that lives as long as the process
+        # the parent-death signal refers to the starting thread, so it is used only from a thread that lives as long as the
+        # process
         parent = os.getpid() if threading.current_thread() is threading.main_thread() else 0
         try:
             process = launch.start(parent, self._idle)
@@ -149,9 +150,7 @@ class CompileService:
             return
         self._sent += 1
         data = memoryview((json.dumps(message) + "\n").encode())
-        with contextlib.suppress(
-            OSError, ValueError
-        ):  # a dead worker: the reader thread sees its end and acts
+        with contextlib.suppress(OSError, ValueError):  # a dead worker: the reader thread handles its end
             while data:
                 data = data[process.stdin.write(data) or 0 :]
 
@@ -171,7 +170,7 @@ class CompileService:
     # -- the reader thread --
 
     def _listen(self, process: subprocess.Popen[bytes]) -> None:
-        """Read answers until the worker ends; decide what that end means."""
+        """Read answers until the worker ends; then decide what to do."""
         is_late = threading.Event()
 
         def expire() -> None:
@@ -183,7 +182,7 @@ class CompileService:
         timer.start()
         assert process.stdout is not None
         is_over = False
-        try:  # whatever happens here, those who wait are told
+        try:  # in any case the waiting threads must be woken
             with (
                 contextlib.suppress(OSError, ValueError),
                 open(process.stdout.fileno(), "rb", closefd=False) as lines,
@@ -239,10 +238,10 @@ class CompileService:
         _tell(waiting)
 
     def _forget(self) -> None:
-        """In a forked child: the worker belongs to the parent, its pipes must not be touched."""
+        """In a forked child: the worker belongs to the parent, and its pipes must not be used."""
         process = self._process
         if process is not None:
-            process.returncode = 0  # nobody waits for it here
+            process.returncode = 0  # it is not this process's child
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
                     with contextlib.suppress(OSError, ValueError):
@@ -291,10 +290,39 @@ def default_service() -> CompileService:
 
 
 def request(key: str, source: str, callback: Callback, target: str = "cpu") -> bool:
-    """`CompileService.request` of the service that has least to do."""
+    """`CompileService.request` of the service with the fewest requests."""
     first = default_service()
     chosen = _least_busy(first, key)
     return chosen.request(key, source, callback, target) or first.request(key, source, callback, target)
+
+
+def request_address(
+    key: str,
+    source: str,
+    keep: Callable[[str, bytes], int],
+    callback: Callable[[int | None, str | None], None],
+    target: str = "cpu",
+) -> bool:
+    """`request` for callers that need the address of the code.
+
+    Args:
+      keep: Called with the key and the object code in another thread; loads and caches the code, and returns its address.
+      callback: Called with (address, None), or with (None, error) if the code was not compiled or `keep` has raised.
+    Returns: False if there is no worker; then the callback never runs.
+    """
+
+    def receive(key: str, data: bytes | None, error: str | None) -> None:
+        if data is None:
+            callback(None, error or "the compile worker died")
+            return
+        try:
+            address = keep(key, data)
+        except (CompileError, OSError, RuntimeError) as failure:
+            callback(None, str(failure))
+        else:
+            callback(address, None)
+
+    return request(key, source, receive, target)
 
 
 def _least_busy(first: CompileService, key: str) -> CompileService:
@@ -306,5 +334,7 @@ def _least_busy(first: CompileService, key: str) -> CompileService:
     second = _second
     if second.waits_for(key):
         return second
-    head_start = QUEUE if second.pid is None else 0  # what the first compiles while the second comes up
+    head_start = (
+        QUEUE if second.pid is None else 0
+    )  # requests that the first compiles while the second starts
     return second if second.pending + head_start < first.pending else first

@@ -1,7 +1,7 @@
 """Source text of kernels: line by line, and the key under which its object code is kept.
 
-The text uses only `range`, integer arithmetic and functions named `<what>_<type>`, one per backend and per meaning:
-as intrinsics it is compiled, as plain Python functions it is its own reference.
+The text uses only `range`, integer arithmetic and functions named `<what>_<type>`, which each backend defines: as intrinsics
+for compiling, and as plain Python functions for the reference.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graphad.core.errors import GraphadError
 from graphad.core.version import VERSION
 from graphad.kernels.record import Record
 
-SCHEMA = 1  # part of every key; raise it when keys or files change their meaning
+SCHEMA = 1  # part of every key; increase it when keys or files change their meaning
 CODES: dict[str, str] = {dtype.name: dtype.kind[0] + str(8 * dtype.itemsize) for dtype in ALL}
 CODES |= {"bfloat16": "bf16", "bool": "b1"}
 NAMES: dict[str, str] = {code: name for name, code in CODES.items()}
@@ -46,7 +46,7 @@ class Text:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Indent what follows under `head`."""
+        """Indent the lines of the block under `head`."""
         self.add(head + ":")
         self.depth += 1
         before = len(self.lines)
@@ -63,9 +63,9 @@ class Source(Record):
     """What a backend compiles.
 
     Attributes:
-      text: A Python function, `kernel` unless the backend is told otherwise.
+      text: A Python function, named `kernel` by default.
       origin: The digest of the kernel that it was printed from.
-      library: The digest of the code that its library functions bring along.
+      library: The digest of the library functions that it calls.
     """
 
     text: str
@@ -73,7 +73,7 @@ class Source(Record):
     library: str = ""
 
     def key(self, parts: Mapping[str, Any]) -> str:
-        """The name of this source's object code, given what else it depends on."""
+        """The cache key of this source's object code, with the further named parts."""
         return named_key(
             {
                 **parts,
@@ -86,12 +86,12 @@ class Source(Record):
 
 
 def may_contract(function: Any) -> bool:
-    """Whether the text of a kernel asks for products and sums that are rounded once."""
+    """Whether a kernel's text allows contraction of products and sums."""
     return "contract" in function.__code__.co_names
 
 
 def named_key(parts: Mapping[str, Any]) -> str:
-    """sha256 of named parts, whatever their order."""
+    """sha256 of named parts, independent of their order."""
     lines = (f"{name}={str(value).encode().hex()}" for name, value in sorted(parts.items()))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 

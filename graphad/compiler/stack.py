@@ -1,9 +1,9 @@
-"""Loops over the same rows become stages of one kernel, so that what they hand each other stays in the cache.
+"""Loops over the same rows become stages of one kernel, so that intermediate values stay in the cache.
 
-A reduction within rows, such as the sum of a softmax, ends a loop: what reads it has to begin anew. But row by row nothing needs
-to wait: a block of rows goes through all loops before the next one is looked at. A loop joins where all that it reads is there
-when the first of them begins, or is theirs and read in the row in which it was made. What reduces over the rows, no more than one
-number for each, comes last.
+A reduction within rows, such as the sum of a softmax, ends a loop: its readers need a new loop. But each row depends only on
+itself, so one block of rows can go through all loops before the next block. A loop joins if every value that it reads exists
+when the first loop begins, or is made by these loops in the same row. Reductions over the rows, with at most one number for
+each row, come last.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from graphad.kernels.forms import STRIDED
 from graphad.kernels.sites import reach, same_size
 from graphad.kernels.stages import OUTSIDE, Nest, Stage, Stages
 
-SHORT = 64  # elements: shorter rows are handed on through memory
-LONG = 65_536  # elements: longer rows stay in no cache, and there may be too few of them for all threads
+SHORT = 64  # elements; shorter rows do not become stages
+LONG = 65_536  # elements; longer rows do not fit the cache, and may be too few for all threads
 STREAMS = 24  # operands of all stages that are not held
 MOST = 16  # stages
 
@@ -26,7 +26,7 @@ MOST = 16  # stages
 class _Stack:
     """Loops that are stages of one kernel.
 
-    `rows` is their number, `first` the place of the first of them among all units.
+    `rows` is the number of rows, `first` the index of the first loop among all units.
     """
 
     def __init__(self, unit: Unit, rows: Size, first: int) -> None:
@@ -35,12 +35,12 @@ class _Stack:
         self.last: list[Unit] = []
 
     def made(self) -> dict[int, Unit]:
-        """Who writes each value that they make."""
+        """The loop that writes each of their values."""
         return {value: unit for unit in (*self.units, *self.last) for value in unit.writes}
 
 
 def stacked(units: Sequence[Unit], outputs: Collection[int], specs: Sequence[Any]) -> list[Unit]:
-    """The units in order, loops over the same rows as stages of one; `outputs` are roots that leave the graph."""
+    """The units in order, with loops over the same rows as stages of one unit; `outputs` are roots that leave the graph."""
     place = {value: k for k, unit in enumerate(units) for value in unit.writes}
     stacks: list[_Stack] = []
     joined: dict[int, _Stack] = {}
@@ -73,7 +73,7 @@ def stacked(units: Sequence[Unit], outputs: Collection[int], specs: Sequence[Any
 
 
 def rows_of(unit: Unit) -> Size | None:
-    """How many rows a loop reduces within, where they are worth stages."""
+    """The number of rows that a loop reduces within, if they are worth stages."""
     shape, reduced = unit.shape, unit.reduced
     if not reduced or unit.loop is None or tuple(reduced) != tuple(range(reduced[0], len(shape))):
         return None
@@ -91,7 +91,7 @@ def _join(
     readers: dict[int, list[Unit]],
     specs: Sequence[Any],
 ) -> bool:
-    """Have a unit be a stage, if it may."""
+    """Add a unit as a stage, if possible."""
     made = stack.made()
     roots = [site.root for site in unit.reads]
     mine = [root for root in roots if root in made]
@@ -127,7 +127,7 @@ def _is_small(unit: Unit, rows: Size) -> bool:
 
 
 def scale_of(unit: Unit, rows: Size) -> Size | None:
-    """How many elements of its split dimension make a row; None where that is not known."""
+    """The elements of its split dimension in a row; None if unknown."""
     loop = loop_of(unit)
     if loop.kernel.split != 0 or 0 in loop.kernel.reduced:
         return None
@@ -174,7 +174,7 @@ def is_local(unit: Unit, rows: Size, made: dict[int, Unit], specs: Sequence[Any]
 
 
 def row_size(dims: Any, rows: Size) -> Size | None:
-    """How many elements of a value belong to a row, None where its leading axes are not the rows."""
+    """The elements of a value in a row, None if its leading axes are not the rows."""
     inside: Size = 1
     whole = product(dims)
     for size in reversed(dims):

@@ -1,7 +1,7 @@
-"""What a partition is made of: sites, which say where a value lives, and units, which run as one step each.
+"""The parts of a partition: sites, the locations of values, and units, which run as one step each.
 
-Reshapes, transposes, broadcasts and slices move no element: `view_of` gives the site of such a view, another walk over the same
-storage, where strides can say it.
+Reshapes, transposes, broadcasts and slices move no element: `view_of` returns the site of such a view, another walk over the
+same storage, if strides can express it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ NATIVE = (LOOP, STAGES, BLOCKS, GEMM, COPY, PARTS, REPEAT)
 
 
 class Unit(Struct):
-    """What runs as one step.
+    """A step of a plan.
 
     Attributes:
-      kind: loop, stages (loops that go over blocks of rows together, as one kernel), blocks (loops over the same elements, run
-        block of elements by block of elements), gemm, copy, parts (an array put together from others), repeat (a loop op whose
+      kind: loop, stages (one kernel of several loops over the same rows), blocks (a chain of loops that run block by block),
+      gemm, copy, parts (an array assembled from others), repeat (a loop op whose
         body is native), host, or assign (giving a variable its new value).
       nodes: Its nodes in order; none for a copy.
       reads: The values it reads from storage, as sites.
@@ -39,14 +39,14 @@ class Unit(Struct):
       loop: Of a loop, and of stages: the kernel with its numbers.
       stages: Of stages and of blocks: the loops.
       held: Of blocks: the values that are kept for one block only, by the bytes of an element.
-      extent: Of blocks: how many elements they run over.
-      scalars: Of a loop: what fills its scalar words, a constant or a `sizes` node; of a repeat: its limit, if that is known.
+      extent: Of blocks: the number of elements.
+      scalars: Of a loop: the constant or `sizes` node of each scalar word; of a repeat: its limit, if that is known.
       repeat: Of a repeat: its native form, a `graphad.compiler.repeat.Repeat`.
       parts: Of parts: a list of `graphad.kernels.sites.Part`.
-      shape, reduced: Of a loop: what it runs over, and the axes that vanish from its results.
-      results: Of a loop: how each of its reductions combines, by value.
+      shape, reduced: Of a loop: its iteration shape, and the reduced axes.
+      results: Of a loop: the combine function of each reduction, by value.
       weight: Of a loop: see `cuts`.
-      origins: Of a loop: for each statement of its kernel, the node that it was first written for.
+      origins: Of a loop: the first node behind each statement of its kernel.
     """
 
     kind: str
@@ -66,26 +66,26 @@ class Unit(Struct):
     results: dict[int, str] = {}
     weight: int = 0
     origins: tuple[Node, ...] = ()
-    # when it is bound: for which numbers its walks stayed inside of their storage, or whether they do for all
+    # the numbers for which its walks are known to stay in their storage, or whether they do so for all
     inside: Mapping[str, int] | bool | None = None
 
 
 class Partition(Struct):
-    """The units of a graph in the order in which they run, and where every value lives."""
+    """The units of a graph in the order in which they run, and the site of every value."""
 
     backend: Backend
     graph: Graph
     units: list[Unit]
     sites: dict[int, Site]
     specs: list[TensorSpec]
-    outputs: list[int]  # the graph's outputs, copies in place of views that are not C order
-    given: dict[int, Node]  # values that depend on sizes alone: computed once for each set of sizes
+    outputs: list[int]  # the graph's outputs, with views that are not in C order replaced by copies
+    given: dict[int, Node]  # values that depend only on sizes, computed once for each set of sizes
     reads: dict[int, int]  # values of read nodes that are the handle's array: value -> input
-    elements: dict[int, Any] = {}  # of roots, how many their specs ask for, as far as that was asked
+    elements: dict[int, Any] = {}  # the number of elements of roots, cached
 
     @property
     def loops(self) -> list[Loop | Nest]:
-        """The kernels' loops, those inside native loops included."""
+        """The loops of all kernels, including those inside native loops."""
         from graphad.compiler.repeat import with_kernels
 
         return [unit.loop for unit in with_kernels(self.units) if unit.loop is not None]
@@ -99,17 +99,17 @@ def loop_of(unit: Unit) -> Loop:
 
 
 def op_writes(node: Node) -> bool:
-    """Whether a node may give a handle among its inputs another array."""
+    """Whether a node may assign a handle among its inputs."""
     return bool(node.op.effects & WRITES)
 
 
 def same_shape(a: Any, b: Any) -> bool:
-    """Whether two shapes are equal for certain."""
+    """Whether two shapes are certainly equal."""
     return len(a) == len(b) and all(map(same_size, a, b))
 
 
 def view_of(site: Site, form: forms.View, dims: tuple[Any, ...]) -> Site | None:
-    """The site of a view of a value, None where strides cannot express it."""
+    """The site of a view of a value, None if strides cannot express it."""
     if form.kind == "reshape":
         if site.is_plain or is_contiguous(site):
             return Site(site.root, dims, row_strides(dims), site.offset)
@@ -143,7 +143,7 @@ def is_contiguous(site: Site) -> bool:
 
 
 def _regrouped(site: Site, dims: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Strides of a reshape that only puts in or takes out axes of size 1."""
+    """Strides of a reshape that only adds or removes axes of size 1."""
     old = [
         (size, step) for size, step in zip(site.shape, site.strides, strict=True) if not same_size(size, 1)
     ]
@@ -155,7 +155,7 @@ def _regrouped(site: Site, dims: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 
 def has_unit_axis(site: Site) -> bool:
-    """Whether one of the last two axes is walked element by element, and the other forwards."""
+    """Whether one of the last two axes has stride 1 and the other a positive stride."""
     (m, n), (a, b) = site.shape[-2:], site.strides[-2:]
     if any(same_size(step, 0) and not same_size(size, 1) for size, step in ((m, a), (n, b))):
         return False

@@ -3,9 +3,9 @@ line out.
 
     {"key": ..., "source": ..., "target": "cpu"}  ->  {"key": ..., "object": base64} or {"key": ..., "error": text}
 
-`target` is the name of a backend and which of its processors, as in "cuda:90". The worker imports Numba so that its caller
-need not, hides SciPy from it (Numba's first compile would import it for a fifth of a second), and goes away with its caller:
-at the end of its input, or by the parent-death signal where there is one.
+`target` names a backend and its processor, as in "cuda:90". The worker imports Numba so that its caller
+need not, hides SciPy from it (Numba's first compile would import it for a fifth of a second), and ends with its caller: at the
+end of its input, or by the parent-death signal on systems that have it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
     from graphad.compiler.source import CompileError
 
     compiler = import_module("graphad.compiler.cpu.compile")
-    gc.set_threshold(100_000, 20, 20)  # nearly all that compiling makes is gone without the collector
+    gc.set_threshold(100_000, 20, 20)  # reference counting frees nearly everything that compiling allocates
     compiler.prepare()
     if requests.empty():
         compiler.warm_up()
@@ -66,7 +66,7 @@ def compiled(source: str, target: str) -> bytes:
 
 
 def _own_output() -> IO[str]:
-    """A private copy of the output stream; whatever else prints goes to the error stream."""
+    """A private copy of the output stream; other output goes to the error stream."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return answers
@@ -76,7 +76,7 @@ def _say(answers: IO[str], message: dict[str, Any]) -> None:
     try:
         answers.write(json.dumps(message) + "\n")
         answers.flush()
-    except (OSError, ValueError):  # nobody listens any more
+    except (OSError, ValueError):  # the caller is gone
         os._exit(0)
 
 

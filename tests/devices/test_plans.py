@@ -14,9 +14,13 @@ import graphad as tf
 from graphad.compiler.backend import host_code
 from graphad.compiler.cuda import build, walk
 from graphad.compiler.plan.executable import executable_of
+from graphad.core.dtypes import float32
 from graphad.devices import array
 from graphad.devices.library import library, set_library
 from graphad.devices.tensor import DeviceTensor
+from graphad.kernels import forms
+from graphad.kernels.collapse import collapse
+from graphad.kernels.forms import Kernel
 from tests.compiler.test_backend import CASES
 from tests.devices import fake_cupy, fake_driver
 
@@ -301,14 +305,35 @@ def test_a_model_saved_from_the_device_runs_as_a_plan_again(tmp_path: Path) -> N
     np.testing.assert_allclose(tf.saved_model.load(tmp_path / "model").call(tf.constant(x)), want, rtol=1e-5)
 
 
-def test_cubins_are_kept_by_processor_and_width() -> None:
-    from graphad.core.dtypes import float32
-    from graphad.kernels import forms
-    from graphad.kernels.collapse import collapse
+def tanh_kernel() -> Kernel:
+    return collapse(forms.call("tanh", [float32]), (9,), [(9,)]).kernel
 
-    kernel = collapse(forms.call("tanh", [float32]), (9,), [(9,)]).kernel
+
+def test_cubins_are_kept_by_processor_and_width() -> None:
+    kernel = tanh_kernel()
     keys = {build.key_of(kernel, processor, narrow) for processor in ("80", "90") for narrow in (True, False)}
     assert len(keys) == 4
+
+
+@pytest.mark.parametrize("payload", [b"", b"kernel", b"\xff\xfe\nrest", b"\nrest"])
+def test_a_damaged_cached_cubin_is_compiled_again(payload: bytes) -> None:
+    kernel, store = tanh_kernel(), cache.default_cache()
+    key = build.key_of(kernel, "90")
+    store.put(key, payload)
+    assert build.find(kernel, "90") is None and store.get(key) is None
+    address = build.build(kernel, "90")
+    assert build.find(kernel, "90") == address and store.get(key) not in (None, payload)
+
+
+def test_a_damaged_cubin_of_the_worker_is_reported_and_not_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = tanh_kernel()
+    monkeypatch.setattr(
+        service, "request", lambda key, text, callback, target: callback(key, b"\xff", None) or True
+    )
+    answers: list[Any] = []
+    assert build.request(kernel, "90", lambda *answer: answers.append(answer))
+    assert answers == [(None, "cuda: the cubin of a kernel is damaged")]
+    assert cache.default_cache().get(build.key_of(kernel, "90")) is None
 
 
 def test_a_plan_is_one_native_call(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,7 +112,7 @@ def test_a_record_that_an_interrupted_gradient_has_cost_is_missed_aloud(monkeypa
             RuntimeError, match=r"an earlier gradient of this tape failed \(\w+: .*in the middle"
         ):
             call(y, x)
-    assert "not known any more" in tape.why_none(y, x)
+    assert "no longer known" in tape.why_none(y, x)
 
 
 def test_a_persistent_tape_and_its_second_derivative_survive_an_error():

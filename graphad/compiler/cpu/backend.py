@@ -1,4 +1,4 @@
-"""The CPU behind the seam: kernels by Numba, steps and entry of the runtime, memory that is NumPy's."""
+"""The CPU backend: kernels by Numba, the native runtime, NumPy's memory."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import Kernel, block_layout
 from graphad.kernels.stages import HI, LO, WORKSPACE, Nest, Stages
 
-PARALLEL_NANOSECONDS = 300_000  # estimated work of a loop from which its rows are shared among threads
+PARALLEL_NANOSECONDS = 300_000  # estimated work above which the rows of a loop are shared among threads
 ROW_NANOSECONDS = 40_000
 MOST_ROWS = 32
-BLOCK_ELEMENTS = 4096  # of the widest stage, in one block of rows: what stages hand on stays in the cache
-FEWEST_ELEMENTS = 256  # of a block of loops, each of which begins anew with every block
-CACHED_BYTES = 1 << 24  # that loops hand on from one to the other: no more than that stays in the last cache
-HELD_BYTES = 1 << 18  # that such loops hand on from block to block: well inside of the second cache of a core
+BLOCK_ELEMENTS = (
+    4096  # of the widest stage in one block of rows, so that values between stages stay in the cache
+)
+FEWEST_ELEMENTS = 256  # in a block of a chain, since each loop has a start-up cost for each block
+CACHED_BYTES = 1 << 24  # of values between loops that fit the last-level cache
+HELD_BYTES = 1 << 18  # of values held for a block of a chain, well within a core's second-level cache
 
 
 class Cpu(Backend):
@@ -83,7 +85,7 @@ class Cpu(Backend):
     def launch(
         self, builder: Any, loop: Loop | Nest, numbers: Mapping[str, int], row: Row, nanoseconds: float
     ) -> int:
-        """One step, or a region whose rows are ranges of the kernel where sharing these among threads is worth it."""
+        """One step; or a region whose rows are ranges of the kernel, if sharing them among threads pays."""
         ranges = _ranges(loop, numbers, nanoseconds)
         if len(ranges) < 2 or pool.thread_count() < 2:
             builder.add_row(row)
@@ -104,7 +106,7 @@ class Cpu(Backend):
             ]
             rows.append(Row(row.function, words, row.arguments, arena if apart else row.arena))
         builder.add_region(pool.region_kernel(), rows, pool.control())
-        if is_last:  # a run of an empty range at the end adds up partial results, and does what comes last
+        if is_last:  # a final run with an empty range adds up partial results and runs the last stages
             words = list(row.words)
             words[low_word] = words[high_word] = end
             builder.add_step(row.function, words, row.arguments, row.arena)
@@ -206,7 +208,7 @@ def _nanoseconds(kernel: Kernel) -> float:
 
 
 def _ranges(loop: Loop | Nest, numbers: Mapping[str, int], nanoseconds: float) -> list[tuple[int, int]]:
-    """Ranges of the split dimension, fixed by the sizes alone; none where sharing them is not worth it."""
+    """Ranges of the split dimension, determined by the sizes only; none if sharing does not pay."""
     if isinstance(loop, Nest):
         return _shares(evaluate(loop.rows, numbers), 1, nanoseconds)
     chunk = loop.chunk(numbers)
@@ -216,7 +218,7 @@ def _ranges(loop: Loop | Nest, numbers: Mapping[str, int], nanoseconds: float) -
 
 
 def _shares(extent: int, chunk: int, nanoseconds: float) -> list[tuple[int, int]]:
-    """Ranges of so much work, multiples of `chunk` but for the last; none where sharing is not worth it."""
+    """Ranges of the work, multiples of `chunk` except the last; none if sharing does not pay."""
     if nanoseconds < PARALLEL_NANOSECONDS:
         return []
     count = int(min(MOST_ROWS, max(8, nanoseconds // ROW_NANOSECONDS)))

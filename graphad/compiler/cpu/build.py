@@ -1,10 +1,10 @@
 """From a kernel to the address of its code: loaded already, in the cache, or compiled.
 
-    find(kernel)      what is there without compiling: an address or None
+    find(kernel) an address without compiling, or None
     build(kernel)     waits for the compiler
     request(kernel)   returns at once, calls back with the address
 
-Plans use nothing else of the compiler; a kernel without an address stays on the host.
+A kernel without an address stays on the host.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _key(text: Source) -> str:
 
 @lru_cache(maxsize=1)
 def _code() -> str:
-    """The digest of what turns source text into object code: a changed file must not meet old objects."""
+    """The digest of the code generator, so that a changed generator does not use old objects."""
     here = os.path.dirname(__file__)
     found = hashlib.sha256()
     for path in (
@@ -50,7 +50,7 @@ def _code() -> str:
         with (
             contextlib.suppress(OSError),
             open(path, "rb") as stream,
-        ):  # packed into an archive: the version has to do
+        ):  # packed into an archive: the version must suffice
             found.update(stream.read())
     return found.hexdigest()
 
@@ -66,7 +66,7 @@ def find(kernel: Kernel | Source) -> int | None:
     if data is None:
         return None
     address = registry.load(key, data)
-    if address is None:  # whole, but not for this process: a miss
+    if address is None:  # intact, but it cannot be linked here: a miss
         store.discard(key)
     return address
 
@@ -94,18 +94,7 @@ def request(kernel: Kernel | Source, callback: Callable[[int | None, str | None]
         return True
     from graphad.compiler import service
 
-    def receive(key: str, data: bytes | None, error: str | None) -> None:
-        if data is None:
-            callback(None, error or "the compile worker died")
-            return
-        try:
-            address = _keep(key, data)
-        except (CompileError, OSError, RuntimeError) as failure:
-            callback(None, str(failure))
-        else:
-            callback(address, None)
-
-    return service.request(key_of(kernel), _text(kernel), receive)
+    return service.request_address(key_of(kernel), _text(kernel), _keep, callback)
 
 
 def _text(kernel: Kernel | Source) -> str:

@@ -41,20 +41,19 @@ def compile_source(text: str, function: str = "kernel") -> bytes:
             return objects.check_kernel(_machine().emit_object(_optimised(_printed(text, function))), SYMBOL)
         except GraphadError as error:
             raise CompileError(f"compile: {error}") from error
-        except Exception as error:  # whatever Numba or LLVM raise about generated source
+        except Exception as error:  # any error of Numba or LLVM on generated source
             raise CompileError(f"compile: {type(error).__name__}: {str(error).strip()[:2000]}") from error
 
 
 def prepare() -> None:
-    """Pin Numba to the target of the cache keys; must come before its first import to have an effect."""
+    """Pin Numba to the target of the cache keys; it has an effect only before the first import of Numba."""
     host = target.host()
     os.environ.setdefault("NUMBA_CPU_NAME", host.cpu)
     os.environ.setdefault("NUMBA_CPU_FEATURES", host.features)
 
 
 def warm_up() -> None:
-    """Compile a trifle: Numba's registries fill at the first compilation, a tenth of a second before the first
-    request comes."""
+    """Compile a trivial kernel: the first compilation fills Numba's registries, which takes a tenth of a second."""
     compile_source(
         "def kernel(blk):\n    n = word(blk, 0)\n    o = word(blk, 1)\n    for i in range(0, n):\n"
         "        st_f32_o0(o, i, add_f32(ld_f32_o0(o, i), ld_f32_o0(o, i)))\n"
@@ -69,8 +68,8 @@ def _machine() -> Any:
 def _printed(text: str, function: str) -> str:
     """The IR that Numba prints for the function, named `SYMBOL`, before any optimisation.
 
-    Numba's front end alone is run, with the few of its passes that straight loops need: its optimiser runs twice and
-    its code generator once more for an engine of its own, a third of the time and all of the memory it never frees.
+    Only Numba's front end runs, with the few passes that plain loops need. Its back end would run the optimiser twice and the
+    code generator once more for an engine of its own: a third of the time, and all of the memory that it never frees.
     """
     prepare()
     from numba import types
@@ -91,7 +90,7 @@ def _printed(text: str, function: str) -> str:
     flags.fastmath = {"contract"} if may_contract(plain) else set()
     with global_compiler_lock:
         library = cpu_target.target_context.codegen().create_library(function)
-        library._optimize_functions = lambda module: None  # all of that comes after linking
+        library._optimize_functions = lambda module: None  # optimisation comes after linking
         made = compiler.compile_extra(
             cpu_target.typing_context,
             cpu_target.target_context,
@@ -119,7 +118,7 @@ class _Calls(ast.NodeTransformer):
 
 
 def _optimised(text: str) -> Any:
-    """The optimised module, in which nothing but the kernel is left."""
+    """The optimised module, reduced to the kernel."""
     import llvmlite.binding as llvm
 
     module = llvm.parse_assembly(text)

@@ -41,7 +41,7 @@ BLOCK = 4096  # elements that are summed in the operand's own precision
 COLUMNS = 512  # columns that a reduction of rows accumulates at a time
 ROWS = 32  # rows that it accumulates before it adds to the float64 sums
 EXTREMES = ("maximum", "minimum")
-SHORT = {"add", "mul"}  # what a float32 accumulator does only for one block
+SHORT = {"add", "mul"}  # combined in float32 only within one block
 HEAVY = frozenset(
     (
         "exp",
@@ -112,7 +112,7 @@ class Printer:
         return self.out
 
     def loops(self) -> None:
-        """What is done for the range from `lo` to `hi`."""
+        """The loops over the range from `lo` to `hi`."""
         if not self.reducing:
             self._map()
         elif self.kernel.is_full_reduction:
@@ -274,7 +274,7 @@ class Printer:
                 with self.out.block(f"for i in range({low}, {high})"):
                     self._element("i", "0")
             return
-        # blocks outside the last outer loop: the lines that a column touches then serve its neighbours, too
+        # blocks are outside the last outer loop, so that cache lines of a column serve its neighbours too
         last = range(self.inner)[-1:]
         with (
             self._loops(range(self.inner)[:-1]),
@@ -303,7 +303,7 @@ class Printer:
         return "f64" if code == "f32" and self.kernel.outputs[j].combine in SHORT else code
 
     def _combine(self, j: int, a: str, b: str, code: str, reorder: bool = False) -> str:
-        """combine(a, b); sums with `reorder`, and extremes, in any order, which is what lets them be vectorised."""
+        """combine(a, b). Sums with `reorder`, and extremes, may use any order, so that they vectorise."""
         combine = self.kernel.outputs[j].combine
         fn = {"max": "maximum", "min": "minimum"}.get(str(combine), str(combine))
         is_free = code[0] == "f" and (fn in EXTREMES or (reorder and combine in SHORT))
@@ -387,7 +387,7 @@ class Printer:
         self.out.add(f"st_{word}_w(w, floordiv_i64(g, rows) + {position} * parts, {kept})")
 
     def _outer_reduction(self) -> None:
-        """Rows are added up: for each block of columns, one accumulator per column."""
+        """Sum over rows: for each block of columns, one accumulator for each column."""
         kernel, out, reduced = self.kernel, self.out, self.kernel.reduced
         size = PACK if self.packed else COLUMNS
         two = [j for j in self.reducing if self._block_code(j) != self._total_code(j)]

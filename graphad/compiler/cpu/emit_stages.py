@@ -10,7 +10,7 @@
             for z0_i0 in range(z0_lo, z0_hi):
                 ...
 
-A value that stages make is read and written in an alias scope of its own, so that nothing is moved past it.
+A value that stages produce has its own alias scope, so that no access is moved past its writes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from graphad.compiler.source import Source, Text
 from graphad.kernels.forms import CONTIGUOUS, Access
 from graphad.kernels.stages import BLOCK, HI, LO, OUTSIDE, ROWS, WORKSPACE, Stages, bases_of
 
-# A name that is not called, and an access of memory: how, of what, in which scope, through which pointer.
+# A name that is not called; and a memory access: load or store, type, scope, pointer.
 _NAME = re.compile(r"\b(?!(?:for|in|if|and|or|pass|blk)\b)[a-z]\w*\b(?!\()")
 _ACCESS = re.compile(r"\b(ld|st)_([a-z]+\d+)(?:_\w+)?\((\w+),")
 

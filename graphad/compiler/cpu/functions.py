@@ -35,7 +35,7 @@ def supports(kernel: Kernel) -> str | None:
 
 
 def supported(form: Any) -> Any:
-    """A form as it is, None where it has no native code."""
+    """Returns the form, None if it has no native code."""
     maps = [form] if isinstance(form, Map) else [form.source] if isinstance(form, Reduce) else []
     for m in maps:
         dtypes = [*m.inputs, *m.scalars, *[statement.dtype for statement in m.body]]
@@ -63,7 +63,7 @@ def module(fn: str, code: str) -> tuple[str, int, str]:
 
 
 def digest(kernel: Kernel) -> str:
-    """What the vector functions that a kernel calls are made of: part of its key; "" when it calls none."""
+    """A digest of the vector functions that a kernel calls, part of its key; "" if it calls none."""
     called = {(statement.fn, code_of(kernel.dtype_of(statement.args[-1]))) for statement in kernel.body}
     texts = [module(fn, code)[2] for fn, code in sorted(called) if not plain.has_plain(fn, code)]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest() if texts else ""

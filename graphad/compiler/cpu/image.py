@@ -1,9 +1,9 @@
-"""Object code into memory without LLVM, which would take longer to import than all the rest of a warm start.
+"""Loads object code without LLVM, whose import would take longer than the rest of a warm start.
 
-Code here is position-independent and all that it refers to is in the object itself, so loading means: lay its sections
-one behind the other, fill in the distances between them, copy the whole, and let it be executed, no longer written.
-That much is done for ELF objects on 64-bit Linux on x86. Whatever else an object has (data that is written to, other kinds of
-references) and a system that forbids it are left to LLVM's linker: `load` then answers None.
+Code here is position-independent and all that it refers to is in the object itself, so loading means: place its sections one
+after another, fill in the distances between them, copy the whole, and make it executable and read-only.
+This works for ELF objects on 64-bit Linux on x86. For objects with other contents (writable data, other kinds of references),
+and where the system forbids it, `load` returns None, and LLVM's linker is used.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from collections.abc import Collection, Mapping
 RELOCATABLE, X86_64 = 1, 62
 PROGBITS, SYMTAB, RELA = 1, 2, 4
 WRITE, ALLOC, TLS = 0x1, 0x2, 0x400
-PC32, PLT32 = 2, 4  # both: the distance from the place itself; the second is that of a call
+PC32, PLT32 = 2, 4  # both are distances from the reference; the second is of a call
 PAGE = 4096
 _SECTION, _SYMBOL, _RELOCATION = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ"), struct.Struct("<QQq")
 
 
 class OtherKindError(ValueError):
-    """An object that is not of the one kind that is loaded here."""
+    """An object of a kind that is not loaded here."""
 
 
 def load(data: bytes, symbols: Collection[str], imports: Mapping[str, int]) -> dict[str, int] | None:
@@ -46,7 +46,7 @@ def load(data: bytes, symbols: Collection[str], imports: Mapping[str, int]) -> d
 
 
 def arrange(data: bytes, imports: Mapping[str, int]) -> tuple[bytearray, dict[str, int]]:
-    """The bytes of an object as they will stand in memory, at a multiple of a page, and where each global name is.
+    """The bytes of an object as laid out in memory, page-aligned, and the offset of each global name.
 
     Raises: OtherKindError: the object is of another kind, or damaged.
     """
@@ -70,7 +70,7 @@ def _arrange(data: bytes, imports: Mapping[str, int]) -> tuple[bytearray, dict[s
             image += bytes(-len(image) % max(align, 1))
             places[k] = len(image)
             image += _part(data, offset, length)
-    names: list[tuple[str, int | None]] = []  # of each symbol: its name, and its place unless it is elsewhere
+    names: list[tuple[str, int | None]] = []  # of each symbol: its name, and its offset if it is defined here
     offsets, calls = dict[str, int](), dict[str, int]()
     for _, kind, _, _, offset, length, link, _, _, _ in sections:
         if kind != SYMTAB:
@@ -100,7 +100,7 @@ def _arrange(data: bytes, imports: Mapping[str, int]) -> tuple[bytearray, dict[s
 
 
 def _jump(image: bytearray, address: int) -> int:
-    """Append a jump to an address anywhere in memory; returns where it stands."""
+    """Append a jump to an address anywhere in memory; returns its offset."""
     image += bytes(-len(image) % 16)
     place = len(image)
     image += b"\xff\x25\0\0\0\0" + struct.pack("<Q", address)  # jmp [rip + 0]

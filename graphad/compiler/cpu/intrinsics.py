@@ -66,7 +66,7 @@ def _make(name: str, scopes: tuple[str, ...]) -> Any:
     if head == "wide":
         return _define("", (), _wide)
     if head == "contract":
-        return _define("", (), lambda b: None)  # it says so to who compiles the text
+        return _define("", (), lambda b: None)  # a marker for the compiler of the text
     if head == "stack":
         return _stack(rest)
     lowered = lowering.lower(name)

@@ -60,7 +60,7 @@ class Registry:
             except RuntimeError:
                 self._linker = llvm.create_lljit_compiler(machine, suppress_errors=True)
             _keep_for_ever(self._linker)
-        self._links += 1  # a name may not be used twice, not even after a failure
+        self._links += 1  # a name must not be used twice, even after a failure
         library = llvm.JITLibraryBuilder().add_object_img(data).export_symbol(SYMBOL)
         try:
             tracker = library.link(self._linker, f"{SYMBOL}_{self._links}")
@@ -71,7 +71,7 @@ class Registry:
 
 
 def _keep_for_ever(thing: Any) -> None:
-    """One more reference that nobody gives back: code must outlive even the interpreter's shutdown."""
+    """Add a reference that is never released: code must outlive even the interpreter's shutdown."""
     _immortal.append(thing)
     if sys.implementation.name == "cpython":
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))

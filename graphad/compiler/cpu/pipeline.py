@@ -1,6 +1,6 @@
-"""The passes of Numba's front end that a generated kernel needs: no closures, no overloads to inline, no array
-expressions. Nor does it need SSA form, because each variable has one type, and LLVM makes registers of the variables,
-nor deletions, because its numbers own nothing.
+"""The passes of Numba's front end that a generated kernel needs: no closures, no overloads to inline, no array expressions; no
+SSA form, because each variable has one type and LLVM turns variables into registers; and no deletions, because numbers own
+nothing.
 
 This module imports Numba; it is imported where something is compiled.
 """

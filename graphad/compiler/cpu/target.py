@@ -1,7 +1,7 @@
-"""The processor that code is made for: its name and every feature, as LLVM sees them.
+"""The target processor: its name and features, as LLVM reports them.
 
-Both go into the key of each cached object: code for another processor is a miss, never a crash. Numba is not
-needed to ask, and LLVM only once: its answer is kept under what the system says about the processor.
+Both go into the key of each cached object: code for another processor is a miss, never a crash. This does not need Numba, and
+LLVM only once: the answer is cached by what the system reports about the processor.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from graphad.kernels.record import Record
 
 
 class Target(Record):
-    """What a target machine is made from."""
+    """The parameters of a target machine."""
 
     triple: str
     cpu: str
@@ -52,8 +52,8 @@ def host() -> Target:
 
 
 def _identity() -> str | None:
-    """A key for what LLVM will say about this machine: processor model and every feature bit, as Linux lists them, the
-    system and LLVM's version. None where the system does not say.
+    """The key of LLVM's answer for this machine: processor model and feature flags as Linux lists them, the system and LLVM's
+    version. None if the system does not list them.
     """
     try:
         with open("/sys/devices/system/cpu/modalias", "rb") as stream:

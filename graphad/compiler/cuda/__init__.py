@@ -1,1 +1,1 @@
-"""CUDA: the same kernels printed with another header, compiled by numba-cuda to code for one compute capability."""
+"""CUDA: the same kernels, printed with another header and compiled by numba-cuda for one compute capability."""

@@ -1,7 +1,7 @@
-"""A CUDA device behind the seam: kernels by numba-cuda, products by cuBLAS, memory and streams by CuPy.
+"""The backend of a CUDA device: kernels by numba-cuda, products by cuBLAS, memory and streams by CuPy.
 
-Its arrays are `DeviceArray`s, which evals take as they are: a step in Python runs on the device as well, as far as CuPy
-has what it asks for. Nothing here imports CuPy or a driver before there is a device.
+Its arrays are `DeviceArray`s, which evals accept, so that a step in Python runs on the device too, as far as CuPy has the
+functions. Nothing here imports CuPy or a driver before a device is used.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Cuda(Backend):
             return DeviceArray(library().empty(shape, dtype), self.index)
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
-        return self.empty(shape, dtype)  # CuPy's own pool keeps what nobody refers to any more
+        return self.empty(shape, dtype)  # CuPy's own pool keeps unreferenced arrays
 
     def strided(self, root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
         flat = root.held.reshape(-1)[offset // root.dtype.itemsize :]

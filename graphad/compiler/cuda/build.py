@@ -1,8 +1,8 @@
-"""From a kernel to what can be launched: loaded already, in the cache, or compiled by the worker.
+"""From a kernel to code that can be launched: loaded already, in the cache, or compiled by the worker.
 
-An address of a kernel is its place in the list of this process; devices of several generations may share it. A cubin is kept
-under the compute capability, the toolkit and the versions of what made it. What is compiled counts positions with 32 bits; the
-code for larger arrays is made when such an array comes.
+The address of a kernel is its position in a list of this process, which all devices share. The cache key of a cubin has the
+compute capability, the toolkit and the versions of the compilers. Kernels are compiled with 32-bit positions first; the code
+for larger arrays is compiled when such an array occurs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TOOLKIT = ("nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvrtc")
 
 
 class Code:
-    """A kernel, its cubins by compute capability and width of positions, and what was loaded on which device."""
+    """A kernel, its cubins by compute capability and width of positions, and its loaded functions by device."""
 
     def __init__(self, kernel: Kernel | Stages, address: int) -> None:
         self.kernel, self.address = kernel, address
@@ -38,7 +38,7 @@ class Code:
         self._lock = forks.lock()
 
     def function(self, index: int, is_narrow: bool) -> int:
-        """The driver's handle on a device; compiles what is not there yet."""
+        """The driver's handle on a device; compiles the code if it is missing."""
         found = self._loaded.get((index, is_narrow))
         if found is None:
             processor = processor_of(index)
@@ -57,7 +57,7 @@ _lock = forks.lock()
 
 
 def code_at(address: int) -> Code:
-    """What is behind the address of a kernel."""
+    """The `Code` at the address of a kernel."""
     return _codes[address - 1]
 
 
@@ -82,7 +82,7 @@ def _parts() -> dict[str, str]:
 
     here, digest = Path(__file__).parent, hashlib.sha256()
     for path in (here.parent / "lowering.py", here / "intrinsics.py", here / "compile.py"):
-        with contextlib.suppress(OSError):  # packed into an archive: the version has to do
+        with contextlib.suppress(OSError):  # packed into an archive: the version must suffice
             digest.update(path.read_bytes())
     found = {**source.version_parts(), "code": digest.hexdigest()}
     for name in ("numba-cuda", *TOOLKIT):
@@ -94,12 +94,11 @@ def _parts() -> dict[str, str]:
 
 
 def find(kernel: Kernel | Stages, processor: str) -> int | None:
-    """The address of a kernel whose cubin is here or in the cache; None when it would have to be compiled."""
+    """The address of a kernel whose cubin is loaded or in the cache; None if it would have to be compiled."""
     code = _by_kernel.get(kernel)
     if code is not None and (processor, True) in code.cubins:
         return code.address
-    payload = cache.default_cache().get(key_of(kernel, processor))
-    return None if payload is None else _kept(kernel, processor, payload).address
+    return None if _cached(kernel, processor, True) is None else _code_of(kernel).address
 
 
 def build(kernel: Kernel | Stages, processor: str) -> int:
@@ -122,19 +121,17 @@ def request(
         return True
     from graphad.compiler import service
 
-    def receive(key: str, data: bytes | None, error: str | None) -> None:
-        if data is None:
-            callback(None, error or "the compile worker died")
-            return
+    def keep(key: str, data: bytes) -> int:
+        address = _kept(kernel, processor, data).address
         cache.default_cache().put(key, data)
-        callback(_kept(kernel, processor, data).address, None)
+        return address
 
     key, text = key_of(kernel, processor), text_of(kernel).text
-    return service.request(key, text, receive, f"cuda:{processor}")
+    return service.request_address(key, text, keep, callback, f"cuda:{processor}")
 
 
 def forget() -> None:
-    """Have no code of any kernel: the device or its compiler is another one from now on."""
+    """Forget the code of all kernels, because the device or its compiler has changed."""
     with _lock:
         _by_kernel.clear()
 
@@ -155,17 +152,30 @@ def _kept(kernel: Kernel | Stages, processor: str, payload: bytes, is_narrow: bo
 
 
 def _compiled(code: Code, processor: str, is_narrow: bool) -> Cubin:
-    """A cubin from the cache or, for who waits, from the worker."""
+    """A cubin from the cache or, if the caller waits, from the worker."""
     from graphad.compiler.service import default_service
 
+    cubin = _cached(code.kernel, processor, is_narrow)
+    if cubin is not None:
+        return cubin
     key = key_of(code.kernel, processor, is_narrow)
-    payload = cache.default_cache().get(key)
+    payload = default_service().compile_now(key, text_of(code.kernel, is_narrow).text, f"cuda:{processor}")
+    cubin = _kept(code.kernel, processor, payload, is_narrow).cubins[processor, is_narrow]
+    cache.default_cache().put(key, payload)
+    return cubin
+
+
+def _cached(kernel: Kernel | Stages, processor: str, is_narrow: bool) -> Cubin | None:
+    """A cubin from the cache; a damaged one is a miss."""
+    store, key = cache.default_cache(), key_of(kernel, processor, is_narrow)
+    payload = store.get(key)
     if payload is None:
-        payload = default_service().compile_now(
-            key, text_of(code.kernel, is_narrow).text, f"cuda:{processor}"
-        )
-        cache.default_cache().put(key, payload)
-    return _kept(code.kernel, processor, payload, is_narrow).cubins[processor, is_narrow]
+        return None
+    try:
+        return _kept(kernel, processor, payload, is_narrow).cubins[processor, is_narrow]
+    except CompileError:
+        store.discard(key)
+        return None
 
 
 __all__ = ["Code", "CompileError", "build", "code_at", "find", "key_of", "processor_of", "request", "text_of"]

@@ -35,7 +35,10 @@ class Cubin:
 
     @staticmethod
     def unpack(payload: bytes) -> Cubin:
+        """The cubin behind a payload. Raises: CompileError: it is damaged."""
         name, _, code = payload.partition(b"\n")
+        if not (name and name.isascii() and code):
+            raise CompileError("cuda: the cubin of a kernel is damaged")
         return Cubin(name.decode(), code)
 
 
@@ -63,12 +66,12 @@ def compile_source(text: str, capability: tuple[int, int] = (9, 0), function: st
     if reason is not None:
         raise UnavailableError(f"cuda: {reason}")
     with _lock, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # numba-cuda's, about settings of its own
+        warnings.simplefilter("ignore")  # warnings of numba-cuda about its own settings
         try:
             return _compile(text, capability, function)
         except GraphadError:
             raise
-        except Exception as error:  # whatever the device compilers raise about generated source
+        except Exception as error:  # any error of the device compilers on generated source
             raise CompileError(f"cuda: {type(error).__name__}: {str(error).strip()[:2000]}") from error
 
 
@@ -98,7 +101,7 @@ def _compile(text: str, capability: tuple[int, int], function: str) -> Cubin:
 
 @functools.cache
 def _prepare() -> None:
-    """In the worker, which runs without `site`: what that would have done for numba-cuda and for who looks for libraries."""
+    """In the worker, which runs without `site`: do what `site` would do for numba-cuda and for the search for libraries."""
     if sys.flags.no_site:
         site: Any = importlib.import_module("site")
         site.getsitepackages = lambda prefixes=None: [place for place in sys.path if place]

@@ -10,8 +10,8 @@
 
 Each word of the argument block is a parameter, in the same order, so a launch uploads nothing. A map walks the grid's threads,
 with loads of 16 bytes where addresses allow. Rows are reduced by one block of threads each, columns by tiles of neighbours;
-where there are few results, each is cut into `parts`, and the block that comes last adds these up in their order, so one launch
-does all of it. Which thread adds what depends on sizes alone, so the same sizes give the same bits on every device.
+if there are few results, each is cut into `parts`, and the last block to finish adds these up in order, all in one launch. The
+assignment of elements to threads depends on sizes only, so the same sizes give the same bits on every device.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access
 
 THREADS = 256  # of a block at most
 WIDE_BYTES = 16  # of one load
-WIDE_STATEMENTS = 12  # longer bodies are not bound by memory, and would be compiled several times over
+WIDE_STATEMENTS = 12  # longer bodies are not memory-bound, and would be compiled several times
 # the names of the text that are Python's or numba-cuda's own
 BUILTIN = frozenset(
     "range cuda blockIdx blockDim gridDim threadIdx x y shared array syncthreads threadfence".split()
@@ -37,7 +37,7 @@ LIBRARY = frozenset(
         "hypot cbrt"
     ).split()
 )
-# functions with no counterpart in the device library, as others that have one; {0} is the argument, {c} its type
+# functions without a counterpart in the device library, in terms of those with one; {0} is the argument, {c} its type
 COMPOSED = {
     "sigmoid": "reciprocal_{c}(add_{c}(identity_mul_{c}(), exp_{c}(neg_{c}({0}))))",
     "softplus": "add_{c}(maximum_{c}({0}, identity_add_{c}()), log1p_{c}(exp_{c}(neg_{c}(abs_{c}({0})))))",
@@ -272,7 +272,7 @@ class Printer:
             self.element()
 
     def map(self, start: str, step: str) -> None:
-        """Every element, by those who start at `start` and go on by `step`."""
+        """Every element, by threads that start at `start` and advance by `step`."""
         t = self.n("t")
         with self.out.block(f"for {t} in range({start}, {self.total(self.kept)}, {step})"):
             self.unravel(t, self.kept)
@@ -298,7 +298,7 @@ class Printer:
         self._finish()
 
     def grid_columns(self) -> None:
-        """A tile of threads, side by side over results and one below the other over what is reduced."""
+        """A tile of threads: side by side over results, one below the other over reduced elements."""
         add = self.out.add
         add("X = ix(cuda.blockDim.x)")
         add("Y = ix(cuda.blockDim.y)")
@@ -340,7 +340,7 @@ class Printer:
         self.out.add("last = ixmin(ixadd(first, piece), inner)")
 
     def _result(self, place: str, value: object) -> None:
-        """Store a result, or what is one part of it."""
+        """Store a result, or one part of it."""
         with self.out.block("if parts == 1"):
             for j in self.reducing:
                 self.store(j, value(j), self.index(self.count + j, self.kept))  # type: ignore[operator]
@@ -351,7 +351,7 @@ class Printer:
                 self.out.add(f"st_{word}(w, {target}, {_cast(self.sum_code(j), word, value(j))})")  # type: ignore[operator]
 
     def _finish(self) -> None:
-        """The block that comes last puts the parts together, in their order."""
+        """The last block to finish combines the parts in order."""
         add, is_full = self.out.add, self.kernel.is_full_reduction
         with self.out.block("if parts > 1"):
             self.out.add("f = cuda.shared.array(1, i32)")
@@ -463,7 +463,7 @@ class Printer:
 
 
 def arrive(out: Text) -> None:
-    """f[0] = how many blocks came before this one, what these have stored is seen by who comes last."""
+    """f[0] = how many blocks finished before this one; the last block sees all of their stores."""
     out.add("cuda.threadfence()")
     out.add("cuda.syncthreads()")
     with out.block("if tid == 0"):

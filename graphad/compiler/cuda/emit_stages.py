@@ -8,8 +8,8 @@
                 ...
             cuda.syncthreads()
 
-What only stages read lies in the block's shared memory where it fits, else in a piece of the workspace that each block has. The
-block that comes last runs what comes last over everything.
+Values that only stages read are in the block's shared memory if they fit, else in the block's part of the workspace. The last
+block to finish runs the last stages over all rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How a kernel is spread over a device: threads of a block, blocks of the grid, parts of a reduction, shared memory.
+"""The launch geometry of a kernel: threads of a block, blocks of the grid, parts of a reduction, shared memory.
 
-What changes bits (threads of a block that reduces, parts of a result) is a function of sizes alone. How many blocks there are is
-not: whatever their number, they walk all of the work.
+Everything that affects bits (threads of a reducing block, parts of a result) is a function of sizes only. The number of blocks
+may vary, since any number covers all of the work.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from graphad.kernels.forms import Kernel, block_layout
 from graphad.kernels.stages import Nest, Stages, bases_of
 
 WARP = 32
-TILE = (32, 8)  # results side by side, and threads for each of them, of a sum over columns
+TILE = (32, 8)  # of a sum over columns: results side by side, and threads for each result
 EACH = 4  # elements that a thread of a row takes before there are more threads
 PIECE = 4096  # elements of a result's part at least
 COLUMN_PIECE = 256
 ENOUGH = 1024  # blocks that keep a device busy
-SHARED_BYTES = 32 << 10  # of what stages hold; a block has 48 KB, those of its reductions included
+SHARED_BYTES = 32 << 10  # for values of stages; a block has 48 KB, including those for its reductions
 NARROW = 1 << 30  # elements and steps below which positions have 32 bits
 PARAMETER_BYTES = 4000  # of a launch, what every driver takes
 
@@ -30,10 +30,10 @@ class Shape(NamedTuple):
     """One launch.
 
     Attributes:
-      blocks: How many blocks have something to do.
-      threads: Of a block, side by side and one below the other.
+      blocks: The number of blocks with work.
+      threads: The threads of a block in x and y.
       shared: Bytes of dynamic shared memory of a block.
-      further: Words behind those of the argument block; a counter's address comes behind them.
+      further: Words after those of the argument block; the address of a counter follows them.
       has_counter: Whether it takes the address of a counter.
       is_narrow: Whether positions fit 32 bits.
     """
@@ -114,7 +114,7 @@ def stage_blocks(rows: int) -> int:
 
 
 def nest_workspace(nest: Nest, numbers: Mapping[str, int]) -> int:
-    """Bytes of what stages hold, where that does not fit the blocks' own memory."""
+    """Bytes of values between stages, if they do not fit shared memory."""
     held = nest.held(numbers, 1)
     if held.total <= SHARED_BYTES:
         return held.first

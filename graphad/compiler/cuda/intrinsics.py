@@ -192,14 +192,14 @@ def _shared_base(builder: Any) -> Any:
 
 
 _BARE: dict[str, tuple[str, tuple[str, ...], Callable[..., Any]]] = {
-    "contract": ("", (), lambda b: None),  # these two say something to who compiles the text
+    "contract": ("", (), lambda b: None),  # these two are markers for the compiler of the text
     "narrow": ("", (), lambda b: None),
     "either": ("ptr", ("ptr", "ptr"), lambda b, x, y: b.or_(x, y)),
     "arrive": ("i32", ("ptr",), _arrive),
     "zero_i32": ("i32", (), lambda b: ir.IntType(32)(0)),
     "shared_base": ("ptr", (), _shared_base),
 }
-# what the device compiler's older dialect of IR has no instruction for
+# no instruction in the device compiler's older dialect of IR
 _PORTABLE: dict[str, tuple[int, Callable[..., Any]]] = {
     "neg": (1, lambda b, x: b.fsub(x.type(-0.0), x)),
 }

@@ -1,4 +1,4 @@
-"""Plans on a CUDA device: their rows are launches, products and loops, which one native call puts on the caller's stream.
+"""Plans on a CUDA device: their rows are launches, products and loops, which one native call enqueues on the caller's stream.
 
 A run writes the addresses of its arguments into the words of its launches and hands these to the driver, which copies them;
 nothing waits for the device but a loop whose number of rounds is there. An instance belongs to one run at a time: the next
@@ -54,7 +54,7 @@ class Plan(Builder):
 
 
 class Image:
-    """The rows of a native call, of which each instance has its own memory."""
+    """The rows of a native call; each instance has its own memory."""
 
     def __init__(self, plan: Plan, arena_bytes: int, guard: Any) -> None:
         self.device, self.rows, self.abouts, self.arena_bytes = (
@@ -73,7 +73,7 @@ class Image:
 
 
 class Memory:
-    """Where an instance keeps what its steps need: its arena, and counters that are 0 between launches."""
+    """The memory of an instance: its arena, and counters that are 0 between launches."""
 
     def __init__(self, index: int, arena_bytes: int, counters: int) -> None:
         self.index = index
@@ -82,7 +82,7 @@ class Memory:
         self._next: int = self.counters.data.ptr
 
     def counter(self) -> int:
-        """The address of one that nobody else has."""
+        """The address of an unused counter."""
         self._next += 4
         return self._next - 4
 
@@ -111,7 +111,7 @@ class Instance:
         self._captures = captures.Captures(image.nodes, state, self._blocks.loops)
 
     def run(self, *arguments: Any) -> int:
-        """Put all steps on the caller's stream: 0, or why not."""
+        """Enqueue all steps on the caller's stream; returns 0 or a status."""
         image, state = self.image, self._state
         if image.check is not None and not image.check(*arguments):
             return MISFIT
@@ -152,7 +152,7 @@ class Instance:
             raise error from cause
 
     def scalar(self, offset: int, dtype: np.dtype[Any]) -> Any:
-        """What gives a copy of the number at a place of the arena."""
+        """An object that copies the number at an offset of the arena to the host."""
         return _Scalar(self, offset, np.dtype(dtype))
 
 
@@ -205,7 +205,7 @@ class _Blocks:
             return function, self._block(head, row, memory), walk.PRODUCT_HEAD
         if row.function == REPEAT:
             return kind["loop"], self._loop(row, memory, about), walk.LOOP_HEAD
-        if not row.function:  # who rehearses a plan does not wait for its kernels, and does not run it
+        if not row.function:  # a rehearsal neither waits for kernels nor runs them
             return 0, self._block([about], row, memory), 1
         return self._launch(row, memory, about)
 
@@ -264,12 +264,12 @@ def _resident(function: int, index: int, shape: geometry.Shape) -> int:
 
 
 def _hint(code: int) -> str:
-    """What else a status may mean: a kernel's fault is told by whatever is called next."""
+    """A hint about a status: the fault of a kernel is reported by a later call."""
     if code in _FAULTS and os.environ.get("CUDA_LAUNCH_BLOCKING", "0") == "0":
-        return "; if a kernel's fault, that of this step or of one before, which CUDA_LAUNCH_BLOCKING=1 tells apart"
+        return "; if it is a kernel's fault, it may be that of an earlier step: run with CUDA_LAUNCH_BLOCKING=1 to find out"
     return ""
 
 
 _FAULTS = frozenset(
     (700, 702, 710, 714, 715, 716, 717, 718, 719)
-)  # those of kernels, after which the context is lost
+)  # faults of kernels, after which the context is lost

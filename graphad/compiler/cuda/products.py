@@ -1,6 +1,6 @@
 """Matrix products as calls of cuBLAS: float32 and float64, batched with strides, in full precision (no TF32).
 
-cuBLAS counts columns first, so a product in C order is that of the operands in the other order, each taken as its transpose.
+cuBLAS is column-major, so a product in C order is computed with the operands exchanged and transposed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from graphad.compiler.backend import Walk
 
 A, B, C, WIDE, M, N, K, TURN_A, TURN_B, LEAD_A, LEAD_B, LEAD_C, AXES = range(13)
 PLACES = (A, B, C)
-# Then, for each batch axis, how long it is and by how many elements each operand goes on. There is one at least; cuBLAS walks the
-# last itself.
-LARGEST = 1 << 31  # cuBLAS counts with 32 bits
+# Then for each batch axis its size and each operand's stride in elements. There is at least one; cuBLAS itself walks the last.
+LARGEST = 1 << 31  # cuBLAS uses 32-bit sizes
 
 
 def words_of(dtype: str, a: Walk, b: Walk, c: Walk) -> list[int] | None:
-    """The words of a product, None where an operand has neither rows nor columns of neighbours."""
+    """The words of a product, None if neither rows nor columns of an operand are contiguous."""
     size = np.dtype(dtype).itemsize
     m, n = c[0][-2:]
     k = a[0][-1]
@@ -38,7 +37,7 @@ def words_of(dtype: str, a: Walk, b: Walk, c: Walk) -> list[int] | None:
 
 
 def _matrix(walk: Walk, size: int) -> tuple[bool, int] | None:
-    """Whether a matrix is that of its transpose, and the elements from one row (then: column) to the next."""
+    """Whether a matrix is stored transposed, and its leading dimension in elements."""
     (rows, columns), (down, right) = walk[0][-2:], walk[1][-2:]
     if (right == size or columns <= 1) and (down >= columns * size or rows <= 1):
         return False, max(down // size if rows > 1 else 0, columns, 1)
@@ -48,7 +47,7 @@ def _matrix(walk: Walk, size: int) -> tuple[bool, int] | None:
 
 
 def _batches(size: int, a: Walk, b: Walk, c: Walk) -> list[tuple[int, int, int, int]]:
-    """Batch axes, the innermost last; neighbours that all operands walk as one are one."""
+    """Batch axes, the innermost last; neighbours that all operands walk evenly are merged."""
     rank = len(c[0]) - 2
     axes: list[tuple[int, int, int, int]] = []
     for d in range(rank):

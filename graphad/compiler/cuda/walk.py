@@ -1,8 +1,8 @@
 """The native function that runs a plan: it writes addresses into words, then launches, multiplies and loops, row after row.
 
 A row is two words, the address of an `i64 f(ptr state, ptr block)` and that of its block of 64-bit words, whose first says which
-step of the plan it belongs to. The driver and cuBLAS are called by address. A step that is refused ends the walk: its number is
-left in the state, and the walk gives the status of who refused it, the driver's plus `DRIVER`, cuBLAS' plus `BLAS`.
+step of the plan it belongs to. The driver and cuBLAS are called by address. A step that fails ends the walk: its number is
+stored in the state, and the walk returns the status of the driver plus `DRIVER`, or of cuBLAS plus `BLAS`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ GRAPH = 1  # the only word of a step that replays what was captured
 
 
 def _checked(f: Function, status: str, kind: int) -> None:
-    """Return what is not 0 of a driver's or a library's answer."""
+    """Return the status of a call to the driver or a library if it is not 0."""
     with f.when(f.test("ne", status, 0, "i32")):
         f.ret(f.emit(f"or i64 {f.emit(f'zext i32 {status} to i64')}, {kind}"))
 
@@ -145,7 +145,7 @@ def _replay() -> str:
 
 
 def _use_stream() -> str:
-    """The first row of what multiplies: cuBLAS works on the plan's stream, in memory of that stream."""
+    """The first row of a plan with products: sets cuBLAS to the plan's stream and its workspace."""
     f = Function("i64 @graphad_cuda_stream(ptr %state, ptr %block)")
     handle = f.pointer("%state", HANDLE)
     stream = f.pointer("%state", STREAM)
@@ -206,7 +206,7 @@ def _product() -> str:
 
 
 def _read(f: Function, source: str, size: str | int, target: str) -> None:
-    """Copy a number to the host, when all that comes before it on the stream is done."""
+    """Copy a number to the host after all earlier work on the stream."""
     stream = f.pointer("%state", STREAM)
     call = f"call i32 {f.pointer('%state', READ)}(ptr {target}, i64 {source}, i64 {size}, ptr {stream})"
     _checked(f, f.emit(call), DRIVER)
@@ -279,7 +279,7 @@ def _loop() -> str:
 
 
 def _run() -> str:
-    """All of it, without the interpreter's lock."""
+    """The whole run, without the interpreter's lock."""
     f = Function("i64 @graphad_cuda_run(ptr %state)")
     thread = f.emit(f"call ptr {f.pointer('%state', SAVE)}()")
     f.set_word("%state", FAILED, -1)
@@ -324,12 +324,12 @@ def addresses() -> dict[str, int]:
 
 @functools.cache
 def entry() -> Any:
-    """What runs a state. An exception that a signal's handler raised meanwhile is raised."""
+    """The function that runs a state. An exception from a signal handler during the run is raised."""
     return ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(addresses()["run"])
 
 
 def new_state(has_products: bool) -> ctypes.Array[ctypes.c_int64]:
-    """A state in which everything that is called has its address."""
+    """A state with the addresses of all called functions."""
     words = (ctypes.c_int64 * STATE_WORDS)()
     for word, name in _PYTHON.items():
         words[word] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0

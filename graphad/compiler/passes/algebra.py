@@ -3,9 +3,10 @@
 before:  %2 = neg(%1);  %3 = add(%0, %2);  %4 = mul(%3, 1.0);  return %4
 after:   %2 = sub(%0, %1);  return %2
 
-Exact: multiplication and division by one, minus minus, x - 0, reciprocals of powers of two. `x + 0.0` stays: it turns -0.0
+Exact: multiplication and division by one, double negation, x - 0, reciprocals of powers of two. `x + 0.0` stays: it turns -0.0
 into 0.0.
-Relaxed: what stabilises or saves work but may change the last bits: log(1 + x), exp(x) - 1, log(softmax(x)), log(sigmoid(x)),
+Relaxed: rewrites for stability or speed that may change the last bits: log(1 + x), exp(x) - 1, log(softmax(x)),
+log(sigmoid(x)),
 1 - sigmoid(x), log1p(exp(x)), log(exp(x)), sqrt(x * x), x / sqrt(y).
 """
 
@@ -25,7 +26,7 @@ exact, relaxed = EXACT.rewrite, RELAXED.rewrite
 
 
 def _kept(s: Sweep, node: Node, value: int) -> int | None:
-    """`value` in place of the node's result, if it has that shape already."""
+    """`value` as the node's result, if it has its shape."""
     return value if same_dims(s.spec(value).dims, node.specs[0].dims) else None
 
 
@@ -116,7 +117,7 @@ def abs_of_sign_change(s: Sweep, node: Node) -> Any:
     if inner.op.name == "abs":
         return node.inputs[0]
     if node.specs[0].dtype.is_unsigned:
-        return None  # there -x is another number of no sign
+        return None  # unsigned: -x is another positive number
     return s.bind(node.op, inner.inputs[0])
 
 

@@ -1,11 +1,11 @@
-"""Branches of a few numbers are both computed, and one is selected, so that a loop around them can be compiled.
+"""Small branches are both computed and one result is selected, so that a loop around them can be compiled.
 
 before:  %2 = cond(%0, %1), then: %1 = exp(x);  return %1, else: %1 = neg(x);  return %1
 after:   %2 = exp(%1);  %3 = neg(%1);  %4 = select(%0, %2, %3);  return %4
 
-Only what has no effect, cannot raise, and costs less than asking which branch to run. Here, behind all derivatives, the branch
-that would not have run reaches no result: what is selected has the bits of the one that would have. What only one branch gives,
-for its own backward branch, is read by nobody where the other would have run.
+Only branches without effects that cannot raise and cost less than the decision. Since this runs after all differentiation, the
+branch that is not selected does not influence a result. A residual that only one branch has is read only if that branch was
+selected.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from graphad.graph.ir import Graph, Node
 from graphad.kernels import forms
 
 TABLE = RuleTable()
-ELEMENTS = 128  # numbers that both branches may compute together
+ELEMENTS = 128  # the most elements that both branches together compute
 
 
 @TABLE.rewrite("cond")
 def both_branches(s: Sweep, node: Node) -> Any:
-    """Both branches inline, and a select for each result that both give."""
+    """Both branches inlined, and a select for each result that both have."""
     op: Any = node.op
     select = s.op("select")
     if op.depth or select is None:
@@ -56,7 +56,7 @@ def both_branches(s: Sweep, node: Node) -> Any:
 
 
 def _by_output(op: Any) -> tuple[list[Any], list[Any]]:
-    """For each output its spec in either branch, None where a branch does not give it."""
+    """The spec of each output in either branch, None if a branch does not have it."""
     specs = iter(op.then_graph.output_specs), iter(op.else_graph.output_specs)
     return (
         [None if kind == "else" else next(specs[0]) for kind in op.kinds],
@@ -65,7 +65,7 @@ def _by_output(op: Any) -> tuple[list[Any], list[Any]]:
 
 
 def cost(graph: Graph) -> int | None:
-    """How many numbers the graph computes, inner branches included; None if it must not be run where it would not have been."""
+    """How many elements the graph computes, inner branches included; None if it must run only when selected."""
     total = 0
     for node in graph.nodes:
         if node.op.branches:
@@ -85,7 +85,7 @@ def cost(graph: Graph) -> int | None:
 
 
 def inlined(s: Sweep, graph: Graph, inputs: Sequence[int]) -> list[int]:
-    """The outputs of a graph whose nodes are put here."""
+    """The outputs of an inlined graph."""
     known = [*inputs, *[s.constant(array) for array in graph.constants]]
     for node in graph.nodes:
         known += s.add(node.op, [known[i] for i in node.inputs], node.specs, node.line)

@@ -1,9 +1,10 @@
-"""One way of saying each thing, so that later passes meet fewer cases.
+"""Canonical forms, so that later passes have fewer cases.
 
 before:  %1 = expand_dims(%0, axes=(0,));  %2 = reshape(%1, shape=(2, 3));  %3 = square(%2);  return %3
 after:   %1 = reshape(%0, shape=(2, 3));  %2 = mul(%1, %1);  return %2
 
-Axes of size 1 come and go by `reshape`; squares and small integer powers are products (at most 2 ulp from `pow` for the powers
+Axes of size 1 are added and removed by `reshape`; squares and small integer powers are products (at most 2 ulp from `pow` for
+the powers
 3 and 4, exact for 1 and 2); constants stand on the right of commutative ops; casts of sizes are sizes.
 """
 
@@ -24,26 +25,26 @@ SMALL_POWER = 4
 
 
 def same_size(a: Any, b: Any) -> bool:
-    """Whether two sizes are equal for certain, without asking what a symbol stands for."""
+    """Whether two sizes are certainly equal, without pinning a symbol."""
     if isinstance(a, Dim) or isinstance(b, Dim):
         return isinstance(a, Dim) and isinstance(b, Dim) and a.terms == b.terms
-    return a is not None and bool(a == b)  # two sizes that are not known may differ
+    return a is not None and bool(a == b)  # two unknown sizes may differ
 
 
 def same_dims(a: Any, b: Any) -> bool:
-    """Whether two shapes are equal for certain, without asking what a symbol stands for."""
+    """Whether two shapes are certainly equal, without pinning a symbol."""
     return a is not None and b is not None and len(a) == len(b) and all(map(same_size, a, b))
 
 
 @rewrite("expand_dims", "squeeze")
 def axes_by_reshape(s: Sweep, node: Node) -> Any:
-    """Axes of size 1 put in or taken out: a reshape."""
+    """Adding or removing axes of size 1 is a reshape."""
     return _reshaped(s, node.inputs[0], node.specs[0].dims)
 
 
 @rewrite("reshape")
 def reshape_once(s: Sweep, node: Node) -> Any:
-    """A reshape of a reshape, and one that changes nothing."""
+    """A reshape of a reshape, and a reshape without effect."""
     x = node.inputs[0]
     inner = s.made_by(x, "reshape")
     if inner is not None:
@@ -53,7 +54,7 @@ def reshape_once(s: Sweep, node: Node) -> Any:
 
 @rewrite("broadcast_to")
 def broadcast_once(s: Sweep, node: Node) -> Any:
-    """A broadcast of a broadcast, and one that changes nothing."""
+    """A broadcast of a broadcast, and a broadcast without effect."""
     x = node.inputs[0]
     inner = s.made_by(x, "broadcast_to")
     if inner is not None:
@@ -63,7 +64,7 @@ def broadcast_once(s: Sweep, node: Node) -> Any:
 
 @rewrite("transpose")
 def transpose_once(s: Sweep, node: Node) -> Any:
-    """A transpose of a transpose, and one that changes nothing."""
+    """A transpose of a transpose, and a transpose without effect."""
     x, dims = node.inputs[0], node.specs[0].dims
     if dims is None or node.op.refers:
         return None
@@ -80,7 +81,7 @@ def transpose_once(s: Sweep, node: Node) -> Any:
 
 @rewrite("sum_to")
 def sum_over_nothing(s: Sweep, node: Node) -> Any:
-    """A sum over axes of size 1 only is a reshape, but for the sign of zeros."""
+    """A sum over axes of size 1 only is a reshape, except for the sign of zeros."""
     x, want = node.inputs[0], node.specs[0].dims
     have = s.spec(x).dims
     if have is None or want is None or len(have) < len(want):
@@ -92,7 +93,7 @@ def sum_over_nothing(s: Sweep, node: Node) -> Any:
 
 
 def _of_one(s: Sweep, x: int, dims: Any) -> Any:
-    """Sums of one number each: NumPy's begin with +0, which makes +0 of -0."""
+    """Sums of one number each: NumPy's sums start with +0, which turns -0 into +0."""
     y, spec, add = _reshaped(s, x, dims), s.spec(x), s.op("add")
     if y is None or not (spec.dtype.is_floating or spec.dtype.is_complex) or add is None:
         return y
@@ -116,12 +117,12 @@ def reduce_over_nothing(s: Sweep, node: Node) -> Any:
 
 @rewrite("reduce_sum", "reduce_mean")
 def add_over_nothing(s: Sweep, node: Node) -> Any:
-    """A sum or mean over axes of size 1 only is a reshape, but for the sign of zeros."""
+    """A sum or mean over axes of size 1 only is a reshape, except for the sign of zeros."""
     return _over_nothing(s, node, _of_one)
 
 
 def _over_nothing(s: Sweep, node: Node, instead: Callable[[Sweep, int, Any], Any]) -> Any:
-    """What stands instead of a reduction over axes of size 1 only, None where there are others."""
+    """The replacement of a reduction over axes of size 1 only, None if other axes are reduced."""
     x, spec = node.inputs[0], node.specs[0]
     have = s.spec(x)
     if have.dims is None or spec.dims is None or have.dtype is not spec.dtype:
@@ -170,7 +171,7 @@ def small_power(s: Sweep, node: Node) -> Any:
 
 @rewrite("cast")
 def cast_of_sizes(s: Sweep, node: Node) -> Any:
-    """A cast to the dtype there is already; sizes as data of another dtype."""
+    """A cast to the same dtype, and a cast of sizes."""
     x, spec = node.inputs[0], node.specs[0]
     if s.spec(x).dtype is spec.dtype:
         return x
@@ -206,7 +207,7 @@ def neg_of_neg(s: Sweep, node: Node) -> Any:
 
 @rewrite("identity", "stop_gradient", "prevent_gradient")
 def nothing_at_all(s: Sweep, node: Node) -> Any:
-    """Ops that only mean something to derivatives."""
+    """Ops that matter only to derivatives."""
     return None if node.op.effects else node.inputs[0]
 
 

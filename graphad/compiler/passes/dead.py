@@ -1,10 +1,10 @@
-"""Drop what nobody reads: nodes, constants, and the unused outputs of ops that hold graphs.
+"""Drop unused nodes, unused constants, and unused outputs of ops with sub-graphs.
 
 before:  %2 = exp(%0);  %3, %4 = loop(%0, ...);  return %3
 after:   %2 = loop(%0, ...);  return %2
 
-Nodes that write or print stay. An op that holds graphs takes part by a method `pruned(used)`, which is told which outputs
-are read and answers (op, positions of the inputs it still takes, positions of the outputs it still has), or None.
+Nodes that write or print stay. An op with sub-graphs has a method `pruned(used)` for this: given which outputs are read, it
+returns (op, positions of the remaining inputs, positions of the remaining outputs), or None.
 """
 
 from __future__ import annotations

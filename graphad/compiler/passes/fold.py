@@ -1,10 +1,10 @@
-"""Compute now what depends on constants alone.
+"""Constant folding.
 
 before:  %1 = constant 2.0;  %2 = exp(%1);  %3 = mul(%0, %2);  return %3
 after:   %1 = constant 7.389056;  %2 = mul(%0, %1);  return %2
 
-Bounded: a large result is no larger than the largest constant that is read for it, and not larger than `LARGE`; sizes that are
-still symbols stay.
+Results are limited: up to `LIMIT` elements always, up to `LARGE` if the result is not larger than the largest constant it
+reads. Symbolic sizes stay.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from graphad.graph.ir import Graph, Node
 from graphad.trace.numbered import symbols_of
 
 TABLE = RuleTable()
-LIMIT = 4096  # elements of a folded result, whatever it is made of
-LARGE = 1 << 22  # elements of one that is no larger than what it is made of
+LIMIT = 4096  # elements of a folded result, whatever its operands
+LARGE = 1 << 22  # elements of a result that is no larger than its largest operand
 
 
 def fold_constants(s: Sweep, node: Node) -> Any:
-    """A node whose inputs are all constants becomes one itself."""
+    """A node whose inputs are all constants becomes a constant."""
     op = node.op
     if not node.inputs or op.effects or op.structured or s.array(node.inputs[0]) is None:
         return None

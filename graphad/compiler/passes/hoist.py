@@ -1,15 +1,15 @@
-"""What a loop's body computes from values that never change is computed once, before the loop.
+"""Loop-invariant code motion: nodes of a loop's body that depend only on invariants are computed once, before the loop.
 
 before:  loop(n, h, u), step(h, u): %1 = exp(u);  %2 = add(h, %1);  return %2
 after:   %1 = exp(u);  loop(n, h, %1), step(h, e): %2 = add(h, e);  return %2
 
-Only here, behind all derivatives: a loop that takes no step has none, while that of what stands before it would be zero times the
-slope, NaN at a pole. The body alone reads what was moved, so a run without steps is as before, unless the op raises: one that may
-is moved where the loop is certain to take a step and would have raised there first. What branches inside of bodies compute
-from such values is moved as well.
+This must come after differentiation: a loop without steps has zero derivative, while a node before it would have zero times its
+slope, NaN at a pole. Only the body reads moved values, so a run without steps is unchanged, unless the op raises: an op that
+may raise is moved only if the loop certainly runs a step and would raise there first. Invariant nodes in branches inside the
+body are moved too.
 
-What is moved is in memory as long as the loop runs. So views stay, and of arithmetic that is part of a kernel what would be the
-largest array of the loop, and what saves the kernel neither a function nor a read: unless it is small.
+A moved value stays in memory while the loop runs. So views stay in the body, and so does arithmetic in a kernel that would
+become the loop's largest array or that saves the kernel neither a function call nor a read, unless it is small.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from graphad.kernels import forms
 TABLE = RuleTable()
 SMALL = (
     1 << 14
-)  # bytes of a result that is moved even if a kernel would have it for nothing: it stays in the nearest cache
-MODEST = 1 << 20  # bytes that may be computed for nothing, when a loop takes no step
+)  # bytes of a result that is moved even if a kernel computes it at no cost, since it fits the first-level cache
+MODEST = 1 << 20  # bytes that may be computed in vain if a loop runs no step
 
 
 @TABLE.rewrite("loop")
 def invariants_first(s: Sweep, node: Node) -> Any:
-    """What body and test compute from values that never change stands before the loop."""
+    """Move invariant nodes of body and test before the loop."""
     op: Any = node.op
     places = op.operands
     operands, outer = node.inputs[1:], [s.spec(i) for i in node.inputs[1:]]
@@ -57,7 +57,7 @@ def invariants_first(s: Sweep, node: Node) -> Any:
     made = op.changed(test=test, body=body, n_invariant=op.n_invariant + len(new))
     stacks = op.inputs.xs
     inputs = [*node.inputs[: stacks.start], *new, *stacks(node.inputs)]
-    # Without invariants that only served what was moved.
+    # Drop invariants that only moved nodes have used.
     left, kept, _ = made.pruned([True] * made.n_outputs)
     return s.add(left, [inputs[k] for k in kept], node.specs, node.line)
 
@@ -73,23 +73,23 @@ def loops_in_branches(s: Sweep, node: Node) -> Any:
 
 
 class Split:
-    """Which nodes of a graph that is run again and again can be computed once, and which of them should.
+    """The nodes of a repeatedly run graph that can be computed once, and those that should be.
 
     Attributes:
       fixed: The values that never change.
-      moved: The nodes to compute once, in order, those included that are only on the way.
-      handed: Their values that what is left reads.
+      moved: The nodes to compute once, in order, including intermediate ones.
+      handed: Their values that the rest reads.
     """
 
     def __init__(self, graph: Graph, inputs: set[int], runs: bool) -> None:
-        """Take a graph, those of its inputs that never change, and whether it is certain to be run and has no effect."""
+        """Split a graph, given its invariant inputs, and whether it is certain to run and has no effect."""
         self.graph = graph
         self.fixed = {*inputs, *range(len(graph.inputs), graph.first_node_value)}
         self._makers: dict[int, Node] = {}
         self.handed, self.moved = self._chosen(self._movable(runs))
 
     def _movable(self, runs: bool) -> list[Node]:
-        first = runs  # whether what raises is the first to do so
+        first = runs  # whether a node that raises would be the first to do so
 
         def accepts(node: Node, is_fixed: bool) -> bool:
             nonlocal first
@@ -120,7 +120,9 @@ class Split:
 
     def _chosen(self, movable: Sequence[Node]) -> tuple[list[int], list[Node]]:
         known = set(movable)
-        wanted: dict[int, bool] = dict.fromkeys(self.graph.outputs, True)  # -> whether it is stored anyway
+        wanted: dict[int, bool] = dict.fromkeys(
+            self.graph.outputs, True
+        )  # value -> whether it is stored anyway
         for node in self.graph.nodes:
             if node not in known:
                 stores = not _is_map(self.graph, node)
@@ -145,7 +147,7 @@ class Split:
         return handed, moved[::-1]
 
     def _stays(self, node: Node, is_stored: bool) -> bool:
-        """Whether computing a node in each step is no worse than reading its result there."""
+        """Whether computing a node in each step costs no more than reading its result."""
         graph = self.graph
         if not node.inputs or is_view(node.op) or isinstance(form_of(graph, node), forms.View):
             return True
@@ -167,7 +169,8 @@ class Split:
         return is_definite(dims) and at_most(size, product(dims))
 
     def _behind(self, node: Node) -> tuple[set[int], bool]:
-        """What the arithmetic that ends in a node reads from memory, and whether more than plain instructions are in it."""
+        """The values that the arithmetic ending in a node reads from memory, and whether it needs more than plain
+        instructions."""
         graph, leaves, is_heavy = self.graph, set[int](), False
         waiting, seen = [node], {node}
         while waiting:
@@ -188,7 +191,7 @@ class Split:
 
 
 def _is_map(graph: Graph, node: Node) -> bool:
-    """Whether a node can be part of a kernel, so that its result need not be in memory."""
+    """Whether a node can be part of a kernel, so that its result need not be stored."""
     return isinstance(form_of(graph, node), forms.Map)
 
 
@@ -210,14 +213,14 @@ def _moved_out(
     operands: Sequence[int],
     behind: int,
 ) -> tuple[list[int], list[Graph]]:
-    """Compute outside what the splits move.
+    """Compute the moved nodes of the splits outside.
 
     Args:
-      add, constant: Put a node or a constant into the graph outside.
-      splits: Those of the graphs that one op holds.
-      operands: The values outside that are their inputs.
-      behind: After how many inputs the graphs take what they are handed.
-    Returns: The further operands, and what is left of the graphs, which take them.
+      add, constant: Add a node or a constant to the outer graph.
+      splits: The splits of the sub-graphs of one op.
+      operands: The outer values of their inputs.
+      behind: The position of the further inputs of the sub-graphs.
+    Returns: The further operands, and the remaining sub-graphs, which take them.
     """
     found: list[dict[int, int]] = []
     for part in splits:
@@ -247,7 +250,7 @@ def _moved_out(
 
 
 def _with_given(graph: Graph, specs: Sequence[TensorSpec], places: dict[int, int], behind: int) -> Graph:
-    """The graph with further inputs behind number `behind`, some of which stand for some of its values."""
+    """The graph with further inputs at position `behind`, which replace some of its values."""
     builder = GraphBuilder()
     known = [builder.add_input(spec) for spec in graph.inputs[:behind]]
     further = [builder.add_input(spec) for spec in specs]
@@ -263,7 +266,8 @@ def _with_given(graph: Graph, specs: Sequence[TensorSpec], places: dict[int, int
 
 
 def _without_branches(graph: Graph, inputs: set[int]) -> Graph:
-    """The body or test of a loop, in which what branches compute from `inputs`, which never change, stands before them."""
+    """The body or test of a loop, with nodes in branches that depend only on the invariants `inputs` moved before the
+    branches."""
     if not any(_is_branch(node) for node in graph.nodes):
         return graph
     fixed = Split(graph, inputs, False).fixed

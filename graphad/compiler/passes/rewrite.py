@@ -30,13 +30,13 @@ SHARED_CONSTANT = 64  # elements up to which equal constants are found and merge
 
 
 class RuleTable:
-    """The rules of one pass by the name of the op that they start from."""
+    """The rules of one pass, by the name of the op that they match."""
 
     def __init__(self) -> None:
         self.rules: dict[str, list[Rule]] = {}
 
     def rewrite(self, *names: str) -> Callable[[Rule], Rule]:
-        """Decorator: try the rule on nodes of these ops, after the rules that are there already."""
+        """Decorator: apply the rule to nodes of these ops, after the rules registered earlier."""
 
         def add(rule: Rule) -> Rule:
             for name in names:
@@ -47,7 +47,7 @@ class RuleTable:
 
 
 def combined(tables: Iterable[RuleTable]) -> dict[str, list[Rule]]:
-    """The rules of several passes as those of one sweep."""
+    """The rules of several passes combined for one sweep."""
     out: dict[str, list[Rule]] = {}
     for table in tables:
         for name, rules in table.rules.items():
@@ -77,7 +77,7 @@ class Sweep:
         self._changed = False
         self._depth = 0
 
-    # what rules ask
+    # the interface for rules
 
     def producer(self, value: int) -> Node | None:
         """The node that makes a value, None for inputs and constants."""
@@ -93,7 +93,7 @@ class Sweep:
         return self._constants.get(value)
 
     def number(self, value: int) -> Any | None:
-        """The one number that all elements of a value are, None where that is not known."""
+        """The number that all elements of a value equal, None if that is unknown."""
         data = self._constants.get(value)
         if data is not None:
             return data[()] if not np.ndim(data) else data.flat[0] if data.size == 1 else None
@@ -106,7 +106,7 @@ class Sweep:
         return self.specs[value]
 
     def op(self, name: str, *attributes: Any) -> Op | None:
-        """The op called `name`, None where this build has none."""
+        """The op called `name`, None if there is none."""
         kind = find(name)
         return None if kind is None else kind(*attributes)
 
@@ -119,7 +119,7 @@ class Sweep:
     def add(
         self, op: Op, inputs: Sequence[int], specs: Sequence[TensorSpec], line: str | None = None
     ) -> Sequence[int]:
-        """The outputs of an op whose specs are known, for the user's line that is given."""
+        """The outputs of an op with known specs, for the given user's line."""
         own, self.line = self.line, line or self.line
         try:
             return self._place(op, tuple(inputs), specs, self.line)

@@ -1,10 +1,10 @@
-"""Slices that a counted loop takes by its counter come as the slices of a stack that it walks along.
+"""Slices that a counted loop looks up by its counter become slices of a stack that it iterates over.
 
 before:  loop(n, 0, x), step(i, x): ... x[i + 1] ...; i + 1
 after:   loop(n, 0, x[1:n + 1]), step(i, slice): ... slice ...; i + 1
 
-An index that is looked up can be anything, and is checked when it is used; one that counts is a moving pointer. Only where every
-index is certain to be in range, and none counts from the end.
+A general index must be checked at each use; a counting index is a moving pointer. Only if every index is certainly in range and
+not negative.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TABLE = RuleTable()
 
 @TABLE.rewrite("loop")
 def slices_by_counter(s: Sweep, node: Node) -> Any:
-    """Reads of an invariant at counter + constant become slices of a further x."""
+    """Reads of an invariant at counter + constant become slices of a further stack."""
     op: Any = node.op
     if op.test is not None or op.reverse or op.steps is None:
         return None
@@ -42,13 +42,13 @@ def slices_by_counter(s: Sweep, node: Node) -> Any:
     walking = op.changed(body=_given(op.body, specs, slices), n_xs=op.n_xs + len(walks))
     stacks = [_walked(s, node.inputs[value + 1], start, step, op.steps) for value, start, step in walks]
     inputs = [*node.inputs, *stacks]
-    # Without invariants that were only looked up.
+    # Drop invariants that were only looked up.
     left, places, _ = walking.pruned([True] * walking.n_outputs)
     return s.bind(left, *[inputs[k] for k in places])
 
 
 def _counters(s: Sweep, node: Node) -> Iterator[tuple[int, tuple[Any, int]]]:
-    """(carry, (start, step)) for every carry that starts at a known number and grows by a constant."""
+    """carry -> (start, step) for every carry that starts at a known number and advances by a constant."""
     op: Any = node.op
     for k, spec in enumerate(op.operands.carries(op.body.inputs)):
         if spec.is_handle or not spec.dtype.is_integer or spec.dims != ():
@@ -67,7 +67,7 @@ def _start(s: Sweep, value: int) -> Any:
 
 
 def _affine(body: Graph, value: int) -> tuple[int, int] | None:
-    """(input, constant) where a value is an input of the body plus a constant."""
+    """(input, constant) if a value is an input of the body plus a constant."""
     total = 0
     makers = {value: node for node in body.nodes if node.op.counts for value in node.outputs}
     while value in makers:
@@ -103,7 +103,7 @@ def _reads(op: Any, counters: dict[int, tuple[Any, int]]) -> Iterator[tuple[int,
 
 
 def _looks_up(body: Graph, node: Node) -> bool:
-    """Whether a node is x[i] for a scalar i that counts from the front."""
+    """Whether a node is x[i] for a scalar i that is not negative."""
     dims = body.specs[node.inputs[0]].dims if node.inputs else None
     if dims is None or len(node.inputs) != 2 or body.specs[node.inputs[1]].dims != ():
         return False
@@ -131,7 +131,7 @@ def _walked(s: Sweep, x: int, start: Any, step: int, steps: Any) -> int:
 
 
 def _given(body: Graph, specs: list[TensorSpec], slices: dict[int, int]) -> Graph:
-    """The body with further inputs that stand for some of its values: value -> number of the further input."""
+    """The body with further inputs that replace some of its values: value -> number of the further input."""
     builder = GraphBuilder()
     known = [builder.add_input(spec) for spec in body.inputs]
     further = [builder.add_input(spec) for spec in specs]

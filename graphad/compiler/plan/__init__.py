@@ -1,1 +1,1 @@
-"""From units to something that runs: which storage each value uses, in what order, at which tier."""
+"""From units to executables: storage of values, schedule, tiers."""

@@ -1,33 +1,30 @@
 """The rows of a chain of loops: a table of its kernels, walked once for each block of elements.
 
-The pointers to arrays move on from block to block; those to what is held for one block stay. Where the work is shared among
-threads, each range of blocks is a row with a workspace of its own, and what is left over behind the last whole block is one more.
+Pointers to arrays advance from block to block; pointers to values held for a block stay. If the work is shared among threads,
+each range of blocks is a row with its own workspace, and the rest after the last whole block is one more row.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.compiler import rows as table
 from graphad.compiler.plan import buffers
-from graphad.compiler.plan.places import ARENA, Made, Place, moves_of
+from graphad.compiler.plan.places import ARENA, Made, Place, Surroundings, moves_of
 from graphad.compiler.rows import Row
 from graphad.compiler.units import Unit, loop_of
 from graphad.kernels.forms import STRIDED, block_layout
 
-if TYPE_CHECKING:
-    from graphad.compiler.plan.steps import Scope
-
-COUNTED = buffers.ALIGNMENT  # bytes at the start of a workspace, for the number of blocks that were run
+COUNTED = buffers.ALIGNMENT  # bytes at the start of a workspace, for the count of blocks
 
 
 class Blocks:
     """One chain of loops, for concrete sizes.
 
-    Attributes: total: Bytes of workspace that it needs.
+    Attributes: total: Bytes of its workspace.
     """
 
-    def __init__(self, scope: Scope, unit: Unit) -> None:
+    def __init__(self, scope: Surroundings, unit: Unit) -> None:
         self.scope, self.unit = scope, unit
         self.elements = scope.size(unit.extent)
         spans = self._spans()
@@ -36,7 +33,7 @@ class Blocks:
         )
         self.block = scope.backend.block_elements(self.elements, widest)
         self.is_cut = self.block < self.elements
-        # A line more for each: were they apart by powers of two, all would fall on the same lines of the cache.
+        # One cache line more for each: at distances of powers of two all would map to the same cache sets.
         lives = [
             buffers.Life(self.block * unit.held[value] + buffers.ALIGNMENT, *span)
             for value, span in spans.items()
@@ -51,7 +48,7 @@ class Blocks:
         self.total = self.size * (len(self.ranges) + bool(self.rest)) if self.is_cut else self.size
 
     def _spans(self) -> dict[int, tuple[int, int]]:
-        """From which loop to which a value is held."""
+        """The first and the last loop that need each held value."""
         found: dict[int, tuple[int, int]] = {}
         for k, unit in enumerate(self.unit.stages):
             for value in unit.writes:
@@ -63,7 +60,7 @@ class Blocks:
         return found
 
     def made(self, workspace: Place | None, is_inside: bool) -> list[Made]:
-        """Rows that may run at once; those of the loops, one after another, where all of it stays in the cache."""
+        """Rows that may run in parallel; the rows of the loops in order, if everything fits the cache."""
         assert workspace is not None
         found: list[Made] = []
         if not is_inside:
@@ -78,7 +75,7 @@ class Blocks:
         return found
 
     def _check(self) -> None:
-        """Compare what the loops reach with its storage; see `Place.check`."""
+        """Check that the loops stay inside their storage; see `Place.check`."""
         scope = self.scope
         for unit, (words, sites) in zip(self.unit.stages, self._words, strict=True) if self.elements else ():
             walks = block_layout(loop_of(unit).kernel).walks
@@ -88,7 +85,7 @@ class Blocks:
                 whole.check(*walk.reach(words))
 
     def _row(self, workspace: Place, first: int, rounds: int, count: int) -> Made:
-        """The row that runs blocks of `count` elements, so many of them from block `first` on."""
+        """The row that runs `rounds` blocks of `count` elements, from block `first` on."""
         backend = self.scope.backend
         body = [self._kernel(k, workspace, first, count) for k in range(len(self.unit.stages))]
         words, places, pointers = moves_of(self, [body])
@@ -125,7 +122,7 @@ class Blocks:
         return made
 
     def _moving(self, place: Place, stride: int, first: int) -> Place:
-        """A place that moves on by `stride` bytes from block to block, at block `first`."""
+        """A place that advances by `stride` bytes for each block, at block `first`."""
         if not stride:
             return place
         moved: Any = (self, stride)

@@ -18,7 +18,7 @@ from graphad.core import forks
 from graphad.core.flags import flags
 
 ALIGNMENT = 64
-POOLED = 1 << 18  # bytes from which a result is taken from the pool: fresh pages cost more than the work
+POOLED = 1 << 18  # bytes from which a result comes from the pool: fresh pages cost more than the work
 KEPT_PER_KIND = 4
 IDLE_SECONDS = 30.0
 
@@ -32,7 +32,7 @@ class Life(NamedTuple):
 
 
 def place(lives: Sequence[Life]) -> tuple[list[int], int]:
-    """An offset for each, no two that live at once overlapping, and how many bytes that takes; best fit first."""
+    """An offset for each, so that values that live at the same time do not overlap, and the total bytes; best fit."""
     order = sorted(range(len(lives)), key=lambda k: (lives[k].first, -lives[k].size))
     offsets = [0] * len(lives)
     free: list[tuple[int, int]] = []  # (offset, size), by offset
@@ -74,12 +74,12 @@ def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def as_value(y: Any) -> Any:
-    """What `eval` gave as ops are given it: a NumPy scalar for shape (), never an array of rank 0."""
+    """The result of `eval` as an operand: a NumPy scalar for shape (), never an array of rank 0."""
     return y[()] if type(y) is np.ndarray and not y.ndim else y
 
 
 def own(y: Any, *sources: Any) -> Any:
-    """A host step's result as an output: a NumPy scalar for shape (), a copy where it is a view or one of `sources`."""
+    """A host step's result as an output: a NumPy scalar for shape (), a copy if it is a view or one of `sources`."""
     if type(y) is np.ndarray:
         if not y.ndim:
             return y[()]
@@ -103,7 +103,7 @@ def strided(root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset:
 
 
 class _Row:
-    """The arrays of one shape and dtype, and when one was last asked for."""
+    """The arrays of one shape and dtype, and the time of the last request."""
 
     __slots__ = ("arrays", "asked")
 
@@ -113,11 +113,11 @@ class _Row:
 
 
 class ResultPool:
-    """Large arrays that were handed out before and that nobody refers to any more, up to `flags.pool_bytes` in all.
+    """Large result arrays for reuse once they are unreferenced, up to `flags.pool_bytes` in all.
 
     An array is free when the pool holds the only reference: views, buffers and exports all keep one. Where reference counts
-    cannot be trusted (no GIL), every array is fresh. Shapes that nobody has asked for in a while are let go when the next large
-    result is.
+    cannot be trusted (no GIL), every array is fresh. Shapes that were not requested for a while are released when the next
+    large result is.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -130,7 +130,7 @@ class ResultPool:
             sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
         )
         alone = [np.empty(0)]
-        self._free = sys.getrefcount(alone[0])  # the list's, and what the question adds
+        self._free = sys.getrefcount(alone[0])  # the reference of the list and that of the call
 
     @property
     def held(self) -> int:
@@ -138,7 +138,7 @@ class ResultPool:
         return self._bytes
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        """An array with unspecified content that nobody else refers to."""
+        """An unreferenced array with unspecified content."""
         if not self._is_exact:
             return np.empty(shape, dtype)
         key = (shape, dtype)
@@ -169,7 +169,7 @@ class ResultPool:
         return sys.getrefcount(row.arrays[k]) == self._free
 
     def _forget(self, is_gone: Callable[[_Row, int], bool]) -> None:
-        """Let go of some arrays, each asked about by its row and place."""
+        """Release the arrays that a test of (row, position) selects."""
         for key, row in list(self._kept.items()):
             gone = [k for k in range(len(row.arrays)) if is_gone(row, k)]
             for k in reversed(gone):
@@ -179,14 +179,14 @@ class ResultPool:
                 del self._kept[key]
 
     def trim(self) -> None:
-        """Hold no more than the setting of now allows."""
+        """Release arrays until the pool fits the current setting."""
         with self._lock:
             for is_gone in (self._is_free, lambda row, k: True):
                 if self._bytes > flags.pool_bytes:
                     self._forget(is_gone)
 
     def clear(self) -> None:
-        """Let go of everything; what others refer to stays theirs."""
+        """Release everything; arrays that are in use stay with their users."""
         with self._lock:
             self._kept.clear()
             self._bytes = 0

@@ -1,7 +1,7 @@
-"""Which variables a call has for itself: those that it gives new values, from the moment when it reads them.
+"""Exclusive access to the variables that a call writes, from its first read on.
 
-So what a function adds to a variable is never lost, whatever other threads do meanwhile. Guards are taken all at once and in one
-order, and those of the functions inside are among them: nobody waits in a circle.
+So an addition to a variable is never lost to another thread. All guards, including those of inner functions, are taken at once
+and in a fixed order, so that no deadlock can occur.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NO_GUARD = object()
 
 
 def written(graph: Graph) -> tuple[int, ...]:
-    """The inputs that are variables to which a graph gives values; none where it runs user code, which may wait for anything."""
+    """The variables among the inputs that a graph writes; none if it runs user code, which may wait for anything."""
     if not graph.effects & WRITES or any(runs_user_code(node.op) for node in graph.nodes):
         return ()
     found: dict[int, None] = {}
@@ -47,7 +47,7 @@ class Guards:
         self._known: tuple[Sequence[tuple[int, Any]], Any] = [(places[0], _NO_GUARD)], None
 
     def of(self, values: Sequence[Any]) -> Any:
-        """What takes the guards for these values: a context. That of the last call serves as long as the guards are the same."""
+        """A context that takes the guards for these values. That of the last call is reused while the guards are the same."""
         known, context = self._known
         for place, guard in known:
             if values[place].guard is not guard:
@@ -57,7 +57,7 @@ class Guards:
     def _of_others(self, values: Sequence[Any]) -> Any:
         found = guards_of([values[place] for place in self._places])
         ordered = sorted(set(found), key=id)
-        # Variables that were first written together share their guard: then it is the context itself.
+        # Variables that were first written together share one guard, which then is the context itself.
         context = ordered[0] if len(ordered) == 1 else _InOrder(ordered)
         self._known = list(zip(self._places, found, strict=True)), context
         return context
@@ -77,7 +77,7 @@ class _InOrder:
         try:
             for acquire in rest:
                 acquire()
-        except BaseException:  # Ctrl-C while it waits for one
+        except BaseException:  # such as Ctrl-C while waiting for a guard
             held = len(self._acquires) - len(list(rest)) - 1
             for release in self._releases[:held]:
                 release()

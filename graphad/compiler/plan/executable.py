@@ -2,7 +2,7 @@
 
 The shapes of a call choose its size class; the class has one specialised, optimised graph and one set of kernels; the concrete
 sizes have an evaluation plan and, once the kernels are there, a native one. The hot call tries the native plan that ran last,
-whose guard checks the arguments, and asks no question itself.
+whose guard checks the arguments, and makes no other checks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from graphad.trace.size_class import SizeKey, size_class
 from graphad.trace.specialise import Specialised, specialise_call
 
 BOUND_LIMIT = 256  # sets of concrete sizes that one executable keeps
-ARENA_LIMIT = 512 << 20  # bytes of workspace that native plans for other sizes may hold on to
+ARENA_LIMIT = 512 << 20  # bytes of workspace that native plans for other sizes may keep
 
 
 class SizeClass:
@@ -48,20 +48,20 @@ class SizeClass:
     ) -> None:
         self.key = specialised.key
         self.pins = specialised.pins
-        self.inputs = inputs  # as traced: a variable's says what it allows, not what it holds
+        self.inputs = inputs  # as traced: for a variable the shape that it allows, not the current one
         self.options = options
         self.graph = optimise(specialised.graph, options, specialised.literals)
         self.compilation = Compilation(self.graph, specialised.literals, options, place)
         self.calls = 0
-        # Stacks whose slices differ in shape are walked by NumPy alone.
+        # Stacks whose slices differ in shape run on NumPy only.
         self.is_ragged = any(None in row for row in specialised.key)
 
 
 class Way:
-    """What was chosen by the numbers of calls of one size class, and which symbols were pinned then.
+    """The choices made by the sizes of a call of one size class, and the symbols pinned then.
 
     Attributes:
-      classes: What serves such calls, by the class in which the pinned symbols are numbers.
+      classes: The size classes for such calls, by the key in which the pinned symbols are numbers.
     """
 
     __slots__ = ("choices", "classes", "pins")
@@ -73,7 +73,7 @@ class Way:
 
 
 class Sizes:
-    """A size class with numbers: what runs a call of exactly these shapes."""
+    """A size class with numbers: runs calls of exactly these shapes."""
 
     def __init__(self, size_class: SizeClass, numbers: dict[str, int]) -> None:
         self.size_class = size_class
@@ -85,7 +85,7 @@ class Sizes:
         self._lock = forks.lock()
 
     def make_native(self) -> Any:
-        """The native call, None where it cannot be made."""
+        """The native call, None if it is not possible."""
         with self._lock:
             ready = self.native is None and self.size_class.compilation.state == READY
             if ready and _can_assign(self.size_class, self.numbers):
@@ -98,8 +98,8 @@ class Executable:
     """Runs one graph on one device. Any number of threads may call `run` at once.
 
     Attributes:
-      place: The device, "cpu:0" or as in "cuda:1": where the values of a call are.
-      options: What compiling may do; they follow the setting of the process, and what was made under others is put aside.
+      place: The device of a call's values, such as "cpu:0" or "cuda:1".
+      options: The options of compiling, which follow the setting of the process; plans made under other options are set aside.
     """
 
     def __init__(self, graph: Graph, place: str = CPU) -> None:
@@ -119,13 +119,14 @@ class Executable:
 
     @property
     def classes(self) -> list[SizeClass]:
-        """All that calls have asked for, oldest first of each class."""
+        """The sizes of all calls so far, oldest first in each class."""
         return [
             cls for ways in list(self._ways.values()) for way in ways for cls in list(way.classes.values())
         ]
 
     def guards(self, values: Sequence[Any]) -> Any:
-        """The context in which a call has the variables among these values for itself, None where it writes to none."""
+        """The context in which a call has exclusive access to the variables that it writes among these values, None if it
+        writes none."""
         return None if self._guards is None else self._guards.of(values)
 
     def run(self, values: Sequence[Any], jit_compile: bool | None = None, guards: Any = None) -> list[Any]:
@@ -134,7 +135,7 @@ class Executable:
         Args:
           values: One value per input of the graph.
           jit_compile: True waits for compiled code, False evaluates with NumPy, None leaves it to the tiers.
-          guards: What `guards` gave for the same variables, where the caller has asked before.
+          guards: The result of `guards` for the same variables, if the caller has it.
         """
         if jit_compile is None and flags.jit != AUTO:
             jit_compile = flags.jit == ALWAYS
@@ -182,7 +183,8 @@ class Executable:
         return sizes.host.run(values)
 
     def _exhausted(self, values: Sequence[Any], error: MemoryError) -> GraphadError:
-        """The error in graphad's words: a plan asks for the memory of many ops at once, and the largest result is named."""
+        """The error with graphad's message: a plan allocates memory for many ops at once, and the message names the largest
+        result."""
         sizes = self.sizes_of(values)
         largest, node, shape = -1, None, None
         for each in sizes.size_class.graph.nodes:
@@ -201,7 +203,7 @@ class Executable:
         return made
 
     def _follow(self) -> None:
-        """Turn to what was made, or is to be made, under the setting of now."""
+        """Switch to the plans for the current setting."""
         with self._lock:
             wanted = flags.relaxed_arithmetic
             if wanted is self._relaxed:
@@ -213,7 +215,7 @@ class Executable:
             self._relaxed = wanted
 
     def sizes_of(self, values: Sequence[Any]) -> Sizes:
-        """What runs a call with these values."""
+        """The `Sizes` that runs a call with these values."""
         if self._may_be_ragged and any(type(v) is RaggedStack for v in values):
             shapes = tuple([v.data.shape if isinstance(v, Handle) else known_shape(v) for v in values])
         elif self._handles:
@@ -261,7 +263,7 @@ class Executable:
             return found
 
     def _forget_large(self, newest: Sizes) -> None:
-        """Let go of the native plans of sizes seen long ago when all together hold much memory."""
+        """Release the native plans of sizes not used recently when all plans together hold much memory."""
         with self._lock:
             held = [sizes for sizes in self._sizes.values() if sizes.bound is not None]
             total = sum(sum(sizes.bound.arena_bytes) for sizes in held)
@@ -275,7 +277,7 @@ class Executable:
                     sizes.native = sizes.bound = None
 
     def _register(self, cls: SizeClass, values: Sequence[Any]) -> None:
-        """Have the native entry look inside handles of these classes."""
+        """Let the native entry read the arrays of handles of these classes."""
         for i in self._handles:
             cls.compilation.backend.register_holder(type(values[i]), "data")
 
@@ -285,7 +287,7 @@ class Executable:
 
 
 def _walks_an_input(graph: Graph) -> bool:
-    """Whether an input may be a stack of slices that differ in shape: what a loop kept for its derivative."""
+    """Whether an input may be a stack of slices that differ in shape, which a loop kept for its derivative."""
     n = len(graph.inputs)
     return any(node.op.structured and any(i < n for i in node.inputs) for node in graph.nodes)
 
@@ -303,7 +305,7 @@ def _elements(graph: Graph, numbers: dict[str, int]) -> int:
 
 
 def _can_assign(size_class: SizeClass, numbers: dict[str, int]) -> bool:
-    """Whether every variable allows the shape it is given; where one does not, evaluating with NumPy says so."""
+    """Whether every variable allows the shape assigned to it; if not, evaluation with NumPy raises the error."""
     graph = size_class.graph
     for node in graph.nodes:
         if node.op.stores:
@@ -319,21 +321,21 @@ _make_lock = forks.rlock()
 
 
 def executable_of(graph: Graph, place: str = CPU) -> Executable:
-    """The executable of a graph on a device, made once and kept as long as the graph."""
+    """The executable of a graph on a device, created once and kept as long as the graph."""
     key = executable_of if place == CPU else (executable_of, place)
     found: Executable | None = graph.derived.get(key)
     if found is None:
         with _make_lock:
             found = graph.derived.get(key)
             if found is None:
-                # It works on a twin: without a circle, the memory of both is free as soon as the graph is gone.
+                # It works on a copy of the graph, so that without a reference cycle the memory of both is freed with the graph.
                 twin = Graph(graph.inputs, graph.constants, graph.nodes, graph.outputs, graph.name)
                 found = graph.derived[key] = Executable(twin, place)
     return found
 
 
 def run(graph: Graph, values: Sequence[Any], place: str = CPU) -> list[Any]:
-    """The outputs of a graph for values on a device, NumPy values on the CPU, by the best tier there is."""
+    """The outputs of a graph for values on a device, NumPy values on the CPU, by the best available tier."""
     return executable_of(graph, place).run(values, graph.derived.get(JIT_COMPILE))
 
 

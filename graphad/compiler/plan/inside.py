@@ -1,4 +1,5 @@
-"""Whether units stay inside of their storage, shown in symbols: then nothing need be compared when a plan is bound to numbers."""
+"""Proves with symbolic sizes that units stay inside their storage, so that no check is needed when a plan is bound to
+numbers."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ from graphad.kernels.sites import Site, reach, row_strides, same_size
 
 
 def stays_inside(part: Partition, unit: Unit) -> bool:
-    """Whether the walks of a unit stay inside of what the specs of their roots ask for, for all numbers of the size class.
+    """Whether the walks of a unit stay inside the storage that the specs of their roots imply, for all sizes of the size class.
 
-    False where the symbols do not decide it. Of a loop op it is said of the copies and fills before its first round, and of
-    what its body and its test have for their inputs, and of what they compute in the place of a result.
+    False if the symbols do not decide it. For a loop op this covers the copies and fills before its first round, the inputs of
+    its body and test, and the values that they compute in the place of a result.
     """
     try:
         for site, extents, strides, itemsize in _walks(part, unit):
@@ -37,7 +38,7 @@ def stays_inside(part: Partition, unit: Unit) -> bool:
 
 
 def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
-    """Of what a unit walks along: the site, extents and strides in elements, bytes of an element; none if it has no elements."""
+    """Each walk of a unit: site, extents and strides in elements, bytes of an element; nothing if it has no elements."""
     targets = [part.sites[value] for value in unit.writes]
     if unit.stages:
         for each in unit.stages:
@@ -49,7 +50,7 @@ def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], S
             for site, walk in zip((*unit.reads, *targets), loop.walks(), strict=True):
                 yield site, *walk
         return
-    walks: list[tuple[Site, Site]] = []  # a site, and what has the shape and the dtype that it is walked with
+    walks: list[tuple[Site, Site]] = []  # a site, and the site whose shape and dtype it is walked with
     if unit.kind == PARTS:
         for each in unit.parts:
             sites = [each.source] if isinstance(each.source, Site) else []
@@ -70,7 +71,7 @@ def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], S
 def _rounds(
     part: Partition, unit: Unit, targets: Sequence[Site]
 ) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
-    """What the rounds of a loop op have outside of it: a value in C order, or as many slices of a stack one behind the other."""
+    """What the rounds of a loop op access outside it: a value in C order, or the contiguous slices of a stack."""
     repeat, op = unit.repeat, unit.repeat.op
     reads = list(unit.reads if unit.scalars else unit.reads[1:])
     body, operands, ys = repeat.body, op.operands, [targets[k] for k in op.outputs.ys]

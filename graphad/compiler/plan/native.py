@@ -1,7 +1,7 @@
 """A schedule with numbers: the blocks of its native segments, and one Python function that runs it all.
 
-The function is printed as text without sizes (so that each schedule is compiled once) and given its arrays' shapes, its native
-segments and the evals of its host steps as names. It answers None when the arguments are not what its guard says.
+The function is printed as text without sizes, so that each schedule is compiled once; array shapes, native segments and evals
+of host steps are its globals. It returns None if the arguments do not fit its guard.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Bound:
         self.call: Callable[[Sequence[Any]], list[Any] | None] = self._names["call"]
 
     def rehearse(self) -> None:
-        """Do everything but run: what comes later finds libraries loaded and texts compiled."""
+        """Do everything except run, so that libraries are loaded and texts are compiled for later calls."""
         if self.images:
             self._make()
 
@@ -179,7 +179,7 @@ class Bound:
     # the Python function
 
     def _make(self) -> Any:
-        """A fresh set of instances: the run function of each native segment, then the arrays of scalar results."""
+        """A new set of instances: the run function of each native segment, then the arrays of scalar results."""
         instances = [image.instance() for image in self.images]
         out: list[Any] = self._runs(instances)
         for root in self._scalars:
@@ -188,7 +188,7 @@ class Bound:
         return out[0] if len(out) == 1 else tuple(out)
 
     def _runs(self, instances: Sequence[Any]) -> list[Any]:
-        """What runs each native segment; who measures them puts a clock around."""
+        """The run function of each native segment; a profiler replaces these by timed ones."""
         return [instance.run for instance in instances]
 
     def _text(self) -> str:
@@ -224,10 +224,10 @@ class Bound:
         if state:
             body.append(f"push({state[0] if len(state) == 1 else '(' + ', '.join(state) + ')'})")
         body.append(f"return [{', '.join(results)}]")
-        # What a read gives is the array of the moment when the call began; in-plan assignments have values of their own.
+        # A read returns the array at the start of the call; assignments in the plan have values of their own.
         lines += [f"d{i} = v{i}.data" for i in sorted(self._captured)]
         if not schedule.is_single and self.images:
-            # That array is the one that is checked: another thread may give the variable a new one at any moment.
+            # That very array must be checked, since another thread may assign the variable at any moment.
             names["check"] = self.backend.bind_check(self._guard(len(inputs)))
             checked = [f"d{i}" if i in self._captured else name for i, name in enumerate(inputs)]
             lines.append(f"if not check({', '.join(checked)}): return None")
@@ -254,7 +254,7 @@ class Bound:
         return "def call(values):\n" + "\n".join(f"    {line}" for line in [*lines, *body]) + "\n"
 
     def _last_uses(self) -> dict[int, int]:
-        """For large roots that Python holds: the segment after which they may go."""
+        """For large roots that Python holds: the segment after which they are released."""
         kept = {self._root(value) for value in self.partition.outputs}
         found: dict[int, int] = {}
         for k, segment in enumerate(self.schedule.segments):
@@ -285,7 +285,7 @@ class Bound:
         out.append("if status:")
         out.append("    at = -1")
         out.append(f"    push({packed})")
-        # Who is told that the arguments did not fit calls again: not where something may have been printed or assigned.
+        # After a misfit the caller calls again, which is not allowed if something may have been printed or assigned.
         acts = not self.schedule.is_single and self.graph.effects & (WRITES | IO)
         out.append(f"    return failed(status{'' if acts else ', misfits'})")
         return out
@@ -304,13 +304,13 @@ class Bound:
         return f"r{root}"
 
     def _value(self, value: int, site: Site, for_host: bool = False) -> str:
-        """A value as an expression, an array or a view of one, `for_host` as an eval takes it: also a NumPy scalar."""
+        """A value as an expression: an array or a view of one; with `for_host` as evals need it, also a NumPy scalar."""
         root = site.root
         if root < len(self.graph.inputs) and value == root and self.graph.inputs[root].is_handle:
             return f"v{root}"
         name, strided = self._array_name(root), "strided"
         if not self.backend.is_host:
-            # All arrays are the device's but those of constants.
+            # All arrays are the device's, except those of constants.
             stays = self.backend.runs_evals and for_host
             if (self.schedule.storage[root] == CONSTANT) != for_host and not stays:
                 name = f"{'to_host' if for_host else 'to_device'}({name})"
@@ -323,7 +323,7 @@ class Bound:
         numbers = tuple([self.size(n) for n in site.shape])
         if site.is_plain and math.prod(numbers) == math.prod(
             self.shape(root)
-        ):  # else it is the first part only
+        ):  # else it is only the first part
             self._names[f"n{value}"] = numbers
             return f"{name}.reshape(n{value})" + ("" if numbers else "[()]")
         (shape, strides), offset = self._strided(site), self._offset(site)
@@ -350,9 +350,10 @@ class Bound:
             self.partition.specs[v].is_handle for v in node.inputs
         ):
             raise UnavailableError(
-                f"{op.name}: it takes a variable and has no code for {self.backend.name}; the host cannot run it there."
+                f"{op.name}: it takes a variable and has no code for {self.backend.name}, and the host cannot run "
+                "it on that device."
             )
-        # Named by its place among the steps: a node without outputs has no value of its own to be named by.
+        # Named by its position among the steps, since a node without outputs has no value.
         self._names[f"f{k}"] = op.eval
         hosts.append(Asked(op, f"[{', '.join(values)}]", node.line))
         call = f"f{k}({', '.join(values)})"
@@ -387,7 +388,7 @@ class Bound:
         return lines
 
     def _sources(self, root: int) -> str:
-        """The arrays that the host step which makes `root` was given, as further arguments of `own`."""
+        """The operands of the host step that makes `root`, as further arguments of `own`."""
         for segment in self.schedule.segments:
             unit = segment.units[0]
             if not segment.is_native and root in unit.writes:
@@ -408,7 +409,7 @@ class Bound:
         if kind == FRESH and root not in earlier:
             return name
         if kind == INPUT and self.graph.inputs[root].is_handle:
-            return name  # a variable's array is never written to, and a read of it is free
+            return name  # a variable's array is never written to, so a read returns it
         if is_scalar and kind != FRESH:
             return f"{name}[()]"
         if kind == PYTHON and root not in earlier:
@@ -420,7 +421,7 @@ _PLAIN = 0x101  # NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED among an array's 
 
 
 def same(y: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """A host step's result, which must be what the graph says of it: what follows finds its elements by address."""
+    """Check a host step's result against the graph, since later steps access its elements by address."""
     if y.shape != shape or y.dtype != dtype:
         raise InternalError(
             f"plan: a step gave shape {y.shape} and dtype {y.dtype} where its graph says {shape} and {dtype}"
@@ -429,7 +430,7 @@ def same(y: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def fit(y: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """`same` for a native step, which reads C order or a NumPy scalar."""
+    """`same` for a result that a native step reads, which needs C order or a NumPy scalar."""
     same(y, shape, dtype)
     if shape and (type(y) is not np.ndarray or not y.flags.c_contiguous or not y.flags.aligned):
         return np.array(y, order="C")
@@ -437,20 +438,22 @@ def fit(y: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def failed(status: int, misfits: frozenset[int] = frozenset()) -> None:
-    """What a status that is not 0 means: None where it is one of `misfits` and the call is made anew, an error otherwise."""
+    """Handle a status other than 0: None if it is one of `misfits`, so that the call is made again; else raise an error."""
     if status in misfits:
         return
     if status == rows.WRONG_STEPS:
-        raise InvalidArgumentError("loop: the limit is not the number of steps that the loop was made for.")
+        raise InvalidArgumentError(
+            "loop: the limit differs from the number of steps that the loop was compiled for."
+        )
     if status == rows.TOO_LONG:
         raise InvalidArgumentError(
-            "loop: it would run for more steps than the values it walks along have slices."
+            "loop: it would run more steps than the stacks that it iterates over have slices."
         )
     raise InternalError(f"plan: a native step returned status {status}")
 
 
 class Asked(NamedTuple):
-    """What a host step was asked to do: its op, the expression of its inputs, its traced line."""
+    """A host step for error messages: its op, the expression of its inputs, its traced line."""
 
     op: Op
     inputs: str
@@ -460,7 +463,7 @@ class Asked(NamedTuple):
 def blame(
     error: Exception, hosts: Sequence[Asked], at: int, names: dict[str, Any], known: Mapping[str, Any]
 ) -> Exception:
-    """The error of a host step, in the words of every tier and with its traced line."""
+    """The error of a host step, with the same message as in every tier and its traced line."""
     if at < 0:
         return error
     op, inputs, line = hosts[at]
@@ -475,7 +478,7 @@ def _compiled(text: str) -> Any:
 
 
 def bind(schedule: Schedule, numbers: Mapping[str, int], address: Address) -> Bound:
-    """The schedule with numbers; raises a GraphadError where this machine cannot run it natively."""
+    """The schedule with numbers; raises a GraphadError if this machine cannot run it natively."""
     part = schedule.partition
     part.backend.prepare({spec.dtype for spec in part.specs})
     return Bound(schedule, numbers, address)

@@ -1,27 +1,32 @@
-"""Where what a row points to lies, and what is known of a row before it has memory."""
+"""Places that rows point to, and rows before they have memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from graphad.compiler import rows as table
+from graphad.compiler.backend import Backend
 from graphad.compiler.rows import Pointer, Row
+from graphad.compiler.units import Unit
 from graphad.core.errors import InternalError
 from graphad.kernels.collapse import Loop
+from graphad.kernels.forms import Kernel
 from graphad.kernels.record import Struct
-from graphad.kernels.stages import Nest
+from graphad.kernels.sites import Site
+from graphad.kernels.stages import Nest, Stages
 
 ARGUMENT, ARENA, FIXED = "argument", "arena", "fixed"
-RELEASE_NANOSECONDS = 20_000  # estimated work of a plan from which other Python threads may run meanwhile
-ROUNDS = 64.0  # how often a loop is taken to run where that is not known, for estimates of time
+RELEASE_NANOSECONDS = 20_000  # estimated work above which a plan lets other Python threads run
+Address = Callable[[Kernel | Stages], int]
+ROUNDS = 64.0  # assumed steps of a loop of unknown length, for estimates of time
 
 
 class Place(NamedTuple):
-    """Where something begins: byte `offset` of argument `number` or of the arena, or address `number` plus `offset`.
+    """An address: byte `offset` of argument `number` or of the arena, or address `number` plus `offset`.
 
-    Its storage is the bytes from `low` up to `high`, counted as the offset is. Each round of a loop in `strides` (pairs of a loop
-    and bytes, the innermost loop first) moves all of it on.
+    Its storage is the bytes from `low` up to `high`, counted like the offset. Each round of a loop in `strides` (pairs of a
+    loop and bytes, the innermost loop first) advances it.
     """
 
     kind: str
@@ -33,14 +38,14 @@ class Place(NamedTuple):
 
     @staticmethod
     def of(kind: str, number: int, offset: int, size: int) -> Place:
-        """The beginning of a storage of `size` bytes."""
+        """The start of a storage of `size` bytes."""
         return Place(kind, number, offset, offset, offset + size, ())
 
     def shifted(self, offset: int) -> Place:
         return Place(self.kind, self.number, self.offset + offset, self.low, self.high, self.strides)
 
     def moved_by(self, loop: Any, size: int, rounds: int, backwards: bool, is_inside: bool = False) -> Place:
-        """The slice of `size` bytes that round after round of a loop has to itself, `rounds` of them one behind the other."""
+        """The slice of `size` bytes of each round of a loop; `rounds` slices are contiguous."""
         if not is_inside:
             self.check(0, size * rounds)
         stride = -size if backwards else size
@@ -58,12 +63,12 @@ class Place(NamedTuple):
         if first < end and not (self.low <= self.offset + first and self.offset + end <= self.high):
             raise InternalError(
                 f"plan: a step reaches bytes {self.offset + first - self.low} to {self.offset + end - self.low} of a storage of "
-                f"{self.high - self.low}; a graph claims a shape that is not what it computes"
+                f"{self.high - self.low}; the graph declares a shape that differs from what it computes"
             )
 
 
 class Made(Struct):
-    """A row, an estimate of its nanoseconds, which of its words move with the loop around it, and of what it is the kernel."""
+    """A row, its estimated nanoseconds, the words that move with the enclosing loop, and its kernel."""
 
     row: Row
     work: float
@@ -71,13 +76,29 @@ class Made(Struct):
     loop: Loop | Nest | None = None
 
 
+class Surroundings(Protocol):
+    """What the rows of a chain need from the scope around them; see `steps.Scope`."""
+
+    backend: Backend
+    numbers: Mapping[str, int]
+    address: Address
+    is_shared: bool
+
+    def size(self, dim: Any) -> int: ...
+    def place(self, site: Site) -> Place: ...
+    def words(self, unit: Unit, loop: Loop) -> tuple[list[int], list[tuple[int, Site]]]: ...
+    def filled(
+        self, function: int, words: list[int], sites: Sequence[tuple[int, Place]], work: float
+    ) -> Made: ...
+
+
 def moves_of(
     loop: Any, tables: Sequence[Sequence[Made]]
 ) -> tuple[list[int], list[tuple[int, Place]], list[Pointer]]:
-    """What moves from round to round of a loop over tables of rows.
+    """The moves between rounds of a loop over tables of rows.
 
-    Returns: The words of its block, with nothing but the moves filled in; the places that words of it point to; its pointers into
-    the tables.
+    Returns: The words of its block, with only the moves filled in; the places that its words point to; its pointers into the
+    tables.
     """
     found = [
         (t, r, word, place)
@@ -95,6 +116,6 @@ def moves_of(
         strides = place.strides
         if strides[0][0] is loop:
             words[at + 2], strides = strides[0][1], strides[1:]
-        # What only a loop further out moves is put in anew before each first round.
+        # A place that only an outer loop moves is set again before each first round.
         places.append((at + 1, place._replace(strides=strides)))
     return words, places, pointers

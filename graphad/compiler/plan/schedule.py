@@ -1,4 +1,4 @@
-"""The units of a partition as alternating native and Python segments, and what storage each value has.
+"""The units of a partition as alternating native and Python segments, and the storage of each value.
 
 A value that only native steps of one segment touch lives in the arena; one that leaves its segment, is a result, or is read in
 Python is a fresh array; a result of shape () stays in the arena and is read out as a NumPy scalar.
@@ -29,12 +29,12 @@ class Segment(Struct):
 
 
 class Schedule(Struct):
-    """A partition ready to be given numbers.
+    """A partition that is ready to be bound to numbers.
 
     Attributes:
       storage: For every root, one of INPUT, CONSTANT, PYTHON, FRESH, ARENA, SCALAR.
-      lives: For every root that a unit makes, the first and the last position at which it is needed.
-      is_single: There is one native segment, and it comes first: handles can be passed to it as they are.
+      lives: For every root that a unit makes, the first and the last position that needs it.
+      is_single: There is only one native segment, and it comes first, so that handles can be passed to it directly.
     """
 
     partition: Partition
@@ -49,7 +49,7 @@ class Schedule(Struct):
 
 
 def schedule(partition: Partition, apart: bool = False) -> Schedule:
-    """Segments and storage of a partition; every unit is a segment of its own if they are to run `apart`."""
+    """Segments and storage of a partition; with `apart` every unit is a segment of its own."""
     graph, units, sites = partition.graph, partition.units, partition.sites
     segments: list[Segment] = []
     segment_of: list[int] = []
@@ -88,7 +88,7 @@ def schedule(partition: Partition, apart: bool = False) -> Schedule:
         site = sites.get(value)
         root = value if site is None else site.root
         if storage.get(root) == ARENA:
-            # On a device that the host does not follow a number of its own is handed on where it is.
+            # On a device whose memory the host cannot read, its scalars stay on the device.
             is_scalar = partition.backend.is_host and not partition.specs[root].dims
             is_scalar = is_scalar and site is not None and root not in shaped
             storage[root] = SCALAR if is_scalar else FRESH
@@ -113,7 +113,7 @@ def _roots(unit: Unit) -> Sequence[int]:
 
 
 def is_whole(partition: Partition, value: int) -> bool:
-    """Whether a value is all of its root's storage, in the root's own shape."""
+    """Whether a value is its root's whole storage in the root's shape."""
     site = partition.sites.get(value)
     if site is None or site.root == value:
         return True
@@ -132,5 +132,5 @@ def elements(shape: Sequence[Any]) -> Any:
 
 
 def as_storage(array: Any) -> np.ndarray:
-    """A constant as memory that a kernel can read: C order, its own."""
+    """A constant as memory that a kernel can read: an own array in C order."""
     return np.ascontiguousarray(array) if np.ndim(array) else np.array(array)

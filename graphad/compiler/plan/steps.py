@@ -1,17 +1,16 @@
-"""Units as rows of a step table: the words of each block, and how their addresses come to be.
+"""Units as rows of a step table: the words of each block, and the addresses in them.
 
-A scope says where every value of one partition lives: in an argument, in the arena, at a fixed address, or in a slice that moves
-from round to round of a loop. The same code serves a plan's own units and those inside native loops, at any depth.
+A scope has the place of every value of one partition: in an argument, in the arena, at a fixed address, or in a slice that
+moves with the rounds of a loop. The same code serves a plan's own units and those in native loops, at any depth.
 
-Native steps read and write by address, so nothing looks again once a plan runs. Each place therefore knows the bytes of its
-storage, and a row is only made when every element that its words reach lies inside: whatever a graph claims of its shapes.
-Numbers decide that when a plan is bound first; when it is bound to others, symbols mostly show it for all that follow: the walks
-stay inside of what the specs ask for, and every storage is as large as that.
+Native steps access memory by address, without checks while a plan runs. So each place knows the bytes of its storage, and a row
+is made only if every element that it accesses lies inside, whatever shapes a graph declares. The first binding checks this with
+numbers; at the next one, symbols mostly prove it for all sizes: the walks stay inside the storage that the specs imply.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from graphad.compiler.plan.places import (
     FIXED,
     RELEASE_NANOSECONDS,
     ROUNDS,
+    Address,
     Made,
     Place,
     moves_of,
@@ -40,16 +40,14 @@ from graphad.core.shapes import is_definite
 from graphad.graph.ir import Node
 from graphad.kernels import stages
 from graphad.kernels.collapse import Loop
-from graphad.kernels.forms import Kernel, block_layout, scalar_word
+from graphad.kernels.forms import block_layout, scalar_word
 from graphad.kernels.sites import Site, reach, same_size
-from graphad.kernels.stages import Nest, Stages, bases_of
+from graphad.kernels.stages import Nest, bases_of
 from graphad.trace.numbered import with_sizes
-
-Address = Callable[[Kernel | Stages], int]
 
 
 class Scope:
-    """The places of the values of one partition; with `is_shared` its rows may be given to several threads."""
+    """The places of the values of one partition; with `is_shared` several threads may run its rows."""
 
     def __init__(
         self,
@@ -90,13 +88,13 @@ class Scope:
         return tuple([self.size(n) for n in site.shape]), tuple([self.size(s) * step for s in site.strides])
 
     def let(self, root: int, place: Place, is_inside: bool) -> None:
-        """Have a value live at a place; what is outside of a loop is as large as the value inside of it says."""
+        """Set the place of a value; storage outside a loop is as large as the value inside it."""
         if not is_inside and is_definite(self.part.specs[root].dims):
             place.check(0, self.bytes(root))
         self.places[root] = place
 
     def place(self, site: Site) -> Place:
-        """Where the first element of a site is."""
+        """The place of the first element of a site."""
         found = self.places.get(site.root)
         if found is None:
             data = as_storage(constant_of(self.part, site.root, self.numbers))
@@ -110,7 +108,7 @@ class Scope:
     def lives(
         self, units: Sequence[Unit], last: Mapping[int, int], first: int = 0
     ) -> list[tuple[int, buffers.Life]]:
-        """What units need of the arena: (value, or -1 - position for a unit's workspace) and from when to when."""
+        """The lives of values in the arena, by value, and of workspaces, by -1 - position of the unit."""
         found = []
         for at, unit in enumerate(units, first):
             for value in unit.writes:
@@ -122,7 +120,7 @@ class Scope:
         return found
 
     def workspace(self, unit: Unit) -> int:
-        """Bytes that a unit needs for itself while it runs."""
+        """Bytes of a unit's workspace."""
         if unit.loop is not None:
             return self.backend.workspace(unit.loop, self.numbers)
         if unit.repeat is not None:
@@ -130,23 +128,23 @@ class Scope:
         return self._chain(unit).total if unit.kind == BLOCKS else 0
 
     def _chain(self, unit: Unit) -> Blocks:
-        """The layout of a chain, which is asked for its workspace first and for its rows then."""
+        """The layout of a chain, cached between the calls for its workspace and its rows."""
         found = self._chains.get(unit.index)
         if found is None:
             found = self._chains[unit.index] = Blocks(self, unit)
         return found
 
     def make(self, unit: Unit, workspace: Place | None) -> list[Made]:
-        """The rows of a unit; only a loop op and an array put together from parts have more than one."""
+        """The rows of a unit; only a loop op and an array assembled from parts have more than one."""
         rows = self._rows(unit, workspace, self._is_inside(unit))
         if unit.inside is None:
             unit.inside = self.numbers
         return rows
 
     def _is_inside(self, unit: Unit) -> bool:
-        """Whether the walks of a unit need not be compared with their storage: they were, or symbols show it.
+        """Whether the walks of a unit are known to stay in their storage, by an earlier check or by symbols.
 
-        Showing it takes as long as comparing a dozen times, so it waits until there are other numbers.
+        The symbolic proof takes as long as a dozen checks, so it is tried only for a second set of numbers.
         """
         if unit.inside is None or isinstance(unit.inside, bool):
             return bool(unit.inside)
@@ -195,7 +193,7 @@ class Scope:
         return Made(Row(function, words, arguments, arena), work, moves)
 
     def _step(self, step: Step, places: Sequence[Place], work: float) -> Made:
-        """A library step as a row: its operands are at these places."""
+        """A library step as a row, with its operands at these places."""
         return self.filled(step.function, step.words, list(zip(step.places, places, strict=True)), work)
 
     def _loop(self, unit: Unit, workspace: Place | None, is_inside: bool) -> Made:
@@ -212,7 +210,7 @@ class Scope:
         return made
 
     def words(self, unit: Unit, loop: Loop) -> tuple[list[int], list[tuple[int, Site]]]:
-        """The words of a kernel without its pointers, and what each of these points to."""
+        """The words of a kernel without its pointers, and the target of each pointer."""
         kernel, layout = loop.kernel, block_layout(loop.kernel)
         scalars = [self.scalar(s, d) for s, d in zip(unit.scalars, kernel.scalars, strict=True)]
         sites = [*unit.reads, *[self.part.sites[value] for value in unit.writes]]
@@ -268,13 +266,14 @@ class Scope:
         return self._step(step, places, 300 + work)
 
     def _checked(self, site: Site, walk: tuple[Sequence[int], Sequence[int]], itemsize: int) -> Place:
-        """The place of a site, from which a walk stays inside of its storage."""
+        """The place of a site, after checking that the walk from it stays in its storage."""
         place = self.place(site)
         place.check(*reach(*walk, itemsize))
         return place
 
     def copy(self, source: Site, target: Site, is_inside: bool = False) -> Made:
-        """A row that copies one site onto another of the same shape; `is_inside`: both are known to stay in their storage."""
+        """A row that copies one site onto another of the same shape; with `is_inside` both are known to stay in their
+        storage."""
         dtype = self.part.specs[target.root].dtype
         (shape, to), (_, come) = self.strided(target), self.strided(source)
         step = self.backend.copy(dtype.itemsize, shape, to, come)
@@ -285,7 +284,7 @@ class Scope:
         return self._step(step, found, 20 + 0.3 * dtype.itemsize * float(np.prod(shape, dtype=float)))
 
     def fill(self, value: Any, target: Site, is_inside: bool = False) -> Made:
-        """A row that stores one number all over a site; `is_inside`: it is known to stay in its storage."""
+        """A row that fills a site with one number; with `is_inside` it is known to stay in its storage."""
         dtype = self.part.specs[target.root].dtype
         shape, to = self.strided(target)
         step = self.backend.fill(np.asarray(value, dtype.numpy), shape, to)
@@ -304,7 +303,7 @@ class Scope:
 
 
 def constant_of(part: Partition, root: int, numbers: Mapping[str, int]) -> Any:
-    """The array of a constant, or of what depends on sizes alone."""
+    """The array of a constant, or of a value that depends only on sizes."""
     node = part.given.get(root)
     if node is not None:
         return with_sizes(node.op, numbers).eval()
@@ -335,7 +334,7 @@ class RepeatMaker:
             self._bases[k] = self._arena(scope, k)
 
     def _arena(self, scope: Scope, k: int) -> dict[int, tuple[int, int]]:
-        """Offset and size of what a round needs, the values that are copied at its end included."""
+        """The offset and size of a round's values, including those copied at its end."""
         units = scope.part.units
         last: dict[int, int] = {}
         for at, unit in enumerate(units):
@@ -364,7 +363,7 @@ class RepeatMaker:
         }
 
     def _swapped(self) -> list[int]:
-        """Carries that become the old value of another carry: these go through storage of their own."""
+        """Carries that become the old value of another carry, which need storage of their own."""
         n, part = self.op.n_carry, self.repeat.body
         found = []
         for k, value in enumerate(part.outputs[:n]):
@@ -384,7 +383,7 @@ class RepeatMaker:
         return {*direct, *self.repeat.stacked}
 
     def made(self, is_inside: bool) -> list[Made]:
-        """Copies of the first carries, then the loop itself; `is_inside`: both are known to stay in their storage."""
+        """Copies of the first carries, then the loop itself; with `is_inside` both are known to stay in their storage."""
         return [*self._first_rows(is_inside), self._loop_row(is_inside)]
 
     def _operands(self) -> tuple[Site | None, list[Site], list[Site], list[Site]]:
@@ -439,7 +438,7 @@ class RepeatMaker:
         return place.moved_by(self, size, self._most(), self.op.reverse, is_inside)
 
     def _most(self) -> int:
-        """How many slices the shortest of the stacks has, -1 without any: no run has more rounds."""
+        """The slices of the shortest stack, the most rounds that are possible; -1 without stacks."""
         _, _, _, stacks = self._operands()
         lengths = [site.shape[0] for site in stacks]
         for value in self.op.outputs.ys(self.unit.writes):
@@ -534,7 +533,7 @@ class RepeatMaker:
             places.append((table.ANSWER, self._single(self.test, answer, 1)))
         work = 30 + rounds * sum(made.work for rows in tables for made in rows)
         if limit is not None or (self.test is not None and words[table.FIXED] > ROUNDS):
-            work = max(work, RELEASE_NANOSECONDS + 1)  # nobody knows how long
+            work = max(work, RELEASE_NANOSECONDS + 1)  # the duration is unknown
         if work > RELEASE_NANOSECONDS:
             words[table.POLL] = outer.backend.poll()
         made = outer.filled(outer.backend.repeat(), words, places, work)

@@ -1,8 +1,8 @@
-"""How much effort a plan has seen so far: evaluation by NumPy at once, native code when its kernels are there.
+"""Tiers of a plan: evaluation by NumPy at first, native code once its kernels are compiled.
 
-Tier 0 walks the optimised graph with every eval already looked up. A plan that is called often, or that is large, has its
-kernels asked for: a thread partitions the graph and finds kernels in the cache, the compile worker makes the missing ones, and
-when all have addresses the plan switches. Whatever goes wrong on that way leaves tier 0, with one line in the log.
+Tier 0 walks the optimised graph with every eval looked up in advance. For a plan that is large or called often, a thread
+partitions the graph and finds kernels in the cache, the compile worker compiles the missing ones, and when all have addresses
+the plan switches. After any failure it stays at tier 0, with one line in the log.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 from graphad.trace.numbered import with_numbers, with_sizes
 
-if TYPE_CHECKING:  # what only compiling needs is imported when something is compiled
+if TYPE_CHECKING:  # modules that only compiling needs are imported when something is compiled
     import queue
 
     from graphad.compiler.backend import Backend
@@ -40,9 +40,9 @@ if TYPE_CHECKING:  # what only compiling needs is imported when something is com
     from graphad.kernels.stages import Stages
 
 HOT_CALLS = 3
-LARGE_ELEMENTS = 200_000  # elements computed by one call from which it is worth compiling at the first one
-GIVEN_LIMIT = 65_536  # elements of a value that depends on sizes alone and is kept
-SWITCH = 0.0005  # seconds after which a busy caller lets the preparing thread go on; it gives way at every call into LLVM
+LARGE_ELEMENTS = 200_000  # elements computed by one call above which the first call requests compiling
+GIVEN_LIMIT = 65_536  # the most elements of a kept value that depends only on sizes
+SWITCH = 0.0005  # seconds after which a busy caller yields to the preparing thread, which itself yields at every call into LLVM
 
 
 # tier 0
@@ -64,7 +64,7 @@ class HostPlan:
         for node, gone in zip(graph.nodes, map(tuple, last), strict=True):
             op = with_sizes(node.op, numbers)
             if not node.inputs and not op.effects and not op.multiple and not op.structured:
-                # It depends on sizes alone: computed once, unless it is large.
+                # It depends only on sizes: computed once, unless it is large.
                 try:
                     value = as_value(op.eval())
                 except Exception as error:
@@ -79,7 +79,7 @@ class HostPlan:
         self._outputs = []
         for value in graph.outputs:
             self._outputs.append((value, value in aliased, with_numbers(graph.specs[value], numbers)))
-            aliased.add(value)  # given out again, it is another's too
+            aliased.add(value)  # it is returned repeatedly, so it is shared
 
     def run(self, values: Sequence[Any]) -> list[Any]:
         """The outputs for input values."""
@@ -110,13 +110,13 @@ class HostPlan:
 
 
 def _step(node: Node, op: Any, gone: tuple[int, ...]) -> tuple[Any, ...]:
-    """(how many inputs, the function, what to call it with, where the results go, what nobody reads after it, its node)."""
+    """(number of inputs, function, its operands, its results, values not read after it, node)."""
     asked = op, node.inputs, node.line
     f = op.evaluator
     if op.multiple:
         f = lambda *values: evaluated(op, values, len(node.specs))  # noqa: E731
         return -1, f, node.inputs, len(node.specs), node.start, gone, asked
-    if not node.specs[0].dims and not isinstance(f, np.ufunc):  # ufuncs make scalars of scalars by themselves
+    if not node.specs[0].dims and not isinstance(f, np.ufunc):  # ufuncs return scalars for scalars
         f = _valued(f)
     if len(node.inputs) == 2:
         return 2, f, node.inputs[0], node.inputs[1], node.start, gone, asked
@@ -140,7 +140,7 @@ def _result(y: Any, shared: bool, spec: Any) -> Any:
 
 
 def _aliased(graph: Graph) -> set[int]:
-    """Values that are an input or a constant, or that an eval may have returned as it took them."""
+    """Values that are an input or a constant, or an operand that an eval may have returned."""
     found = set(range(graph.first_node_value))
     for node in graph.nodes:
         if node.op.aliases or node.op.returns_input:
@@ -157,10 +157,10 @@ class Compilation:
     """The native side of one size class: its schedule and the addresses of its kernels.
 
     Attributes:
-      state: None until somebody asks, then WAITING, READY or FAILED.
+      state: None until the first request, then WAITING, READY or FAILED.
       reason: Why it failed.
-      seconds: How long it took from the first request until it was ready.
-      compiled: How many kernels had to be compiled, as against found in the cache.
+      seconds: The time from the first request until it was ready.
+      compiled: How many kernels were compiled rather than found in the cache.
     """
 
     def __init__(
@@ -183,13 +183,13 @@ class Compilation:
 
     @property
     def backend(self) -> Backend:
-        """What compiles and runs it; imported when it is first asked for."""
+        """The backend, imported at first use."""
         from graphad.compiler.backend import backend_of
 
         return backend_of(self.device)
 
     def ask(self, numbers: Mapping[str, int]) -> None:
-        """Have the kernels made in the background; returns at once. `numbers` are the sizes of the call that asks."""
+        """Compile the kernels in the background; returns at once. `numbers` are the sizes of the requesting call."""
         with self._lock:
             if self.state is not None:
                 return
@@ -199,7 +199,7 @@ class Compilation:
         _background(lambda: self._guarded(lambda: self._prepare(numbers)))
 
     def wait(self) -> bool:
-        """Have the kernels made now. Returns: whether the plan can run natively."""
+        """Compile the kernels now. Returns: whether the plan can run natively."""
         with self._lock:
             if self.state in (READY, FAILED):
                 return self.state == READY
@@ -209,13 +209,13 @@ class Compilation:
             _waiting.add(self)
         try:
             _apart_from_signals(lambda: self._guarded(self._build))
-        except BaseException:  # such as Ctrl-C: nobody waits for them any more, so somebody may ask again
+        except BaseException:  # such as Ctrl-C: the wait is over, so a later call may request again
             self.forget_request()
             raise
         return self.state == READY
 
     def forget_request(self) -> None:
-        """Whoever was to make the kernels is not there any more: as if nobody had asked."""
+        """Reset the request, after its thread or worker is gone."""
         with self._lock:
             if self.state == WAITING:
                 self.state = None
@@ -224,22 +224,22 @@ class Compilation:
         return self.addresses[kernel]
 
     def kernels(self) -> list[Kernel | Stages]:
-        """The different kernels of the plan."""
+        """The distinct kernels of the plan."""
         if self.schedule is None:
             return []
         return list(dict.fromkeys(loop.kernel for loop in self.schedule.partition.loops))
 
     def fail(self, reason: str) -> None:
-        """Stay at tier 0. Who waits for compiled code is told."""
+        """Stay at tier 0, and wake the threads that wait for compiled code."""
         if self.state != FAILED:
             self.state, self.reason = FAILED, reason
-            import logging  # slow to import, and hardly ever needed
+            import logging  # slow to import and rarely needed
 
             level = logging.WARNING if self._awaited else logging.INFO
             logging.getLogger("graphad").log(level, "graphad: %s runs on NumPy: %s", self.graph.name, reason)
 
     def _plan(self) -> list[Kernel | Stages]:
-        with held:  # the imports as well
+        with held:  # includes the imports
             return self._planned()
 
     def _planned(self) -> list[Kernel | Stages]:
@@ -266,7 +266,7 @@ class Compilation:
             missing = [kernel for kernel in kernels if not self._found(kernel)]
         self.compiled = max(self.compiled, len(missing))
         events = []
-        for kernel in missing:  # all at once, so that the worker never idles
+        for kernel in missing:  # all requests at once, so that the worker never idles
             done = threading.Event()
             if self.backend.request(kernel, lambda *_, done=done: done.set()):
                 events.append(done)
@@ -290,7 +290,7 @@ class Compilation:
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except Exception as error:  # whatever it is: NumPy gives the same results
+        except Exception as error:  # any error: NumPy gives the same results
             self.fail(f"{type(error).__name__}: {error}")
             if door.VERIFY and not isinstance(error, GraphadError):
                 raise
@@ -302,13 +302,13 @@ class Compilation:
         with held:
             missing = [kernel for kernel in kernels if not self._found(kernel)]
         self.compiled = len(missing)
-        self._missing = {None, *missing}  # None: the rehearsal
+        self._missing = {None, *missing}  # None stands for the rehearsal
         for kernel in missing:
             if not self.backend.request(kernel, self._receiver(kernel)):
                 self.fail("there is no compile worker")
                 return
-        # While the worker compiles, everything that the first native call will need is loaded here, so that the caller's
-        # thread does not stall for it.
+        # While the worker compiles, load everything that the first native call needs, so that the caller's thread does not
+        # stall.
         assert self.schedule is not None
         bind(self.schedule, numbers, lambda kernel: 0).rehearse()
         self._arrived(None)
@@ -337,7 +337,7 @@ class Compilation:
                 self.state = READY
 
     def bind(self, numbers: Mapping[str, int]) -> Bound | None:
-        """The plan with numbers, None where that cannot be."""
+        """The plan bound to numbers, None if that is not possible."""
         assert self.schedule is not None
         try:
             with held:
@@ -350,10 +350,10 @@ class Compilation:
 
 
 def _apart_from_signals(work: Callable[[], None]) -> None:
-    """Do the work where no handler of a signal runs.
+    """Do the work in a thread in which no signal handler runs.
 
-    Handlers run in the main thread, between any two of its instructions. What one raises there is for the caller, and must not
-    be taken for a failure of the work.
+    Handlers run in the main thread, between any two instructions. Their exceptions are for the caller and must not count as
+    failures of the work.
     """
     if threading.current_thread() is not threading.main_thread():
         work()
@@ -373,14 +373,14 @@ def _apart_from_signals(work: Callable[[], None]) -> None:
         raise failures[0]
 
 
-_waiting: weakref.WeakSet[Compilation] = weakref.WeakSet()  # whoever has asked
+_waiting: weakref.WeakSet[Compilation] = weakref.WeakSet()  # the requests in progress
 _tasks: queue.SimpleQueue[Callable[[], None]] | None = None
 _thread: threading.Thread | None = None
 _thread_lock = forks.lock()
 
 
 def _background(task: Callable[[], None]) -> None:
-    """Run a task in the one preparing thread, which ends when it has had nothing to do for a while."""
+    """Run a task in the single preparing thread, which ends after some idle time."""
     global _thread, _tasks
     with _thread_lock:
         if _tasks is None:
@@ -417,7 +417,7 @@ def _serve(tasks: queue.SimpleQueue[Callable[[], None]]) -> None:
 
 @forks.in_child
 def _start_anew() -> None:
-    """Neither the thread nor the worker is there: who asks next starts both."""
+    """In a forked child: thread and worker are gone; the next request starts both."""
     global _thread, _tasks
     _thread = _tasks = None
     for compilation in tuple(_waiting):

@@ -17,7 +17,7 @@ from graphad.compiler.cpu.runtime import native
 
 STEP = "i32 (ptr, ptr, i64)"
 NOT_READY = -1005  # a row has no function yet
-INTERRUPTED = -1007  # a signal's handler raised; the exception waits in the thread
+INTERRUPTED = -1007  # a signal handler raised; the exception is pending in the thread
 
 
 def call_row(f: Function, table: str, row: str, scratch: str) -> str:
@@ -64,7 +64,7 @@ def _steps() -> Any:
             name = "graphad_steps_freely"
             address = native.build("\n".join([text(), _freely()]), [name])[name]
             word = ctypes.c_int64
-            # one that raises what a signal's handler raised meanwhile
+            # raises the pending exception of a signal handler
             _functions["steps"] = ctypes.PYFUNCTYPE(word, word, word, word, word)(address)
         return _functions["steps"]
 

@@ -200,7 +200,7 @@ def _make() -> Entry:
 
 
 def _verify(entry: BuiltinEntry) -> None:
-    """One look at each answer before the builtins are trusted."""
+    """Check each answer once before the builtins are trusted."""
     array, value = np.arange(6.0), np.float32(2.5)
     guard = _guard_words(entry, [(np.dtype(np.float64), (6,)), (np.dtype(np.float32), ())])
     check = entry.bind_check(guard)

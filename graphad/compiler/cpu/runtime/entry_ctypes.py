@@ -1,4 +1,4 @@
-"""What an entry offers, and the form of it that is made of ctypes.
+"""The interface of an entry, and its implementation with ctypes.
 
 It serves interpreters whose objects cannot be read directly and is the reference for the builtins: slower,
 equal in meaning.
@@ -31,7 +31,7 @@ Run = Callable[..., int]
 
 
 class Entry:
-    """What an entry offers; one of the two below is active."""
+    """The interface of an entry; the builtin or the ctypes one is active."""
 
     how: str
 

@@ -1,9 +1,8 @@
-"""Where CPython and NumPy keep what the entry reads, found by looking and believed only when every sample
-agrees.
+"""The memory layout of CPython and NumPy objects that the entry reads, probed and trusted only if every sample agrees.
 
-An ndarray's data pointer, rank, sizes, dtype and flags, a NumPy scalar's value, a tuple's first item: the
-offsets are the same in all releases known, but nothing promises it, so `probe` compares them with what Python
-says and returns None at the first difference.
+An ndarray's data pointer, rank, sizes, dtype and flags, a NumPy scalar's value, a tuple's first item: the offsets are the same
+in all known releases but not guaranteed, so `probe` compares them with Python's answers and returns None at the first
+difference.
 """
 
 from __future__ import annotations

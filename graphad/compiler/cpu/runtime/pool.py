@@ -1,10 +1,10 @@
 """Threads that sleep in native code and share the rows of a parallel region.
 
 A region is a driver table (function, block). Rows are claimed one by one with a compare-and-swap on a word
-that holds (generation << 32 | next row), so a sleeper that wakes late finds nothing of an older region to
-take. The caller works too and waits only for rows that somebody has claimed: a worker that never wakes delays
-nobody. Every row runs whatever the others return, and the status is that of the lowest failing row, so no
-result depends on who ran what. A caller that finds the pool taken, and a region inside a region, run their
+that holds (generation << 32 | next row), so a sleeper that wakes late cannot claim a row of an older region. The caller works
+too and waits only for claimed rows, so a worker that never wakes delays nothing. Every row runs whatever the others return, and
+the status is that of the lowest failing row, so results do not depend on which thread ran what. A caller that finds the pool
+taken, and a region inside a region, run their
 rows themselves.
 """
 
@@ -26,7 +26,7 @@ from graphad.core import forks
 from graphad.core.flags import flags
 from graphad.core.frames import warn_user
 
-# words of the control block; those that different threads write stand on cache lines of their own
+# words of the control block; words written by different threads are on different cache lines
 WAIT, POST, WAKE, DONE, TABLE, ROWS, STOP = range(7)  # WAKE, DONE: handles of the two semaphores
 TAKEN, TICKET, IDLE, FINISHED, WORST = 8, 16, 24, 32, 40
 STORAGE = 48  # room for two semaphores
@@ -272,7 +272,7 @@ class Pool:
             thread = threading.Thread(target=work, args=(self.control,), name=f"graphad-{k + 1}", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # no more threads are allowed: fewer do
+            except RuntimeError:  # no more threads are allowed: use fewer
                 break
             self._threads.append(thread)
             self.workers += 1
@@ -312,7 +312,7 @@ class Pool:
 
 
 def is_started() -> bool:
-    """Whether there are threads already, of which there will be no more."""
+    """Whether the threads were started; their number no longer changes."""
     return _pool is not None
 
 

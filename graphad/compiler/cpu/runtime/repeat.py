@@ -2,8 +2,8 @@
 
 The block is laid out in `compiler/rows.py`.
 
-A loop may run for ever. So one that is not known to be short looks at the clock now and then, and when another second has
-begun it asks the interpreter whether a signal came. A handler that raises, as that of Ctrl-C does, ends the loop.
+A loop may run for ever. So one that is not known to be short reads the clock from time to time, and each second it lets the
+interpreter handle signals. A handler that raises, as that of Ctrl-C does, ends the loop.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from graphad.compiler.rows import (
     WRONG_STEPS,
 )
 
-# words of the table at `poll`: the clock in seconds, and what asks about signals under the interpreter's lock
+# words of the table at `poll`: the clock in seconds, and the functions that check signals under the interpreter's lock
 CLOCK, ENSURE, SIGNALS, RELEASE = range(4)
-MOST_UNSEEN = 1024  # rounds between two looks at the clock
+MOST_UNSEEN = 1024  # rounds between two reads of the clock
 
 
 def text() -> str:
@@ -82,7 +82,7 @@ def text() -> str:
     test, test_rows = f.pointer(w, TEST), f.word(w, TEST_ROWS)
     answer = f.pointer(w, ANSWER)
     count, status = f.slot("i64", 0), f.slot("i64", 0)
-    # Where to stop, or only to look at the clock: twice as far away after each look that finds the second unchanged.
+    # The next round to stop at or to read the clock; the distance doubles while the second is unchanged.
     stop, apart, second = f.slot("i64", end), f.slot("i64", 1), f.slot("i64", 0)
     poll = f.pointer(w, POLL)
     with f.when(f.test("ne", poll, "null", "ptr")):
@@ -129,7 +129,7 @@ _poll: ctypes.Array[ctypes.c_int64] | None = None
 
 
 def poll() -> int:
-    """What the word POLL of a loop is that signals may end; 0 for one that is soon over."""
+    """The word POLL of a loop that signals may end; 0 for a short loop."""
     global _poll
     with native.lock:
         if _poll is None:

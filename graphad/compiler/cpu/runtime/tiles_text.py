@@ -2,8 +2,8 @@
 
 C = A B, all stored by rows. A tile of C, at most `rows` by two vectors, stays in registers while k runs: each step takes two
 vectors of B and one number of each row of A, which needs no copy in either layout. B is read in place where its rows are
-contiguous and few are used again; else a panel of it, two vectors wide, is copied next to each other first, and stays in the
-first cache while the rows of A go by. Sums run over k in order, in blocks of `DEPTH` that are added up: which kernel
+contiguous and few are used again; else a panel of it, two vectors wide, is first copied to contiguous memory and stays in the
+first-level cache while the rows of A go by. Sums run over k in order, in blocks of `DEPTH` that are added up: which kernel
 computes an element, and in what order, depends on sizes and layouts alone.
 """
 
@@ -13,10 +13,10 @@ from graphad.compiler.assembly import Function
 from graphad.kernels.record import Record
 
 DEPTH = 256  # steps of k in a panel
-HEIGHT = 480  # rows of A that go by a panel, so that they stay in the second cache
+HEIGHT = 480  # rows of A for each panel, which fit the second-level cache
 WIDE = 2  # vectors in a panel
 COPIED_FROM = 48  # rows of A from which copying a panel of B pays
-NEAR = 1 << 15  # bytes of B that may be read in place however often
+NEAR = 1 << 15  # bytes of B that are read in place any number of times
 
 
 class Shape(Record):
