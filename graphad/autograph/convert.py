@@ -155,7 +155,9 @@ def _make(f: FunctionType, features: frozenset[str]) -> Template:
             inner.insert(0, ast.Global(names=[found.owner]))
     outer = ast.parse(f"def make({', '.join(['ag__', *free])}): pass")
     outer.body[0].body = inner  # type: ignore[attr-defined]
-    if isinstance(node, ast.Return) and found.owner is not None:  # a lambda in a class: no `return` there
+    if (
+        isinstance(node, ast.Return) and found.owner is not None
+    ):  # a lambda in a class, where `return` is not allowed
         inner[-1].body = [ast.copy_location(ast.Expr(node.value or ast.Constant(None)), node)]  # type: ignore[attr-defined]
     ast.fix_missing_locations(outer)
     flags = code.co_flags & _FUTURES

@@ -265,7 +265,7 @@ class ConcreteFunction:
             )
 
     def _for_shapes_of(self, values: Sequence[Any]) -> ConcreteFunction:
-        """The trace of the same function for the shapes of these tensors: what this graph made of its sizes would be wrong."""
+        """The trace of the same function for the shapes of these tensors, since this graph has its own sizes folded in."""
         if self.origin is None:
             self._require_shapes(values)
             return self

@@ -101,7 +101,7 @@ class Function(Printed, Generic[P, R]):
         self._history = History() if instance is not None else history_of(python_function)
         self._quick_calls = 0  # calls since the last one that did not take the short way
         self._bound: dict[int, tuple[Any, Function[..., Any]]] = {}
-        self._attribute = self._name  # what the class calls it whose method it is
+        self._attribute = self._name  # its name in the class that it is a method of
         self._origin = Origin(self)
         functools.update_wrapper(self, python_function, updated=())
         if instance is not None:  # else `inspect` would show the parameters of the unbound function

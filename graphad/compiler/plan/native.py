@@ -19,7 +19,7 @@ from graphad.compiler.plan import buffers
 from graphad.compiler.plan.buffers import as_value, own
 from graphad.compiler.plan.exclusive import written
 from graphad.compiler.plan.places import ARENA as IN_ARENA
-from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Place
+from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Address, Place
 from graphad.compiler.plan.schedule import (
     ARENA,
     CONSTANT,
@@ -31,7 +31,7 @@ from graphad.compiler.plan.schedule import (
     Segment,
     is_whole,
 )
-from graphad.compiler.plan.steps import Address, Scope, constant_of
+from graphad.compiler.plan.steps import Scope, constant_of
 from graphad.compiler.units import ASSIGN, BLOCKS, Unit
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError, UnavailableError
