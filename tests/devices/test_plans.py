@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.compiler import cache, service
 from graphad.compiler.backend import host_code
 from graphad.compiler.cuda import build, walk
 from graphad.compiler.plan.executable import executable_of
