@@ -254,8 +254,6 @@ class GradientTape(Recorder):
         upstream = _upstream(targets, output_gradients)
         level = self._level
         self._begin()
-        if not targets:
-            return None
         bars: dict[Any, Any] = {}
         for y, bar in zip(targets, upstream, strict=True):
             if y.dtype.is_differentiable and (y.mark is not None or any(y is x for x in wanted)):

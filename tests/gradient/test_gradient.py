@@ -138,6 +138,8 @@ def test_empty_targets_and_sources():
         tape.watch(x)
         y = x * x
     assert tape.gradient([], x) is None
+    assert tape.gradient([], [x, {"x": x}]) == [None, {"x": None}]
+    assert tape.gradient([], [x], unconnected_gradients="zero")[0].numpy() == 0
     assert tape.gradient(y, []) == []
     assert tape.gradient(y, {}) == {}
 
