@@ -196,6 +196,8 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
     items: list[Any] = list(values)
     if not items:
         raise InvalidArgumentError("stack: there are no tensors; give one at least.")
+    if axis == 0 and all(isinstance(x, bool | int | float | complex) for x in items):
+        return lift(items)  # integers beside floats become floats, as in `constant`
     tensors = lift_all("stack", items)
     rank = next((x.ndim for x in tensors if x.ndim is not None), None)
     place = normalize_axis("stack", axis, None if rank is None else rank + 1)

@@ -453,3 +453,10 @@ def test_the_number_of_no_part_is_refused(run: Callable[[Any], Any], wrong: list
     assert [part.numpy().tolist() for part in f(tf.constant([1, 0]))] == [[2.0], [1.0]]
     with pytest.raises(ValueError, match=r"dynamic_partition: .*must be from 0 to 1"):
         f(tf.constant(wrong))
+
+
+def test_numbers_of_several_kinds_are_stacked_as_a_constant() -> None:
+    for values, dtype in (([1, 2.5], tf.float32), ([1, 2], tf.int32), ([1, 2j], tf.complex128)):
+        found = tf.stack(values)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found.numpy(), values)
