@@ -1,4 +1,4 @@
-"""Builtins that accept tensors inside converted functions: len, int, float, range, sorted, enumerate, zip, map."""
+"""Builtins that accept tensors and data sets inside converted functions: see `OVERLOADS`."""
 
 from __future__ import annotations
 
@@ -106,7 +106,18 @@ def _stacks(iterables: Any) -> bool:
     )
 
 
+def _streams(iterables: Any) -> bool:
+    """Whether these are data sets, of which one is made while a function is traced."""
+    return (
+        trace_in_progress() is not None
+        and iterables
+        and all(hasattr(x, "__graphad_stream__") and hasattr(x, "enumerate") for x in iterables)
+    )
+
+
 def _enumerate(iterable: Any, start: int = 0) -> Any:
+    if _streams([iterable]):
+        return iterable.enumerate(start)
     if not _stacks([iterable]):
         return enumerate(iterable, start)
     nest = iterable._nest if isinstance(iterable, Staged) else iterable
@@ -120,6 +131,8 @@ def _enumerate(iterable: Any, start: int = 0) -> Any:
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
+    if _streams(iterables) and not strict:
+        return iterables[0].zip(*iterables)
     if strict or not _stacks(iterables):
         return zip(*iterables, strict=strict)
     nests = [x._nest if isinstance(x, Staged) else x for x in iterables]
@@ -149,6 +162,12 @@ def _map(function: Any, *iterables: Any) -> Any:
     )
 
 
+def _iter(x: Any, *sentinel: Any) -> Any:
+    if not sentinel and trace_in_progress() is not None and hasattr(x, "__graphad_iterator__"):
+        return x.__graphad_iterator__()
+    return iter(x, *sentinel)
+
+
 def _same(x: Any) -> Any:
     return x
 
@@ -162,6 +181,7 @@ OVERLOADS: dict[Any, Any] = {
     enumerate: _enumerate,
     zip: _zip,
     map: _map,
+    iter: _iter,
 }
 for _builtin, _mine in OVERLOADS.items():  # for Python's own error on wrong arguments
     _mine.__name__ = _mine.__qualname__ = _builtin.__name__

@@ -27,7 +27,7 @@ _TAKE_FUNCTIONS = frozenset(
     "grad_pass_through".split()
 )
 # Builtins that accept tensors; see `builtins.py`.
-_OVERLOADED = frozenset((len, int, float, range, sorted, enumerate, zip, map))
+_OVERLOADED = frozenset((len, int, float, range, sorted, enumerate, zip, map, iter))
 # Where the standard library is; to ask `sysconfig` takes longer than to convert a small function.
 _PATHS = (
     os.path.dirname(os.__file__),

@@ -24,6 +24,7 @@ from graphad.ops.array.join import concat
 from graphad.ops.array.shape import reshape, shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.array.slice import getitem
+from graphad.ops.control.branch import conditional
 from graphad.ops.control.cond import as_predicate, placeholder
 from graphad.ops.control.parts import Again, Part, completed, loop_dims, loop_writes, same_structure
 from graphad.ops.control.scan import Walk
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def staged_loop(
-    elements: Elements | None,
+    elements: Elements | Streamed | None,
     test: Callable[[], Any] | None,
     body: Callable[..., Any],
     carried: Sequence[str],
@@ -88,6 +89,29 @@ class Elements:
     def element(self, slices: Sequence[Tensor]) -> Any:
         nest = self.walk.nest.build(slices)
         return nest if self.make is None else self.make(nest)
+
+
+class Streamed:
+    """What a staged `for` asks the host for, element by element, until there is none."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._run = stream, stream.start()
+
+    def goes_on(self, test: Callable[[], Any] | None) -> Tensor:
+        """Whether there is another step: the next element is asked for only where the loop was not left."""
+
+        def more() -> Tensor:
+            return self._stream.advance(self._run)  # type: ignore[no-any-return]
+
+        holds: Tensor = more() if test is None else conditional(as_predicate("for", test()), more, _no_more)
+        return holds
+
+    def element(self, slices: Sequence[Tensor]) -> Any:
+        return self._stream.element(self._run)
+
+
+def _no_more() -> Tensor:
+    return lift(np.False_)
 
 
 def elements_of(x: Any) -> Elements | None:
@@ -149,7 +173,7 @@ class _State:
         self,
         test: Callable[[], Any] | None,
         body: Callable[..., Any],
-        elements: Elements | None,
+        elements: Elements | Streamed | None,
         options: Callable[[], Any] | None,
     ) -> None:
         """Trace, bind and finish the loop."""
@@ -190,6 +214,7 @@ class _Tracing:
                 if dynamic:
                     self._values.append(lift_own(leaf))
                     self._labels.append(place.name)
+        self._invariants: set[int] = set()  # the numbers of what has a shape invariant
         self._specs = self._carry_specs(shape_invariants)
         self._left: list[Any] = []
         self._late: list[tuple[int, Parts]] = []
@@ -224,6 +249,7 @@ class _Tracing:
                                     f"which its shape invariant {format_dims(dims)} does not allow."
                                 )
                             specs[number], found = wide, True
+                            self._invariants.add(number)
                         number += 1
             if not found:
                 raise InvalidArgumentError(
@@ -236,16 +262,19 @@ class _Tracing:
         self,
         test: Callable[[], Any] | None,
         body: Callable[..., Any],
-        elements: Elements | None,
+        elements: Elements | Streamed | None,
         maximum: Any,
     ) -> list[Any]:
         """The values of the variables after the loop."""
         n = len(self._values)
-        walk = None if elements is None else elements.walk
+        walk = elements.walk if isinstance(elements, Elements) else None
+        streamed = elements if isinstance(elements, Streamed) else None
         slices = [] if walk is None else walk.specs()
 
         def run_test(*carry: Tensor) -> list[Any]:
             self._enter(carry)
+            if streamed is not None:
+                return [streamed.goes_on(None if test is None else lambda: self._defined(test))]
             return [as_predicate("while", self._defined(test))]
 
         def run_body(*values: Any) -> list[Any]:
@@ -259,7 +288,9 @@ class _Tracing:
             self._rows = self._written(values[:n], values[n:])
             return [*left, *[value for value, _, _ in self._rows.values()]]
 
-        test_part = None if test is None else Part("while", run_test, self._specs, "test")
+        test_part = (
+            None if test is None and streamed is None else Part("while", run_test, self._specs, "test")
+        )
         body_part = Part("while", run_body, [*self._specs, *slices], "body")
         self._check_shapes(body_part.graph.output_specs)
         late = body_part.graph.output_specs[n : n + len(late_leaves(self._late))]
@@ -459,8 +490,13 @@ class _Tracing:
         return found
 
     def _check_shapes(self, after: Sequence[TensorSpec]) -> None:
-        for spec, new, label in zip(self._specs, after, self._labels, strict=False):
+        for k, (spec, new, label) in enumerate(zip(self._specs, after, self._labels, strict=False)):
             if not spec.describes(new.dims):
+                if k in self._invariants:
+                    raise InvalidArgumentError(
+                        f"'{label}' has shape {format_dims(new.dims)} after one iteration, which does not conform with its "
+                        f"shape invariant {format_dims(spec.dims)}; put None in the place of each size that may change."
+                    )
                 raise InvalidArgumentError(
                     f"'{label}' has shape {format_dims(spec.dims)} before the loop, but shape {format_dims(new.dims)} after one "
                     "iteration. Use tf.autograph.experimental.set_loop_options to set shape invariants."

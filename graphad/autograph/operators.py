@@ -324,6 +324,13 @@ def for_(
         if elements is not None:
             staged_loop(elements, test, body, carried, after, others, refs, options)
             return ()
+    if hasattr(iterated, "__graphad_stream__") and trace_in_progress() is not None:
+        from graphad.autograph.loops import Streamed, staged_loop
+
+        staged_loop(
+            Streamed(iterated.__graphad_stream__()), test, body, carried, after, others, refs, options
+        )
+        return ()
     if test is None:
         return iterated
     return _while_open(iterated, test, body, carried, after, others, refs)

@@ -75,7 +75,8 @@ class Dimension:
 
     def __truediv__(self, other: Any) -> NoReturn:
         raise ArgumentTypeError(
-            f"Dimension: sizes divide by //, not by /, which would give {self} / {other}."
+            "Dimension: unsupported operand type(s) for /: sizes divide by //, not by /, which would give "
+            f"{self} / {other}."
         )
 
     __rtruediv__ = __truediv__
@@ -111,7 +112,7 @@ def value_of(x: Any, who: str = "Dimension") -> Any:
         size = x.__index__()
     except (AttributeError, TypeError) as cause:
         raise ArgumentTypeError(
-            f"{who}: {x!r} is not a size; sizes are integers, or None for unknown."
+            f"{who}: {x!r} is not a size; a size must be integer or None, which stands for one that is unknown."
         ) from cause
     if size < 0:
         raise InvalidArgumentError(

@@ -1,8 +1,7 @@
 """`Dataset`: a description of elements, which are computed one by one in each iteration.
 
 Elements are computed on the calling thread when they are needed, as NumPy arrays between two steps; mapped functions see
-tensors and run eagerly. A data set is iterated outside traced functions, where its elements are arguments; inside one they
-would be constants.
+tensors and run eagerly. A `for` statement of a traced function goes through a data set while the function runs (`stream.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from graphad.core.scopes import executing_eagerly
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.data.elements import at, called, leaves, mapped, on_host, padded, shown, spec_of, stacked
+from graphad.data.stream import Stream
 from graphad.function.decorator import function
 from graphad.ops.random import uniform
 
@@ -369,12 +369,14 @@ class Dataset:
     # Inspection.
 
     def __iter__(self) -> Elements:
-        if not executing_eagerly():
-            raise InvalidArgumentError(
-                "Dataset: a data set cannot be iterated in a traced function, where its elements would be constants; iterate "
-                "outside, and call the function with each element."
-            )
+        _check_iterated()
         return Elements(self)
+
+    def __graphad_stream__(self) -> Stream:
+        return Stream(self._make, self.element_spec)
+
+    def __graphad_iterator__(self) -> TracedElements:
+        return TracedElements(self.__graphad_stream__())
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """An iterator of elements as NumPy arrays and scalars."""
@@ -424,10 +426,18 @@ class Elements:
         return self.element_spec_of()
 
     def __iter__(self) -> Elements:
+        _check_iterated()
         return self
 
+    def __graphad_stream__(self) -> Stream:
+        return Stream(lambda: self._elements, self.element_spec)
+
     def __next__(self) -> Any:
-        return shown(next(self._elements))
+        return (
+            shown(next(self._elements))
+            if executing_eagerly()
+            else next(TracedElements(self.__graphad_stream__()))
+        )
 
     def get_next(self, name: str | None = None) -> Any:
         """The next element. Raises: OutOfRangeError: there is none."""
@@ -435,6 +445,51 @@ class Elements:
             return next(self)
         except StopIteration:
             raise OutOfRangeError("get_next: End of sequence") from None
+
+    def __graphad_iterator__(self) -> Elements:
+        return self
+
+
+class TracedElements:
+    """An iterator of a data set in a traced function: `next` and `for` go on where it was left."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self._run = stream, stream.start()
+
+    def __graphad_stream__(self) -> TracedElements:
+        return self
+
+    def __graphad_iterator__(self) -> TracedElements:
+        return self
+
+    def __iter__(self) -> TracedElements:
+        _check_iterated()
+        return self
+
+    def __next__(self) -> Any:
+        self.advance(self._run)
+        return self.element(self._run)
+
+    get_next = __next__
+
+    # As what a loop goes through.
+
+    def start(self) -> Tensor:
+        return self._run
+
+    def advance(self, run: Tensor) -> Tensor:
+        return self._stream.advance(run)
+
+    def element(self, run: Tensor) -> Any:
+        return self._stream.element(run)
+
+
+def _check_iterated() -> None:
+    if not executing_eagerly():
+        raise InvalidArgumentError(
+            "Dataset: only a `for` statement that tf.function converts goes through a data set in a traced function; otherwise "
+            "iterate outside, and call the function with each element."
+        )
 
 
 def cardinality(dataset: Dataset) -> Tensor:

@@ -313,6 +313,9 @@ class Variable(Scattered, Handle, Arithmetic):
     def __float__(self) -> float:
         return float(bind(READ, self))
 
+    def __complex__(self) -> complex:
+        return complex(bind(READ, self))
+
     def __index__(self) -> int:
         return bind(READ, self).__index__()
 

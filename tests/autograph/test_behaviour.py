@@ -1019,3 +1019,19 @@ def read_to_the_end(x):
 
 def test_a_while_whose_test_names_a_python_value_asks_once_per_step():
     both_ways(read_to_the_end, 2.0)
+
+
+def test_a_shape_invariant_that_does_not_hold_is_named():
+    @tf.function
+    def f(n):
+        rows = tf.constant([1])
+        for _ in tf.range(n):
+            tf.autograph.experimental.set_loop_options(shape_invariants=[(rows, tf.TensorShape([1]))])
+            rows = tf.concat([rows, [1]], 0)
+        return rows
+
+    message = (
+        r"'rows' has shape \(2,\) after one iteration, which does not conform with its shape invariant \(1,\)"
+    )
+    with pytest.raises(ValueError, match=message):
+        f(tf.constant(2))

@@ -144,14 +144,3 @@ def test_iterators_end():
 def test_what_cannot_be_is_refused(use, message):
     with pytest.raises((ValueError, TypeError), match=message):
         use()
-
-
-def test_a_data_set_is_not_iterated_while_tracing():
-    dataset = Dataset.range(3)
-
-    @tf.function
-    def total():
-        return sum(list(dataset))
-
-    with pytest.raises(ValueError, match="cannot be iterated in a traced function"):
-        total()

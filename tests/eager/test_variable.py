@@ -341,3 +341,8 @@ def test_a_copied_tensor_is_another_tensor_for_tapes():
         tape.watch(x)
         y = copy.deepcopy(x) * 3.0
     assert tape.gradient(y, x) is None
+
+
+def test_a_variable_is_a_python_number():
+    assert complex(tf.Variable(1.0 - 2.0j)) == 1.0 - 2.0j
+    assert (int(tf.Variable(3)), float(tf.Variable(0.5))) == (3, 0.5)

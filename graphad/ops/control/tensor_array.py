@@ -80,7 +80,8 @@ class TensorArray:
         self._dynamic = bool(dynamic_size)
         self._clear = True if clear_after_read is None else bool(clear_after_read)
         self._infer_shape = bool(infer_shape)
-        self._dims: Dims = as_dims(element_shape)
+        self._required: Dims = as_dims(element_shape)  # of all elements, whatever infer_shape says
+        self._dims = self._required
         self._items: list[Any] | None = None
         self._buffer: Any = None
         self._size: Any = None
@@ -420,11 +421,12 @@ class TensorArray:
         if self._dims is None:
             return dims
         if not are_compatible(self._dims, dims):
-            if not self._infer_shape:
-                return None
+            if not self._infer_shape and are_compatible(self._required, dims):
+                return self._required
+            expected = self._dims if self._infer_shape else self._required
             raise InvalidArgumentError(
-                f"Incompatible shape for value ({format_dims(dims)}), expected ({format_dims(self._dims)}): all elements of a "
-                "TensorArray have one shape unless infer_shape is False."
+                f"Incompatible shape for value ({format_dims(dims)}), expected ({format_dims(expected)}): all elements of a "
+                "TensorArray have one shape, or with infer_shape=False shapes that element_shape describes."
             )
         if dims is None:
             return self._dims

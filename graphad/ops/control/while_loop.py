@@ -293,6 +293,11 @@ def _carried(
             out.append(spec)
             continue
         dims = shape.dims if isinstance(shape, TensorSpec) else as_dims(shape)
+        if isinstance(shape, TensorSpec) and shape.dtype is not spec.dtype:
+            raise DTypeError(
+                f"while_loop: a loop variable has dtype {spec.dtype.name}, its shape invariant has dtype {shape.dtype.name}; "
+                "they must be equal."
+            )
         wide = spec.with_dims(dims)
         if not are_compatible(spec.dims, dims):
             raise InvalidArgumentError(

@@ -407,3 +407,15 @@ def test_an_array_is_split_by_lengths_that_come_at_run_time():
 
     with pytest.raises(ValueError, match="how many lengths"):
         unknown(x, [2, 2, 1])
+
+
+def test_the_shape_of_the_elements_holds_where_shapes_differ():
+    ta = tf.TensorArray(tf.float32, size=2, infer_shape=False, element_shape=[None, 2])
+    ta = ta.write(0, tf.ones([5, 2]))
+    with pytest.raises(
+        ValueError, match=r"Incompatible shape for value \(\(1, 3\)\), expected \(\(None, 2\)\)"
+    ):
+        ta.write(1, tf.ones([1, 3]))
+    ta = ta.write(1, tf.zeros([1, 2]))
+    assert ta.element_shape.as_list() == [None, 2]
+    assert ta.concat().shape == (6, 2)

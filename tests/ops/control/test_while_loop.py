@@ -323,3 +323,15 @@ def test_an_invariant_may_know_more_than_the_trace_does_of_the_first_value():
     np.testing.assert_array_equal(tape.gradient(y, x), [[1, 1], [4, 4]])
     with pytest.raises(ValueError, match=r"\(2, 3\)"):
         f(tf.ones([2, 3]))
+
+
+def test_a_shape_invariant_of_another_dtype_is_refused():
+    @tf.function
+    def f():
+        invariants = [tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)]
+        return tf.while_loop(
+            lambda i, x: i < 3.0, lambda i, x: (i + 1.0, x), [0.0, tf.constant([1])], invariants
+        )
+
+    with pytest.raises(TypeError, match="has dtype float32, its shape invariant has dtype int32"):
+        f()

@@ -1,0 +1,83 @@
+"""A data set or an iterator of one as what a traced loop goes through: calls of the host give its elements one by one.
+
+Each run of the loop begins the data set anew, so that what is shuffled is shuffled anew.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from graphad.core.dtypes import bool_, int64
+from graphad.core.errors import OutOfRangeError
+from graphad.core.tensor import Tensor
+from graphad.data.elements import leaves, mapped
+from graphad.gradient.host import numpy_function
+
+_number = itertools.count()
+
+
+class Stream:
+    """Elements that a traced function asks for while it runs.
+
+    Args:
+      begin: A function that gives the iterator: a new one, or always the same.
+      spec: The specs of an element.
+    """
+
+    def __init__(self, begin: Callable[[], Iterator[Any]], spec: Any) -> None:
+        self._begin, self._spec = begin, spec
+        self._running: dict[int, Iterator[Any]] = {}
+        self._elements: dict[int, Any] = {}
+        self._latest: dict[
+            int, int
+        ] = {}  # by thread; a run that was broken off is forgotten when the next begins
+
+    def start(self) -> Tensor:
+        """The number of this run."""
+        return _of_host(self._started, [], int64)  # type: ignore[no-any-return]
+
+    def advance(self, run: Tensor) -> Tensor:
+        """Go to the next element, and say whether there is one."""
+        return _of_host(self._advanced, [run], bool_)  # type: ignore[no-any-return]
+
+    def element(self, run: Tensor) -> Any:
+        """The present element."""
+        found = _of_host(self._present, [run], leaves(self._spec))
+        rest = iter(found)
+        return mapped(lambda _: next(rest), self._spec)
+
+    def _started(self) -> np.int64:
+        number, thread = next(_number), get_ident()
+        self._forget(self._latest.get(thread))
+        self._latest[thread] = number
+        self._running[number] = self._begin()
+        return np.int64(number)
+
+    def _advanced(self, run: Any) -> np.bool_:
+        number = int(run)
+        try:
+            self._elements[number] = next(self._running[number])
+        except StopIteration:
+            self._forget(number)
+            return np.False_
+        return np.True_
+
+    def _present(self, run: Any) -> Sequence[Any]:
+        element = self._elements.get(int(run))
+        if element is None:
+            raise OutOfRangeError("get_next: End of sequence")
+        return leaves(element)
+
+    def _forget(self, number: int | None) -> None:
+        if number is not None:
+            self._running.pop(number, None)
+            self._elements.pop(number, None)
+
+
+def _of_host(function: Callable[..., Any], inputs: list[Tensor], out: Any) -> Any:
+    return numpy_function(function, inputs, out)
