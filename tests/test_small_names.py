@@ -211,3 +211,47 @@ def test_a_placeholder_with_a_default_is_the_default(run):
         tape.watch(x)
         y = run(lambda x: tf.compat.v1.placeholder_with_default(x, [None]))(x)
     assert y.numpy().tolist() == [1.0, 2.0] and tape.gradient(y, x).numpy().tolist() == [1.0, 1.0]
+
+
+def test_rows_of_searchsorted_are_counted_not_compared():
+    for run in (lambda f: f, tf.function):
+        found = run(lambda s, x: tf.searchsorted(s, x, side="right"))
+        assert found([[1.0, 3.0]], [0.0, 1.0, 9.0]).numpy().tolist() == [0, 1, 2]
+        assert found([1.0, 3.0], [[0.0, 1.0, 9.0]]).numpy().tolist() == [[0, 1, 2]]
+        assert found([[[1.0, 3.0], [0.0, 5.0]]], [[2.0], [2.0]]).numpy().tolist() == [[1], [1]]
+    with pytest.raises(ValueError, match="searchsorted: sorted_sequence has shape"):
+        tf.searchsorted([[1.0, 3.0], [0.0, 5.0]], [2.0])
+
+
+def test_sizes_computed_with_floats_are_sizes_where_they_are_whole():
+    n = tf.floor(tf.constant(7.9))
+    assert tf.zeros((n - 2.0, 2)).shape == [5, 2] and tf.ones([n]).shape == [7]
+    assert tf.eye(n, n - 3.0).shape == [7, 4]
+    with pytest.raises(TypeError, match="sizes are integers"):
+        tf.zeros((n / 2.0,))
+    for refused in (lambda: tf.zeros((2.0,)), lambda: tf.eye(n / 2.0), lambda: tf.eye(2.0)):
+        with pytest.raises(TypeError, match="integer"):
+            refused()
+
+
+def test_arguments_of_numpy_functions_have_numpys_names():
+    x = np.arange(6.0).reshape(2, 3)
+    n = tf.numpy
+    for ours, theirs in [
+        (n.take(a=x, indices=[0], axis=1), np.take(a=x, indices=[0], axis=1)),
+        (n.take_along_axis(arr=x, indices=[[0], [1]], axis=1), x[[0, 1], [0, 1]][:, None]),
+        (n.moveaxis(a=x, source=0, destination=1), x.T),
+        (n.squeeze(a=x[:1], axis=0), x[0]),
+        (n.expand_dims(a=x, axis=0), x[None]),
+        (n.flip(m=x, axis=1), x[:, ::-1]),
+        (n.roll(a=x, shift=1, axis=0), np.roll(x, 1, 0)),
+        (n.tile(A=x, reps=[1, 2]), np.tile(x, [1, 2])),
+        (n.repeat(a=x, repeats=2, axis=1), np.repeat(x, 2, 1)),
+        (n.repeat(x, 2, 0), np.repeat(x, 2, 0)),
+        (n.stack(arrays=[x, x], axis=1), np.stack([x, x], 1)),
+        (n.tril(m=x, k=1), np.tril(x, 1)),
+        (n.outer(a=x[0], b=x[1]), np.outer(x[0], x[1])),
+        (n.linspace(start=0.0, stop=1.0, num=3), np.linspace(0.0, 1.0, 3)),
+        (n.round(a=x + 0.26, decimals=1), np.round(x + 0.26, 1)),
+    ]:
+        np.testing.assert_array_equal(ours, theirs)

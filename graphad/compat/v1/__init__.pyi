@@ -191,6 +191,7 @@ from graphad import unstack as unstack
 from graphad import vectorized_map as vectorized_map
 from graphad import version as version
 from graphad import zeros as zeros
+from graphad.compat.v1 import image as image
 from graphad.compat.v1 import logging as logging
 from graphad.core.dimension import Dimension as Dimension
 from graphad.core.dimension import dimension_at_index as dimension_at_index

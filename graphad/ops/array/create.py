@@ -41,7 +41,7 @@ from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.kernels import forms
 from graphad.kernels.sites import Part, Site, same_size
 from graphad.ops.array.shape import BroadcastTo, broadcast_for
-from graphad.ops.array.sizes import require_count, require_sizes, static_sizes
+from graphad.ops.array.sizes import require_count, require_sizes, static_sizes, whole_or_same
 from graphad.ops.array.support import (
     WithoutInputs,
     in_memory,
@@ -507,6 +507,7 @@ def eye(
     """
     dtype = as_dtype(dtype)
     num_columns = num_rows if num_columns is None else num_columns
+    num_rows, num_columns = whole_or_same(num_rows), whole_or_same(num_columns)
     high, wide = static_int("eye", num_rows, "num_rows"), static_int("eye", num_columns, "num_columns")
     _require_matrix(high, wide)
     if high is None or wide is None:

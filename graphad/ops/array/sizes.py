@@ -40,6 +40,13 @@ def partly_known(x: Any) -> Any:
     return trace.builder.folded.get(x.index) if value is None else value
 
 
+def whole_or_same(given: Any) -> Any:
+    """A tensor of one float that is whole as an integer, as TensorFlow takes it for a size; all else as it is."""
+    if type(given) is not EagerTensor or given.data.ndim or given.data.dtype.kind != "f":
+        return given
+    return int(given.data) if given.data == np.rint(given.data) else given
+
+
 def static_sizes(op: str, shape: Any) -> list[Any] | None:
     """The sizes of a requested shape as numbers, None where some are only known at run time."""
     if (
@@ -71,6 +78,7 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
             continue
         data = item
         if stands_for_tensor(item):
+            item = whole_or_same(item)
             data = known_value(lift(item))
             if data is None:
                 return None

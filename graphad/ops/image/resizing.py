@@ -176,7 +176,7 @@ def resize(
       in one and two dimensions, 1979.
     """
     x = image_of("resize", images, name="images")
-    new = _pair(size)
+    new = pair_of_sizes(size)
     old = size_along(x, HEIGHT), size_along(x, WIDTH)
     if method not in METHODS:
         raise InvalidArgumentError(
@@ -184,14 +184,14 @@ def resize(
         )
     if preserve_aspect_ratio:
         factor = smallest(as_float(new[0]) / as_float(old[0]), as_float(new[1]) / as_float(old[1]))
-        new = tuple([_nearest_whole(factor * as_float(n)) for n in old])
+        new = tuple([nearest_whole(factor * as_float(n)) for n in old])
     if is_known(*new, *old) and new == old:
         return x
     x = x if method == ResizeMethod.NEAREST_NEIGHBOR else cast(x, float32)
     return resized(x, new, method, antialias)
 
 
-def _pair(size: Any) -> tuple[Any, ...]:
+def pair_of_sizes(size: Any) -> tuple[Any, ...]:
     known = static_sizes("resize", size)
     if known is None:
         tensor = lift(size)
@@ -206,7 +206,7 @@ def _pair(size: Any) -> tuple[Any, ...]:
     return tuple(known)
 
 
-def _nearest_whole(x: Any) -> Any:
+def nearest_whole(x: Any) -> Any:
     return cast(rint(x), int32) if not is_known(x) else round(float(x))
 
 

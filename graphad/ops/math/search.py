@@ -17,8 +17,9 @@ from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.array.join import concat
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import expand_dims
+from graphad.ops.array.shape import expand_dims, reshape, shape
 from graphad.ops.array.support import all_stacked, index_tensor
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_max
@@ -80,7 +81,8 @@ def searchsorted(
 
     Args:
       sorted_sequence: Real tensor [..., n], sorted along the last axis.
-      values: Tensor [..., m] of the same dtype.
+      values: Tensor [..., m] of the same dtype, with as many rows: the leading sizes may be written in another way, [1, m]
+        for [m].
       side: "left" puts a value before equal ones, "right" after them.
       out_type: int32 or int64.
     Returns: Tensor [..., m] of positions from 0 to n.
@@ -93,6 +95,10 @@ def searchsorted(
     if side not in ("left", "right"):
         raise InvalidArgumentError(f"searchsorted: side {side!r} is unknown; it is 'left' or 'right'.")
     sequence, x = lift_pair("searchsorted", sorted_sequence, values)
+    if sequence.dims and x.dims and len(sequence.dims) != len(x.dims):
+        n_rows = x.shape[:-1].num_elements()
+        if n_rows is not None and n_rows == sequence.shape[:-1].num_elements():
+            sequence = reshape(sequence, concat([shape(x)[:-1], shape(sequence)[-1:]], 0))
     return bind(SearchSorted(side == "right", as_dtype(out_type)), sequence, x)
 
 

@@ -31,7 +31,7 @@ def _index(name: str, x: TensorLike) -> Tensor:
     return x if x.dtype in (dtypes.int32, dtypes.int64) else math.cast(x, dtypes.int64)
 
 
-def take(a: TensorLike, indices: TensorLike, /, axis: int | None = None, mode: str = "raise") -> Tensor:
+def take(a: TensorLike, indices: TensorLike, axis: int | None = None, mode: str = "raise") -> Tensor:
     """The slices at some indices along an axis, or without one elements of all as one vector.
 
     Args:
@@ -62,37 +62,37 @@ def take(a: TensorLike, indices: TensorLike, /, axis: int | None = None, mode: s
     return a[along(axis, index)]
 
 
-def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int | None = -1) -> Tensor:
+def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None = -1) -> Tensor:
     """x[..., indices[..., j, ...], ...] along an axis; the other axes of both broadcast together.
 
     Args:
-      x: Tensor [..., size, ...], any dtype.
+      arr: Tensor [..., size, ...], any dtype.
       indices: Integers [..., picks, ...] of the same rank.
       axis: The axis; None takes from all elements as one vector.
-    Returns: Tensor [..., picks, ...] of the dtype of x.
+    Returns: Tensor [..., picks, ...] of the dtype of arr.
     Raises: InvalidArgumentError (a ValueError): the ranks differ, or the axis is out of range; ArgumentTypeError (a
       TypeError): indices of another dtype.
     Example:
       >>> numpy.take_along_axis([[10, 30, 20]], [[0, 2, 1]], axis=1).numpy()
       array([[10, 20, 30]])
     """
-    x, index = tensor_of(x), _index("take_along_axis", indices)
-    x, axis = on_axis(x, axis)
-    rank = rank_of("take_along_axis", x)
+    arr, index = tensor_of(arr), _index("take_along_axis", indices)
+    arr, axis = on_axis(arr, axis)
+    rank = rank_of("take_along_axis", arr)
     axis = normalize_axis("take_along_axis", axis, rank)
     if rank_of("take_along_axis", index) != rank:
         raise InvalidArgumentError(
-            f"take_along_axis: x has rank {rank}, indices {index.ndim}; they must be equal."
+            f"take_along_axis: arr has rank {rank}, indices {index.ndim}; they must be equal."
         )
     others = [k for k in range(rank) if k != axis]
-    if any(ranked(x.dims)[k] != ranked(index.dims)[k] for k in others):
-        first = broadcast_arrays(x[along(axis, slice(0, 1))], index[along(axis, slice(0, 1))])[0]
+    if any(ranked(arr.dims)[k] != ranked(index.dims)[k] for k in others):
+        first = broadcast_arrays(arr[along(axis, slice(0, 1))], index[along(axis, slice(0, 1))])[0]
         sizes = array.shape(first)
-        x, index = (
+        arr, index = (
             array.broadcast_to(y, [array.shape(y)[axis] if k == axis else sizes[k] for k in range(rank)])
-            for y in (x, index)
+            for y in (arr, index)
         )
-    return bind(TakeAlong(axis), x, index)
+    return bind(TakeAlong(axis), arr, index)
 
 
 def where(condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | None = None, /) -> Any:
@@ -141,21 +141,21 @@ def select(condlist: Any, choicelist: Any, default: TensorLike = 0) -> Tensor:
     return found
 
 
-def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
+def nonzero(a: TensorLike) -> tuple[Tensor, ...]:
     """For each axis the indices of the elements that are not 0, in row-major order.
 
-    Args: x: Tensor of any shape but [], any dtype.
+    Args: a: Tensor of any shape but [], any dtype.
     Returns: A tuple of int64 vectors, one for each axis.
-    Raises: InvalidArgumentError (a ValueError): x is a scalar.
+    Raises: InvalidArgumentError (a ValueError): a is a scalar.
     Example:
       >>> [k.numpy().tolist() for k in numpy.nonzero([[0, 1], [2, 0]])]
       [[0, 1], [1, 0]]
     """
-    x = tensor_of(x)
-    rank = rank_of("nonzero", x)
+    a = tensor_of(a)
+    rank = rank_of("nonzero", a)
     if not rank:
-        raise InvalidArgumentError("nonzero: x is a scalar; it must have an axis. Use atleast_1d(x).")
-    return tuple(array.unstack(math.where(x), num=rank, axis=1))
+        raise InvalidArgumentError("nonzero: a is a scalar; it must have an axis. Use atleast_1d(a).")
+    return tuple(array.unstack(math.where(a), num=rank, axis=1))
 
 
 def argwhere(a: TensorLike) -> Tensor:

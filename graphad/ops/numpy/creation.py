@@ -333,7 +333,6 @@ def arange(
 def linspace(
     start: Any,
     stop: Any,
-    /,
     num: Any = 50,
     endpoint: bool = True,
     retstep: bool = False,

@@ -98,41 +98,41 @@ def signbit(x: TensorLike, /) -> Tensor:
     return math.less(digits.copysign(one, x), cast_to(0.0, x.dtype))
 
 
-def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
+def round(a: TensorLike, decimals: int = 0) -> Tensor:
     """Rounded to a number of decimals, halves to even.
 
     Args:
-      x: Tensor of any shape, a numeric dtype; of complex numbers both parts are rounded. Bools become float16.
+      a: Tensor of any shape, a numeric dtype; of complex numbers both parts are rounded. Bools become float16.
       decimals: How many decimals, a Python int; negative ones round to tens, hundreds and so on.
-    Returns: Tensor of the shape and dtype of x. No gradient.
+    Returns: Tensor of the shape and dtype of a. No gradient.
     Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
     Example:
       >>> numpy.round([1.25, 2.35], 1).numpy()
       array([1.2, 2.4])
     """
-    x = tensor_of(x)
-    if x.dtype.is_complex:
-        return math.complex(round(math.real(x), decimals), round(math.imag(x), decimals))
-    if x.dtype.is_bool:
-        x = math.cast(x, dtypes.float16)
-    if not decimals or (decimals > 0 and x.dtype.is_integer):
-        return math.round(x)
-    if x.dtype.is_integer:
-        scale = cast_to(10**-decimals, x.dtype)
+    a = tensor_of(a)
+    if a.dtype.is_complex:
+        return math.complex(round(math.real(a), decimals), round(math.imag(a), decimals))
+    if a.dtype.is_bool:
+        a = math.cast(a, dtypes.float16)
+    if not decimals or (decimals > 0 and a.dtype.is_integer):
+        return math.round(a)
+    if a.dtype.is_integer:
+        scale = cast_to(10**-decimals, a.dtype)
         return math.cast(
-            math.multiply(math.round(math.divide(x, scale)), cast_to(float(10**-decimals), dtypes.float64)),
-            x.dtype,
+            math.multiply(math.round(math.divide(a, scale)), cast_to(float(10**-decimals), dtypes.float64)),
+            a.dtype,
         )
-    scale = cast_to(10.0 ** (decimals if decimals > 0 else -decimals), x.dtype)
+    scale = cast_to(10.0 ** (decimals if decimals > 0 else -decimals), a.dtype)
     if decimals > 0:
-        return math.divide(math.round(math.multiply(x, scale)), scale)
-    return math.multiply(math.round(math.divide(x, scale)), scale)
+        return math.divide(math.round(math.multiply(a, scale)), scale)
+    return math.multiply(math.round(math.divide(a, scale)), scale)
 
 
 around = round
 
 
-def fix(x: TensorLike, /) -> Tensor:
+def fix(x: TensorLike) -> Tensor:
     """Each element without its fraction: `trunc`.
 
     Args: x: Tensor of any shape, a real dtype.
@@ -145,30 +145,30 @@ def fix(x: TensorLike, /) -> Tensor:
     return trunc(x)
 
 
-def real(x: TensorLike, /) -> Tensor:
+def real(val: TensorLike) -> Tensor:
     """The real part.
 
-    Args: x: Tensor of any shape, a numeric dtype.
-    Returns: Tensor of the shape of x, real.
+    Args: val: Tensor of any shape, a numeric dtype.
+    Returns: Tensor of the shape of val, real.
     Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
     Example:
       >>> numpy.real([1.0 + 2.0j]).numpy()
       array([1.])
     """
-    return math.real(tensor_of(x))
+    return math.real(tensor_of(val))
 
 
-def imag(x: TensorLike, /) -> Tensor:
+def imag(val: TensorLike) -> Tensor:
     """The imaginary part, 0 for real numbers.
 
-    Args: x: Tensor of any shape, a numeric dtype.
-    Returns: Tensor of the shape of x, real.
+    Args: val: Tensor of any shape, a numeric dtype.
+    Returns: Tensor of the shape of val, real.
     Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
     Example:
       >>> numpy.imag([1.0 + 2.0j]).numpy()
       array([2.])
     """
-    return math.imag(tensor_of(x))
+    return math.imag(tensor_of(val))
 
 
 def angle(z: TensorLike, deg: bool = False) -> Tensor:
@@ -187,7 +187,7 @@ def angle(z: TensorLike, deg: bool = False) -> Tensor:
     return degrees(radians_of) if deg else radians_of
 
 
-def sinc(x: TensorLike, /) -> Tensor:
+def sinc(x: TensorLike) -> Tensor:
     """sin(pi x) / (pi x), and 1 for 0.
 
     Args: x: Tensor of any shape, a numeric dtype; integers and bools count as float64.
@@ -200,7 +200,7 @@ def sinc(x: TensorLike, /) -> Tensor:
     return math.sinc(inexact(x))
 
 
-def i0(x: TensorLike, /) -> Tensor:
+def i0(x: TensorLike) -> Tensor:
     """The modified Bessel function of the first kind of order 0.
 
     Args: x: Tensor of any shape, a float dtype; integers and bools count as float64.
@@ -284,7 +284,7 @@ def nan_to_num(
     return math.where(math.logical_and(infinite, math.less(x, zero)), cast_to(low, x.dtype), x)
 
 
-def isposinf(x: TensorLike, /) -> Tensor:
+def isposinf(x: TensorLike) -> Tensor:
     """Which elements are inf.
 
     Args: x: Tensor of any shape, a real dtype.
@@ -295,7 +295,7 @@ def isposinf(x: TensorLike, /) -> Tensor:
     return math.logical_and(isinf(x), greater(x, 0))
 
 
-def isneginf(x: TensorLike, /) -> Tensor:
+def isneginf(x: TensorLike) -> Tensor:
     """Which elements are -inf.
 
     Args: x: Tensor of any shape, a real dtype.
@@ -306,7 +306,7 @@ def isneginf(x: TensorLike, /) -> Tensor:
     return math.logical_and(isinf(x), less(x, 0))
 
 
-def isreal(x: TensorLike, /) -> Tensor:
+def isreal(x: TensorLike) -> Tensor:
     """Which elements have an imaginary part of 0; all of a real dtype.
 
     Args: x: Tensor of any shape and dtype.
@@ -322,7 +322,7 @@ def isreal(x: TensorLike, /) -> Tensor:
     return math.equal(math.imag(x), cast_to(0, x.dtype.real_dtype))
 
 
-def iscomplex(x: TensorLike, /) -> Tensor:
+def iscomplex(x: TensorLike) -> Tensor:
     """Which elements have an imaginary part that is not 0; none of a real dtype.
 
     Args: x: Tensor of any shape and dtype.

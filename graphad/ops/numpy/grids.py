@@ -85,36 +85,36 @@ def _band(x: TensorLike, k: int, lower: bool) -> Tensor:
     return math.where(kept, x, array.zeros_like(x))
 
 
-def tril(x: TensorLike, /, k: int = 0) -> Tensor:
+def tril(m: TensorLike, k: int = 0) -> Tensor:
     """The lower triangle of the last two axes, up to diagonal `k`, and zeros elsewhere.
 
     Args:
-      x: Tensor [..., rows, columns], any dtype.
+      m: Tensor [..., rows, columns], any dtype.
       k: The last diagonal that is kept.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): x has rank below 2.
+    Raises: InvalidArgumentError (a ValueError): m has rank below 2.
     Example:
       >>> numpy.tril([[1, 2], [3, 4]]).numpy()
       array([[1, 0],
              [3, 4]])
     """
-    return _band(tensor_of(x), k, True)
+    return _band(tensor_of(m), k, True)
 
 
-def triu(x: TensorLike, /, k: int = 0) -> Tensor:
+def triu(m: TensorLike, k: int = 0) -> Tensor:
     """The upper triangle of the last two axes, from diagonal `k`, and zeros elsewhere.
 
     Args:
-      x: Tensor [..., rows, columns], any dtype.
+      m: Tensor [..., rows, columns], any dtype.
       k: The first diagonal that is kept.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): x has rank below 2.
+    Raises: InvalidArgumentError (a ValueError): m has rank below 2.
     Example:
       >>> numpy.triu([[1, 2], [3, 4]]).numpy()
       array([[1, 2],
              [0, 4]])
     """
-    return _band(tensor_of(x), k, False)
+    return _band(tensor_of(m), k, False)
 
 
 def ix_(*args: Any) -> tuple[Tensor, ...]:

@@ -75,7 +75,7 @@ def concatenate(arrays: TensorLike, /, axis: int | None = 0, *, dtype: DTypeLike
     return concat(arrays, axis, dtype)
 
 
-def stack(arrays: TensorLike, /, axis: int = 0, *, dtype: DTypeLike | None = None) -> Tensor:
+def stack(arrays: TensorLike, axis: int = 0, *, dtype: DTypeLike | None = None) -> Tensor:
     """Tensors of one shape along a new axis.
 
     Args:

@@ -129,20 +129,20 @@ def vecdot(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
     return sum_of(math.multiply(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)), -1, x1.dtype)
 
 
-def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+def outer(a: TensorLike, b: TensorLike) -> Tensor:
     """The products of each element of one with each of another, as a matrix.
 
-    Args: x1, x2: Tensors of any shapes and dtypes, taken as vectors; both dtypes become one.
-    Returns: Tensor [elements of x1, elements of x2].
+    Args: a, b: Tensors of any shapes and dtypes, taken as vectors; both dtypes become one.
+    Returns: Tensor [elements of a, elements of b].
     Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
     Example:
       >>> numpy.outer([1, 2], [3, 4]).numpy()
       array([[3, 4],
              [6, 8]])
     """
-    x1, x2 = promoted(x1, x2)
-    multiply = math.logical_and if x1.dtype.is_bool else math.multiply
-    return multiply(array.reshape(x1, [-1, 1]), array.reshape(x2, [1, -1]))
+    a, b = promoted(a, b)
+    multiply = math.logical_and if a.dtype.is_bool else math.multiply
+    return multiply(array.reshape(a, [-1, 1]), array.reshape(b, [1, -1]))
 
 
 def tensordot(x1: TensorLike, x2: Any, /, axes: Any = 2) -> Tensor:

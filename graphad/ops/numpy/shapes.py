@@ -123,11 +123,11 @@ def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:
     return array.transpose(a, order)
 
 
-def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
+def moveaxis(a: TensorLike, source: Any, destination: Any) -> Tensor:
     """Axes moved to other places; the others keep their order.
 
     Args:
-      x: Tensor of any shape and dtype.
+      a: Tensor of any shape and dtype.
       source: The axis or axes.
       destination: Where each is in the result.
     Returns: Tensor of the same dtype.
@@ -136,8 +136,8 @@ def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
       >>> numpy.moveaxis(numpy.zeros([2, 3, 4]), 0, -1).shape
       TensorShape([3, 4, 2])
     """
-    x = tensor_of(x)
-    rank = rank_of("moveaxis", x)
+    a = tensor_of(a)
+    rank = rank_of("moveaxis", a)
     old = [normalize_axis("moveaxis", axis, rank) for axis in listed(source)]
     new = [normalize_axis("moveaxis", axis, rank) for axis in listed(destination)]
     if len(old) != len(new) or len(set(old)) != len(old) or len(set(new)) != len(new):
@@ -147,7 +147,7 @@ def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
     order = [axis for axis in range(rank) if axis not in old]
     for place, axis in sorted(zip(new, old, strict=True)):
         order.insert(place, axis)
-    return array.transpose(x, order)
+    return array.transpose(a, order)
 
 
 def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Tensor:
@@ -167,11 +167,11 @@ def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Tensor:
     return moveaxis(a, axis, start - 1 if axis < start else start)
 
 
-def squeeze(x: Any, /, axis: Any = None) -> Tensor:
+def squeeze(a: Any, axis: Any = None) -> Tensor:
     """Axes of size 1 left out: those named, or all.
 
     Args:
-      x: Tensor of any shape and dtype.
+      a: Tensor of any shape and dtype.
       axis: The axis or axes, each of size 1.
     Returns: Tensor without them, of the same dtype.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or has another size.
@@ -179,14 +179,14 @@ def squeeze(x: Any, /, axis: Any = None) -> Tensor:
       >>> numpy.squeeze([[[1, 2]]]).numpy()
       array([1, 2])
     """
-    return array.squeeze(tensor_of(x), axis if axis is None or isinstance(axis, int) else list(axis))
+    return array.squeeze(tensor_of(a), axis if axis is None or isinstance(axis, int) else list(axis))
 
 
-def expand_dims(x: TensorLike, /, axis: Any = 0) -> Tensor:
+def expand_dims(a: TensorLike, axis: Any = 0) -> Tensor:
     """Axes of size 1 put in, at places of the result.
 
     Args:
-      x: Tensor of any shape and dtype.
+      a: Tensor of any shape and dtype.
       axis: The place or places in the result.
     Returns: Tensor with as many axes more, of the same dtype.
     Raises: InvalidArgumentError (a ValueError): a place is out of range or named twice.
@@ -194,16 +194,16 @@ def expand_dims(x: TensorLike, /, axis: Any = 0) -> Tensor:
       >>> numpy.expand_dims([1, 2], 0).shape
       TensorShape([1, 2])
     """
-    x = tensor_of(x)
+    a = tensor_of(a)
     if hasattr(axis, "__index__"):
-        return array.expand_dims(x, axis)
-    rank = rank_of("expand_dims", x) + len(axis)
+        return array.expand_dims(a, axis)
+    rank = rank_of("expand_dims", a) + len(axis)
     places = sorted(normalize_axis("expand_dims", k, rank) for k in axis)
     if len(set(places)) != len(places):
         raise InvalidArgumentError(f"expand_dims: axis {tuple(axis)} names an axis twice.")
     for place in places:
-        x = array.expand_dims(x, place)
-    return x
+        a = array.expand_dims(a, place)
+    return a
 
 
 def broadcast_to(x: TensorLike, /, shape: ShapeLike) -> Tensor:
@@ -315,11 +315,11 @@ def atleast_3d(*arys: TensorLike) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def flip(x: TensorLike, /, axis: AxisLike = None) -> Tensor:
+def flip(m: TensorLike, axis: AxisLike = None) -> Tensor:
     """The elements in reverse order along axes, all by default.
 
     Args:
-      x: Tensor of any shape and dtype.
+      m: Tensor of any shape and dtype.
       axis: The axis or axes.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range.
@@ -327,10 +327,10 @@ def flip(x: TensorLike, /, axis: AxisLike = None) -> Tensor:
       >>> numpy.flip([1, 2, 3]).numpy()
       array([3, 2, 1])
     """
-    x = tensor_of(x)
-    rank = rank_of("flip", x)
+    m = tensor_of(m)
+    rank = rank_of("flip", m)
     axes = [normalize_axis("flip", k, rank) for k in (range(rank) if axis is None else listed(axis))]
-    return array.reverse(x, axes) if axes else bind(IDENTITY, x)
+    return array.reverse(m, axes) if axes else bind(IDENTITY, m)
 
 
 def fliplr(m: TensorLike) -> Tensor:
@@ -376,11 +376,11 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
     return flip(swapaxes(m, first, second), first) if k % 4 == 1 else swapaxes(flip(m, first), first, second)
 
 
-def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
+def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     """The elements moved on along axes, those that leave at the end come in at the start; without an axis as one vector.
 
     Args:
-      x: Tensor of any shape and dtype.
+      a: Tensor of any shape and dtype.
       shift: How far; a number for each axis, or one for all.
       axis: The axis or axes.
     Returns: Tensor of the same shape and dtype.
@@ -389,24 +389,24 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
       >>> numpy.roll([1, 2, 3, 4], 1).numpy()
       array([4, 1, 2, 3])
     """
-    x = tensor_of(x)
+    a = tensor_of(a)
     if axis is None:
-        return array.reshape(array.roll(array.reshape(x, [-1]), shift, 0), array.shape(x))
+        return array.reshape(array.roll(array.reshape(a, [-1]), shift, 0), array.shape(a))
     if not hasattr(axis, "__len__"):
-        return array.roll(x, shift, axis)
+        return array.roll(a, shift, axis)
     shifts = shift if isinstance(shift, Tensor) or hasattr(shift, "__len__") else [shift] * len(axis)
     return (
-        array.roll(x, list(shifts) if isinstance(shifts, tuple) else shifts, list(axis))
+        array.roll(a, list(shifts) if isinstance(shifts, tuple) else shifts, list(axis))
         if len(axis)
-        else bind(IDENTITY, x)
+        else bind(IDENTITY, a)
     )
 
 
-def tile(x: TensorLike, reps: TensorLike, /) -> Tensor:
-    """x repeated along its axes; with more repetitions than axes, new ones in front.
+def tile(A: TensorLike, reps: TensorLike) -> Tensor:
+    """A repeated along its axes; with more repetitions than axes, new ones in front.
 
     Args:
-      x: Tensor of any shape and dtype.
+      A: Tensor of any shape and dtype.
       reps: How often along each axis, or along the last one where it is a number.
     Returns: Tensor of the same dtype; its gradient is summed.
     Raises: InvalidArgumentError (a ValueError): a number is negative.
@@ -414,23 +414,22 @@ def tile(x: TensorLike, reps: TensorLike, /) -> Tensor:
       >>> numpy.tile([1, 2], 2).numpy()
       array([1, 2, 1, 2])
     """
-    x = tensor_of(x)
+    A = tensor_of(A)
     counts = reps if isinstance(reps, Tensor) else listed(reps)
     if isinstance(counts, Tensor):
-        return array.tile(x, counts)
-    missing = rank_of("tile", x) - len(counts)
+        return array.tile(A, counts)
+    missing = rank_of("tile", A) - len(counts)
     for _ in range(-missing):
-        x = array.expand_dims(x, 0)
-    return array.tile(x, [1] * missing + counts)
+        A = array.expand_dims(A, 0)
+    return array.tile(A, [1] * missing + counts)
 
 
-def repeat(x: TensorLike, repeats: Any, /, *args: Any, axis: int | None = None) -> Tensor:
+def repeat(a: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
     """Each element, or slice along an axis, as often as `repeats` says; without an axis of all elements as one vector.
 
     Args:
-      x: Tensor of any shape and dtype.
+      a: Tensor of any shape and dtype.
       repeats: One number, or a vector of one for each slice.
-      args: The axis, where it is given by position.
       axis: The axis.
     Returns: Tensor of the same dtype; its gradient is summed.
     Raises: InvalidArgumentError (a ValueError): a number is negative, there are neither one nor as many as slices, or the
@@ -439,7 +438,7 @@ def repeat(x: TensorLike, repeats: Any, /, *args: Any, axis: int | None = None) 
       >>> numpy.repeat([1, 2], [2, 3]).numpy()
       array([1, 1, 2, 2, 2])
     """
-    return array.repeat(tensor_of(x), repeats, *(args or (axis,)))
+    return array.repeat(tensor_of(a), repeats, axis)
 
 
 def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
