@@ -240,3 +240,18 @@ def test_a_signature_in_one_line():
     assert str(concrete).startswith("ConcreteFunction Input Parameters:\n  x (POSITIONAL_OR_KEYWORD)")
     rest = tf.function(lambda *parts: parts[0]).get_concrete_function(SCALAR)
     assert rest.pretty_printed_signature(verbose=False) == f"(parts_0: {spec}, /) -> {spec}"
+
+
+def test_numbers_that_are_equal_share_a_trace():
+    f = tf.function(lambda n: n * 2)
+    assert [int(f(n)) for n in (1, True, 1.0)] == [2, 2, 2]
+    assert f.experimental_get_tracing_count() == 1
+
+
+def test_among_traces_that_fit_the_most_specific_is_called():
+    f = tf.function(lambda x: tf.constant(-1 if x.shape.rank is None else x.shape[0] or 0))
+    for shape in ([3], [None], None):
+        f.get_concrete_function(tf.TensorSpec(shape))
+    assert f.experimental_get_tracing_count() == 3
+    assert [int(f(tf.ones(shape))) for shape in ([3], [4], [3, 3])] == [3, 0, -1]
+    assert f.experimental_get_tracing_count() == 3

@@ -172,3 +172,27 @@ def test_arguments_passed_by_keyword_are_named_where_gradients_are_too_many():
         ValueError, match=r"expected to return 0 gradients, but returned 1 .*by keyword.*: x\."
     ):
         tape.gradient(y, x)
+
+
+def test_too_few_output_gradients_are_refused():
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        targets = [x * x, 3.0 * x]
+    with pytest.raises(ValueError, match="1 output_gradients for 2 targets; give one for each target"):
+        tape.gradient(targets, x, output_gradients=[tf.constant(1.0)])
+
+
+@pytest.mark.parametrize("given", [7, 7.0, np.float32(7.0), np.float64(7.0), np.array(7.0, "float32")])
+def test_what_a_rule_gives_becomes_a_tensor(given):
+    @tf.custom_gradient
+    def double(x):
+        return 2.0 * x, lambda upstream: given
+
+    x = tf.constant(3.0)
+    for f in (double, tf.function(double)):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        found = tape.gradient(y, x)
+        assert (found.numpy(), found.dtype) == (7.0, tf.float32)
