@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.compiler import executable_of
 from graphad.core.bind import bind
@@ -25,6 +25,9 @@ from graphad.function.printing import block, line, page, pretty
 from graphad.function.signature import Arguments, Signature, classify, flatten_call, sort_out
 from graphad.graph.ir import JIT_COMPILE, Graph
 from graphad.ops.control.call import Call
+
+if TYPE_CHECKING:
+    from graphad.function.described import FunctionType
 
 _number = itertools.count()
 
@@ -126,6 +129,13 @@ class ConcreteFunction:
             for leaf, slot in zip(self.arguments.leaves, self.arguments.slots, strict=True)
         ]
         return self.arguments.rebuild(shown)
+
+    @property
+    def function_type(self) -> FunctionType:
+        """Parameters, result and captures as data: an `inspect.Signature` whose parameters have a `type_constraint`."""
+        from graphad.function.described import FunctionType  # which few programs ask for
+
+        return FunctionType(self.signature, self.arguments, self.structured_outputs, self.captured_inputs)
 
     @property
     def structured_outputs(self) -> Any:

@@ -38,6 +38,11 @@ def _named(kind: str, items: Any) -> str:
 
 
 def parameters(signature: Signature, arguments: Arguments) -> list[tuple[str, str, str]]:
+    """The name, the kind and the traced argument of each parameter, as text."""
+    return [(name, kind, pretty(value)) for name, kind, value in typed_parameters(signature, arguments)]
+
+
+def typed_parameters(signature: Signature, arguments: Arguments) -> list[tuple[str, str, Any]]:
     """The name, the kind and the traced argument of each parameter."""
     shown = [
         leaf.value
@@ -53,8 +58,8 @@ def parameters(signature: Signature, arguments: Arguments) -> list[tuple[str, st
     for i, value in enumerate(args):
         plain = i < len(known) and known[i].kind is not inspect.Parameter.VAR_POSITIONAL
         kind = known[i].kind.name if plain else "POSITIONAL_ONLY"
-        out.append((signature.positional_name(i), kind, pretty(value)))
-    return out + [(key, "KEYWORD_ONLY", pretty(value)) for key, value in kwargs.items()]
+        out.append((signature.positional_name(i), kind, value))
+    return out + [(key, "KEYWORD_ONLY", value) for key, value in kwargs.items()]
 
 
 def block(signature: Signature, arguments: Arguments, results: Any, captures: Sequence[Any]) -> str:

@@ -255,3 +255,25 @@ def test_among_traces_that_fit_the_most_specific_is_called():
     assert f.experimental_get_tracing_count() == 3
     assert [int(f(tf.ones(shape))) for shape in ([3], [4], [3, 3])] == [3, 0, -1]
     assert f.experimental_get_tracing_count() == 3
+
+
+def test_the_type_of_a_trace_says_what_it_takes_returns_and_captures():
+    captured = tf.constant([1.0, 2.0])
+
+    @tf.function
+    def f(x, n, *rest, k=None):
+        return {"sum": x * n + captured, "rest": list(rest)}
+
+    pair = tf.TensorSpec([2])
+    found = f.get_concrete_function(pair, 3, SCALAR, k={"a": pair}).function_type
+    rows = [(p.name, p.kind.name, p.type_constraint, p.optional) for p in found.parameters.values()]
+    assert rows == [
+        ("x", "POSITIONAL_ONLY", pair, False),
+        ("n", "POSITIONAL_ONLY", 3, True),
+        ("rest_0", "POSITIONAL_ONLY", SCALAR, False),
+        ("k", "KEYWORD_ONLY", {"a": pair}, False),
+    ]
+    assert found.output == {"sum": pair, "rest": [SCALAR]}
+    assert found.captures == {id(captured): pair}
+    plain = tf.function(lambda x, n=2: x).get_concrete_function(SCALAR).function_type
+    assert [p.kind.name for p in plain.parameters.values()] == ["POSITIONAL_OR_KEYWORD"] * 2

@@ -1,0 +1,57 @@
+"""What a trace takes, returns and captures, as data: `ConcreteFunction.function_type`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.spec import TensorSpec
+from graphad.function.printing import typed_parameters
+from graphad.function.signature import Arguments, Signature
+
+
+class Parameter(inspect.Parameter):
+    """A parameter of a trace.
+
+    Attributes:
+      type_constraint: A TensorSpec, a Python value that the trace is bound to, or a nest of these.
+      optional: Whether a call may leave it out: the trace is bound to Python values alone.
+    """
+
+    def __init__(self, name: str, kind: Any, type_constraint: Any, optional: bool) -> None:
+        super().__init__(name, kind)
+        self.type_constraint = type_constraint
+        self.optional = optional
+
+
+class FunctionType(inspect.Signature):
+    """The parameters of a trace, with what is fixed about each.
+
+    Attributes:
+      output: The nest of results with a TensorSpec for each tensor.
+      captures: By the identity of what is captured its TensorSpec.
+    """
+
+    def __init__(
+        self, signature: Signature, arguments: Arguments, output: Any, captured: Sequence[Any]
+    ) -> None:
+        typed = typed_parameters(signature, arguments)
+        kinds = [getattr(inspect.Parameter, kind) for _, kind, _ in typed]
+        only = inspect.Parameter.POSITIONAL_ONLY
+        before = max((k for k, kind in enumerate(kinds) if kind is only), default=0)
+        kinds[:before] = [only] * before  # what stands before those of `*args` is passed by position too
+        super().__init__(
+            [
+                Parameter(name, kind, value, not _has_specs(value))
+                for (name, _, value), kind in zip(typed, kinds, strict=True)
+            ]
+        )
+        self.output = output
+        self.captures = {id(x): x.spec for x in captured}
+
+
+def _has_specs(x: Any) -> bool:
+    if isinstance(x, dict):
+        return any(map(_has_specs, x.values()))
+    return any(map(_has_specs, x)) if isinstance(x, list | tuple) else isinstance(x, TensorSpec)
