@@ -12,7 +12,6 @@ import graphad.core.indexed_slices
 import graphad.core.names
 import graphad.ops.array
 import graphad.ops.math
-import graphad.ops.math.search
 import graphad.ops.linalg.matmul
 import graphad.ops.state.effects
 import graphad.eager.variable
@@ -50,6 +49,7 @@ register_later(
     "graphad.ops.math.gamma",
     "graphad.ops.math.incomplete",
     "graphad.ops.math.position",
+    "graphad.ops.math.search",
     "graphad.ops.math.segment",
     "graphad.ops.math.segment_extremes",
     "graphad.ops.math.special",

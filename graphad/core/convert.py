@@ -14,7 +14,6 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.conversions import converted_by_user, is_registered
-from graphad.core.dlpack import imported
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError, UnconvertibleError
 from graphad.core.ieee import REPORTED, unreported
@@ -330,6 +329,8 @@ def _exported(x: Any) -> np.ndarray:
     """The array that `x` exports. Raises: UnconvertibleError: the export fails."""
     try:
         if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
+            from graphad.core.dlpack import imported
+
             return imported(x)
         return np.asarray(x)
     except Exception as cause:  # code of another library, which may raise anything

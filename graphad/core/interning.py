@@ -6,6 +6,7 @@ An op that exists costs one look-up. A new op is first checked by its schema.
 from __future__ import annotations
 
 import struct
+import weakref
 from typing import Any, dataclass_transform
 
 import numpy as np
@@ -32,15 +33,20 @@ class OpType(type):
 
 def _interned(cls: Any, args: tuple[Any, ...], key: Any) -> Any:
     """The op with exactly these attributes, made if it does not exist."""
+    own = cls.op_class
+    if not own.attributes and not args and own._quickly.limit:
+        return own._quickly.keep(key, unheld(own, ()))  # nothing to check, and always held
     full = args if len(args) == len(cls.attributes) else _positional(cls, args, {})
-    schema = schema_of(cls.op_class)
+    schema = schema_of(own)
     full = tuple([canonical(value, kind) for kind, value in zip(schema.numbers, full)])
     exact = _exact(full)
-    found = cls._exactly.get(exact)
+    found = None if own._exactly is None else own._exactly.get(exact)
     if found is None:
         made = _made(schema, full)
         with _lock:
-            found = cls._exactly.setdefault(exact, made)
+            if own._exactly is None:
+                own._exactly = weakref.WeakValueDictionary()
+            found = own._exactly.setdefault(exact, made)
     if not any(_is_inexact(value, kind) for kind, value in zip(schema.numbers, full)):
         cls._quickly.keep(key, found)
     return found

@@ -68,9 +68,11 @@ def places_of(package: str) -> dict[str, tuple[str, str]]:
     private: dict[str, tuple[str, str]] = {}
     # A long import is in parentheses.
     for line in text.replace("(\n    ", "").replace(",\n)", "").splitlines():
-        match line.split():
-            case ["from", place, "import", original, "as", name]:
-                places[name] = place, original
+        words = line.split()
+        if len(words) == 6 and words[4] == "as":  # nearly all lines
+            places[words[5]] = words[1], words[3]
+            continue
+        match words:
             case ["from", place, "import", "*"]:
                 places |= {name: (place, name) for name in places_of(place) if not name.startswith("_")}
             case ["from", place, "import", *originals]:

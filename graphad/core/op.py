@@ -8,7 +8,6 @@ absent raises
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
@@ -369,7 +368,7 @@ def define(cls: O) -> O:
     # An op is shared as long as it is referenced. The latest ops are kept alive here, unless they hold graphs or a user's
     # objects.
     made.op_class = made
-    made._exactly = weakref.WeakValueDictionary()
+    made._exactly = None
     made._quickly = Memo(made.name, 0 if made.structured or made.transient else _HELD)
     made.gradless = getattr(made.vjp, "reason", None)
     register(made)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 
 from graphad.core import dtypes, forks
-from graphad.core.dlpack import exported
 from graphad.core.dtypes import DType
 from graphad.core.errors import (
     ArgumentTypeError,
@@ -78,6 +77,8 @@ def export_dlpack(data: Any, stream: Any, max_version: Any, device: Any, copy: b
 
     Raises: BufferError: such a reader allows no copy.
     """
+    from graphad.core.dlpack import exported  # few programs hand tensors to other libraries
+
     options = {} if device is None else {"dl_device": device}
     knows = max_version is not None and tuple(max_version) >= (1, 0)
     if copy or not knows:

@@ -12,7 +12,6 @@ from typing import Any
 
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle
-from graphad.core.tree import plain
 from graphad.function.signature import Arguments, Literal, Signature
 
 _LITERALS = (int, float, complex, str, bytes, frozenset, type(None))
@@ -111,6 +110,8 @@ def head(signature: Signature) -> str:
         if default is not parameter.empty and type(default) not in (bool, int, float, str, type(None)):
             parameter = parameter.replace(default=_Short())
         shown.append(parameter.replace(annotation=parameter.empty))
+    from graphad.core.tree import plain
+
     return plain(str(signature.signature.replace(parameters=shown)))
 
 

@@ -15,7 +15,6 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
-from graphad.ops import numpy as by_numpy
 from graphad.ops.array.advanced import has_arrays, mask_of
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ def _through(name: str) -> Callable[..., Any]:
     """The method that calls the function of NumPy's of that name."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(by_numpy, name)(self, *args, **kwargs)
+        return getattr(importlib.import_module("graphad.ops.numpy"), name)(self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"`numpy.{name}` of this tensor."

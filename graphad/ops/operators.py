@@ -6,6 +6,7 @@ the dtype takes), so one Python operator on the data is the whole work. Everythi
 
 from __future__ import annotations
 
+import importlib
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,6 @@ from graphad.core.flags import flags
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.tensor import EagerTensor, Handle, Tensor
-from graphad.ops import numpy as by_numpy
-from graphad.ops import numpy_protocols
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.ensure import set_shape
 from graphad.ops.array.slice import getitem
@@ -79,11 +78,30 @@ _UFUNCS = {
 }
 
 
+def _by_numpy() -> Any:
+    """NumPy's functions on tensors, which few programs use."""
+    return importlib.import_module("graphad.ops.numpy")
+
+
+def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """What NumPy calls for a ufunc with a tensor among its operands."""
+    from graphad.ops.numpy_protocols import array_ufunc
+
+    return array_ufunc(self, ufunc, method, *inputs, **kwargs)
+
+
+def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """What NumPy calls for a function of its own with a tensor among its arguments."""
+    from graphad.ops.numpy_protocols import array_function
+
+    return array_function(self, func, types, args, kwargs)
+
+
 def _long(op: Op, reflected: str, x: TensorLike, y: TensorLike) -> Any:
     """`x op y` through the op. A foreign object with an operator of its own gets its turn."""
     try:
         if flags.numpy_promotion:
-            return getattr(by_numpy, _UFUNCS.get(op.name, op.name))(_value(x), _value(y))
+            return getattr(_by_numpy(), _UFUNCS.get(op.name, op.name))(_value(x), _value(y))
         x, y = lift_pair(op.name, _value(x), _value(y))
     except ArgumentTypeError:
         if hasattr(type(y), reflected) and not isinstance(y, str | bytes):
@@ -146,7 +164,7 @@ def _plain(function: Callable[[Any, Any], Any], name: str) -> tuple[Callable[...
 
     def apply(x: TensorLike, y: TensorLike) -> Any:
         if flags.numpy_promotion:
-            return getattr(by_numpy, _UFUNCS.get(name, "divide"))(x, y)
+            return getattr(_by_numpy(), _UFUNCS.get(name, "divide"))(x, y)
         return function(x, y)
 
     def forward(self: Any, other: Any) -> Any:
@@ -193,6 +211,7 @@ def _equality(op: Any, symbol: Callable[[Any, Any], Any], mismatch: bool, name: 
         try:
             if flags.numpy_promotion:
                 x, y = _value(self), _value(other)
+                by_numpy = _by_numpy()
                 dtype = by_numpy.result_type(x, y)
                 x, y = by_numpy.astype(x, dtype), by_numpy.astype(y, dtype)
             else:
@@ -278,8 +297,8 @@ def _operators() -> dict[str, Any]:
         "set_shape": _set_shape,
         "__eq__": _equality(EQUAL, operator.eq, False, "eq"),
         "__ne__": _equality(NOT_EQUAL, operator.ne, True, "ne"),
-        "__array_ufunc__": numpy_protocols.array_ufunc,
-        "__array_function__": numpy_protocols.array_function,
+        "__array_ufunc__": _array_ufunc,
+        "__array_function__": _array_function,
     }
     for op, symbol, name in (
         (ADD, operator.add, "add"),
