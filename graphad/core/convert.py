@@ -7,6 +7,7 @@ adopt the tensor's dtype if their kind fits into it (a bool may become an int, a
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -329,9 +330,7 @@ def _exported(x: Any) -> np.ndarray:
     """The array that `x` exports. Raises: UnconvertibleError: the export fails."""
     try:
         if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
-            from graphad.core.dlpack import imported
-
-            return imported(x)
+            return importlib.import_module("graphad.core.dlpack").imported(x)  # type: ignore[no-any-return]
         return np.asarray(x)
     except Exception as cause:  # code of another library, which may raise anything
         raise UnconvertibleError(

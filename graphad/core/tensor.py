@@ -77,8 +77,7 @@ def export_dlpack(data: Any, stream: Any, max_version: Any, device: Any, copy: b
 
     Raises: BufferError: such a reader allows no copy.
     """
-    from graphad.core.dlpack import exported  # few programs hand tensors to other libraries
-
+    exported = importlib.import_module("graphad.core.dlpack").exported
     options = {} if device is None else {"dl_device": device}
     knows = max_version is not None and tuple(max_version) >= (1, 0)
     if copy or not knows:

@@ -6,6 +6,7 @@ the dtype takes), so one Python operator on the data is the whole work. Everythi
 
 from __future__ import annotations
 
+import functools
 import importlib
 import operator
 from collections.abc import Callable
@@ -78,23 +79,25 @@ _UFUNCS = {
 }
 
 
+@functools.cache
 def _by_numpy() -> Any:
     """NumPy's functions on tensors, which few programs use."""
     return importlib.import_module("graphad.ops.numpy")
 
 
+@functools.cache
+def _protocols() -> Any:
+    return importlib.import_module("graphad.ops.numpy_protocols")
+
+
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """What NumPy calls for a ufunc with a tensor among its operands."""
-    from graphad.ops.numpy_protocols import array_ufunc
-
-    return array_ufunc(self, ufunc, method, *inputs, **kwargs)
+    return _protocols().array_ufunc(self, ufunc, method, *inputs, **kwargs)
 
 
 def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """What NumPy calls for a function of its own with a tensor among its arguments."""
-    from graphad.ops.numpy_protocols import array_function
-
-    return array_function(self, func, types, args, kwargs)
+    return _protocols().array_function(self, func, types, args, kwargs)
 
 
 def _long(op: Op, reflected: str, x: TensorLike, y: TensorLike) -> Any:

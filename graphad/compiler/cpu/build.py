@@ -9,8 +9,6 @@ A kernel without an address stays on the host.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
 from collections.abc import Callable
 from functools import lru_cache
@@ -36,23 +34,13 @@ def _key(text: Source) -> str:
     return text.key({**source.version_parts(), **target.host().parts, "code": _code()})
 
 
-@lru_cache(maxsize=1)
 def _code() -> str:
-    """The digest of the code generator, so that a changed generator does not use old objects."""
-    here = os.path.dirname(__file__)
-    found = hashlib.sha256()
-    for path in (
-        os.path.join(os.path.dirname(here), "lowering.py"),
-        os.path.join(here, "intrinsics.py"),
-        os.path.join(here, "compile.py"),
-        os.path.join(here, "pipeline.py"),
-    ):
-        with (
-            contextlib.suppress(OSError),
-            open(path, "rb") as stream,
-        ):  # packed into an archive: the version must suffice
-            found.update(stream.read())
-    return found.hexdigest()
+    """The digest of the code generator, so that a changed generator does not use old objects. In an archive the version must
+    suffice.
+    """
+    here = os.path.dirname(os.path.dirname(__file__))
+    files = "lowering.py", "cpu/intrinsics.py", "cpu/compile.py", "cpu/pipeline.py"
+    return source.digest_of_files(here, *files) or ""
 
 
 def find(kernel: Kernel | Source) -> int | None:

@@ -7,11 +7,13 @@ has neither keeps its step on the host: `supports` says which one and why.
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import cache, lru_cache
 from typing import Any
 
 from graphad.compiler import plain
-from graphad.compiler.source import NAMES, code_of
+from graphad.compiler.cpu import vectormath
+from graphad.compiler.source import NAMES, code_of, digest_of_files
 from graphad.kernels.forms import Kernel, Map, Reduce
 from graphad.kernels.scalars import TABLE
 
@@ -65,20 +67,23 @@ def module(fn: str, code: str) -> tuple[str, int, str]:
 def digest(kernel: Kernel) -> str:
     """A digest of the vector functions that a kernel calls, part of its key; "" if it calls none."""
     called = {(statement.fn, code_of(kernel.dtype_of(statement.args[-1]))) for statement in kernel.body}
-    texts = [module(fn, code)[2] for fn, code in sorted(called) if not plain.has_plain(fn, code)]
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest() if texts else ""
+    vector = [(fn, code) for fn, code in sorted(called) if not plain.has_plain(fn, code)]
+    if not vector:
+        return ""
+    written = digest_of_files(os.path.dirname(vectormath.__file__))
+    parts = [module(fn, code)[2] for fn, code in vector] if written is None else [written, repr(vector)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _dtype_name(code: str) -> str:
     return NAMES["f64" if code == "f64" else "f32"]
 
 
-@lru_cache(maxsize=1)
 def _vector_functions() -> dict[str, tuple[str, ...]]:
-    return dict(getattr(_vectormath(), "SUPPORTED", {}))
+    return vectormath.SUPPORTED
 
 
 def _vectormath() -> Any:
-    from graphad.compiler.cpu.vectormath import recipes
+    from graphad.compiler.cpu.vectormath import recipes  # what a warm cache never needs
 
     return recipes

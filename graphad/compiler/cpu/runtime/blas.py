@@ -82,7 +82,7 @@ _control: Any = None
 def _native(symbol: str) -> int:
     with native.lock:
         if not _addresses:
-            _addresses.update(native.build(blas_text.text(), blas_text.SYMBOLS))
+            _addresses.update(native.printed(blas_text.text, symbols=blas_text.SYMBOLS))
         return _addresses[symbol]
 
 
@@ -101,7 +101,7 @@ def tiles(dtype: str) -> int:
                 _tiles[dtype] = 0
             else:
                 symbol = tiles_text.symbol(shape)
-                _tiles[dtype] = native.build(tiles_text.text(shape), [symbol])[symbol]
+                _tiles[dtype] = native.printed(tiles_text.text, shape, symbols=[symbol])[symbol]
         return _tiles[dtype]
 
 

@@ -55,6 +55,10 @@ def _freely() -> str:
     return f.text()
 
 
+def _both() -> str:
+    return "\n".join([text(), _freely()])
+
+
 _functions: dict[str, Any] = {}
 
 
@@ -62,7 +66,7 @@ def _steps() -> Any:
     with native.lock:
         if not _functions:
             name = "graphad_steps_freely"
-            address = native.build("\n".join([text(), _freely()]), [name])[name]
+            address = native.printed(_both, symbols=[name])[name]
             word = ctypes.c_int64
             # raises the pending exception of a signal handler
             _functions["steps"] = ctypes.PYFUNCTYPE(word, word, word, word, word)(address)

@@ -93,7 +93,7 @@ class BuiltinEntry(Entry):
             context[word] = ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0
         context[entry_text.ARRAY_TYPE], context[entry_text.INT_TYPE] = id(np.ndarray), id(int)
         context[entry_text.TYPE_ERROR] = id(TypeError)
-        addresses = native.build(entry_text.text(found), entry_text.SYMBOLS)
+        addresses = native.printed(entry_text.text, found, symbols=entry_text.SYMBOLS)
         native.keep_for_ever(context)  # the tables of plans hold its address
         # a builtin points to its definition and does not own it
         self._definitions = {

@@ -224,7 +224,7 @@ def _kernels(size: int) -> dict[str, int]:
     with native.lock:
         # one module for each size of element: 40 ms to compile, and most plans need one
         if size not in _addresses:
-            _addresses[size] = native.build(text(size), ("graphad_copy", "graphad_fill"))
+            _addresses[size] = native.printed(text, size, symbols=("graphad_copy", "graphad_fill"))
         return _addresses[size]
 
 

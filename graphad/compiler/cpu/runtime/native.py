@@ -11,6 +11,7 @@ import ctypes
 import functools
 import hashlib
 import itertools
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
@@ -18,7 +19,7 @@ from typing import Any, Protocol
 from graphad.compiler.cache import default_cache
 from graphad.compiler.cpu import image
 from graphad.compiler.cpu.target import host
-from graphad.compiler.source import version_parts
+from graphad.compiler.source import digest_of_files, version_parts
 from graphad.core import forks
 from graphad.core.errors import UnavailableError
 
@@ -136,15 +137,39 @@ def _libc() -> Mapping[str, int]:
 
 def build(text: str, symbols: Iterable[str], unroll: bool = False) -> dict[str, int]:
     """Addresses of the functions of a module given as IR text, compiled now or taken from the cache."""
-    names, cache = tuple(symbols), _cache()
-    key = hashlib.sha256(f"runtime\n{fingerprint()}\n{unroll}\n{text}".encode()).hexdigest()
+    return _kept(text, lambda: text, tuple(symbols), unroll)
+
+
+def printed(write: Callable[..., str], *given: Any, symbols: Iterable[str]) -> dict[str, int]:
+    """Addresses of the functions of the module whose text `write(*given)` is. The text is not written where the cache has its
+    object: the key is made of the source files of this package and of what is given, all of which shows in its `repr`.
+    """
+    here = os.path.dirname(__file__)
+    digest = digest_of_files(os.path.dirname(os.path.dirname(here)), *_OUTSIDE), digest_of_files(here)
+    if None in digest:
+        return build(write(*given), symbols)
+    return _kept(
+        f"{digest}{write.__module__}.{write.__qualname__}{given!r}", lambda: write(*given), tuple(symbols)
+    )
+
+
+# What texts are made of beside the modules of this package.
+_OUTSIDE = "assembly.py", "rows.py"
+
+
+def _kept(
+    origin: str, text: Callable[[], str], names: tuple[str, ...], unroll: bool = False
+) -> dict[str, int]:
+    """What the cache has under a key made of `origin`, or the compiled text."""
+    cache = _cache()
+    key = hashlib.sha256(f"runtime\n{fingerprint()}\n{unroll}\n{origin}".encode()).hexdigest()
     data = cache.get(key) if cache is not None else None
     if data is not None:
         try:
             return link(data, names)
         except RuntimeError:  # a damaged or foreign entry is a miss
             pass
-    data = compile_text(text, unroll)
+    data = compile_text(text(), unroll)
     if cache is not None:
         cache.put(key, data)
     return link(data, names)

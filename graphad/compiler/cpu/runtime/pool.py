@@ -190,7 +190,7 @@ _addresses: dict[str, int] = {}
 def _native(symbol: str) -> int:
     with native.lock:
         if not _addresses:
-            _addresses.update(native.build(text(), SYMBOLS))
+            _addresses.update(native.printed(text, symbols=SYMBOLS))
         return _addresses[symbol]
 
 

@@ -148,5 +148,5 @@ def kernel() -> int:
     """The address of the loop's step kernel."""
     with native.lock:
         if not _addresses:
-            _addresses.update(native.build(text(), ["graphad_repeat"]))
+            _addresses.update(native.printed(text, symbols=["graphad_repeat"]))
         return _addresses["graphad_repeat"]
