@@ -233,5 +233,7 @@ def test_what_is_no_tensor_is_printed_as_it_is_written(given, printed, tmp_path)
 def test_shapes_that_do_not_broadcast_are_both_named():
     a, b = tf.ones([2]), tf.ones([3])
     for add in (lambda: a + b, lambda: tf.function(tf.add)(a, b)):
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"add: Incompatible shapes: \(2,\) and \(3,\)"):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"add: Incompatible shapes: \(2,\) and \(3,\)"
+        ):
             add()

@@ -46,6 +46,8 @@ def dynamic_partition(
         raise InvalidArgumentError(
             f"dynamic_partition: partitions are {partitions.dtype.name}; integers are needed."
         )
+    if partitions.dims == ():  # one number for the whole
+        data, partitions = expand_dims(data, 0), expand_dims(partitions, 0)
     message = f"dynamic_partition: the partitions are \x00; they must be from 0 to {num_partitions - 1}."
     require(reduce_all((partitions >= 0) & (partitions < num_partitions)), message, [partitions])
     return [boolean_mask(data, partitions == k) for k in range(num_partitions)]

@@ -460,3 +460,10 @@ def test_numbers_of_several_kinds_are_stacked_as_a_constant() -> None:
         found = tf.stack(values)
         assert found.dtype == dtype
         np.testing.assert_array_equal(found.numpy(), values)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_one_number_puts_the_whole_in_a_part(run: Callable[[Any], Any]) -> None:
+    parts = run(lambda p: tf.dynamic_partition([10.0, 13.0], p, 3))(tf.constant(1))
+    assert [part.numpy().tolist() for part in parts] == [[], [[10.0, 13.0]], []]
+    assert parts[0].shape == (0, 2)
