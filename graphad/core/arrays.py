@@ -35,6 +35,12 @@ def full(shape: Any, value: Any, dtype: Any, x: Any) -> np.ndarray:
     return out
 
 
+def contiguous(x: Any) -> np.ndarray:
+    """An array in C order, itself where it is that already."""
+    made: np.ndarray = np.ascontiguousarray(x) if isinstance(x, _HERE) else x.contiguous()
+    return made
+
+
 def copy(x: Array) -> np.ndarray:
     """A writable copy; a NumPy scalar becomes an array."""
     copied: np.ndarray = np.array(x) if isinstance(x, _HERE) else x.copy()

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from graphad.core.logs import get_logger
-from graphad.devices.library import library
+from graphad.devices import places
+from graphad.devices.library import cupyx, library
 from graphad.devices.streams import current, on, using
 
 # Functions of CuPy that agree with NumPy: IEEE operations, and functions within some ulps. Integer division by zero, shifts by
@@ -26,7 +27,7 @@ UFUNCS = frozenset(
         "add subtract multiply negative positive absolute fabs sign conjugate exp exp2 expm1 log log2 log10 log1p sqrt cbrt "
         "square reciprocal sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh hypot maximum minimum "
         "fmax fmin greater greater_equal less less_equal equal not_equal "
-        "logical_and logical_or logical_xor logical_not isnan isinf "
+        "logical_and logical_or logical_xor logical_not isnan isinf logaddexp nextafter gcd "
         "isfinite signbit copysign floor ceil trunc rint bitwise_and bitwise_or bitwise_xor invert"
     ).split()
 )
@@ -35,9 +36,21 @@ FUNCTIONS = frozenset(
     (
         "reshape transpose swapaxes moveaxis expand_dims squeeze broadcast_to ravel concatenate stack where copy zeros_like "
         "ones_like full_like empty_like flip roll tile repeat pad sum prod max min amax amin all any mean cumsum cumprod clip "
-        "argmax argmin matmul dot tensordot real imag conj trace tril triu diagonal"
+        "argmax argmin matmul dot tensordot real imag conj trace tril triu diagonal "
+        "sort argsort flatnonzero nonzero argwhere count_nonzero searchsorted"
     ).split()
 )
+# SciPy's functions of numbers that CuPy computes by the same formulas, and their names there where they differ.
+SPECIAL = {
+    name: name
+    for name in (
+        "i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e y0 y1 ndtri erfcinv gammainc gammaincc gammaln psi gamma betainc expi"
+    ).split()
+} | {"_zeta": "zeta"}
+# NumPy's factorisations; cuSOLVER's answers are checked, so that an error is one.
+LINALG = frozenset("cholesky qr svd eigh solve inv slogdet".split())
+# Ufuncs whose values may be combined in any order, for positions that occur several times.
+COMBINING = frozenset("add multiply maximum minimum logical_and logical_or".split())
 # The functions for the `reduce` of ufuncs.
 REDUCTIONS = {
     "add": "sum",
@@ -63,7 +76,7 @@ TRANSFORMS = frozenset(
 METHODS = frozenset(
     (
         "reshape transpose swapaxes squeeze ravel flatten copy sum prod max min all any mean cumsum cumprod clip conj astype "
-        "diagonal trace dot repeat view"
+        "diagonal trace dot repeat view argmax argmin"
     ).split()
 )
 _METADATA: dict[str, Callable[[Any], Any]] = {
@@ -72,6 +85,7 @@ _METADATA: dict[str, Callable[[Any], Any]] = {
     "size": lambda a: a.size,
 }
 _BYTE = np.zeros((), np.int8)
+_FIRST = np.zeros((), np.int64)
 _CONTIGUOUS = np.empty(0).flags
 runs_on_host: dict[str, int] = {}
 
@@ -200,6 +214,8 @@ class DeviceArray:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         # The device does not report positions out of range, and writes repeated ones in any order.
+        if not _is_plain(key) and places.put_at(self, key, value):
+            return
         if _is_plain(key):
             with using(self.index, _arrays((self, value))):
                 self.held[key] = _given(value, self.index)
@@ -215,6 +231,25 @@ class DeviceArray:
         """A new array on the same device: "zeros" or "empty"."""
         with on(self.index):
             return DeviceArray(getattr(library(), how)(*args), self.index)
+
+    def given(self, x: Any) -> DeviceArray:
+        """An operand on the same device."""
+        return x if isinstance(x, DeviceArray) else device_array(x, self.index)
+
+    def picked(self, positions: DeviceArray) -> DeviceArray:
+        """Elements along the first axis, at positions that there are."""
+        found: DeviceArray = _on_device(library().take, (self, positions), {"axis": 0}, self.index)
+        return found
+
+    def at(self, key: Any) -> DeviceArray:
+        """`self[key]` for positions that there are."""
+        found: DeviceArray = _on_device(operator.getitem, (self, key), {}, self.index)
+        return found
+
+    def put(self, key: Any, value: Any) -> None:
+        """`self[key] = value` for positions that there are, none of them twice."""
+        with using(self.index, _arrays((self, key, value))):
+            self.held[_given(key, self.index)] = _given(value, self.index)
 
     def contiguous(self) -> DeviceArray:
         """Itself if it is in C order, else a copy that is."""
@@ -257,6 +292,11 @@ class DeviceArray:
             return _on_device(library().take, args, kwargs, self.index)
         if name in TRANSFORMS and function.__module__.startswith("numpy.fft"):
             return _on_device(getattr(library().fft, name), args, kwargs, self.index)
+        if name in LINALG and function.__module__.startswith("numpy.linalg"):
+            function = _solve if name == "solve" else getattr(library().linalg, name)
+            return _on_device(_checked(function), args, kwargs, self.index)
+        if name == "take_along_axis" and _is_along(*args, **kwargs):
+            return _on_device(library().take_along_axis, args, kwargs, self.index)
         if name in FUNCTIONS:
             return _on_device(getattr(library(), name), args, kwargs, self.index)
         return _on_host(name, function, args, kwargs, self.index)
@@ -270,11 +310,23 @@ def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any, in
     )
     if there and method == "__call__" and ufunc.nout == 1:
         return _on_device(getattr(library(), name), inputs, options, index)
+    if name in SPECIAL and method == "__call__" and ufunc.nout == 1 and "where" not in options:
+        return _on_device(getattr(cupyx().scipy.special, SPECIAL[name]), inputs, options, index)
+    if method == "at" and name in COMBINING and places.combine_at(ufunc, *inputs):
+        return None
+    if method == "reduceat" and name in COMBINING and not any(options.values()):
+        x, starts = inputs[0], inputs[0].given(inputs[1])
+        y = places.reduce_at(ufunc, x, starts)
+        if y is not None:
+            return y
     if method == "at":
         return _in_place(f"{name}.at", ufunc.at, inputs, options)
     given = {key: x for key, x in options.items() if x is not None or key == "axis"}
     if method == "reduce" and name in REDUCTIONS and given.keys() <= _OPTIONS.get(name, {"axis", "keepdims"}):
         start = given.pop("initial", None)
+        if start is not None and not inputs[0].size:
+            shape = ufunc.reduce(np.broadcast_to(_BYTE, inputs[0].shape), **{"initial": 0, **given}).shape
+            return inputs[0].made("full", shape, start, inputs[0].dtype)
         if start is None or inputs[0].size:
             y = _on_device(getattr(library(), REDUCTIONS[name]), inputs, {"axis": 0, **given}, index)
             return y if start is None else _ufunc(ufunc, "__call__", (y, y.dtype.type(start)), {}, index)
@@ -357,7 +409,7 @@ def _taken(y: Any, index: int, of: Iterable[DeviceArray] = ()) -> Any:
         base = y.base
         whose = () if base is None else [x for x in of if x.held is base or x.held.base is base]
         return DeviceArray(y, index, whose[0].stream if whose else None)
-    return type(y)(_taken(item, index, of) for item in y) if type(y) in (list, tuple) else y
+    return [_taken(item, index, of) for item in y] if isinstance(y, list | tuple) else y
 
 
 def _read(x: Any) -> Any:
@@ -383,20 +435,59 @@ def _is_plain(key: Any) -> bool:
 
 def _is_inside(key: Any, shape: tuple[int, ...]) -> bool:
     """Whether a key with position arrays or masks is within range, which the device does not check."""
-    if any(isinstance(part, DeviceArray) for part in (key if type(key) is tuple else (key,))):
-        key = _read(key)  # positions are few; the array that they index may be large
+    parts = key if type(key) is tuple else (key,)
+    light, axis = [], 0
+    for part in parts:
+        if part is Ellipsis or getattr(part, "dtype", None) == np.bool_:
+            light = [_read(each) for each in parts]
+            break
+        if isinstance(part, DeviceArray):  # only its shape counts from here on; the positions stay there
+            low, high = places.ends(part)
+            if axis >= len(shape) or low < -shape[axis] or high >= shape[axis]:
+                return False
+            part = np.broadcast_to(_FIRST, part.shape)
+        light.append(part)
+        axis += part is not None
     try:
-        np.broadcast_to(_BYTE, shape)[key]
+        np.broadcast_to(_BYTE, shape)[tuple(light) if type(key) is tuple else light[0]]
     except (IndexError, ValueError):
         return False
     return True
 
 
 def _takes_inside(a: Any, indices: Any, axis: Any = None, **options: Any) -> bool:
-    """Whether the positions of `np.take` are within range."""
-    found = np.asarray(_read(indices))
+    """Whether `np.take` with these arguments names elements that there are."""
+    found = indices if isinstance(indices, DeviceArray) else np.asarray(indices)
     size = np.size(a) if axis is None else np.shape(a)[axis]
-    return not options and (not found.size or (found.min() >= -size and found.max() < size))
+    low, high = places.ends(found)
+    return not options and low >= -size and high < size
+
+
+def _is_along(a: Any, indices: Any, axis: Any = -1) -> bool:
+    """Whether `np.take_along_axis` with these arguments names elements that there are."""
+    return (
+        isinstance(indices, DeviceArray)
+        and axis is not None
+        and a.ndim == indices.ndim
+        and _takes_inside(a, indices, axis)
+    )
+
+
+def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A factorisation that raises what NumPy's does: CuPy looks at cuSOLVER's answers where it is told to."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with cupyx().errstate(linalg="raise"):
+            return function(*args, **kwargs)
+
+    return run
+
+
+def _solve(a: Any, b: Any) -> Any:
+    """NumPy's solve: CuPy's takes stacks of one shape alone."""
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    both = [library().broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, b)]
+    return library().linalg.solve(*both)
 
 
 def _dtype_of(x: Any) -> np.dtype:

@@ -53,6 +53,14 @@ def library() -> Any:
     return _library
 
 
+def cupyx() -> Any:
+    """What CuPy has beside NumPy's names."""
+    if library().__name__ != "cupy":  # what stands in its place
+        return library().cupyx
+    importlib.import_module("cupyx.scipy.special")
+    return sys.modules["cupyx"]
+
+
 def set_library(other: Any, addresses: Callable[[str], int] | None = None) -> Any:
     """Have another library in CuPy's place, None for CuPy again; returns the one before, None if there was none yet.
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
+
 _FLOAT32 = np.dtype(np.float32)
 # `reduce` with its arguments by position, which is quicker; NumPy's stubs want names.
 ADDED: Any = np.add.reduce
@@ -71,7 +73,7 @@ def added_at(shape: Any, key: Any, values: Any, axis: int = 0) -> Any:
     Args:
       key: As for `out[key] += values`, where `axis` of `out` and of `values` stands first.
     """
-    out = np.zeros(shape, wide(values.dtype))
+    out = arrays.zeros(shape, wide(values.dtype), values)
     into, added = (np.moveaxis(out, axis, 0), np.moveaxis(values, axis, 0)) if axis else (out, values)
     add_at(into, key, added)
     return as_dtype_of(out, values)

@@ -5,10 +5,13 @@ Anything that CuPy lacks, or that graphad is not meant to use, is not there. Wha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import scipy.special
 
 from tests.devices import fake_driver, fake_streams
 from tests.devices.fake_driver import address_of
@@ -109,8 +112,8 @@ def _done(function: Any, args: Any, kwargs: Any) -> Any:
 
 def _settled(y: Any, again: Any, among: Any) -> Any:
     """A result, a view of one `among` the operands or what is computed `again` by then."""
-    if type(y) in (list, tuple):
-        return type(y)(_settled(item, lambda k=k: again()[k], among) for k, item in enumerate(y))
+    if isinstance(y, list | tuple):
+        return [_settled(item, lambda k=k: again()[k], among) for k, item in enumerate(y)]
     if not isinstance(y, np.ndarray | np.generic):
         return y
     for x in among:
@@ -132,7 +135,7 @@ def _flat(things: Any) -> Any:
             yield from _flat(x)
 
 
-MORE = "take zeros ascontiguousarray".split()
+MORE = "take take_along_axis zeros ones arange full ascontiguousarray".split()
 
 
 def empty(shape: Any, dtype: Any = float) -> ndarray:
@@ -157,6 +160,33 @@ def _function(name: str, home: Any = np) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
         calls.append(name)
         return _done(getattr(home, name), args, kwargs)
+
+    return run
+
+
+_raises = [False]
+
+
+@contextmanager
+def _errstate(linalg: str) -> Iterator[None]:
+    assert linalg == "raise"
+    _raises.append(True)
+    try:
+        yield
+    finally:
+        _raises.pop()
+
+
+def _linalg(name: str) -> Any:
+    function = _function(name, np.linalg)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        assert _raises[-1], "CuPy gives numbers for matrices without an answer, unless it is told to look"
+        if name == "solve" and args[0].shape[:-1] != args[1].shape[:-1]:
+            raise ValueError(
+                "a must have (..., M, M) shape and b must have (..., M, K) for multidimensional b"
+            )
+        return function(*args, **kwargs)
 
     return run
 
@@ -213,12 +243,22 @@ def asnumpy(a: Any) -> np.ndarray:
 
 def module() -> Any:
     """What stands in the place of `cupy`."""
-    from graphad.devices.array import FLOATING_UFUNCS, FUNCTIONS, METHODS, TRANSFORMS, UFUNCS
+    from graphad.devices.array import FLOATING_UFUNCS, FUNCTIONS, LINALG, METHODS, SPECIAL, TRANSFORMS, UFUNCS
 
     for name in METHODS:
         setattr(ndarray, name, _method(name))
     runtime = SimpleNamespace(getDeviceCount=lambda: DEVICES, **fake_driver.RUNTIME)
     return SimpleNamespace(
+        __name__="fake",
+        cupyx=SimpleNamespace(
+            errstate=_errstate,
+            scipy=SimpleNamespace(
+                special=SimpleNamespace(
+                    **{theirs: _function(name, scipy.special._ufuncs) for name, theirs in SPECIAL.items()}
+                )
+            ),
+        ),
+        linalg=SimpleNamespace(**{name: _linalg(name) for name in LINALG}),
         ndarray=ndarray,
         asarray=asarray,
         array=array,

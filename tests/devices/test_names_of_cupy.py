@@ -41,6 +41,17 @@ def test_functions_and_methods_are_there(cupy: Any) -> None:
     assert not missing
 
 
+def test_the_sources_of_factorisations_and_of_special_functions_have_them(cupy: Any) -> None:
+    """Their modules want a driver or libraries when they are imported: their texts say what they define."""
+    home = Path(cupy.__file__).parent
+    linalg = (home / "linalg" / "__init__.py").read_text(encoding="utf-8")
+    special = (home.parent / "cupyx" / "scipy" / "special" / "__init__.py").read_text(encoding="utf-8")
+    for text, names in ((linalg, array.LINALG), (special, array.SPECIAL.values())):
+        missing = [name for name in names if not re.search(rf"import (?:\w+ as )?{name}\b", text)]
+        assert not missing
+    assert "def errstate" in (home.parent / "cupyx" / "_ufunc_config.py").read_text(encoding="utf-8")
+
+
 def test_what_the_fake_device_has_the_real_one_has(cupy: Any) -> None:
     fake, wrong = fake_cupy.module(), []
 
@@ -49,6 +60,7 @@ def test_what_the_fake_device_has_the_real_one_has(cupy: Any) -> None:
             if not hasattr(theirs, name):
                 wrong.append(f"{place}.{name}")
 
+    del fake.cupyx  # a package beside it
     compare(fake, cupy, "cupy")
     compare(fake.cuda, cupy.cuda, "cupy.cuda")
     compare(fake.cuda.runtime, cupy.cuda.runtime, "cupy.cuda.runtime")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -65,7 +66,7 @@ class ScatterCombine(Op):
         return x
 
     def eval(self, x: Array, indices: Array, updates: Array) -> Array:
-        out = np.array(x)
+        out = arrays.copy(x)
         if np.size(updates):
             if self.kind == "floordiv" and not np.all(updates):
                 raise InvalidArgumentError(f"{self.name}: Integer division by zero.")
@@ -98,7 +99,7 @@ class ScatterExtreme(TensorScatterUpdate):
         return super().infer(x, indices, updates)
 
     def eval(self, x: Array, indices: Array, updates: Array) -> Array:
-        out = np.array(x)
+        out = arrays.copy(x)
         if np.size(updates):
             EXTREME[self.kind].at(out, nd_index(self.caller, indices, x.shape, self.batch_dims), updates)
         return out

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     AxisLike,
@@ -206,7 +207,7 @@ class GatherGrad(Op):
 
     def eval(self, g: Array, indices: Array) -> Any:
         axis = self.axis % len(self.shape)
-        out = np.zeros(self.shape, wide(g.dtype))
+        out = arrays.zeros(self.shape, wide(g.dtype), g)
         check_range("gather", indices, self.shape[axis])
         if not out.size or not np.size(g):
             return as_dtype_of(out, g)
@@ -386,7 +387,7 @@ class ScatterNd(Op):
 
     def eval(self, indices: Array, updates: Array) -> Any:
         if not np.size(updates):
-            return np.zeros(self.shape, updates.dtype)
+            return arrays.zeros(self.shape, updates.dtype, updates)
         if not indices.shape[-1]:
             return summed(updates, tuple(range(self.batch_dims, indices.ndim - 1)))
         return added_at(self.shape, nd_index("scatter_nd", indices, self.shape, self.batch_dims), updates)

@@ -344,7 +344,7 @@ class SegmentGather(Op):
         num, tail = x.shape[lead], x.shape[lead + 1 :]
         shape = (*np.shape(ids), *tail)
         if not num:
-            return np.zeros(shape, x.dtype)
+            return arrays.zeros(shape, x.dtype, x)
         flat = np.asarray(ids).reshape(rows, -1) if rows else np.zeros((0, 0), np.int64)
         found = np.reshape(x, (rows, num, *tail))[np.arange(rows)[:, None], np.maximum(flat, 0)]
         keep = (flat >= 0).reshape(flat.shape + (1,) * len(tail))
@@ -490,7 +490,7 @@ class BooleanMaskGrad(Op):
             raise InvalidArgumentError(
                 f"{self.name}: g has shape {g.shape}; the mask is true at {np.count_nonzero(mask)} places, for axis {place}."
             )
-        out = np.zeros((*g.shape[:place], *mask.shape, *g.shape[place + 1 :]), g.dtype)
+        out = arrays.zeros((*g.shape[:place], *mask.shape, *g.shape[place + 1 :]), g.dtype, g)
         out[(slice(None),) * place + (mask,)] = g
         return out
 

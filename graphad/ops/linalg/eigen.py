@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -138,7 +139,7 @@ class Svd(TupleOp):
 
     def eval(self, x: Array) -> Any:
         u, s, vh = iterated("svd", np.linalg.svd, x, self.full)
-        return s, u, np.ascontiguousarray(np.conj(np.swapaxes(vh, -1, -2)))
+        return s, u, arrays.contiguous(np.conj(np.swapaxes(vh, -1, -2)))
 
     def vjp(
         self, ctx: VjpContext, s_bar: Tensor | None, u_bar: Tensor | None, v_bar: Tensor | None

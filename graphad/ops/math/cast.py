@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core import dtypes
+from graphad.core import arrays, dtypes
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -175,7 +175,7 @@ class Bitcast(Op):
 
     def eval(self, x: Array) -> Array:
         have, want = x.dtype.itemsize, self.dtype.itemsize
-        data = np.ascontiguousarray(x)  # a scalar gets an axis here
+        data = arrays.contiguous(x if np.ndim(x) else np.reshape(x, (1,)))
         shape = np.shape(x)
         shape = shape if have == want else (*shape, have // want) if have > want else shape[:-1]
         return data.view(self.dtype.numpy).reshape(shape)

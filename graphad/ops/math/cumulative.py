@@ -159,7 +159,7 @@ class Shift(Op):
     def eval(self, x: Array) -> Any:
         if not self.reverse:
             return shifted(x, self.axis, 0)
-        return np.ascontiguousarray(np.flip(shifted(np.flip(x, self.axis), self.axis, 0), self.axis))
+        return arrays.contiguous(np.flip(shifted(np.flip(x, self.axis), self.axis, 0), self.axis))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Shift(self.axis, not self.reverse), g),)

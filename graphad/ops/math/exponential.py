@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Cotangents, TensorLike, VjpContext, VjpRule
 from graphad.core.bind import bind
 from graphad.core.convert import lift
@@ -125,11 +126,11 @@ def _expm1(x: Any) -> Any:
     y = np.expm1(x)
     if x.dtype.kind != "c":
         return y
-    a, b = np.asarray(x).real, np.asarray(x).imag
+    a, b = x.real, x.imag
     is_real, lost = b == 0, ~np.isfinite(b)
     if not (is_real | np.isinf(a)).any():
         return y
-    found = np.array(y)
+    found = arrays.copy(y)
     found.real = np.where(is_real, np.expm1(a) + 0.0, found.real)
     found.imag = np.where(is_real, b, found.imag)
     for end, real, imaginary in ((-np.inf, -1.0, 0.0), (np.inf, np.inf, np.nan)):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
@@ -55,7 +56,7 @@ class _Combined(Segments):
         count = math.prod(lead) * self.num
         is_sorted = bool((at[1:] >= at[:-1]).all())
         if tail or is_sorted:
-            out = np.full((count, *tail), type(self).empty(data.dtype), wide.dtype)
+            out = arrays.full((count, *tail), type(self).empty(data.dtype), wide.dtype, wide)
             if len(at):
                 if not is_sorted:
                     order = stable_order(at)
@@ -63,7 +64,7 @@ class _Combined(Segments):
                 starts = np.flatnonzero(np.concatenate([[True], at[1:] != at[:-1]]))
                 out[at[starts]] = self.formula.reduceat(wide, starts, 0)
         else:
-            out = np.full(count, type(self).empty(data.dtype), wide.dtype)
+            out = arrays.full(count, type(self).empty(data.dtype), wide.dtype, wide)
             if self.formula is not np.multiply:
                 out[at] = wide  # one of its members for each segment that has some: it may count twice
             self.formula.at(out, at, wide)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind
 from graphad.core.dims import Size
@@ -137,7 +138,7 @@ class MaxPoolGrad(Pool):
 
     def eval(self, x: Array, g: Array) -> Array:
         at, pads = _first_maximum(self, x), self.pads_for(x.shape)
-        out = np.zeros(w.padded_shape(x.shape, pads), g.dtype)
+        out = arrays.zeros(w.padded_shape(x.shape, pads), g.dtype, g)
         if g.size:
             for k, place in enumerate(np.ndindex(self.window)):
                 here = w.places(place, g.shape[1:-1], self.strides, self.dilations)

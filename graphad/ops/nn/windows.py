@@ -98,7 +98,7 @@ def _inside(shape: Sequence[int], pads: Pads) -> tuple[slice, ...]:
 
 def unpadded(x: np.ndarray, shape: Sequence[int], pads: Pads) -> np.ndarray:
     """The image of this shape without what `padded` added."""
-    return np.ascontiguousarray(x[_inside(shape, pads)])
+    return arrays.contiguous(x[_inside(shape, pads)])
 
 
 def windows(
@@ -257,7 +257,7 @@ class Patches(Windowed):
 
     def eval(self, x: Array) -> Array:
         whole = padded(x, self.pads(x.shape, self.window))
-        return np.ascontiguousarray(windows(whole, self.window, self.strides, self.dilations))
+        return arrays.contiguous(windows(whole, self.window, self.strides, self.dilations))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         sizes, given = self.shape_of(ctx, 0)

@@ -1,0 +1,105 @@
+"""Writing to places that positions name: NumPy's values, the same bits each time, and nothing on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from graphad.devices import array
+from graphad.devices.array import DeviceArray, device_array
+
+UFUNCS = [np.add, np.multiply, np.maximum, np.minimum]
+RNG = np.random.default_rng(7)
+KEYS = {
+    "one axis, many times": ((5, 3), RNG.integers(0, 5, 400), (400, 3)),
+    "negative ones": ((4,), np.array([-1, 0, 3, -4, -4]), (5,)),
+    "two axes": ((3, 4, 2), (RNG.integers(0, 3, (6, 5)), RNG.integers(0, 4, 5)), (6, 5, 2)),
+    "one value": ((6, 2), np.array([1, 1, 5, 1]), ()),
+    "nothing": ((3, 2), np.zeros(0, np.int64), (0, 2)),
+    "one place alone": ((2,), np.zeros(33, np.int32), (33,)),
+}
+
+
+def there(x: Any) -> Any:
+    return tuple(map(there, x)) if type(x) is tuple else device_array(x, 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
+@pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda u: u.__name__)
+@pytest.mark.parametrize("name", KEYS)
+def test_values_are_combined_at_places(name: str, ufunc: np.ufunc, dtype: Any) -> None:
+    shape, key, values = KEYS[name]
+    x = RNG.integers(1, 3, shape).astype(dtype)
+    y = (RNG.integers(1, 3, values) if dtype == np.int32 else RNG.uniform(0.5, 1.5, values)).astype(dtype)
+    want = x.copy()
+    with np.errstate(over="ignore"):
+        ufunc.at(want, key, y)
+    before = dict(array.runs_on_host)
+    found = [there(x), there(x)]
+    for target in found:
+        ufunc.at(target, there(key), there(y))
+    assert array.runs_on_host == before
+    np.testing.assert_allclose(found[0].host(), want, rtol=1e-5 if dtype == np.float32 else 1e-12)
+    assert found[0].host().tobytes() == found[1].host().tobytes()
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_the_last_value_at_a_place_counts(name: str) -> None:
+    shape, key, values = KEYS[name]
+    x, y = RNG.normal(size=shape), RNG.normal(size=values)
+    want = x.copy()
+    want[key] = y
+    before = dict(array.runs_on_host)
+    target = there(x)
+    target[there(key)] = there(y)
+    assert array.runs_on_host == before
+    np.testing.assert_array_equal(target.host(), want)
+
+
+def test_a_mask_takes_one_value() -> None:
+    x = RNG.normal(size=(3, 4))
+    target, before = there(x), dict(array.runs_on_host)
+    target[there(x > 0)] = 1.5
+    assert array.runs_on_host == before
+    np.testing.assert_array_equal(target.host(), np.where(x > 0, 1.5, x))
+
+
+def test_a_view_is_written_to() -> None:
+    x = there(np.zeros((3, 4)))
+    np.add.at(np.moveaxis(x, 1, 0), there(np.array([2, 2])), 1.0)
+    np.testing.assert_array_equal(x.host(), np.array([[0, 0, 2, 0]] * 3))
+
+
+def test_a_place_that_is_not_there_is_an_error_as_on_the_cpu() -> None:
+    for key in (np.array([0, 5]), np.array([-6])):
+        with pytest.raises(IndexError):
+            np.add.at(there(np.zeros(5)), there(key), 1.0)
+        with pytest.raises(IndexError):
+            there(np.zeros(5))[there(key)] = 1.0
+        with pytest.raises(IndexError):
+            there(np.zeros(5))[there(key)]
+
+
+def test_gradients_of_gathered_rows_stay_on_the_device() -> None:
+    with tf.device("cuda"):
+        table, ids = tf.Variable(RNG.normal(size=(7, 3))), tf.constant([1, 1, 6, 1])
+    before = dict(array.runs_on_host)
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.gather(table, ids) ** 2)
+    slope = tf.convert_to_tensor(tape.gradient(y, table))
+    assert array.runs_on_host == before
+    want = np.zeros((7, 3))
+    np.add.at(want, [1, 1, 6, 1], 2 * table.numpy()[[1, 1, 6, 1]])
+    np.testing.assert_allclose(slope.numpy(), want, rtol=1e-12)
+    assert isinstance(slope.array, DeviceArray)
+
+
+def test_a_matrix_without_an_inverse_is_an_error_as_on_the_cpu() -> None:
+    with tf.device("cuda"):
+        flat = tf.constant(np.ones((2, 2)))
+    for op in (tf.linalg.inv, tf.linalg.cholesky, lambda a: tf.linalg.solve(a, a)):
+        with pytest.raises(ValueError, match=r"not |positive|decomposition|invertible"):
+            op(flat * (1.0 if op is not tf.linalg.cholesky else -1.0))
