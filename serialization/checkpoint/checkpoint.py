@@ -79,6 +79,11 @@ class CheckpointOptions:
         self.durable = durable
         self.limits = limits
 
+    def __copy__(self) -> CheckpointOptions:
+        made = object.__new__(type(self))
+        vars(made).update(vars(self), experimental_write_callbacks=list(self.experimental_write_callbacks))
+        return made
+
 
 def _arguments_of(function: Callable[..., Any]) -> int:
     import inspect
@@ -163,7 +168,7 @@ class Checkpoint(Trackable):
 
         def written(path: str) -> None:
             directory = os.path.dirname(path)
-            write_state(directory or os.curdir, CheckpointState(path, (path,)), durable=options.durable)
+            write_state(directory or os.curdir, CheckpointState(path, [path]), durable=options.durable)
             _call_back(options, path)
 
         return self.write_numbered(prefix, None, options, then=written)

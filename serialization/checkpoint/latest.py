@@ -27,8 +27,8 @@ class CheckpointState(Record):
     """What the file says; paths lead from the working directory, the oldest first."""
 
     model_checkpoint_path: str
-    all_model_checkpoint_paths: tuple[str, ...] = ()
-    all_model_checkpoint_timestamps: tuple[float, ...] = ()
+    all_model_checkpoint_paths: Sequence[str] = ()
+    all_model_checkpoint_timestamps: Sequence[float] = ()
     last_preserved_timestamp: float = 0.0
 
 
@@ -138,8 +138,8 @@ def _parsed(text: bytes, directory: str) -> CheckpointState:
         listed.append(latest[-1])
     return CheckpointState(
         latest[-1],
-        tuple(listed),
-        tuple(times("all_model_checkpoint_timestamps")),
+        listed,
+        times("all_model_checkpoint_timestamps"),
         (times("last_preserved_timestamp") or [0.0])[-1],
     )
 

@@ -177,7 +177,7 @@ class CheckpointManager:
 
     def _record(self, options: CheckpointOptions) -> None:
         assert self._latest is not None
-        state = CheckpointState(self._latest, tuple(self._kept), tuple(self._kept.values()), self._preserved)
+        state = CheckpointState(self._latest, list(self._kept), list(self._kept.values()), self._preserved)
         write_state(self._directory, state, self._system, options.durable)
 
     def _sweep(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import time
@@ -229,7 +230,7 @@ def test_text_as_others_write_it(tmp_path):
         "model_checkpoint_path:\"\\303\\251-1\"\nall_model_checkpoint_paths : '\\xc3\\xa9-1'  "
     )
     assert tf.train.latest_checkpoint(tmp_path) == path
-    assert tf.train.get_checkpoint_state(tmp_path).all_model_checkpoint_paths == (path,)
+    assert tf.train.get_checkpoint_state(tmp_path).all_model_checkpoint_paths == [path]
     os.rename(tmp_path / "checkpoint", tmp_path / "other")
     assert tf.train.latest_checkpoint(tmp_path) is None
     assert tf.train.latest_checkpoint(tmp_path, "other") == path
@@ -277,3 +278,19 @@ def test_waiting_for_checkpoints_of_another(tmp_path):
 
     assert list(tf.train.checkpoints_iterator(tmp_path / "none", timeout=0, timeout_fn=enough)) == []
     assert len(asked) == 3
+
+
+def test_copied_options_have_a_list_of_callbacks_of_their_own():
+    options = tf.train.CheckpointOptions(experimental_write_callbacks=[print], durable=False)
+    copied = copy.copy(options)
+    copied.experimental_write_callbacks.append(len)
+    assert options.experimental_write_callbacks == [print]
+    assert copied.durable is False
+
+
+def test_a_state_lists_what_there_is(tmp_path):
+    manager = tf.train.CheckpointManager(tf.train.Checkpoint(), tmp_path, max_to_keep=2)
+    paths = [manager.save() for _ in range(3)]
+    state = tf.train.get_checkpoint_state(tmp_path)
+    assert state.all_model_checkpoint_paths == manager.checkpoints == paths[1:]
+    assert len(state.all_model_checkpoint_timestamps) == 2
