@@ -12,7 +12,7 @@ import numpy as np
 from graphad.core import arrays
 
 _FLOAT32 = np.dtype(np.float32)
-# `reduce` with its arguments by position, which is quicker; NumPy's stubs want names.
+# `reduce` with positional arguments, which is faster; NumPy's stubs require names.
 ADDED: Any = np.add.reduce
 ALL_TRUE: Any = np.logical_and.reduce
 ANY_TRUE: Any = np.logical_or.reduce
@@ -50,7 +50,7 @@ def combined(formula: np.ufunc, x: Any, axes: Any, keepdims: bool = False) -> An
     y = by_position(formula)(x, axes, accumulated, None, keepdims)
     return (
         y if accumulated is dtype else y.astype(dtype)
-    )  # sizes, whose dtype is object, give one that has none
+    )  # sums of size symbols (dtype object) are Python objects
 
 
 def summed(x: Any, axes: Any, keepdims: bool = False) -> Any:
@@ -68,7 +68,7 @@ def running(formula: np.ufunc, x: Any, axis: int) -> Any:
 
 
 def added_at(shape: Any, key: Any, values: Any, axis: int = 0) -> Any:
-    """Zeros of a shape, to which `values` are added at `key`, once for each time that an element is named.
+    """Zeros of a shape, to which `values` are added at `key`; repeated positions add up.
 
     Args:
       key: As for `out[key] += values`, where `axis` of `out` and of `values` stands first.
@@ -80,13 +80,13 @@ def added_at(shape: Any, key: Any, values: Any, axis: int = 0) -> Any:
 
 
 _BLOCK = 1 << 20
-_FEW_COLUMNS, _MANY_ROWS = 32, 512  # where columns one by one are quicker than positions of all numbers
+_FEW_COLUMNS, _MANY_ROWS = 32, 512  # where adding column by column is faster than computing flat positions
 
 
 def add_at(into: Any, key: Any, added: Any) -> None:
     """`np.add.at(into, key, added)`, in the same order, for arrays of positions along the first axes that are not negative.
 
-    NumPy is quick for one axis alone, so whole rows are added element by element, in blocks.
+    NumPy is fast only for one axis, so whole rows are added element by element, in blocks.
     """
     if not added.size:
         return  # positions of nothing may have any dtype

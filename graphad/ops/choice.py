@@ -1,7 +1,7 @@
 """`np.where` for large arrays, without a branch for each element.
 
-NumPy looks at one element of the condition after another, and where they come in no order the processor guesses half of them
-wrong. The same bits come from a mask of ones and zeros and three bitwise steps, all of them packed instructions.
+NumPy branches on each element of the condition, and for random conditions the processor mispredicts half of the branches. A bit
+mask and three bitwise steps give the same bits with vector instructions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def chosen(condition: Any, x: Any, y: Any) -> np.ndarray:
 
 
 def _bits(x: Any, like: Any, whole: Any) -> Any:
-    """The elements as whole numbers; None where they are of another dtype or do not lie so that they can be read so."""
+    """The bits of the elements as integers; None if dtype or memory layout do not allow the view."""
     if not isinstance(x, np.ndarray):
         if isinstance(x, np.generic) and x.dtype != like.dtype:
             return None
@@ -48,7 +48,7 @@ def _fits(condition: Any, x: Any) -> bool:
 
 def _selected(condition: Any, x: Any, y: Any, whole: Any) -> Any:
     mask = condition.astype(whole)
-    np.negative(mask, out=mask)  # all bits set where it holds
+    np.negative(mask, out=mask)  # all bits set where the condition is true
     if y.ndim == 0 and not y:
         return np.bitwise_and(x, mask, out=mask)
     if x.ndim == 0 and not x:

@@ -1,7 +1,7 @@
-"""Families of elementwise ops as tables: what they share is said once here, a row adds a formula and its derivative.
+"""Families of elementwise ops as tables: shared rules are here, a row adds a formula and its derivative.
 
-`elementwise` makes an op class; `unary_function` and `binary_function` make its public function, which has a short way: when
-nothing listens and the operands are eager tensors of one dtype that the op takes, it is one NumPy call.
+`elementwise` makes an op class; `unary_function` and `binary_function` make its public function, which has a short way: without
+recorders, and for eager tensors of one accepted dtype, it is one NumPy call.
 
 1/0, log(0) and overflow have an answer (inf or nan), in compiled code as here; see `core/ieee.py`.
 """
@@ -96,7 +96,7 @@ class Elementwise(Op):
                     try:
                         return self.formula(a, y.data)
                     except SHORT_WAY_ENDS:
-                        pass  # the usual way says what is wrong in its own words
+                        pass  # the usual way raises the proper error
         return None
 
     def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
@@ -120,7 +120,7 @@ class Elementwise(Op):
 
 
 def _kernel_takes(fn: str, dtypes: Sequence[DType]) -> bool:
-    # `select` looks at the kind of what it selects, not of its condition.
+    # `select` depends on the kind of the selected values, not of its condition.
     return scalars.kind_of(dtypes[-1]) in scalars.TABLE[fn].kinds
 
 
@@ -242,7 +242,7 @@ def unary_function(
     example: str = "",
     source: str = "",
 ) -> UnaryFunction:
-    """The public function f(x, name=None) of a unary elementwise op; `argument` is what it calls its x.
+    """The public function f(x, name=None) of a unary elementwise op; `argument` is the name of its parameter.
 
     `example`: a call with its result in the next line, which the docstring shows; `source`: where its formula is published.
     """
@@ -275,7 +275,7 @@ def binary_function(
     example: str = "",
     source: str = "",
 ) -> BinaryFunction:
-    """The public function f(x, y, name=None) of a binary elementwise op; `arguments` are what it calls its x and y."""
+    """The public function f(x, y, name=None) of a binary elementwise op; `arguments` are the names of its parameters."""
     op = op_class()
     formula = op_class.formula
     quick = quick_dtypes(op_class.kinds)
@@ -339,7 +339,7 @@ def named(function: F, name: str, doc: str, **parameters: str) -> F:
         frame = frame.f_back
     function.__module__ = frame.f_globals[
         "__name__"
-    ]  # the module of the table, where pickles find the function
+    ]  # the module of the table, so that the function can be pickled
     function.__doc__ = doc
     code = function.__code__
     variables = tuple([parameters.get(variable, variable) for variable in code.co_varnames])

@@ -1,4 +1,5 @@
-"""What users of PyTorch, JAX and NumPy type on a tensor that is called otherwise here: the attribute says where it is.
+"""Attributes of tensors in PyTorch, JAX and NumPy that have another name here: reading one raises an error with the
+replacement.
 
 `hasattr` is False for these names and `dir` does not show them; only the message differs from that of any other missing name.
 """
@@ -26,7 +27,7 @@ _CURES = {
 
 
 class _Elsewhere:
-    """An attribute that is not there, and says what is."""
+    """A missing attribute whose error names the replacement."""
 
     def __init__(self, name: str, cure: str) -> None:
         self._name, self._cure = name, cure
@@ -36,7 +37,7 @@ class _Elsewhere:
         raise AttributeError(self.sentence(kind), name=self._name)
 
     def sentence(self, kind: str) -> str:
-        """What serves, for a tensor or a variable."""
+        """The replacement, for a tensor or a variable."""
         return f"{kind}.{self._name}: not part of graphad; instead: {self._cure}."
 
 
@@ -44,5 +45,5 @@ HINTS = {name: _Elsewhere(name, cure) for cure, names in _CURES.items() for name
 
 
 def listed(self: Any) -> list[str]:
-    """What `dir` shows of a tensor or variable."""
+    """The names that `dir` shows of a tensor or variable."""
     return [name for name in object.__dir__(self) if name not in HINTS]

@@ -1,4 +1,4 @@
-"""SciPy, which does the work of some ops: imported when the first of them runs, and asked for by name where it is missing."""
+"""SciPy, which computes some ops: imported when the first of them runs; if it is missing, the error names it."""
 
 from __future__ import annotations
 

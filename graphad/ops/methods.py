@@ -34,10 +34,10 @@ class At:
 
 
 class Place:
-    """The part of a tensor at a key, which is any that x[key] takes.
+    """The part of a tensor at a key, any that x[key] accepts.
 
-    Each method returns the whole tensor with that part changed; `y` is broadcast to the part. Where a key names an element
-    several times, `set` takes the last, to which its derivative goes, and the others take all.
+    Each method returns the whole tensor with that part changed; `y` is broadcast to the part. If a key names an element several
+    times, `set` uses the last value, which alone has a derivative, and the other methods use all.
     """
 
     __slots__ = ("_key", "_x")
@@ -74,13 +74,13 @@ class Place:
         return self._changed(math.divide, self._divided, y)
 
     def min(self, y: Any) -> Tensor:
-        """The tensor with the smaller of the part and y; what is equally small shares the derivative."""
+        """The tensor with the smaller of the part and y; ties share the derivative."""
         return self._changed(
             lambda *two: math.reduce_min(array.stack(two), 0), array.tensor_scatter_nd_min, y
         )
 
     def max(self, y: Any) -> Tensor:
-        """The tensor with the larger of the part and y; what is equally large shares the derivative."""
+        """The tensor with the larger of the part and y; ties share the derivative."""
         return self._changed(
             lambda *two: math.reduce_max(array.stack(two), 0), array.tensor_scatter_nd_max, y
         )
@@ -92,7 +92,7 @@ class Place:
         x = lift(self._x)
         value = lift_like("at", y, x.dtype)
         mask = mask_of(x, self._key)
-        # The elements of a mask's part are counted only by what has a value for each of them.
+        # The number of elements under a mask is known only if y has one value for each.
         if mask is not None and mask.dims is not None and x.dims is not None and value.dims is not None:
             if len(value.dims) <= len(x.dims) - len(mask.dims):
                 sizes = array.shape(x)
@@ -123,7 +123,7 @@ class Place:
 
 
 def _size(self: Any) -> int | None:
-    """How many elements there are; None if that is not known yet."""
+    """The number of elements; None while it is unknown."""
     count: int | None = self.shape.num_elements()
     return count
 
@@ -168,7 +168,7 @@ def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
 
 
 def _to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
-    """The tensor on a device: itself, there is one device. Raises: InvalidArgumentError: another is named."""
+    """The tensor itself, since there is one device. Raises: InvalidArgumentError: another device is named."""
     if stream is not None:
         raise InvalidArgumentError("to_device: there are no streams; leave stream out.")
     require_cpu("to_device", device)
@@ -176,7 +176,7 @@ def _to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
 
 
 def _through(name: str) -> Callable[..., Any]:
-    """The method that calls the function of NumPy's of that name."""
+    """The method that calls the NumPy function of that name."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return getattr(importlib.import_module("graphad.ops.numpy"), name)(self, *args, **kwargs)
@@ -203,7 +203,7 @@ METHODS: dict[str, Any] = {
     "reshape": _reshape,
     "transpose": _transpose,
 }
-METHODS |= {  # without `trace`: that is what a symbol calls the trace it belongs to
+METHODS |= {  # without `trace`, which is the trace that a symbol belongs to
     name: _through(name)
     for name in (
         "all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal dot max mean min "

@@ -1,9 +1,9 @@
 """NumPy's functions on tensors: `np.sin(t)` and `array + t` are graphad's ops and are recorded as such.
 
-What a function of NumPy's is for a tensor is the function of that name in `graphad.ops.numpy`; there is no second list. Any other
-runs on the data and gives arrays where nothing follows the tensor; where a derivative would end unnoticed, or there is no data
-yet, it is refused with the way out named. Asking for numbers (`float(t)`, `np.array(t)`, `np.array([t, u])`) ends a derivative,
-as it must; a tape notes where, and its `why_none` says so.
+A NumPy function on a tensor is the function of that name in `graphad.ops.numpy`. Any other NumPy function runs on the data and
+returns arrays if nothing records the tensor; if it would silently end a derivative, or there is no data yet, it raises an error
+that names an alternative. Conversion to numbers (`float(t)`, `np.array(t)`, `np.array([t, u])`) ends a derivative; a tape
+records where, for `why_none`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
 
 
-# Where NumPy's functions are, by the module that they say they are of.
+# graphad's modules for NumPy's functions, by the `__module__` of these.
 _SPACES: dict[str, Any] = {"numpy": by_numpy, "numpy.linalg": linalg, "numpy.fft": fft}
 _NAMES = {place: frozenset(vars(space)["__all__"]) for place, space in _SPACES.items()}
-# The methods of ufuncs that are functions of their own.
+# The methods of ufuncs that correspond to functions.
 _METHODS = {
     "reduce": {
         "add": "sum",
@@ -72,10 +72,10 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any)
 
 
 def _of_ufunc(ufunc: Callable[..., Any], method: str) -> Callable[..., Any] | None:
-    """What graphad has for a method of a ufunc."""
+    """graphad's counterpart of a ufunc method."""
     name = ufunc.__name__
     if getattr(np, name, None) is not ufunc:
-        return None  # another library's, of the same name
+        return None  # a ufunc of another library with the same name
     if method in _METHODS:
         name = _METHODS[method].get(name, "")
         if not name:
@@ -91,7 +91,7 @@ def _of_ufunc(ufunc: Callable[..., Any], method: str) -> Callable[..., Any] | No
 
 
 def _fitting(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a reduction without those that change nothing, which some do not take."""
+    """Options of a reduction without default values, which some functions do not accept."""
     useless = {"keepdims": False, "where": True}
     return {key: value for key, value in options.items() if useless.get(key, _fitting) is not value}
 
@@ -106,7 +106,7 @@ def _with_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _apart(x: Any, y: Any) -> tuple[Any, Any]:
-    """Operands each of whose elements meets each of the other's."""
+    """Operands reshaped for an outer product."""
     x, y = by_numpy.asarray(x), by_numpy.asarray(y)
     for _ in range(y.ndim):
         x = array.expand_dims(x, -1)
@@ -114,7 +114,7 @@ def _apart(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _adopting(ufunc: Callable[..., Any], inputs: Sequence[Any]) -> Sequence[Any]:
-    """Operands, of which NumPy's values take the dtype of the tensor beside them: `array * t` is in that of t, as `t * array`."""
+    """Operands, with NumPy values converted to the dtype of the tensor: `array * t` has the dtype of t, like `t * array`."""
     if len(inputs) != 2 or flags.numpy_promotion:
         return inputs
     x, y = inputs
@@ -154,9 +154,9 @@ _NO_SUCH = "graphad has no such function"
 def _fitted(
     function: Any, row: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """The arguments of a call of NumPy's function for graphad's: without those that are what NumPy has them be by default.
+    """The arguments of a NumPy call for graphad's function, without those that equal NumPy's defaults.
 
-    Raises: TypeError: graphad's does not take them.
+    Raises: TypeError: graphad's function does not accept them.
     """
     given = {key: value for key, value in kwargs.items() if value is not None and value is not np._NoValue}
     signature = _signature(row)
@@ -207,7 +207,7 @@ def _has_no_data(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
 def _on_arrays(
     function: Callable[..., Any], name: str, lacking: str, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
-    """A function of NumPy's that graphad does not have, on the data: where nothing follows the tensors, nothing is lost.
+    """A NumPy function without a counterpart, on the data, if nothing records the tensors.
 
     Raises: ArgumentTypeError (a TypeError): a derivative would end here, or there is no data yet.
     """
@@ -239,7 +239,7 @@ def _plain(args: Any) -> Any:
     )
 
 
-# Functions that only look at values: their results carry no gradient in NumPy's sense either.
+# Functions that only inspect values, so that no gradient is lost.
 _LOOKING = frozenset(
     "allclose array2string array_equal array_equiv array_repr array_str can_cast isclose iscomplexobj isrealobj may_share_memory "
     "ndim result_type save savetxt savez savez_compressed searchsorted shape shares_memory size".split()

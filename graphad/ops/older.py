@@ -1,6 +1,5 @@
-"""Functions of TensorFlow that are older than its second version and have other arguments, or another meaning, there.
-
-`compat.v1` lists them. Everything that has the same meaning in both stands there as it is.
+"""Functions of TensorFlow 1 whose arguments or meaning differ in TensorFlow 2. `compat.v1` lists them, next to the functions
+that have not changed.
 """
 
 from __future__ import annotations
@@ -96,10 +95,11 @@ def Print(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`input_`; on the way `data` is printed behind `message`. Raises: InvalidArgumentError: `first_n`, which nobody counts."""
+    """Returns `input_` and prints `message` and `data`. Raises: InvalidArgumentError: `first_n` is given, which is not
+    supported."""
     if first_n is not None and first_n >= 0:
         raise InvalidArgumentError(
-            "Print: calls are not counted, so that first_n cannot be kept; leave it out."
+            "Print: first_n is not supported, since calls are not counted; leave it out."
         )
     shown = [x if isinstance(x, str) else lift(x) for x in data]
     rows = [array.reshape(x, [1]) if isinstance(x, Tensor) and x.ndim == 0 else x for x in shown]
@@ -113,7 +113,7 @@ def Print(
 def where(
     condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """As `graphad.where`, without broadcasting: a vector as `condition` chooses among the rows of `x` and `y`."""
+    """As `graphad.where`, without broadcasting: a vector `condition` selects rows of `x` and `y`."""
     if x is None or y is None:
         return math.where(condition, x, y)
     condition, x, y = lift(condition), lift(x), lift(y)
@@ -162,7 +162,7 @@ def argmin(
 
 
 def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y; of integers the largest integer that is not above it."""
+    """x / y; for integers x // y."""
     x = lift(x)
     y = lift(y, x.dtype)
     return math.truediv(x, y) if x.dtype.is_differentiable else math.floordiv(x, y)

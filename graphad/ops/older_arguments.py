@@ -1,6 +1,6 @@
-"""Functions of TensorFlow whose arguments stood elsewhere, or were called otherwise, before its second version.
+"""Functions whose arguments had another order or other names in TensorFlow 1.
 
-`compat.v1` lists them; each is the newer function with its arguments in their older places.
+`compat.v1` lists them; each calls the newer function.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ assert_rank_at_least = _of_rank("assert_rank_at_least")
 
 
 def newer(op: str, name: str, new: Any, old_name: str, old: Any) -> Any:
-    """The one of two names of an argument that was given, if any."""
+    """The value of an argument with two names, of which at most one may be given."""
     if new is not None and old is not None:
         raise ArgumentTypeError(f"{op}: {name} and {old_name} are the same argument; give one of them.")
     return old if new is None else new

@@ -1,4 +1,4 @@
-"""What TensorFlow called otherwise before its second version and means the same: `compat.v1` lists it under the older name."""
+"""Functions that only had another name in TensorFlow 1; `compat.v1` lists them under that name."""
 
 from __future__ import annotations
 

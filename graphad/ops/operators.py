@@ -1,7 +1,7 @@
 """Operators and NumPy's methods of tensors and variables: the only place where an upper floor fills slots of a lower one.
 
-The hot ones have a short way: nothing listens, both operands are eager tensors of one dtype (or one is a Python number that
-the dtype takes), so one Python operator on the data is the whole work. Everything else goes through the op.
+The hot ones have a short way: without recorders, and with eager operands of one dtype (or one of them a Python number that fits
+the dtype), they apply one Python operator to the data. Everything else goes through the op.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _BOOL = np.dtype(bool)
 
 
 def _value(x: Any) -> Tensor:
-    """A variable's value where nothing listens, without the op that reads it."""
+    """A variable's value without the op that reads it, if there are no recorders."""
     return EagerTensor(x.data) if isinstance(x, Handle) and busy() is None and not x.away else x
 
 
@@ -199,7 +199,7 @@ def _compared(op: Any, symbol: Callable[[Any, Any], Any], name: str) -> Callable
 
 
 def _equality(op: Any, symbol: Callable[[Any, Any], Any], mismatch: bool, name: str) -> Callable[..., Any]:
-    """`==` or `!=`: elementwise; None, and shapes that do not broadcast, are simply different."""
+    """`==` or `!=`: elementwise; None and shapes that do not broadcast compare as different."""
 
     def compare(self: Tensor, other: Any) -> Any:
         if other is None:
@@ -257,7 +257,7 @@ def _getitem(self: Tensor, key: int) -> Tensor:
 
 
 def _set_shape(self: Tensor, shape: ShapeLike) -> None:
-    """Say what is known of this tensor's shape; where that is only seen at run time, it is checked then.
+    """Declare what is known of this tensor's shape; what is unknown while tracing is checked at run time.
 
     Raises: InvalidArgumentError (a ValueError): the tensor has another shape.
     """

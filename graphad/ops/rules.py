@@ -1,4 +1,4 @@
-"""Pieces that many rules share: checks of dtypes, alignment of stacked operands, and the way back from a broadcast."""
+"""Helpers of rules: checks of dtypes, alignment of stacked operands, and sums that undo broadcasting."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def unbroadcast(ctx: VjpContext, i: int, g: Tensor) -> Tensor:
 def align_stacked(ctx: BatchContext, xs: Sequence[Any]) -> list[Any]:
     """Elementwise operands made to broadcast when some carry the loop axis first.
 
-    A stacked operand of lower row rank gets axes of size 1 behind the loop axis.
+    A stacked operand of lower row rank gets axes of size 1 after the loop axis.
     """
     rank = max(len(x.dims) - ctx.stacked(i) for i, x in enumerate(xs))
     out = []
@@ -133,9 +133,9 @@ _scalars: dict[tuple[float, int], Any] = {}
 
 
 def scalar_like(value: float, x: Tensor) -> Tensor:
-    """A number as a constant of the dtype of `x`, made at the current level. 0.0 and -0.0 are not told apart."""
+    """A number as a constant of the dtype of `x`, at the current level. It does not distinguish 0.0 and -0.0."""
     dtype = x.dtype
-    data = _scalars.get((value, id(dtype)))  # a DType is never forgotten
+    data = _scalars.get((value, id(dtype)))  # DTypes live for ever, so their ids are unique
     if data is None:
         data = _scalars[value, id(dtype)] = unreported(dtype.numpy.type, value)
     return constant_here(data)

@@ -1,6 +1,6 @@
 """Create, reshape, join, slice, gather, scatter, sort.
 
-This family stands below all others: what it needs of arithmetic it writes with the tensors' own operators.
+This family is below all others: for arithmetic it uses the operators of tensors.
 """
 
 from graphad.core.late import attach

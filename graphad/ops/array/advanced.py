@@ -1,7 +1,7 @@
 """Indexing with arrays, with NumPy's meaning: x[[0, 2]], x[:, idx], x[rows, columns], x[mask, 0].
 
-Arrays of integers are broadcast against each other and pick elements; their axes come where the indices stood if these stand side
-by side, else first. A mask of rank r stands for the r arrays of the indices where it holds. Ints beside arrays are arrays too.
+Arrays of integers are broadcast against each other and pick elements; their axes are at the position of the indices if these
+are adjacent, else first. A mask of rank r means r index arrays of its true positions. Ints next to arrays count as arrays.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from graphad.ops.math.select import where
 
 
 def has_arrays(key: Any) -> bool:
-    """Whether a key holds lists, arrays or tensors of rank 1 or more; what stands for a tensor is one already."""
+    """Whether a key holds lists, arrays or tensors of rank 1 or more; convertible objects are tensors already."""
     return any(map(_is_array, key)) if type(key) is tuple else _is_array(key)
 
 
 def _is_array(item: Any) -> bool:
     if isinstance(item, np.ndarray):
         return item.ndim > 0
-    # A tensor of unknown rank is taken for a scalar, as ever.
+    # A tensor of unknown rank counts as a scalar.
     return isinstance(item, list) or (isinstance(item, Tensor) and bool(item.dims))
 
 
 def mask_of(x: Tensor, key: Any) -> Tensor | None:
-    """The mask that a key of x is, alone; None for any other. Raises: InvalidArgumentError: it has other sizes than x."""
+    """The mask, if the key is a single mask, else None. Raises: InvalidArgumentError: its sizes differ from those of x."""
     if type(key) is tuple and len(key) == 1:
         key = key[0]
     if not _is_mask(key):
@@ -80,7 +80,7 @@ def pick(x: Tensor, key: Any, basic: Callable[[Any, Any], Tensor]) -> Tensor:
 
 
 def _pick_of_any_rank(x: Tensor, key: Sequence[Any], basic: Callable[[Any, Any], Tensor]) -> Tensor:
-    """The same where only run time tells the rank: for one array, and for arrays that come before all else."""
+    """The same for a rank that is known only at run time: for one array, and for arrays before all other entries."""
     items: list[Any] = []
     for item in key:
         items.extend(_arrays(item) if _is_array(item) or _is_whole_number(item) else [item])
@@ -88,7 +88,7 @@ def _pick_of_any_rank(x: Tensor, key: Sequence[Any], basic: Callable[[Any, Any],
     rests = [k for k, item in enumerate(items) if item is Ellipsis]
     if axes != list(builtins.range(len(axes))) and (len(axes) > 1 or len(rests) > 1):
         raise InvalidArgumentError(
-            "getitem: several index arrays behind other indices need a tensor of known rank; set its shape."
+            "getitem: several index arrays after other indices need a tensor of known rank; set its shape."
         )
     plain = tuple([builtins.slice(None) if isinstance(item, Tensor) else item for item in items])
     y = basic(x, plain)
@@ -100,7 +100,8 @@ def _pick_of_any_rank(x: Tensor, key: Sequence[Any], basic: Callable[[Any, Any],
 
 
 def _expanded(items: Sequence[Any], rank: int, x: Tensor) -> list[Any]:
-    """One entry for each axis of what slices and new axes make of x; arrays and the ints beside them as integer tensors."""
+    """One entry for each axis of x after slices and new axes are applied; arrays and the ints next to them as integer
+    tensors."""
     entries: list[Any] = []
     for item in items:
         entries.extend(_arrays(item) if _is_array(item) or _is_whole_number(item) else [item])
@@ -119,7 +120,7 @@ def _expanded(items: Sequence[Any], rank: int, x: Tensor) -> list[Any]:
 
 
 def _check_masks(items: Sequence[Any], x: Tensor, rest: int) -> None:
-    """Raise unless each mask has the sizes of the axes that it stands for, as far as they are known; `...` is `rest` axes."""
+    """Raise unless each mask has the known sizes of the axes that it covers; `...` is `rest` axes."""
     axis = 0
     for item in items:
         dims = lift(item).dims if _is_mask(item) else None
@@ -153,7 +154,7 @@ def _arrays(item: Any) -> list[Tensor]:
             )
         known = (
             None if isinstance(item, Tensor) else known_value(index)
-        )  # a tensor may be another one at run time
+        )  # the value of a tensor may differ at run time
         if known is not None:
             return [lift(place) for place in np.nonzero(known)]
         places = where(index)

@@ -1,4 +1,4 @@
-"""`approx_max_k`, `approx_min_k` and `approx_top_k`: here the results are exact, which every recall target allows."""
+"""`approx_max_k`, `approx_min_k` and `approx_top_k`: the results are exact, which satisfies every recall target."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphad.ops.array.transpose import transpose
 
 
 class ApproxTopK(NamedTuple):
-    """What the functions of this module give."""
+    """The result of the functions of this module."""
 
     values: Any
     indices: Any

@@ -1,7 +1,7 @@
 """`slice`: a block of a tensor, given by the first index and the number of elements along each axis.
 
-Python's slices clip, a block must lie inside. What is known while tracing is checked then; the rest by an op that hands on the
-bounds it has checked, so that there is no way to the elements past the check.
+Python's slices clip, but a block must be inside the tensor. Known bounds are checked while tracing; others by an op that
+returns the checked bounds, so that the elements cannot be read without the check.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
 
 
 def _entries(x: Any) -> Sequence[int | None] | None:
-    """The numbers in begin or size, None in the place of those that are only known at run time."""
+    """The numbers in begin or size, None for those that are known only at run time."""
     if isinstance(x, list | tuple):
         values = [static_array(item) for item in x]
         return [None if value is None else int(value) for value in values]

@@ -1,6 +1,6 @@
-"""Slices multiplied, divided, or compared with others where they belong.
+"""Scatter ops that multiply, divide, or take the maximum or minimum.
 
-`scatter_combine` is for variables alone, which have no derivative of what they are assigned; `scatter_extreme` has one.
+`scatter_combine` is only for assignments to variables, which have no derivative; `scatter_extreme` has one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tensors made from numbers: constants, fills, ranges, identity matrices; and the two ops that pass a tensor on.
 
-What depends on Python numbers alone is a constant; what depends on a size that is only known at run time is an op, which
-folds into a constant or into an op on symbols when the graph is specialised.
+A result that depends only on Python numbers is a constant; one that depends on a size known at run time is an op, which folds
+into a constant or an op on symbols when the graph is specialised.
 """
 
 from __future__ import annotations
@@ -334,7 +334,7 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def told_apart(xs: Sequence[Tensor]) -> list[Tensor]:
-    """Arguments of a function, each with an identity of its own: the same tensor given twice is two to a tape inside."""
+    """Arguments of a function as distinct tensor objects, so that a tape inside distinguishes a tensor that is passed twice."""
     found: list[Any] = []
     seen: set[int] = set()
     for x in xs:
@@ -523,7 +523,7 @@ def eye(
     lead = static_sizes("eye", batch_shape)
     if lead is None or not is_definite(matrix.dims):
         if isinstance(batch_shape, Tensor):
-            if batch_shape.dims is None or None in batch_shape.dims:  # even their number is not known
+            if batch_shape.dims is None or None in batch_shape.dims:  # even the number of axes is unknown
                 ends = lift([num_rows, num_columns], batch_shape.dtype)
                 return broadcast_for("eye", matrix, bind(lookup("concat")(0), batch_shape, ends))
             batch_shape = [batch_shape[i] for i in range(len(batch_shape))]

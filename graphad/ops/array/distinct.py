@@ -1,4 +1,4 @@
-"""The different elements of a vector in the order in which they come first."""
+"""The distinct elements of a vector in the order of first occurrence."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from graphad.ops.math.cumulative import cumsum
 
 
 class Unique(NamedTuple):
-    """What `unique` gives."""
+    """The result of `unique`."""
 
     y: Any
     idx: Any
 
 
 class UniqueWithCounts(NamedTuple):
-    """What `unique_with_counts` gives."""
+    """The result of `unique_with_counts`."""
 
     y: Any
     idx: Any
@@ -70,7 +70,7 @@ def unique_with_counts(
 
 
 def _unique(op: str, x: Any, out_idx: Any) -> tuple[Any, Any, Any]:
-    """The different elements, where each element is among them, and how many they are."""
+    """The distinct elements, the position of each element among them, and their number."""
     x, dtype = lift(x), as_dtype(out_idx)
     if x.ndim not in (None, 1):
         raise InvalidArgumentError(f"{op}: x has shape {x.shape}; a vector is needed.")

@@ -1,4 +1,4 @@
-"""`ensure_shape`: what the program knows of a shape, checked when the shape is known."""
+"""`ensure_shape`: a declared shape, checked as soon as the actual shape is known."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
 def set_shape(x: Any, shape: Any) -> None:
     """`Tensor.set_shape`: from now on `x` has the sizes of `shape` where its own are unknown.
 
-    What a traced tensor turns out to be at run time is compared with them, as by `ensure_shape`.
+    The actual shape of a traced tensor is checked at run time, as by `ensure_shape`.
     """
     dims = as_dims(shape)
     if dims is None:

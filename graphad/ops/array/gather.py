@@ -1,7 +1,7 @@
-"""Lookups: gather, gather_nd, take along an axis, and their transposes, which add up in a tensor of zeros.
+"""Lookups: gather, gather_nd, take along an axis, and their transposes, which add into a tensor of zeros.
 
-`batch_dims` leading axes of parameters and indices go together. The gradient of a plain lookup along axis 0 is handed to the
-user as IndexedSlices, so that a large table is never filled with zeros.
+The first `batch_dims` axes of parameters and indices correspond. The gradient of a plain lookup along axis 0 is IndexedSlices,
+so that no zeros are made for a large table.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _flattened(x: Any, n: int) -> Tensor:
 
 
 def _put_back_rows(axis: int, lead: int, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-    """Where the rows of what is put back along `axis` go; `lead` axes in front belong to the indices as well."""
+    """The row axis of a value that is put back along `axis`; the first `lead` axes belong to the indices too."""
     p, i = axes[:2]
     if p is None and i is None:
         return None
@@ -234,7 +234,7 @@ class GatherGrad(Op):
 
 
 def _batch_axes(op: str, batch_dims: Any) -> int:
-    """`batch_dims` as a number: a tensor will do where its value is known."""
+    """`batch_dims` as a number; a tensor is accepted if its value is known."""
     lead: int | None = static_int(op, batch_dims, "batch_dims")
     if lead is None:
         raise ArgumentTypeError(f"{op}: batch_dims must be known while tracing; give an int.")

@@ -1,4 +1,4 @@
-"""Tensors put together along an axis, and taken apart again: concat, stack, split, unstack, meshgrid.
+"""Joining and splitting along an axis: concat, stack, split, unstack, meshgrid.
 
 Joining and splitting are each other's transpose, so the rules of one are applications of the other.
 """
@@ -127,7 +127,7 @@ def concat(values: TensorLike, axis: TensorLike, name: str | None = None) -> Ten
 
 
 def lift_all(op: str, items: Sequence[Any]) -> list[Any]:
-    """Several operands as tensors; those that are none yet adopt the dtype of the first that is."""
+    """Several operands as tensors; other values adopt the dtype of the first tensor."""
     dtype = next((x.dtype for x in items if stands_for_tensor(x)), None)
     if dtype is None:
         dtype = lift(items[0]).dtype
@@ -446,7 +446,7 @@ def split(
         )
     pieces: Any = int(wanted) if wanted.ndim == 0 else tuple([int(size) for size in wanted])
     if isinstance(pieces, int) and pieces < 1:
-        raise InvalidArgumentError(f"split: {pieces} pieces were asked for; ask for 1 or more.")
+        raise InvalidArgumentError(f"split: the number of pieces is {pieces}; it must be 1 or more.")
     sizes = pieces if total is None else split_sizes(pieces, ranked(x.dims), place)
     return list(bind(Split(sizes, place), x))
 

@@ -1,7 +1,7 @@
-"""Keys of x[key] as attributes: encoding what Python gives, and what a key means for a shape.
+"""Keys of x[key] as attributes: their encoding, and their effect on shapes.
 
 An entry of an encoded key is an index, "..." , "new", or ("slice", start, stop, step, size) where start and stop are indices or
-None, and size is what is known of the result (None where it follows from the rest). An index is an int or a reference to an
+None, and size is the known size of the result (None if it follows from the rest). An index is an int or a reference to an
 input (`core/references.py`): a tensor in a key whose value is not known while tracing becomes a given input of the op.
 """
 
@@ -101,7 +101,7 @@ def _is_whole_slice(x: Any) -> bool:
 
 
 class _Keys(Kind):
-    """The kind of keys. References stay in them: what a key does to a shape depends on where they are."""
+    """The kind of keys. References stay in them, since the effect of a key on a shape depends on their positions."""
 
     refers = True
 
@@ -126,7 +126,7 @@ class _Keys(Kind):
         return len(reference) - 2
 
     def text(self, x: Any, given: Sequence[str]) -> str:
-        """As Python writes it, and behind a slice how many it has where that says more: [%1, 2:%2 of 3, ...]."""
+        """In Python's notation, with the size after a slice if it is not implied: [%1, 2:%2 of 3, ...]."""
         return f"[{', '.join([_text(entry, given) for entry in x])}]"
 
 
@@ -147,7 +147,7 @@ def is_slice(entry: Any) -> bool:
 
 
 def expand(key: Key, rank: int, dims: Any = None) -> Key:
-    """The key with the ellipsis written out, one entry for each axis besides the new ones."""
+    """The key with the ellipsis expanded: one entry for each axis, and the new axes."""
     used = len([entry for entry in key if type(entry) is not str])
     if used > rank:
         shown = format_dims(dims) if dims is not None else f"<rank {rank}>"
@@ -162,7 +162,7 @@ def expand(key: Key, rank: int, dims: Any = None) -> Key:
 
 
 def python_key(key: Key) -> Any:
-    """A key of numbers as NumPy takes it."""
+    """A key of numbers in NumPy's form."""
     out: list[Any] = []
     for entry in key:
         if type(entry) is str:
@@ -231,7 +231,7 @@ def indexed_dims(key: Key, dims: Any) -> Any:
 
 
 def indexed_rows(key: Key, dims: Dims, axis: int | None) -> RowAxis:
-    """Where axis `axis` of x is in x[key] if it is kept whole there, else MIXED; sizes may be references."""
+    """The position of axis `axis` of x in x[key] if it is kept whole, else MIXED; sizes may be references."""
     if axis is None:
         return None
     dims = ranked(dims)
@@ -248,7 +248,7 @@ def indexed_rows(key: Key, dims: Dims, axis: int | None) -> RowAxis:
 
 
 def resolve_whole(entry: Any, size: Any) -> bool:
-    """Whether a slice keeps an axis as it is."""
+    """Whether a slice keeps an axis unchanged."""
     if entry[1:4] == FULL[1:4]:
         return True
     if size is None or is_reference(size) or is_reference(entry[1]) or is_reference(entry[2]):
@@ -272,15 +272,15 @@ def normal_key(key: Key, dims: Sequence[Dim | int]) -> tuple[Any, Any, Any]:
 
 
 def has_claims(key: Key) -> bool:
-    """Whether the key says of a slice how long it will be."""
-    for entry in key:  # noqa: SIM110  asked whenever x[key] runs
+    """Whether the key declares the size of a slice."""
+    for entry in key:  # noqa: SIM110 called for every x[key]
         if type(entry) is tuple and entry[0] == "slice" and entry[4] is not None:
             return True
     return False
 
 
 def check_claims(key: Key, dims: Sequence[Dim | int]) -> None:
-    """Raise InvalidArgumentError unless every slice is as long as the key says."""
+    """Raise InvalidArgumentError unless every slice has the size that the key declares."""
     entries = [entry for entry in expand(key, len(dims), dims) if type(entry) is not str]
     for axis, entry in enumerate(entries):
         if is_slice(entry) and entry[4] is not None:
@@ -293,7 +293,7 @@ def check_claims(key: Key, dims: Sequence[Dim | int]) -> None:
 
 
 def only_index(key: Key, rank: int) -> int | None:
-    """The axis of a key that takes one index given as an input and keeps all else, None for other keys."""
+    """The axis of a key that takes one index from an input and keeps all other axes, None for other keys."""
     if any(type(entry) is str and entry == NEW for entry in key):
         return None
     entries = expand(key, rank)
@@ -303,7 +303,7 @@ def only_index(key: Key, rank: int) -> int | None:
 
 
 def spilled(key: Key, given: list[Any]) -> Key:
-    """The key with large numbers as inputs: ops are kept for ever, and a loop over rows should not make one for each."""
+    """The key with large numbers as inputs, so that a Python loop over rows does not create an op for each row."""
 
     def number(bound: Any) -> Any:
         if type(bound) is not int or -_LARGEST < bound < _LARGEST:

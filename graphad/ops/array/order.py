@@ -1,7 +1,7 @@
-"""Orders of NumPy arrays along their last axis, NaN last, equal elements as they came.
+"""Stable orders of NumPy arrays along their last axis, NaN last.
 
-NumPy's stable sorts are its slow ones. Integers of a small range are sorted digit by digit, floats by the quick sort, after which
-the few that are equal are put in order.
+NumPy's stable sorts are slow. Integers of a small range are sorted digit by digit, floats by quicksort, after which the few
+ties are put in order.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 _DIGITS = 1 << 16
-_LARGE = 256  # elements; for fewer the stable sort is as quick
+_LARGE = 256  # elements; for fewer the stable sort is as fast
 
 
 def stable_order(x: Any) -> Any:
@@ -37,14 +37,14 @@ def _quick_order(x: Any) -> Any:
     ranked = np.take_along_axis(x, order, -1)
     is_tie = ranked[..., 1:] == ranked[..., :-1]
     if np.isnan(ranked[..., -1]).any():
-        is_tie |= np.isnan(ranked[..., :-1])  # what comes behind it is one too
+        is_tie |= np.isnan(ranked[..., :-1])  # the elements after a NaN are NaN too
     ties = np.count_nonzero(is_tie)
     if not ties:
         return order
     if 4 * ties > x.size:
         return np.argsort(x, -1, kind="stable")
     size = x.shape[-1]
-    goes_on = np.zeros(x.shape, bool)  # is equal to the one before
+    goes_on = np.zeros(x.shape, bool)  # equal to the previous element
     goes_on[..., 1:] = is_tie
     member = goes_on.copy()
     member[..., :-1] |= is_tie
@@ -56,9 +56,9 @@ def _quick_order(x: Any) -> Any:
 
 
 def sorted_values(x: Any, axis: int) -> Any:
-    """x sorted along an axis as its order has it, without the order.
+    """x sorted along an axis, without computing the order.
 
-    None where there is a -0.0, which NumPy's quick sort may put on either side of 0.0, or give another sign.
+    None if there is a -0.0, which NumPy's quicksort may exchange with 0.0.
     """
     if x.dtype.kind not in "iuf" or x.dtype.itemsize == 2:
         return None

@@ -1,4 +1,4 @@
-"""Tensors made larger at their edges: with a value, or with a mirror image of what is there."""
+"""Padding: with a value, or with a mirror image of the tensor."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _pad(x: Any, value: Any, pairs: Any) -> Any:
 
 
 def _inner(g: Tensor, pairs: Pairs, dims: Any) -> Tensor | None:
-    """The part of g that padding left in the middle."""
+    """The part of g inside the padding."""
     if is_definite(dims):
         return bind(Slice(tuple(low for low, _ in pairs), (1,) * len(pairs), tuple(dims)), g)
     key = tuple(("slice", low, -high if high else None, None, None) for low, high in pairs)
@@ -133,7 +133,7 @@ def _inner(g: Tensor, pairs: Pairs, dims: Any) -> Tensor | None:
 
 
 def _are_inside(paddings: Any, shape: Sequence[int]) -> bool:
-    """Whether so much can be cut off from both ends of each axis."""
+    """Whether each axis is long enough to remove this much from both ends."""
     pairs = zip(np.asarray(paddings).tolist(), shape, strict=True)
     return all(low >= 0 and high >= 0 and low + high <= size for (low, high), size in pairs)
 
@@ -233,7 +233,7 @@ class MirrorPadGrad(Op):
             )
         pairs = zip(g.dims, self.paddings, strict=True)
         found = g.with_dims(tuple(None if n is None else n - low - high for n, (low, high) in pairs))
-        MirrorPad(self.paddings, self.mode).infer(found)  # which says what paddings a mirror allows
+        MirrorPad(self.paddings, self.mode).infer(found)  # checks the paddings that a mirror allows
         return found
 
     def eval(self, g: Array) -> Array:
@@ -300,7 +300,7 @@ def pad(
 
 
 def _fill(value: Any, x: Tensor) -> Tensor:
-    """The padding as a tensor; a plain zero is the zero of every dtype, booleans too."""
+    """The padding value as a tensor; a plain 0 fits every dtype, booleans too."""
     if isinstance(value, bool | int | float | complex) and not value:
         value = np.zeros((), x.dtype.as_numpy_dtype)[()]
     return lift_like("pad", value, x.dtype)

@@ -1,4 +1,4 @@
-"""Parts of a tensor by number, and tensors put together from numbered rows: compositions of masks, scatters and gathers."""
+"""Partitioning and stitching by numbers, composed of masks, scatters and gathers."""
 
 from __future__ import annotations
 

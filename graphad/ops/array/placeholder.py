@@ -1,4 +1,4 @@
-"""What is left of placeholders where a program runs at once: their default."""
+"""Placeholders in eager programs: only the default remains."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from graphad.ops.array import identity
 
 
 def placeholder_with_default(input: TensorLike, shape: Any, name: str | None = None) -> Tensor:
-    """`input` as a tensor: nothing else can be fed. `shape` is taken, and not compared, as in TensorFlow's eager mode."""
+    """`input` as a tensor, since nothing can be fed. `shape` is not checked, as in TensorFlow's eager mode."""
     return identity(input)

@@ -1,4 +1,4 @@
-"""Writing at places given as data: scatter, segment sums, masks."""
+"""Writing at positions given as data: scatter, segment sums, masks."""
 
 from __future__ import annotations
 
@@ -118,7 +118,8 @@ class TensorScatterUpdate(Op):
         )
 
     def _of_the_last(self, indices: Any, g: Any, part: Any) -> Tensor:
-        """`part`, and 0 where a later update has the same place. Who wins is found out by writing numbers in the same way."""
+        """`part`, with 0 where a later update has the same position. Scattering the update numbers in the same way shows which
+        one is last."""
         numbers = reshape(sequence(size(part, int64)), shape_of(part))
         winners = bind(self, zeros_like(g, int64), indices, numbers)
         is_last = bind(EQUAL, numbers, bind(GatherNd(self.batch_dims), winners, indices))
@@ -213,7 +214,7 @@ def _added(op: str, tensor: Any, indices: Any, updates: Any, sign: int) -> Tenso
 
 
 def _check_added(op: str, x: Any, indices: Any, updates: Any) -> None:
-    """Raise under the name of `op` for what `scatter_nd` would refuse under its own."""
+    """Raise with the name of `op` what `scatter_nd` would refuse."""
     want = check_nd(op, x.dims, indices.dims, 0)
     if not are_compatible(want, updates.dims):
         raise _unfit(op, x, indices, updates, want)
@@ -238,7 +239,7 @@ def num_was_input(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 class Segments(Op):
-    """What ops share that combine the slices of data with one id: y[b, s, k] of all data[b, i, k] with ids[b, i] = s."""
+    """Base of ops that combine the slices of data with the same id: y[b, s, k] from all data[b, i, k] with ids[b, i] = s."""
 
     words = {"num": "num_segments"}
     num: Given[Size]
@@ -439,7 +440,7 @@ class BooleanMask(Op):
         return bind(BooleanMask(self.axis % (len(x.dims) - 1) + 1), x, mask)
 
     def fold(self, ctx: FoldContext, x: Ranked, mask: Ranked) -> Tensor | None:
-        """With a known mask the size of the result is known too."""
+        """A known mask determines the size of the result."""
         data = ctx.mask_of(mask)
         if data is None:
             return None

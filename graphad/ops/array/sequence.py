@@ -1,4 +1,4 @@
-"""Numbers in equal steps: range and linspace. On Python numbers they are constants, on tensors ops."""
+"""range and linspace. On Python numbers they are constants, on tensors ops."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Range(Op):
 
 
 def _count(start: Any, limit: Any, delta: Any, dtype: DType) -> int:
-    """How many members a range has. What is not an integer is counted in `dtype`, in which 0.3 / 0.1 may be 3."""
+    """The length of a range. For floats it is computed in `dtype`, in which 0.3 / 0.1 may be 3."""
     if delta == 0:
         raise InvalidArgumentError(
             "range: Requires delta != 0: 0; give a step that leads from start to limit."
@@ -156,7 +156,7 @@ def range(
     known = None if current() is None else [known_value(x) for x in converted]
     if known is None or any(x is None or x.ndim for x in known):
         return bind(Range(), *converted)
-    # Limits that are known while tracing, sizes above all, give as many members as Python numbers do.
+    # Limits that are known while tracing, such as sizes, determine the length as Python numbers do.
     first, last, step = (x.item() for x in known)
     return lift(in_memory("range", _members, first, _count(first, last, step, found), step, found))
 
@@ -257,7 +257,7 @@ def linspace(
 
 
 def _between(start: Tensor, stop: Tensor, t: Tensor) -> Tensor:
-    """From start at t = 0 to stop at t = 1; an infinite end leaves the other one as it is."""
+    """From start at t = 0 to stop at t = 1; an infinite end does not change the other one."""
     times = lookup("multiply_no_nan")()
     return bind(times, start, 1.0 - t) + bind(times, stop, t)  # type: ignore[no-any-return]
 

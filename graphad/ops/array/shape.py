@@ -1,7 +1,7 @@
-"""Shapes as data, and the ops that change a shape without moving elements about: reshape, broadcast, expand, squeeze.
+"""Shapes as data, and the ops that change a shape without moving elements: reshape, broadcast, expand, squeeze.
 
-A shape is an attribute, of which those sizes that are not known while tracing refer to inputs (`core/references.py`); `shape`
-gives them. Both fold away when the graph is specialised.
+A shape is an attribute; sizes that are unknown while tracing refer to inputs (`core/references.py`), which `shape` computes.
+Both fold when the graph is specialised.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | Non
 
 
 def sizes_of(x: Any, dtype: DType = dtypes.int32) -> Tensor:
-    """`shape` of a tensor, or of what stands where a derivative rule has a value that it does not read."""
+    """`shape` of a tensor, or of the placeholder of a dropped value in a derivative rule."""
     if x.dims is not None and all(type(size) is int for size in x.dims):
         return lift(np.array(x.dims, dtype.numpy))
     return bind(Shape(dtype), x)
@@ -164,14 +164,14 @@ class Reshape(Op):
         if -1 in want:
             want = self.result(np.shape(x))
         if type(x) is not np.ndarray and np.shape(x) == want:
-            return x  # a stack keeps slices that differ
+            return x  # a ragged stack keeps its slices
         return np.reshape(x, want)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (reshape_like(g, ctx, 0),)
 
     def batch(self, ctx: BatchContext, x: Ranked, *given: Ranked) -> Tensor:
-        # Of no elements a size of -1 can be anything; rows tell what it is.
+        # Without elements the size -1 is ambiguous; the rows determine it.
         if given and type(ctx.size) is int and ctx.size == 0:
             return ctx.rowwise(self, x, *given)
         shape = self.shape if given else self.result(x.dims[1:])
@@ -200,7 +200,7 @@ class Reshape(Op):
 
 
 def is_rest(size: Dim | int) -> bool:
-    """Whether a size is -1: what the others leave."""
+    """Whether a size is -1, which the other sizes determine."""
     return type(size) is int and size == -1
 
 
@@ -234,7 +234,7 @@ def resolve_reshape(have: Sequence[Any], want: Sequence[Any]) -> tuple[Any, ...]
     if not isinstance(rest, Dim) and rest == 0:
         if total != 0:
             raise _wrong_size(tuple(have), tuple(want))
-        # Of nothing any size is right: what the other axes would have if the empty ones are left out.
+        # Without elements any size is right: take the one without the empty axes.
         want[holes[0]] = _without_empty(have) // _without_empty(
             [size for i, size in enumerate(want) if i != holes[0]]
         )
@@ -367,7 +367,7 @@ def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -
 
 
 def broadcast_for(op: str, x: Tensor, shape: Any) -> Tensor:
-    """`broadcast_to` for a function whose name messages are to give."""
+    """`broadcast_to` with the caller's name in messages."""
     sizes, given = requested(op, shape)
     require_sizes(op, sizes)
     return bind(BroadcastTo(sizes), x, *given)
@@ -430,7 +430,7 @@ def summed_axes(have: Sequence[int], want: Sequence[int]) -> tuple[int, ...]:
 
 
 def _is_one(size: Any) -> bool:
-    """Without asking: what was broadcast, or has gone with another size, was asked about."""
+    """Whether a size is the number 1; broadcasting has decided this before."""
     return type(size) is int and size == 1
 
 

@@ -1,4 +1,4 @@
-"""Requested shapes: what is known of them now, as numbers, and the rest as an integer tensor."""
+"""Requested shapes: known sizes as numbers, the others as an integer tensor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from graphad.graph.builder import UNKNOWN
 
 
 def known_value(x: Any) -> Any:
-    """The NumPy value of a tensor that is known now, None for others.
+    """The NumPy value of a tensor if it is known, else None.
 
     That is an eager tensor, a constant of the trace it belongs to, or integers that follow from sizes known there.
     """
@@ -30,7 +30,7 @@ def known_value(x: Any) -> Any:
 
 
 def partly_known(x: Any) -> Any:
-    """The same, with `UNKNOWN` where a number is only known at run time."""
+    """The same, with `UNKNOWN` for numbers that are known only at run time."""
     if type(x) is EagerTensor:
         return x.data
     trace = getattr(x, "trace", None)
@@ -48,10 +48,10 @@ def whole_or_same(given: Any) -> Any:
 
 
 def static_sizes(op: str, shape: Any) -> list[Any] | None:
-    """The sizes of a requested shape as numbers, None where some are only known at run time."""
+    """The sizes of a requested shape as numbers, None if some are known only at run time."""
     if (
         type(shape) is list or type(shape) is tuple
-    ):  # of plain integers, most of them: nothing is asked one by one
+    ):  # mostly plain integers, so items are not checked one by one
         for item in shape:
             if type(item) is not int:
                 break
@@ -117,7 +117,7 @@ def requested(op: str, shape: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 
 def joined(*parts: tuple[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Sizes put together from parts as an attribute, and the inputs that it refers to.
+    """Sizes joined from parts, as an attribute, and the inputs that it refers to.
 
     Args:
       parts: (what is known of some sizes, the vector that holds them).
@@ -155,7 +155,7 @@ def shape_was_claimed(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def vector_of(sizes: Any, given: Sequence[Any]) -> Any:
-    """What `requested` took apart: the numbers of an attribute as one integer vector, from the inputs that it refers to."""
+    """The inverse of `requested`: the sizes of an attribute as one integer vector."""
     whole = given[0]
     if sizes == ((ALL, 1),) or (sizes == entries_of((None,) * len(sizes)) and whole.dims == (len(sizes),)):
         return whole

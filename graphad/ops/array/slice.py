@@ -96,7 +96,7 @@ class GetItem(Op):
         try:
             return arrays.as_array(x)[python_key(key)]
         except IndexError as cause:
-            indexed_dims(self.key, np.shape(x))  # which says which index it is
+            indexed_dims(self.key, np.shape(x))  # its error names the index
             raise OutOfRangeError(
                 f"getitem: slice index out of bounds for shape {np.shape(x)}: {cause}."
             ) from cause
@@ -160,7 +160,7 @@ class Slice(Op):
 
     def eval(self, x: Array) -> Array:
         y = x[_steps_key(self.starts, self.strides, self.sizes)]
-        if y.shape != self.sizes:  # NumPy takes what there is
+        if y.shape != self.sizes:  # NumPy clips
             raise _outside("slice", self.starts, self.strides, self.sizes, x.shape)
         return y
 
@@ -305,7 +305,7 @@ class GetItemGrad(Op):
             raise InvalidArgumentError(
                 f"getitem_grad: {self.key} is out of bounds for shape {self.shape}: {cause}."
             ) from cause
-        if part != np.shape(g):  # an assignment would broadcast it
+        if part != np.shape(g):  # the assignment would broadcast g
             raise self._no_part(np.shape(g), part)
         out[key] = g
         return out
@@ -408,10 +408,10 @@ def getitem(x: Any, key: Any) -> Tensor:
         try:
             return EagerTensor(x.data[key])
         except (IndexError, TypeError, ValueError):
-            pass  # the long way says what is wrong
+            pass  # the usual way raises the proper error
     x = lift(x)
     if kind is list and any(k is None or k is Ellipsis or type(k) is builtins.slice for k in key):
-        return getitem(x, tuple(key))  # a list of entries, which no array of indices has
+        return getitem(x, tuple(key))  # a list with entries that no index array has
     if not is_simple:
         key = _lifted(key)
         if _is_mask(key):
@@ -428,7 +428,7 @@ def getitem(x: Any, key: Any) -> Tensor:
 
 
 def _lifted(key: Any) -> Any:
-    """A key with tensors for what stands for them, so that a variable in it is read once."""
+    """A key with convertible objects as tensors, so that a variable in it is read once."""
     if type(key) is tuple:
         return tuple([_lifted(item) for item in key])
     return lift(key) if stands_for_tensor(key) else key
@@ -441,7 +441,8 @@ def _is_mask(key: Any) -> bool:
 
 
 def _masked(x: Tensor, mask: Tensor) -> Tensor:
-    """x[mask]: a scalar mask chooses all or nothing, one with an axis of size 0 nothing, whatever the size of x there."""
+    """x[mask]: a scalar mask selects all or nothing; a mask with an axis of size 0 selects nothing, whatever the size of x
+    there."""
     if mask.dims == ():
         return boolean_mask(expand_dims(x, 0), reshape(mask, [1]))
     if x.dims is not None and mask.dims is not None:
@@ -492,7 +493,7 @@ def strided_slice(
     *,
     name: str | None = None,
 ) -> Tensor:
-    """input_[begin:end:strides] along each axis, with bit masks for everything else that a key can say.
+    """input_[begin:end:strides] along each axis, with bit masks for the other kinds of key entries.
 
     Args:
       input_: Tensor [...] of any dtype.

@@ -1,4 +1,4 @@
-"""Sorting: the order is found by an op without a gradient, the values are then taken along the axis, which has one."""
+"""Sorting: an op without a gradient computes the order, and the values are taken along the axis by a differentiable op."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _largest(x: Any, k: int) -> Any:
     least = np.partition(x, size - k, -1)[:, size - k]
     mask = ~(x < least[:, None])  # NaN counts as the largest
     found = np.empty((len(x), k), np.int64)
-    is_plain = np.count_nonzero(mask, -1) == k  # in other rows several are as large as the k-th
+    is_plain = np.count_nonzero(mask, -1) == k  # other rows have ties with the k-th element
     if is_plain.any():
         places = np.nonzero(mask[is_plain])[1].reshape(-1, k)
         values = np.take_along_axis(x[is_plain], places, -1)
@@ -118,7 +118,7 @@ def _largest(x: Any, k: int) -> Any:
 
 
 class TopK(NamedTuple):
-    """What `top_k` gives: the values, and where they were."""
+    """The result of `top_k`: the values and their indices."""
 
     values: Any
     indices: Any
@@ -176,7 +176,7 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
 
 
 def sorted_along(x: Tensor, axis: int, descending: bool, index: DType) -> Tensor:
-    """x sorted along an axis, through an order of dtype `index` where something asks for derivatives or for a graph."""
+    """x sorted along an axis; by way of an order of dtype `index` if derivatives or a graph are needed."""
     if busy() is None and type(x) is EagerTensor and type(x.data) is np.ndarray:
         found = sorted_values(x.data, axis)
         if found is not None:

@@ -1,4 +1,4 @@
-"""`squeeze`: axes of size 1 taken away, also where a run decides which those are."""
+"""`squeeze`: removes axes of size 1, even if they are known only at run time."""
 
 from __future__ import annotations
 

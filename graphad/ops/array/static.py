@@ -1,4 +1,4 @@
-"""What is known of values and shapes without running anything, and shapes that two tensors have together."""
+"""Static values and shapes, and broadcast shapes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def is_tensor(x: TensorLike) -> bool:
 
 
 def is_symbolic_tensor(tensor: TensorLike) -> bool:
-    """Whether `tensor` is one of a function that is being traced, which has no value yet.
+    """Whether `tensor` is a symbolic tensor of a function being traced, which has no value.
 
     Args:
       tensor: A tensor of any shape and dtype, or anything else.

@@ -1,6 +1,6 @@
-"""x[::step] where the step is a tensor whose value is not known while tracing: the places are a range, which `gather` takes.
+"""x[::step] for a step that is unknown while tracing: the positions are a range, which `gather` takes.
 
-Which end a slice begins at, and how its bounds are counted, follows from the sign of the step, so it is decided when it is known.
+The sign of the step decides at which end a slice begins and how its bounds are clipped, so this happens at run time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pieces shared by the array ops: stacked operands made alike, values known now, sizes known while specialising."""
+"""Helpers of array ops: uniformly stacked operands, static values, sizes known while specialising."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from graphad.ops.array.sizes import known_value, require_count
 
 
 class WithoutInputs(Op):
-    """Base class of ops that make a value from their attributes alone."""
+    """Base class of ops that compute a value from their attributes only."""
 
     vjp = no_gradient("it depends on its attributes alone")
     batch_given = no_batch("its sizes come from values, of which each row has its own")
@@ -38,7 +38,7 @@ class WithoutInputs(Op):
 
 
 def in_memory(op: str, function: Any, *values: Any, **named: Any) -> Any:
-    """function(*values, **named), which makes an array. Raises: ResourceExhaustedError: there is no memory for it."""
+    """function(*values, **named), which returns an array. Raises: ResourceExhaustedError: there is too little memory."""
     try:
         return function(*values, **named)
     except MemoryError as cause:
@@ -46,7 +46,7 @@ def in_memory(op: str, function: Any, *values: Any, **named: Any) -> Any:
 
 
 def as_stacked(ctx: BatchContext, i: int, x: Any) -> Tensor:
-    """Input i of a batching rule with the loop axis in front, repeated along it where it was the same in every row."""
+    """Input i of a batching rule with the loop axis in front, repeated along it if it is the same in every row."""
     return x if ctx.stacked(i) else bind(BroadcastTo((ctx.size, *x.dims)), x)
 
 
@@ -61,7 +61,7 @@ def shifted(axis: int, rank: int) -> int:
 
 
 def same_row(axes: RowAxes) -> RowAxis:
-    """The one row axis of operands that line up axis by axis: None if there is none, MIXED if they differ."""
+    """The common row axis of operands whose axes correspond: None if there is none, MIXED if they differ."""
     found = {axis for axis in axes if axis is not None}
     return None if not found else found.pop() if len(found) == 1 else MIXED
 
@@ -80,7 +80,7 @@ def static_array(x: Any) -> Any:
 
 
 def require_number(op: str, x: Any, name: str) -> None:
-    """Raises: ArgumentTypeError: an argument is neither a real number nor stands for a tensor."""
+    """Raises: ArgumentTypeError: an argument is neither a real number nor convertible to a tensor."""
     if not stands_for_tensor(x):
         known = array_of(x)
         if known.ndim or known.dtype.kind not in "iuf":
@@ -128,7 +128,7 @@ def require_index(op: str, spec: TensorSpec, name: str) -> None:
 
 
 def run_checked(op: Op, *values: Any) -> Any:
-    """`op`, whose attributes have only now become known, run on values that are compared with them first."""
+    """Run `op`, whose attributes have just become known, after checking the values against them."""
     op.infer(*[TensorSpec.of(np.shape(x), dtypes.from_numpy(x.dtype)) for x in values])
     return op.eval(*values)
 
@@ -143,14 +143,14 @@ def require_gradient(op: str, g: TensorSpec, result: TensorSpec) -> None:
 
 
 def put_back(op: Op, forward: Op, g: TensorSpec, dims: Any, *rest: TensorSpec) -> TensorSpec:
-    """The spec of shape `dims` into which `op` puts `g`, which must be like what `forward` gives of it and `rest`."""
+    """The spec of shape `dims` into which `op` puts `g`; `g` must have the spec of `forward` on it and `rest`."""
     found = g.with_dims(dims)
     require_gradient(op.name, g, forward.infer(found, *rest))
     return found
 
 
 def require_scalar(op: str, spec: TensorSpec, word: str) -> None:
-    """Raises: InvalidArgumentError: the tensor is known to be no scalar."""
+    """Raises: InvalidArgumentError: the tensor is known not to be a scalar."""
     if spec.dims is not None and len(spec.dims) != 0:
         raise InvalidArgumentError(f"{op}: {word} has shape {format_dims(spec.dims)}; a scalar is needed.")
 

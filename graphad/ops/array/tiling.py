@@ -1,4 +1,4 @@
-"""Tensors made larger by what they hold: all of it again and again, or each slice several times."""
+"""Tensors repeated: as a whole, or slice by slice."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def multiples_were_input(attributes: dict[str, Any]) -> dict[str, Any]:
 
 @define
 class Tile(Op):
-    """x repeated multiples[i] times along axis i, the whole one behind the other."""
+    """x repeated multiples[i] times along axis i, whole copies one after another."""
 
     name = "tile"
     copies = True

@@ -116,7 +116,7 @@ class Transpose(Op):
         if axes[0] is None:
             return None
         order = self.order(len(specs[0].dims or ()))
-        return order.index(axes[0]) if axes[0] in order else MIXED  # an input says where it goes
+        return order.index(axes[0]) if axes[0] in order else MIXED  # the target position is an input
 
     def settled(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return bind(Transpose(permutation(self.perm, len(x.dims))), x)
@@ -135,7 +135,7 @@ def _no_permutation(perm: Any, rank: int) -> InvalidArgumentError:
 
 
 def permutation(perm: Any, rank: int | None) -> tuple[int, ...]:
-    """A permutation of axes counted from 0. Raises: InvalidArgumentError: it is none, or one of another number of axes."""
+    """A permutation with axes counted from 0. Raises: InvalidArgumentError: it is not a permutation, or has another length."""
     given = tuple([int(axis) for axis in np.ravel(perm)])
     n = len(given) if rank is None else rank
     order = tuple([axis + n if axis < 0 else axis for axis in given])
@@ -371,7 +371,7 @@ class Roll(Op):
 
 
 def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
-    """`input` shifted along axes: element i comes to i + shift, and what leaves at one end comes in at the other.
+    """`input` shifted along axes: element i moves to i + shift, wrapping around at the end.
 
     Args:
       input: Tensor [..., n, ...] of any dtype.

@@ -67,7 +67,7 @@ def conditional(
     def traced(function: Callable[[], Any], side: str, like: Any) -> Part:
         def run() -> list[Any]:
             found[side] = completed(function(), like)
-            nests[side] = Nest(found[side])  # here, because it may take values of the branch apart
+            nests[side] = Nest(found[side])  # here, because it may split values of the branch
             return nests[side].tensors()
 
         return Part("cond", run, (), side)
@@ -82,7 +82,7 @@ def conditional(
 
 
 def bind_cond(test: Tensor, then_part: Part, else_part: Part) -> tuple[Tensor, ...]:
-    """Bind a `cond` of two traced functions whose outputs belong together one by one."""
+    """Bind a `cond` of two traced functions whose outputs correspond one by one."""
     outer = common((then_part, else_part))
     specs = [spec_of(x) for x in outer]
     place = {id(x): k for k, x in enumerate(outer)}
@@ -178,7 +178,7 @@ def _either(
 
 
 def _last(predicate: Any, function: Callable[[], Any]) -> Callable[[], Any]:
-    """A function for when no other predicate holds, and there is no default: then this one must."""
+    """The last function of a `case` without default: its predicate must hold."""
 
     def checked() -> Any:
         require(predicate, "case: none of the predicates holds, and there is no default; give one.", ())

@@ -57,7 +57,7 @@ class Call(Structured):
         return values_behind(self.graph, used)
 
     def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Call:
-        """The same call with the residuals that the cotangents of the needed inputs take."""
+        """The same call with the residuals that the cotangents of the needed inputs depend on."""
         pullback = transforms.pullback_of(self.graph, needs)
         if pullback.call is None:
             op = Call(pullback.forward)

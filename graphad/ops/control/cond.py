@@ -1,4 +1,5 @@
-"""One of two graphs, chosen by a predicate; where the predicate differs from row to row, each row's outputs from its own.
+"""One of two graphs, selected by a predicate; if the predicate differs from row to row, each row gets the outputs of its
+branch.
 
 Outputs are marked: "both" branches have it, or it is private to "then" or "else" (a residual) and a placeholder otherwise.
 So the backward branch only ever reads residuals of its own forward branch, and no nan comes from a branch not taken.
@@ -72,7 +73,7 @@ class Cond(Structured):
     name = "cond"
     holder = "then_graph"
     branches = True
-    any_sizes = True  # its batch rule takes stacks of unknown length
+    any_sizes = True  # its batch rule accepts stacks of unknown length
     then_graph: Graph
     else_graph: Graph
     kinds: tuple[Literal["both", "then", "else", "sum"], ...]
@@ -109,7 +110,7 @@ class Cond(Structured):
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         operands = specs[1:]
         full = len(self.full) == len(operands) if self.depth else not self.full
-        require(full, self.name, "its marks of rows are wrong")
+        require(full, self.name, "its marks of stacked inputs are wrong")
         for graph, other, what in self._branches():
             require_operands(self.name, graph, operands, f"the {what} branch")
             count = sum(kind != other for kind in self.kinds)
@@ -126,7 +127,7 @@ class Cond(Structured):
                 require(fit(a, b), self.name, f"output {k} of the {what} branch is {a}, it should be {b}")
 
     def _branches(self) -> tuple[tuple[Graph, str, str], ...]:
-        """Each branch with the mark of outputs that it does not have, and what it is called."""
+        """Each branch, with the mark of the outputs that it lacks, and its name."""
         return (self.then_graph, ELSE, "first"), (self.else_graph, THEN, "second")
 
     def eval(self, predicate: Array, *operands: Array) -> tuple[Any, ...]:
@@ -149,7 +150,7 @@ class Cond(Structured):
         return [kind for kind in self.kinds if kind != mine]
 
     def _eval_rows(self, predicate: Array, operands: Sequence[Array | Handle]) -> tuple[Array, ...]:
-        with np.errstate(all="ignore"):  # rows that do not take a branch may well divide by zero in it
+        with np.errstate(all="ignore"):  # rows that do not take a branch may divide by zero in it
             then_values, else_values = (
                 iter(run(self.then_graph, operands)),
                 iter(run(self.else_graph, operands)),
@@ -196,7 +197,7 @@ class Cond(Structured):
         return tuple(out)
 
     def _specialised(self, ctx: FoldContext, graph: Graph, operands: Sequence[Tensor]) -> Graph:
-        """A branch for these operands; as it is where it does what is wrong with them, which counts only if it runs."""
+        """A branch specialised for these operands; unchanged if it would raise for them, since that matters only if it runs."""
         ctx.require_fit(graph, operands)
         try:
             return ctx.specialised(graph, operands)  # type: ignore[no-any-return]
@@ -208,7 +209,7 @@ class Cond(Structured):
     def _with_sizes(
         self, ctx: FoldContext, outputs: Sequence[Tensor], then_graph: Graph, else_graph: Graph
     ) -> tuple[Tensor, ...]:
-        """The outputs, with sizes that one branch leaves to its own backward branch as known integers."""
+        """The outputs, with sizes that a branch leaves as residuals as known integers."""
         then_values, else_values = iter(then_graph.outputs), iter(else_graph.outputs)
         out = []
         for y, kind in zip(outputs, self.kinds, strict=True):
@@ -242,8 +243,8 @@ class Cond(Structured):
     def outputs_full(self) -> list[bool]:
         """For each output whether it certainly carries all leading axes of the predicate.
 
-        What both branches give is stacked, a sum is not. A residual is where each of the axes can be followed to it; otherwise
-        it counts as one that rows share: its cotangents are added, those of rows that did not take the branch being zero.
+        Outputs of both branches are stacked, sums are not. A residual is stacked if all axes can be traced to it; otherwise
+        rows share it, and its cotangents are summed, with zeros for rows that did not take the branch.
         """
         proven = []
         for graph in (self.then_graph, self.else_graph):
@@ -313,7 +314,7 @@ class CondLayer(Layer):
     """The residuals of both branches.
 
     Attributes:
-      then_pullback, else_pullback: Those of the branches of `base`.
+      then_pullback, else_pullback: The pullbacks of the branches of `base`.
     """
 
     __slots__ = ("else_pullback", "then_pullback")
@@ -334,7 +335,7 @@ class CondLayer(Layer):
         return self._pull_back(ctx, y_bars, then_part, else_part)
 
     def _part(self, ctx: VjpContext, pullback: Any, bars: list[Any], other: str) -> tuple[Any, list[int]]:
-        """The backward graph of one branch, and which of `bars` it takes; `bars` gets zeros where it has to take more."""
+        """The backward graph of one branch, and which of `bars` it takes; missing ones that it needs become zeros in `bars`."""
         kinds = self.base.kinds
         mine = [k for k, kind in enumerate(kinds) if kind != other]
         given = [bars[k] is not None and d for k, d in zip(mine, pullback.differentiable, strict=True)]
@@ -370,7 +371,7 @@ class CondLayer(Layer):
         operands += [bars[k] for k in taken]
         predicate = ctx.inputs[0]
         if masked:
-            # A cotangent that is summed over rows must come from the rows that took the branch alone.
+            # A cotangent that is summed over rows must come only from the rows that took the branch.
             then_only = [mask_rows(predicate, bars[k], True) if kinds[k] == BOTH else bars[k] for k in taken]
             else_only = [mask_rows(predicate, bars[k], False) if kinds[k] == BOTH else bars[k] for k in taken]
             operands[len(operands) - len(taken) :] = [*then_only, *else_only]
@@ -419,7 +420,7 @@ def joined(
     else_items: Sequence[Any],
     join: Callable[[Any, Any], Any],
 ) -> list[Any]:
-    """For each output what its branch says, or what both say, joined."""
+    """The property of each output: that of its branch, or of both joined."""
     first, second = iter(then_items), iter(else_items)
     out = []
     for kind in kinds:
@@ -470,6 +471,6 @@ def as_predicate(op: str, x: Any) -> Tensor:
 
 
 def placeholder(spec: TensorSpec) -> Array:
-    """Zeros of a shape that the spec allows: what stands where there is no value."""
+    """Zeros of a shape that the spec allows, in place of a missing value."""
     dims = tuple([0 if size is None else size for size in spec.dims or ()])
     return np.zeros(dims, spec.dtype.numpy) if dims else spec.dtype.numpy.type(0)

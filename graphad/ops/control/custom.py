@@ -1,7 +1,7 @@
-"""Values whose derivative is the user's own: the node that carries a Python rule, and the one that carries a graph.
+"""Ops of custom gradients: with a Python rule, and with a rule that is a graph.
 
-The forward computation is recorded as usual; these ops only give its results a new identity. So what a rule closes over
-is itself differentiable, and custom gradients nest and can be differentiated again.
+The forward computation is recorded as usual; these ops only give its results new marks. So values that a rule closes over are
+differentiable, and custom gradients nest and can be differentiated again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from graphad.ops.control.call import Call
 from graphad.ops.control.operands import require, require_operands
 from graphad.ops.control.rows import joined_rows, rows_of
 
-PythonRule = Any  # a `Rule` of `gradient/custom.py`, which is above
+PythonRule = Any  # a `Rule` of `gradient/custom.py`, on a higher floor
 declare(Kind("PythonRule", lambda x: callable(getattr(x, "cotangents", None)), words="rule"))
 declare(Kind("ClosedRule", lambda x: isinstance(x, ClosedRule), words="rule"))
 
@@ -81,8 +81,8 @@ class ClosedRule:
     Attributes:
       name: The function's name and the digest of the graph: the key under which files and processes know the rule.
       positions: For each x the output of `graph` that is its cotangent, or -1.
-      graph: None only while a file is being read, since rules may refer to each other in a circle. A function in its place is
-        asked for it when it is first needed: so a rule that uses itself has one for rows, which does so too.
+      graph: None only while a file is read, since rules may refer to each other in cycles. A function in its place is called
+      for the graph at first use, so that a rule that uses itself can be batched.
     """
 
     __slots__ = ("__weakref__", "_graph", "name", "positions")
@@ -182,7 +182,7 @@ class ClosedCustom(_PassesOutputs):
         return bind(ClosedCustom(rule, self.n_inputs, self.n_outputs), *xs_and_ys, *xs[last:])
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[RowAxis]) -> Rows:
-        """What counts is the rule: the cotangent of x has its rows where x has them, if those of y have."""
+        """Determined by the rule: the cotangent of x has the row axis of x, if the cotangents of y have that of y."""
         last = self.n_inputs + self.n_outputs
         found = joined_rows(axes[: self.n_inputs])
         if not isinstance(found, int):

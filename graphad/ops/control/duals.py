@@ -1,4 +1,4 @@
-"""Forward mode of call, cond and loop: the same op on graphs that carry tangents beside values.
+"""Forward mode of call, cond and loop: the same op on graphs that compute values and tangents.
 
 Through their VJPs a dummy cotangent would stay alive inside the sub-graphs, and a loop would stack residuals for nothing.
 """
@@ -32,7 +32,7 @@ def push_cond(op: Any, cond: Any, ctx: DualContext, x_dots: Sequence[Any]) -> li
     """The tangents of a cond's outputs; `cond` is the class of ops to bind."""
     which = [dot is not None for dot in x_dots[1:]]
     sides = [(graph, *ctx.dual_of(graph, which)) for graph in (op.then_graph, op.else_graph)]
-    # For each output its place among the outputs of either branch.
+    # For each output its position among the outputs of either branch.
     places: list[tuple[Any, Any]] = []
     counts = [0, 0]
     for kind in op.kinds:
@@ -72,7 +72,7 @@ def push_loop(op: Any, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
     places, gives = op.operands, op.results
     which = [dot is not None for dot in x_dots[1:]]
     while True:
-        # A carry has a tangent if it starts with one or the body gives it one.
+        # A carry has a tangent if its start has one or the body's result has one.
         dual, mask = ctx.dual_of(op.body, which)
         given = places.carries(which)
         more = [a or b for a, b in zip(given, gives.carries(mask), strict=True)]

@@ -1,7 +1,7 @@
-"""Two graphs that give the same, of which the sizes of a call say which one is quicker.
+"""Two graphs with the same result, of which the sizes of a call decide the faster one.
 
-Since both are right, only one of them is compiled, and derivatives may be those of either one. They are such pairs again, which
-compute what they need anew, so that nothing has to fit both graphs but the inputs.
+Since both are right, only one is compiled, and derivatives may use either one. Derivatives are such pairs too; they recompute
+their residuals, so that the graphs share only the inputs.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Either(Structured):
 
 
 class _Pulled:
-    """The cotangents of a graph's inputs as a graph of (inputs..., cotangents that are given...).
+    """The cotangents of a graph's inputs as a graph of (inputs..., given cotangents...).
 
     Attributes:
       found: The cotangent of each input, None for none.

@@ -1,11 +1,10 @@
-"""The derivative of what the body of a loop computes from values that never change.
+"""The derivative of loop-invariant nodes in the body of a loop.
 
 body:     h' = tanh(h + exp(u) @ w)
 apart:    v = exp(u) @ w;  h' = tanh(h + v)
 
-Pulling back is linear, so the cotangents of v from all steps are added up and pulled back once, behind the loop, instead of
-each in its own step. Where no step ran nothing is pulled back: zero times the slope at a pole would be NaN, and what raises
-would raise.
+Pulling back is linear, so the cotangents of v from all steps are added up and pulled back once, after the loop. If no step ran
+nothing is pulled back: zero times the slope at a pole would be NaN, and an op that raises would raise.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ if TYPE_CHECKING:
 
 
 class Apart:
-    """A body in two: what never changes, and the rest.
+    """A body split into its invariant part and the rest.
 
     Attributes:
-      first: The values that never change and that the rest reads, as a graph of the body's inputs.
-      rest: The body with these values as further inputs, behind its own.
-      pullback: That of `first`, which leaves no residuals.
+      first: The invariant values that the rest reads, as a graph of the body's inputs.
+      rest: The body with these values as further inputs, after its own.
+      pullback: The pullback of `first`, without residuals.
     """
 
     __slots__ = ("first", "pullback", "rest")
@@ -57,7 +56,7 @@ class Apart:
         return self.pullback.differentiable  # type: ignore[no-any-return]
 
     def joined(self, rest: Graph, outputs: Sequence[int]) -> Graph:
-        """The body whole again, for a graph with the inputs of `rest`; `outputs` are inputs that it gives as well."""
+        """The complete body again, for a graph with the inputs of `rest`; `outputs` are inputs that it also returns."""
         builder = GraphBuilder()
         inputs = [builder.add_input(spec) for spec in self.first.inputs]
         found = append(builder, rest, [*inputs, *append(builder, self.first, inputs)])
@@ -70,7 +69,7 @@ class Apart:
         return with_inputs(graph, read), read
 
     def zeros(self, k: int, inputs: Sequence[Any]) -> Any:
-        """Zeros with the shape of a value, for the inputs of the body, of which only invariants are read."""
+        """Zeros with the shape of a value; of the body's inputs only invariants are read."""
         spec = self.first.output_specs[k]
         if is_definite(spec.dims):
             return zeros_of(spec)
@@ -116,7 +115,7 @@ class Apart:
 
 
 def apart(transforms: Transforms, body: Graph, invariants: Segment, needs: Sequence[bool]) -> Apart | None:
-    """What never changes in the body of a loop, for its derivative; None where there is nothing to gain.
+    """Split the body of a loop for its derivative; None if there is nothing to gain.
 
     Args:
       transforms: Gives pullbacks.
@@ -148,11 +147,11 @@ def _apart(transforms: Transforms, body: Graph, invariants: Segment, active: Seq
 
 
 def _nodes(body: Graph, invariants: Segment, active: Sequence[bool]) -> list[Node]:
-    """The nodes to take out: pure ones that depend on invariants and constants alone and lead to a value with a cotangent."""
+    """The nodes to take out: pure ones that depend only on invariants and constants and lead to a value with a cotangent."""
     fixed = {*invariants, *range(len(body.inputs), body.first_node_value)}
     smooth = {i for i, need in enumerate(active) if need}
-    safe = set(fixed)  # what can be computed although no step runs
-    acts = False  # whether something was done already: what stands behind it must not raise before it
+    safe = set(fixed)  # values that can be computed even if no step runs
+    acts = False  # whether an effect has occurred: later nodes must not raise before it
 
     def accepts(node: Node, is_fixed: bool) -> bool:
         nonlocal acts
@@ -161,7 +160,7 @@ def _nodes(body: Graph, invariants: Segment, active: Sequence[bool]) -> list[Nod
         if acts or not is_fixed or op.effects or op.structured or op.transient or op.extension or op.foreign:
             return False
         is_safe = all(i in safe for i in node.inputs) and gives_result(body, node)
-        # Where its size is not known, the zeros to start the sum with are made by its value.
+        # If its size is unknown, its value is needed to create the zeros that start the sum.
         if not is_safe and not all(is_definite(spec.dims) for spec in node.specs):
             return False
         if is_safe:
@@ -175,7 +174,8 @@ def _nodes(body: Graph, invariants: Segment, active: Sequence[bool]) -> list[Nod
 
 
 def _worth_it(body: Graph, nodes: Sequence[Node], smooth: set[int]) -> list[Node]:
-    """Without nodes that lead to no cotangent, and without last ones that only make much of little: their sums would be large."""
+    """Drops nodes that lead to no cotangent, and last nodes that only enlarge, since sums of their cotangents would be
+    large."""
     chosen = set(nodes)
     wanted: set[int] = set()
     read = {i for node in body.nodes if node not in chosen for i in node.inputs} | set(body.outputs)
@@ -192,7 +192,7 @@ def _worth_it(body: Graph, nodes: Sequence[Node], smooth: set[int]) -> list[Node
 
 
 def _only_enlarges(body: Graph, node: Node) -> bool:
-    """Whether a node hands on more elements than it takes, for a derivative that takes no value."""
+    """Whether a node has more output than input elements and a derivative that needs no value."""
     specs = [body.specs[i] for i in node.inputs]
     if any(node.op.keeps) or not all(is_definite(spec.dims) for spec in (*specs, *node.specs)):
         return False

@@ -1,4 +1,4 @@
-"""What call, cond and loop share: layers of residuals, and pieces of the graphs that their rules put together.
+"""Shared by call, cond and loop: layers of residuals, and helpers to build the graphs of their rules.
 
 Each recorder that follows an input of such an op adds a layer of residual outputs before it runs, so nothing runs twice and
 no effect happens twice. A cotangent of a residual (a second derivative) is pulled back by the layer above it.
@@ -48,7 +48,7 @@ def merged(a: TensorSpec, b: TensorSpec) -> TensorSpec:
 
 
 class Structured(TupleOp):
-    """What call, cond, loop and vectorize share: they hold graphs, and may have a layer of residuals.
+    """Base of call, cond, loop and vectorize: they hold graphs, and may have a layer of residuals.
 
     Class attributes:
       holder: The attribute with the graph that keeps the layer.
@@ -62,7 +62,7 @@ class Structured(TupleOp):
 
     @property
     def layer(self) -> Layer | None:
-        """What its last outputs are for, where it was made for a derivative."""
+        """The layer of its last outputs, if it was made for a derivative."""
         return getattr(self, self.holder).derived.get(self)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, *y_bars: Tensor | None) -> Cotangents:
@@ -73,16 +73,16 @@ class Structured(TupleOp):
 
 
 class Layer:
-    """What pulls back the cotangents of an op by its last outputs, which are residuals.
+    """Pulls back the cotangents of an op, using its last outputs, which are residuals.
 
-    The op is one like any other. Its layer is kept beside the graph that it holds and goes with it; whoever records the op, or
-    binds it again from a graph, finds the layer there.
+    The layer is kept with the op's graph and freed with it, so that it is found when the op is recorded or bound again from a
+    graph.
 
     Attributes:
       op: The op.
       base: The op without the residuals, which may have a layer itself.
     Class attributes:
-      first: The op's input that is the first of those which `needs` of a pullback speaks of.
+      first: The op's input to which `needs[0]` of a pullback refers.
     """
 
     __slots__ = ("base", "op")
@@ -95,7 +95,7 @@ class Layer:
 
     @property
     def needs(self) -> Sequence[bool]:
-        """The inputs whose cotangents it can give, from `first` on."""
+        """The inputs whose cotangents it can compute, from `first` on."""
         raise NotImplementedError
 
     def pull_back(self, ctx: VjpContext, y_bars: Sequence[Any]) -> Sequence[Any]:
@@ -118,7 +118,7 @@ class GraphLayer(Layer):
     """The layer of an op that holds one graph.
 
     Attributes:
-      pullback: That of the graph of `base`; its forward graph is that of `op`.
+      pullback: The pullback of the graph of `base`; its forward graph is that of `op`.
     """
 
     __slots__ = ("pullback",)
@@ -150,12 +150,12 @@ class GraphLayer(Layer):
 
 
 def needed(ctx: VjpContext) -> tuple[bool, ...]:
-    """Which inputs of the op a cotangent is asked for."""
+    """The inputs of the op whose cotangents are needed."""
     return tuple([ctx.needs(i) for i in range(len(ctx.inputs))])
 
 
 def pull_back_residuals(op: Any, ctx: VjpContext, y_bars: Sequence[Any]) -> Sequence[Any]:
-    """The cotangents of the inputs where residuals of the highest layer carry one: the op runs again with one layer more.
+    """The cotangents of the inputs if residuals of the highest layer have cotangents: the op runs again with one more layer.
 
     Only a persistent tape that differentiates its own gradient comes here.
     """
@@ -167,7 +167,7 @@ def pull_back_residuals(op: Any, ctx: VjpContext, y_bars: Sequence[Any]) -> Sequ
     forward = op.augmented(ctx.transforms, needed(ctx))
     outputs = bind_all(forward, ctx.inputs)
     extra = [None] * (forward.n_outputs - op.n_outputs)
-    # An op bound with recorders listening may come back with the outputs of one layer less than it recorded.
+    # An op bound under recorders may return the outputs of one layer less than it recorded.
     return forward.vjp(ctx.on(forward, outputs), *y_bars, *extra)  # type: ignore[no-any-return]
 
 

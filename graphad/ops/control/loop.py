@@ -3,7 +3,7 @@
     (limit, carry..., invariant..., xs...) -> (carry..., count, ys...)
 
 Step t takes the carry, the invariants and slice t of each x, and gives the next carry and slice t of each y. It runs while
-t < limit and `test` of the carry holds. The backward loop walks the stacks of residuals the other way round.
+t < limit and `test` of the carry holds. The backward loop walks the stacks of residuals in reverse.
 """
 
 from __future__ import annotations
@@ -96,22 +96,22 @@ class Loop(Structured):
 
     @property
     def operands(self) -> Segments:
-        """What the body takes."""
+        """The segments of the body's operands."""
         return _operands(self.n_carry, self.n_invariant, self.n_xs)
 
     @property
     def inputs(self) -> Segments:
-        """What the op takes."""
+        """The segments of the op's inputs."""
         return _inputs(self.n_carry, self.n_invariant, self.n_xs)
 
     @property
     def results(self) -> Segments:
-        """What the body gives."""
+        """The segments of the body's results."""
         return _results(self.n_carry, self.n_ys)
 
     @property
     def outputs(self) -> Segments:
-        """What the op gives."""
+        """The segments of the op's outputs."""
         return _outputs(self.n_carry, self.n_ys)
 
     @property
@@ -145,7 +145,7 @@ class Loop(Structured):
         starts = self.operands.carries(self.body.inputs)
         carry = [merged(a, b) for a, b in zip(starts, self.results.carries(results), strict=False)]
         length = self.steps
-        if self.n_xs:  # the others may be longer, where they were padded
+        if self.n_xs:  # the others may be longer because of padding
             first = rest[self.operands.xs[0]]
             length = first.dims[0] if first.dims else None
         ys = [y.with_dims(None if y.dims is None else (length, *y.dims)) for y in self.results.ys(results)]
@@ -186,7 +186,7 @@ class Loop(Structured):
         slices = [ctx.slice_of(x) for x in operands.xs(values)]
         specs = [x.spec for x in operands.carries(values)]
         while True:
-            # A carry that changes its shape from step to step keeps an unknown size.
+            # A carry whose shape changes from step to step keeps unknown sizes.
             body = ctx.specialised(self.body, [*specs, *invariants, *slices])
             wider = [merged(a, b) for a, b in zip(specs, body.output_specs, strict=False)]
             if all(a.dims == b.dims for a, b in zip(specs, wider, strict=True)):
@@ -222,7 +222,7 @@ class Loop(Structured):
         )
         body = with_inputs(body, inputs)
         test = self.test
-        if test is not None:  # what its answer does not need may read inputs that are gone
+        if test is not None:  # nodes that its result does not need may read dropped inputs
             test = with_inputs(with_outputs(test, test.outputs), [*carry, *invariants])
         uniform = self.uniform if self.uniform < 0 else sum(k < self.uniform for k in ys)
         op = Loop(test, body, len(carry), len(invariants), len(xs), self.reverse, self.steps, uniform)
@@ -234,17 +234,18 @@ class Loop(Structured):
         return [0, *[i + 1 for i in sorted(kept | read)]]
 
     def leaves_sizes(self, k: int) -> bool:
-        """Whether output k is a stack of integers that only the derivative takes."""
+        """Whether output k is a stack of integers that only the derivative reads."""
         residual = 0 <= self.uniform < k - self.n_carry
         return residual and self.body.specs[self.body.outputs[k - 1]].dtype.is_integer
 
     def slices_read(self, k: int) -> set[int] | None:
-        """The inputs on whose values the slices of stack k hang, whatever the number of steps; None where it is a carry's."""
+        """The inputs on whose values the slices of stack k depend, besides the number of steps; None if a carry is among
+        them."""
         read = inputs_behind(self.body, [self.body.outputs[k - 1]], by_value=True)
         return None if any(i in self.operands.carries for i in read) else {i + 1 for i in read}
 
     def _read(self, used: Sequence[bool], by_value: bool = False) -> tuple[set[int], set[int]]:
-        """The carries that the used outputs take, and the inputs of body and test that are read for them."""
+        """The carries that the used outputs depend on, and the inputs of body and test that are read for them."""
         carries, results = self.operands.carries, self.body.outputs
         ys = [y for y, use in zip(self.results.ys(results), self.outputs.ys(used), strict=True) if use]
         tested = set() if self.test is None else inputs_behind(self.test, self.test.outputs, by_value)
@@ -266,7 +267,7 @@ class Loop(Structured):
         step, further = (self.body, ()) if invariant is None else (invariant.rest, invariant.active)
         fixed = frozenset([*operands.invariants, *range(operands.total, len(step.inputs))])
         while True:
-            # A carry is active if it starts so or the body makes it so.
+            # A carry is active if its start is or the body makes it so.
             pullback = transforms.pullback_of(step, [*active, *further], fixed)
             given = operands.carries(active)
             more = [a or d for a, d in zip(given, self.results.carries(pullback.differentiable), strict=True)]
@@ -312,12 +313,12 @@ class Loop(Structured):
 
 
 def wrong_steps(limit: Any, steps: Any) -> InvalidArgumentError:
-    """The error of a loop whose limit is not the number of steps that it was made for."""
+    """The error of a loop whose limit differs from its fixed number of steps."""
     return InvalidArgumentError(f"loop: the limit is {limit}, the loop was made for {steps} steps.")
 
 
 def check_walk(limit: int, steps: int | None, *xs: Any) -> None:
-    """Raise unless a loop that only its limit ends has as many steps as it claims, and its stacks a slice for each."""
+    """Raise unless a loop without a test has its declared number of steps, and its stacks have a slice for each."""
     if steps is not None and limit != steps:
         raise wrong_steps(limit, steps)
     for x in xs:
@@ -328,14 +329,14 @@ def check_walk(limit: int, steps: int | None, *xs: Any) -> None:
             )
 
 
-# Each loop as one Python function, made at its first run.
+# Each loop as one Python function, created at its first run.
 _inlined: weakref.WeakKeyDictionary[Loop, Callable[..., Any]] = weakref.WeakKeyDictionary()
 _in_steps: weakref.WeakKeyDictionary[Loop, Callable[..., Any]] = weakref.WeakKeyDictionary()
 _functions = _inlined
 
 
 def run_in_steps(apart: bool) -> None:
-    """Whether loops run the graphs of a step through `graph.evaluate.run`, for who watches it, or inlined, as at first."""
+    """Choose whether loops run each step through `graph.evaluate.run`, which can be watched, or inlined, the default."""
     global _functions
     _functions = _in_steps if apart else _inlined
 
@@ -360,7 +361,7 @@ def _function_of(loop: Loop, in_steps: bool) -> Callable[..., Any]:
     line("t = 0")
     for x in xs:
         line(f"{x} = walked({x})")
-    # A symbol is compared where it has become a number.
+    # A symbol is compared after it has become a number.
     steps = loop.steps if loop.test is None and type(loop.steps) is int else None
     if xs or steps is not None:
         emitter.names["check_walk"] = check_walk

@@ -1,4 +1,4 @@
-"""The derivative of a loop: residuals are stacked step by step, and the loop that pulls back walks along them the other way."""
+"""The derivative of a loop: residuals are stacked step by step, and the backward loop walks them in reverse."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class LoopLayer(Layer):
     """The residuals of each step, and some carries before each step.
 
     Attributes:
-      pullback: That of the body of `base`, or of what is left of it.
-      stacked: The carries that are stacked, behind the residuals.
-      invariant: What stands apart in the derivative, see `invariant.Apart`; None for nothing.
+      pullback: The pullback of the body of `base`, or of its rest.
+      stacked: The carries that are stacked, after the residuals.
+      invariant: The part that is differentiated once, see `invariant.Apart`; None for nothing.
     """
 
     __slots__ = ("invariant", "pullback", "stacked")
@@ -38,7 +38,7 @@ class LoopLayer(Layer):
 
     @property
     def needs(self) -> Sequence[bool]:
-        # Behind what the body takes stand the values that never change.
+        # The invariant values follow the body's operands.
         return self.pullback.needs[: self.op.operands.total]  # type: ignore[no-any-return]
 
     def of_outputs(self, ctx: VjpContext, y_bars: list[Any]) -> Sequence[Any]:
@@ -81,7 +81,7 @@ class LoopLayer(Layer):
     ) -> Sequence[Any]:
         loop: Any = self.op
         specs, made = self.pullback.forward.inputs, loop.body.output_specs
-        # Values that never change stand behind what the body takes; its residuals and the stacked carries behind what it gives.
+        # Invariant values follow the body's operands; residuals and stacked carries follow its results.
         n_inputs, shown = loop.operands.total, self.base.results
         taken = Segments(
             carries=loop.n_carry, invariants=loop.n_invariant, xs=loop.n_xs, values=len(specs) - n_inputs
@@ -98,7 +98,7 @@ class LoopLayer(Layer):
         values = [i - n_inputs for i in backward.inputs if i in taken.values]
         first, read = self.invariant.values(values) if values else (None, [])
         fixed = sorted({*[i for i in backward.inputs if i in taken.invariants], *read})
-        # What comes as stacks: carries before each step, xs, residuals, cotangents of ys.
+        # The stacks: carries before each step, xs, residuals, cotangents of ys.
         stacks: list[tuple[Any, Any, TensorSpec]] = []
         for i in backward.inputs:
             if i in taken.carries:
@@ -166,7 +166,7 @@ class LoopLayer(Layer):
             for i, bar in self.invariant.pull_back(count, certain, inputs, of_values).items():
                 out[i + 1] = bar if out[i + 1] is None else bind(ADD, out[i + 1], bar)
         for i, bar in zip(of_xs, op.outputs.ys(results), strict=True):
-            # A loop that took no step does not know the sizes of a slice; those of what it walked along are known.
+            # A loop without steps does not know the sizes of a slice; those of the stacks that it walks are known.
             fits = is_definite(bar.dims) and bar.dims == ctx.shape(i + 1)
             out[i + 1] = bar if fits else reshape_like(bar, ctx, i + 1)
         return out

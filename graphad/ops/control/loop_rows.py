@@ -1,7 +1,7 @@
 """A loop over rows: the same number of steps in all rows, or each row its own.
 
-With its own number of steps a row that has finished keeps its carry while the others go on: the body becomes one branch of a
-`cond` on which rows are active, so that nothing computed for a finished row reaches a derivative.
+If rows differ in their number of steps, a finished row keeps its carry while the others continue: the body becomes a branch of
+a `cond` on the active rows, so that nothing computed for a finished row reaches a derivative.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _INT = TensorSpec.of((), dtypes.int32)
 
 
 def batch_loop(loop: Any, ctx: BatchContext, limit: Any, values: Sequence[Any]) -> tuple[Tensor, ...]:
-    """The outputs of a loop some of whose inputs are stacked; what is the same in every row is marked so."""
+    """The outputs of a loop with stacked inputs; outputs that are the same in every row are marked."""
     places, results = loop.operands, loop.results
     stacked = [ctx.stacked(i + 1) for i in range(places.total)]
     carry, fixed, xs = places.carries(stacked), places.invariants(stacked), places.xs(stacked)
@@ -45,7 +45,7 @@ def batch_loop(loop: Any, ctx: BatchContext, limit: Any, values: Sequence[Any]) 
     operands += [ctx.slice_operand(i + 1) for i in places.xs]
     operands = ctx.lasting(loop.body, operands, len(places.carries))
     while True:
-        # A carry is stacked if it starts so or the body makes it so.
+        # A carry is stacked if its start is or the body makes it so.
         body, mask = ctx.batched_graph(loop.body, [*carry, *fixed, *xs], operands=operands)
         wider = [a or b for a, b in zip(carry, results.carries(mask), strict=True)]
         if wider == carry:
@@ -59,7 +59,7 @@ def batch_loop(loop: Any, ctx: BatchContext, limit: Any, values: Sequence[Any]) 
     if own and loop.effects & (WRITES | IO):
         outputs: tuple[Tensor, ...] = ctx.rowwise(loop, limit, *values)
         return outputs
-    # The steps come first in a stack that a loop walks along, the rows second.
+    # In a stack that a loop walks, steps are the first axis and rows the second.
     values = [swap_axes(x, 0, 1) if i in places.xs and stacked[i] else x for i, x in enumerate(values)]
     if own:
         return _own_steps(loop, ctx, limit, values, stacked, operands)
@@ -89,7 +89,7 @@ def _own_steps(
     places, results = loop.operands, loop.results
     flags = [i in places.carries or s for i, s in enumerate(stacked)]
     body, mask = ctx.batched_graph(loop.body, flags, operands=operands)
-    # Sizes that the steps leave for their derivative are there once, from the rows that are active, if they are the same in all.
+    # Residuals that are sizes exist once, from the active rows, if they are the same in all of them.
     once = [not m and loop.leaves_sizes(k + 1) for k, m in enumerate(mask)]
     body = with_stacked_outputs(body, mask, [not shared for shared in once], ctx.size)
     test = None
@@ -179,7 +179,7 @@ def _finished(loop: Any, body: Graph, once: Sequence[bool]) -> Graph:
             raise UnansweredError(
                 "loop: vectorizing it with a number of steps per row needs known ranks in its body."
             )
-        # A size that is not known is that of the other branch, to which 1 broadcasts.
+        # 1 in place of an unknown size broadcasts to the size of the other branch.
         outputs.append(
             add_zeros_of(builder, spec.with_dims(tuple([1 if size is None else size for size in spec.dims])))
         )

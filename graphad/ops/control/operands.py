@@ -1,4 +1,4 @@
-"""What ops that hold graphs ask of their operands where nobody has traced them: code that traces cannot get this wrong."""
+"""Checks of the operands of ops with sub-graphs in files; traced code satisfies them by construction."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from graphad.graph.ir import Graph
 
 
 def require(holds: bool, op: str, reason: str) -> None:
-    """Raises: InvalidArgumentError: it does not hold."""
+    """Raises: InvalidArgumentError: the condition is false."""
     if not holds:
         raise InvalidArgumentError(f"{op}: {reason}.")
 
 
 def fit(mine: TensorSpec, theirs: TensorSpec) -> bool:
-    """Whether a value with one of these specs may have the other: both variables or none, one dtype, no sizes that differ."""
+    """Whether a value may have both specs: both variables or neither, one dtype, no sizes that differ."""
     return (
         mine.dtype is theirs.dtype
         and mine.is_handle == theirs.is_handle

@@ -1,8 +1,8 @@
-"""Python functions as the sub-graphs of cond and loop: traced, given common operands, and rid of what never changes.
+"""Python functions as sub-graphs of cond and loop: traced, given common operands, and without invariant nodes.
 
-Values from outside become operands of the op, variables by reference. What a loop body computes from operands alone is
-computed once before the loop where that changes no derivative (the compiler moves the rest, in `passes/hoist.py`); a variable is
-read there too unless the loop assigns one.
+Outer values become operands of the op, variables by reference. Invariant nodes of a loop body are computed once before the loop
+if that changes no derivative (the compiler moves the rest, in `passes/hoist.py`); variables are read there too, unless the loop
+assigns one.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from graphad.ops.control.cond import placeholder
 class Nest:
     """The structure of a value whose leaves are tensors or None.
 
-    What consists of tensors, a TensorArray, is taken apart; one whose parts are not known yet is a leaf that counts as None.
+    Composites such as a TensorArray are split; one whose parts are still unknown is a leaf that counts as None.
 
     Args:
       value: The value.
-      apart: False leaves such values whole, as leaves that count as tensors.
+      apart: False keeps composites whole, as leaves that count as tensors.
     """
 
     __slots__ = ("apart", "leaves", "rebuild", "shape")
@@ -54,7 +54,7 @@ class Nest:
         )
 
     def is_fixed(self, leaf: Tensor) -> bool:
-        """Whether a leaf is none of the tensors."""
+        """Whether a leaf is not one of the tensors."""
         return leaf is None or (self.apart and is_composite(leaf))
 
     def given(self) -> list[Any]:
@@ -62,21 +62,21 @@ class Nest:
         return [leaf for leaf in self.leaves if not self.is_fixed(leaf)]
 
     def tensors(self, convert: Callable[[Any], Any] = lift) -> list[Any]:
-        """The leaves as tensors, without those that are none."""
+        """The tensor leaves, as tensors."""
         return [leaf if is_composite(leaf) else convert(leaf) for leaf in self.given()]
 
     def build(self, tensors: Sequence[Any]) -> Any:
-        """The nest with other tensors in its places."""
+        """The nest rebuilt with other tensors."""
         given = iter(tensors)
         return self.rebuild([leaf if self.is_fixed(leaf) else next(given) for leaf in self.leaves])
 
     def __str__(self) -> str:
-        """The nest with dtype and shape in the place of each tensor: [float32(2, 3), {'a': int32()}]."""
+        """The nest with each tensor printed as dtype and shape: [float32(2, 3), {'a': int32()}]."""
         return str(self.rebuild([_Shown(leaf) for leaf in self.leaves]))
 
 
 class _Place(int):
-    """The number of a leaf in a shape of a nest; no number that a record holds is of this class."""
+    """The number of a leaf in the form of a nest; a class of its own, so that numbers in records differ from it."""
 
 
 class _Shown:
@@ -98,7 +98,7 @@ class _Shown:
 
 
 class Again(Exception):
-    """Trace once more, with another value: what is traced told of a value whose parts were not known.
+    """Raised to trace again with a completed value, after the trace has determined its unknown parts.
 
     Attributes:
       value: The value, completed.
@@ -112,7 +112,8 @@ class Again(Exception):
 
 
 def _lacking(value: Any, like: Any) -> list[tuple[Any, Any]]:
-    """The leaves of `value` whose parts are not known, while those in their place in `like` are; with these, or None."""
+    """The leaves of `value` with unknown parts whose counterparts in `like` have known ones, with these counterparts; or
+    None."""
     leaves = flatten_records(value)[0]
     if not any(is_composite(leaf) for leaf in leaves):
         return []
@@ -131,7 +132,7 @@ def lacks(value: Any, like: Any) -> bool:
 
 
 def completed(value: Any, like: Any) -> Any:
-    """`value` with those leaves that have no parts yet given parts like those of `like`; itself where there is nothing to do."""
+    """`value` with incomplete leaves completed like their counterparts in `like`; `value` itself if there is nothing to do."""
     if not lacks(value, like):
         return value
     pairs = _lacking(value, like)
@@ -141,17 +142,17 @@ def completed(value: Any, like: Any) -> Any:
 
 
 def loop_dims(value: Any) -> list[Any]:
-    """For each leaf of a value taken apart the shape that it has in all steps of a loop; ... where it says nothing."""
+    """The shape that each leaf of a split value has in all steps of a loop; ... if it declares none."""
     return _said_by_parts(value, "__graphad_loop_dims__", ...)
 
 
 def loop_writes(value: Any) -> list[Any]:
-    """For each leaf of a value taken apart the one element that a step of a loop wrote into it; None where it did more."""
+    """The single element that a step of a loop wrote into each leaf of a split value; None if it did more."""
     return _said_by_parts(value, "__graphad_loop_writes__", None)
 
 
 def _said_by_parts(value: Any, method: str, otherwise: Any) -> list[Any]:
-    """What composites in `value` say of each of their parts; `otherwise` for every other leaf."""
+    """The property that composites in `value` declare for each of their parts; `otherwise` for other leaves."""
     out: list[Any] = []
     for leaf in flatten_records(value)[0]:
         if is_composite(leaf) and is_complete(leaf):
@@ -220,7 +221,7 @@ class Part:
             }
 
     def choose(self, outputs: Sequence[TensorSpec | int]) -> None:
-        """Return other values: of the outputs so far by number, and zeros for each TensorSpec among `outputs`."""
+        """Replace the outputs: numbers select from the outputs so far, a TensorSpec becomes zeros."""
         builder = GraphBuilder()
         known = [builder.add_input(spec) for spec in self.graph.inputs]
         known += [builder.add_constant(array) for array in self.graph.constants]
@@ -235,7 +236,7 @@ class Part:
         self._renumber(graph, {i: number[serial] for i, serial in enumerate(known) if serial in number})
 
     def drop_inputs(self, gone: Sequence[int]) -> None:
-        """Leave out inputs of its own that nothing reads."""
+        """Drop unused inputs of its own."""
         place = {i: k for k, i in enumerate([i for i in range(len(self.graph.inputs)) if i not in gone])}
         positions = [place.get(i, -1) for i in range(len(self.graph.inputs))]
         graph, number = rewired(self.graph, [self.graph.inputs[i] for i in place], positions)
@@ -243,7 +244,7 @@ class Part:
         self._renumber(graph, number)
 
     def inline_calls(self) -> None:
-        """Put the graphs of calls in their place, so that what never changes in them is found as well."""
+        """Inline calls, so that invariant nodes in them are found too."""
         while not self.has_rules:
             if not any(_is_plain_call(node.op) for node in self.graph.nodes):
                 return
@@ -262,7 +263,7 @@ class Part:
             )
 
     def hoist(self, reads_too: bool) -> None:
-        """Compute what depends on outer values alone here and now, and make it outer values."""
+        """Compute the nodes that depend only on outer values now, so that their results become outer values."""
         gone = invariant_nodes(self.graph, self.n_own, reads_too)
         if not gone:
             return
@@ -304,7 +305,7 @@ def spec_of(x: Any) -> TensorSpec:
 
 
 def prepare_for_loop(parts: Sequence[Part]) -> None:
-    """Take what never changes out of the parts of a loop."""
+    """Move invariant nodes out of the parts of a loop."""
     for part in parts:
         part.inline_calls()
     reads_too = not any(writes(part.graph) for part in parts)
@@ -313,7 +314,7 @@ def prepare_for_loop(parts: Sequence[Part]) -> None:
 
 
 def is_concrete(x: Any) -> bool:
-    """Whether Python can decide on the value now: a number, an array, an eager tensor or a variable outside of a trace."""
+    """Whether Python can decide on the value: a number, an array, an eager tensor, or a variable outside a trace."""
     return not isinstance(x, Tensor) or type(x) is EagerTensor
 
 

@@ -1,4 +1,4 @@
-"""Which axis of each value of a graph is the row axis: the `rows` rules of its nodes, one after another."""
+"""The row axis of each value of a graph, by the `rows` rules of its nodes."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def _specs_for(graph: Graph, specs: Sequence[TensorSpec] | None) -> Sequence[Ten
                 out = node.op.infer(*[found[i] for i in node.inputs])
                 inferred = tuple(out) if node.op.multiple else (out,)
             except InvalidArgumentError:
-                pass  # they do not fit: the graph's own specs say less, and are right wherever it runs
+                pass  # they do not fit: use the graph's own specs, which are less precise but always valid
         found.extend(inferred)
     return found
 
 
 def node_rows(graph: Graph, node: Node, axes: Sequence[RowAxis]) -> list[int | str | None]:
-    """What one node makes of the row axes of its inputs."""
+    """The row axes of a node's outputs, from those of its inputs."""
     return _node_rows(node, [graph.specs[i] for i in node.inputs], axes)
 
 
@@ -67,10 +67,8 @@ def _node_rows(
     if MIXED in axes and not node.op.structured:
         return [MIXED] * n
     if not node.op.structured and any(spec.dims is None and not spec.is_handle for spec in specs):
-        return [
-            MIXED
-        ] * n  # an axis says nothing without a rank, nor where it goes beside an operand of any rank
-    mixed: Any = axes  # MIXED may be among them for an op that holds graphs
+        return [MIXED] * n  # without known ranks the position of a row axis is undetermined
+    mixed: Any = axes  # for an op with sub-graphs MIXED may be among them
     found = node.op.value_rows(specs, mixed) if by_value else node.op.rows(specs, mixed)
     return list(found) if isinstance(found, tuple | list) else [found] * n
 
@@ -78,7 +76,7 @@ def _node_rows(
 def rows_within(
     op: Op, specs: Sequence[TensorSpec], axes: Sequence[RowAxis], line: str | None
 ) -> tuple[Any, Any]:
-    """The op that mixes rows in an op that does, itself unless it holds graphs, and its line."""
+    """The innermost op that mixes rows, and its line."""
     for field in ("graph", "then_graph", "else_graph", "body"):
         graph = getattr(op, field, None)
         if not op.structured or not isinstance(graph, Graph):

@@ -1,6 +1,6 @@
 """Loops over the first axis: `scan`, `map_fn`, `foldl` and `foldr`.
 
-With values now they are Python loops. While tracing they become one `loop`, whose body is traced once.
+On eager values they are Python loops. While tracing they become one `loop`, whose body is traced once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Walk:
-    """Tensors that are walked along their first axis together."""
+    """Tensors that a loop walks together along their first axis."""
 
     def __init__(self, op: str, elems: Any) -> None:
         self.nest = Nest(elems)

@@ -1,4 +1,4 @@
-"""Places in a sequence by name: which of a loop's inputs are carries, invariants and xs, and which of its outputs.
+"""Named segments of a sequence, such as the carries, invariants and xs among a loop's inputs.
 
 places = Segments(carries=2, invariants=1, xs=1)
 places.carries(values)      values[0:2]
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Segment:
-    """Places one behind the other. Called with a sequence, it gives what stands there."""
+    """Consecutive positions. Called with a sequence, it returns the items at these positions."""
 
     __slots__ = ("end", "start")
 
@@ -25,7 +25,7 @@ class Segment:
         return values[self.start : self.end]
 
     def __getitem__(self, k: int) -> int:
-        """The place of its item k."""
+        """The position of its item k."""
         return self.start + k
 
     def __iter__(self) -> Iterator[int]:
@@ -42,7 +42,7 @@ class Segment:
 
 
 class Segments:
-    """Segments that follow each other, by name: `Segments(limit=1, carries=n)`; `total` is how many places there are."""
+    """Consecutive segments by name: `Segments(limit=1, carries=n)`; `total` is the number of positions."""
 
     def __init__(self, **counts: int) -> None:
         place = 0

@@ -1,9 +1,8 @@
-"""The stacks a loop writes while it runs: one array, or, where slices may differ in shape, the slices themselves.
+"""The stacks that a loop writes: one array, or a list of slices if these differ in shape.
 
-What a loop keeps for its derivative may well differ from step to step, the stacks of an inner loop with another number of
-steps above all. Such a stack is an array padded with zeros for everybody else, and a list of slices for the loops that walk
-it. So is the stack of a loop that took no step, where only a step would have told the sizes of a slice, or how many sizes it has:
-its slices are None.
+Residuals of a loop may differ in shape from step to step, for instance the stacks of an inner loop with varying numbers of
+steps. Loops that walk such a stack see a list of slices; other ops see an array padded with zeros. The stack of a loop without
+steps, whose slice sizes or rank are unknown, is of this kind too: its slices are None.
 """
 
 from __future__ import annotations
@@ -23,16 +22,15 @@ if TYPE_CHECKING:
 
 
 class RaggedStack(np.ndarray):
-    """Slices of several shapes, padded; `slices` has them as they were, None for those of which nothing is known.
+    """Slices of several shapes, padded; `slices` has the original ones, None for unknown ones.
 
-    What an op makes of such a stack is an array like any other, but for a transpose (where a loop runs over rows, the rows of
-    its stacks come first, and before it is walked again its steps do), for zeros like it, and for sums of two: the cotangents of
-    a stack have slices as it has.
+    The result of an op on such a stack is an ordinary array, except for a transpose (a loop over rows exchanges the axes of
+    rows and steps), for zeros like it, and for sums of two: the cotangents of a stack have its slices.
     """
 
     slices: list[Any] | None = None
-    axis = 0  # along which the slices lie
-    has_rank = True  # no step ran that would have told the rank of a slice where this is False
+    axis = 0  # the axis of the slices
+    has_rank = True  # False if no step ran and the rank of a slice is unknown
 
     def transpose(self, *axes: Any) -> Any:
         stack = super().transpose(*axes)
@@ -88,24 +86,24 @@ def full_like(x: Array, value: int, dtype: Any) -> Any:
 
 
 def _moved(y: Any, order: Sequence[int]) -> Any:
-    """A slice with its axes in another order; one that was not filled has lost some of them."""
+    """A slice with its axes permuted; an unfilled slice may lack some of them."""
     return y.transpose(order) if y.ndim == len(order) else y
 
 
 def is_ragged(stack: Array) -> bool:
-    """Whether it is a stack whose slices differ and lie along the first axis."""
+    """Whether it is a ragged stack with slices along the first axis."""
     return type(stack) is RaggedStack and stack.slices is not None and not stack.axis
 
 
 def known_shape(x: Array | RaggedStack) -> tuple[int | None, ...] | None:
-    """The shape of a value as far as all slices share it, None for no rank: what was padded says nothing about its slices."""
+    """The shape of a value as far as all slices share it, None for an unknown rank; padded sizes are unknown."""
     if type(x) is not RaggedStack or x.slices is None:
         return x.shape
     if not x.has_rank:
         return None
     shapes = {known_shape(y) for y in x.slices if y is not None and y.ndim == x.ndim - 1} - {None}
     sizes = [found[0] if len(set(found)) == 1 else None for found in zip(*shapes, strict=True)]
-    # Where no slice is there, a size that is not zero is one that all of them would have had; see `closed_stack`.
+    # Without slices, a nonzero size is one that all slices would have; see `closed_stack`.
     sizes = sizes or [size or None for size in (*x.shape[: x.axis], *x.shape[x.axis + 1 :])]
     return (*sizes[: x.axis], len(x.slices), *sizes[x.axis :])
 
@@ -123,19 +121,19 @@ def known_dims(x: Tensor) -> Any:
 
 
 def walked(stack: Any) -> Any:
-    """What step i of a loop indexes with i."""
+    """The sequence that step i of a loop indexes with i."""
     return stack.slices if is_ragged(stack) else stack
 
 
 def new_stack(length: int, written: int, y: Array) -> Any:
-    """Room for all slices; zeros where not every one will be written."""
+    """Memory for all slices; zeros if not all will be written."""
     if is_ragged(y):
         return [None] * length
     return (np.empty if length == written else np.zeros)((length, *y.shape), y.dtype)
 
 
 def put(stack: Any, i: int, y: Any, may_differ: bool) -> Any:
-    """Write slice i; returns the stack, a list from the first slice of another shape on."""
+    """Write slice i; returns the stack, which becomes a list at the first slice of another shape."""
     if type(stack) is not list:
         if stack.shape[1:] == y.shape and not is_ragged(y):
             stack[i] = y
@@ -148,12 +146,12 @@ def put(stack: Any, i: int, y: Any, may_differ: bool) -> Any:
 
 
 def closed_stack(slices: Any, length: int, spec: TensorSpec, may_differ: bool) -> Any:
-    """The stack of what was collected; for no steps at all, zeros of what is known of the shape."""
+    """The stack of the collected slices; without steps, zeros with the known sizes."""
     if slices is None or not len(slices):
         dims = tuple([0 if size is None else size for size in spec.dims or ()])
         stack = np.zeros((max(length, 0), *dims), spec.dtype.numpy)
         if may_differ and (spec.dims is None or None in spec.dims):
-            # No step ran that would have told the sizes of a slice.
+            # No step ran, so the sizes of a slice are unknown.
             return _with_slices(stack, [None] * len(stack), 0, spec.dims is not None)
         return stack
     if type(slices) is np.ndarray:

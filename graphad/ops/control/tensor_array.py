@@ -1,8 +1,8 @@
-"""`TensorArray`: tensors under numbers, written one after another and read or stacked later.
+"""`TensorArray`: tensors by index, written one after another and read or stacked later.
 
-Eagerly, and while its numbers are known, it is a list of tensors. Once a tensor without a value says which element is meant, or
-it goes through a loop or branch of a graph, it is one stacked tensor, [size, ...]: a write is an update of one row of it.
-While tracing an array is a value: `write` gives a new one and leaves the old one as it is.
+While indices are known it is a list of tensors. With a symbolic index, or inside a loop or branch of a graph, it is one stacked
+tensor, [size, ...], and a write updates one row. While tracing, an array is a value: `write` returns a new one and does not
+change the old one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TensorArray:
       dtype: The dtype of the elements.
       size: How many there are, a number or an integer scalar; with `dynamic_size` how many at first.
       dynamic_size: Whether writing behind the end makes it longer.
-      clear_after_read: Whether an element may be read once only; eager arrays alone heed it. True by default.
+      clear_after_read: Whether an element may be read only once, in eager mode. True by default.
       tensor_array_name, colocate_with_first_write_call, name: Accepted for compatibility.
       handle, flow: Not supported.
       infer_shape: Whether all elements must have one shape.
@@ -85,8 +85,7 @@ class TensorArray:
         self._items: list[Any] | None = None
         self._buffer: Any = None
         self._size: Any = None
-        # In a step of a loop: the stacked tensor that the step began with, and what it has written since, None if that is more
-        # than single elements.
+        # In a step of a loop: the stacked tensor at its start, and the element written since, None if it is more than one.
         self._origin: Any = None
         self._writes: list[tuple[Any, Any]] | None = None
         number = 0 if size is None else _number(size)
@@ -109,7 +108,7 @@ class TensorArray:
 
     @property
     def element_shape(self) -> TensorShape:
-        """What is known of the shape of the elements."""
+        """The known shape of the elements."""
         return TensorShape(self._dims)
 
     @property
@@ -284,7 +283,7 @@ class TensorArray:
             self._items, self._buffer = [], None
 
     def grad(self, source: Any, flow: Any = None, name: str | None = None) -> TensorArray:
-        """Not supported: gradients go through arrays by themselves."""
+        """Not supported: tapes differentiate through arrays."""
         raise ArgumentTypeError(
             "TensorArray.grad: gradients go through a TensorArray by themselves; use a GradientTape."
         )
@@ -293,11 +292,11 @@ class TensorArray:
 
     @property
     def __graphad_complete__(self) -> bool:
-        """Whether enough is known of its elements to stack them: their rank."""
+        """Whether the rank of its elements is known, so that they can be stacked."""
         return self._buffer is not None or self._dims is not None
 
     def __graphad_like__(self, other: TensorArray) -> TensorArray:
-        """The same array for elements of the other's shape; sizes that are not known are 0 until an element is written."""
+        """The same array with the other's element shape; unknown sizes are 0 until an element is written."""
         if other._dims is not None:
             return self._allocated(other._dims)
         rank = 1 + len(other._written()[0].dims) if other._buffer is None else len(other._buffer.dims)
@@ -307,7 +306,7 @@ class TensorArray:
         return self._with(items=self._items, buffer=self._buffer, dims=dims, copy=True)
 
     def __graphad_parts__(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
-        """Its stacked tensor, and how to make such an array of another."""
+        """Its stacked tensor, and a function that rebuilds the array from another one."""
         dims = self._dims
 
         def made_of(parts: list[Tensor | None]) -> TensorArray:
@@ -324,7 +323,7 @@ class TensorArray:
         return [None if self._dims is None else (length, *self._dims)]
 
     def __graphad_loop_writes__(self) -> Sequence[Any]:
-        """For each part what it was when the step began, the index, the value, and whether it may grow, if the step wrote one
+        """For each part (value at the start of the step, index, written value, whether it may grow) if the step wrote one
         element; else None."""
         if self._writes is None or len(self._writes) != 1:
             return [None]
@@ -339,7 +338,7 @@ class TensorArray:
         dims: Any = ...,
         copy: bool = False,
     ) -> TensorArray:
-        """The array with other elements: itself where nothing is traced, else a new one."""
+        """The array with other elements: itself in eager mode, else a new one."""
         made = self
         if copy or trace_in_progress() is not None:
             made = object.__new__(type(self))
@@ -380,7 +379,7 @@ class TensorArray:
         buffer = self._stacked()
         if is_definite(self._dims):
             return buffer
-        # The first element tells sizes that nobody knew before.
+        # The first element determines unknown sizes.
         wanted = concat([reshape(getitem(shape(buffer), 0), [1]), shape(value)], 0)
         fits = reduce_all(equal(shape(buffer), wanted))
         return conditional(fits, lambda: buffer, lambda: zeros(wanted, self._dtype))
@@ -450,7 +449,7 @@ class TensorArray:
         return self._dims
 
     def _empty(self, op: str, number: int) -> Any:
-        """What stands under a number that was not written: zeros of the shape that all elements have."""
+        """The value of an element that was not written: zeros of the common shape."""
         dims = self._dims
         if not is_definite(dims) and dims is not None and self._infer_shape and self._written():
             return zeros(shape(self._written()[0]), self._dtype)
@@ -463,7 +462,7 @@ class TensorArray:
 
 
 def _number(x: Any) -> int | None:
-    """An index or size as a number; None where it is not known yet."""
+    """An index or size as a number; None while it is unknown."""
     if hasattr(x, "__index__") and not hasattr(x, "dims"):
         return int(x.__index__())
     x = lift(x)

@@ -1,6 +1,6 @@
 """`while_loop`: repeat a Python function on tensors while a condition holds.
 
-With values now it is a Python loop. While tracing, condition and body are traced once and become one `loop`.
+On eager values it is a Python loop. While tracing, condition and body are traced once and become one `loop`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def while_loop(
 
 
 def _fields(x: Any) -> Any:
-    """The fields of a dataclass or attrs class in the place of it."""
+    """A dataclass or attrs instance replaced by its fields."""
     return record_of(x).values if is_record(x) else x
 
 
@@ -116,10 +116,10 @@ def repeat(
     maximum: Any,
     names: Sequence[str],
 ) -> Any:
-    """`while_loop` with a name for each loop variable, of which messages speak."""
+    """`while_loop` with a name for each loop variable, for messages."""
     try:
         return _repeated(test, body, loop_vars, shape_invariants, maximum, names)
-    except Again as again:  # a step told the shapes of the elements of an array
+    except Again as again:  # a step determined the shapes of an array's elements
         if again.owner is not loop_vars:
             raise
         return _repeated(test, body, again.value, shape_invariants, maximum, names)
@@ -145,7 +145,7 @@ def _repeated(
     while left is None or left > 0:
         holds = as_predicate("while_loop", test(*nest.build(values)))
         if type(holds) is not EagerTensor:
-            # The rows of a vectorized function differ from here on.
+            # From here on the rows of a vectorized function may differ.
             limit = None if left is None else lift(np.int32(left))
             present = nest.build(values)
             nest = Nest(present)
@@ -272,8 +272,8 @@ def _next(nest: Nest, values: Sequence[Tensor], result: Any, labels: Sequence[st
 def _carried(
     loop_vars: Any, values: Sequence[Any], shape_invariants: Any
 ) -> tuple[list[Any], list[TensorSpec]]:
-    """The first values, and what is known of the values in every step. An invariant that knows more than the trace does of
-    the first value is checked when its shape is known."""
+    """The first values, and their specs in every step. A shape invariant that is more precise than the first value is checked
+    at run time."""
     specs = [TensorSpec.of(x.dims, x.dtype) for x in values]
     nest = Nest(loop_vars)
     own = [
@@ -286,7 +286,7 @@ def _carried(
         )
     first, out = list(values), []
     for k, (spec, shape, free) in enumerate(zip(specs, given, own, strict=True)):
-        if free is not ...:  # the array itself says what changes
+        if free is not ...:  # the array itself declares what changes
             out.append(spec.with_dims(free))
             continue
         if shape is ...:
@@ -333,7 +333,7 @@ def step_limit(maximum: Any) -> Tensor:
 
 
 def _names(body: Callable[..., Any], count: int) -> list[str]:
-    """What the body calls the loop variables."""
+    """The body's names of the loop variables."""
     try:
         parameters = list(inspect.signature(body).parameters.values())
     except (TypeError, ValueError):

@@ -266,7 +266,7 @@ def assert_rank_in(
 
 
 def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLike | None = None) -> DType:
-    """The float dtype that all of some tensors have; those that are None are passed over. float32 for none.
+    """The common float dtype of tensors, ignoring None; float32 for none.
 
     Args:
       tensors: Tensors, or None among them.
@@ -291,7 +291,7 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLi
 
 
 def assert_proper_iterable(values: Any) -> None:
-    """Raise unless `values` is something to go through that is not a single value: a tensor, an array or a string.
+    """Raise unless `values` is iterable and not a single value such as a tensor, an array or a string.
 
     Args:
       values: A list, tuple or other iterable; no tensor, array or text.
@@ -303,7 +303,7 @@ def assert_proper_iterable(values: Any) -> None:
         )
     if not hasattr(values, "__iter__"):
         raise ArgumentTypeError(
-            f"assert_proper_iterable: values is a {type(values).__name__}, which cannot be gone through; give a list or a tuple."
+            f"assert_proper_iterable: values is a {type(values).__name__}, which is not iterable; give a list or a tuple."
         )
 
 

@@ -1,4 +1,4 @@
-"""`timestamp`: the time, whenever the program gets there."""
+"""`timestamp`: the current time, read when the op runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graphad.core.tensor import Tensor
 
 @define
 class Timestamp(Op):
-    """The seconds since 1970, UTC, as the clock of the machine has them when the op runs."""
+    """The seconds since 1970, UTC, by the machine's clock when the op runs."""
 
     name = "timestamp"
     keeps = (False, False)
@@ -40,7 +40,7 @@ class Timestamp(Op):
 
 
 def timestamp(name: str | None = None) -> Tensor:
-    """The seconds since 1970 as a float64 scalar: of now, and in a traced function of the moment when the function gets there.
+    """The seconds since 1970 as a float64 scalar, at the time when the op runs.
 
     Returns: float64 scalar.
     """

@@ -1,6 +1,6 @@
-"""Printing and asserting: ops that are run for what they do. They have no outputs and keep their order.
+"""Printing and asserting: ops with effects. They have no outputs and keep their order.
 
-What is printed is put together from a template, fixed while tracing, and the values of tensors at run time.
+The text is assembled from a template, fixed while tracing, and the values of tensors at run time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LEVELS = {
     "log(error)": 40,
 }  # the numbers of `logging`, which is slow to import
 _HARMLESS = sorted(["stdout", "stderr", *_LEVELS])
-Stream = str  # of which a file may name some alone
+Stream = str  # files may use only some of them
 declare(
     Kind(
         "Stream",
@@ -115,7 +115,7 @@ class Check(TupleOp):
 
 
 class _Slot:
-    """Stands in a structure for a tensor; its text is one that nobody writes."""
+    """Represents a tensor in a structure, as a text that does not occur otherwise."""
 
     def __repr__(self) -> str:
         return "\x00"
@@ -129,7 +129,7 @@ def print(
     end: str = "\n",
     name: str | None = None,
 ) -> None:
-    """Print tensors, and anything else, whenever the program gets here: in a traced function at run time, in program order.
+    """Print tensors and other values when the op runs: in a traced function at run time, in program order.
 
     Args:
       inputs: Tensors, variables, nests of these, and other objects, which are printed as repr(x) shows them when
@@ -214,7 +214,7 @@ def _listed(array: np.ndarray, summarize: int, depth: int) -> str:
 
 
 def _number(x: Any) -> str:
-    """The shortest of the usual lengths that reads back as the same number."""
+    """The shortest standard notation that reads back as the same number."""
     kind = x.dtype.kind
     if kind == "b":
         return "1" if x else "0"

@@ -1,4 +1,4 @@
-"""Reading a variable and giving it a new value. Variables are passed by reference, as handles.
+"""Reads of and assignments to variables, which are passed by reference, as handles.
 
 Assigning rebinds the variable's array and never writes into it, so a read costs nothing and earlier reads keep their
 value. The cotangents of all reads add up on the handle.
@@ -70,9 +70,7 @@ class Assign(Op):
     def quick(self, handle: Any, value: Any) -> Any:
         return self.eval(handle, value.data) if type(value) is EagerTensor else None
 
-    vjp = no_gradient(
-        "assigning is not differentiable; the variable's later reads are constants of what was assigned"
-    )
+    vjp = no_gradient("assigning is not differentiable; later reads of the variable are constants")
 
     def batch(self, ctx: BatchContext, handle: Ranked, value: Ranked) -> Tensor:
         raise FailedPreconditionError(

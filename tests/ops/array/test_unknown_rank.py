@@ -32,7 +32,7 @@ def test_arrays_index_a_tensor_whose_rank_is_unknown(key):
 def test_several_arrays_behind_other_indices_need_a_known_rank():
     f = gd.function(lambda x: x[:, _I, _I], input_signature=[gd.TensorSpec(None, gd.float64)])
     with pytest.raises(
-        ValueError, match="several index arrays behind other indices need a tensor of known rank"
+        ValueError, match="several index arrays after other indices need a tensor of known rank"
     ):
         f(np.zeros((2, 3, 3)))
 
