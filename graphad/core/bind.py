@@ -205,8 +205,3 @@ def constant_here(data: Array) -> Tensor:
 def new_recorder(recorder: Any, again: Any = None) -> Any:
     """Attach a recorder to the current level, or to the level it was detached from; returns the level."""
     return add_recorder(recorder, EagerLevel, again)
-
-
-def has_side_effects(op: Op) -> bool:
-    """Whether the op writes or prints, so that it must run even if nobody reads its outputs."""
-    return bool(op.effects & (WRITES | IO))

@@ -78,15 +78,3 @@ def wait_for_items(owner: Any, waits: bool) -> None:
         _waiting[ident] = weakref.ref(owner, lambda _: _waiting.pop(ident, None))
     else:
         _waiting.pop(ident, None)
-
-
-def children_of(x: Any) -> Iterator[tuple[str, Any]]:
-    """The named children of a trackable, a list, a tuple or a dict."""
-    if isinstance(x, Trackable):
-        yield from x.named_children()
-    elif isinstance(x, dict):
-        for key in sorted(x, key=str):
-            yield str(key), x[key]
-    elif isinstance(x, list | tuple):
-        for i, item in enumerate(x):
-            yield str(i), item

@@ -43,15 +43,6 @@ def last_uses(graph: Graph, kept: Iterable[int] = ()) -> list[list[int]]:
     return last
 
 
-def depends_on(graph: Graph, sources: Sequence[int]) -> set[int]:
-    """The values computed from any of `sources`, including these."""
-    reached = set(sources)
-    for node in graph.nodes:
-        if any(value in reached for value in node.inputs):
-            reached.update(node.outputs)
-    return reached
-
-
 def sub_graphs(op: Op) -> list[Graph]:
     """The graphs an op holds."""
     return [value for value in (getattr(op, field) for field in op.attributes) if isinstance(value, Graph)]

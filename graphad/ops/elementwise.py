@@ -349,16 +349,6 @@ def named(function: F, name: str, doc: str, **parameters: str) -> F:
     return function
 
 
-def keeps_dtype(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """A formula whose result is cast back to the dtype of the first operand."""
-
-    def wrapped(x: Any, *rest: Any) -> Any:
-        y = formula(x, *rest)
-        return y if y.dtype == x.dtype else y.astype(x.dtype)
-
-    return wrapped
-
-
 def in_float32(formula: Callable[..., Any]) -> Callable[..., Any]:
     """A formula of several steps, computed in float32 for operands of two bytes and rounded once."""
 

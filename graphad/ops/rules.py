@@ -139,8 +139,3 @@ def scalar_like(value: float, x: Tensor) -> Tensor:
     if data is None:
         data = _scalars[value, id(dtype)] = unreported(dtype.numpy.type, value)
     return constant_here(data)
-
-
-def np_dtype(x: Any) -> np.dtype[Any]:
-    """The NumPy dtype of a NumPy value."""
-    return x.dtype  # type: ignore[no-any-return]

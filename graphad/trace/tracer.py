@@ -195,15 +195,6 @@ class Trace:
         """The serial number under which an outer value was captured, None if it was not."""
         return self._known.get(id(x))
 
-    def symbol_of(self, x: Any, op: Op) -> SymbolicTensor:
-        """The symbol of `x` in this trace."""
-        serial = self.serial(x, op)
-        return (
-            x
-            if type(x) is SymbolicTensor and x.trace is self
-            else SymbolicTensor(self, serial, self.builder.specs[serial])
-        )
-
     def _is_adopted(self, x: SymbolicTensor) -> bool:
         """Whether x is a value of the adopted trace, or one that it captured."""
         adopted = self.adopted

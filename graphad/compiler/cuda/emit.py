@@ -25,7 +25,6 @@ from graphad.core.dtypes import DType
 from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access, Kernel, Ref, block_layout
 
 THREADS = 256  # of a block at most
-WIDE_BYTES = 16  # of one load
 WIDE_STATEMENTS = 12  # longer bodies are not memory-bound, and would be compiled several times
 # the names of the text that are Python's or numba-cuda's own
 BUILTIN = frozenset(

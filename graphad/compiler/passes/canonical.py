@@ -21,7 +21,6 @@ from graphad.ops.array.shape import SizeVector
 
 TABLE = RuleTable()
 rewrite = TABLE.rewrite
-SMALL_POWER = 4
 
 
 def same_size(a: Any, b: Any) -> bool:

@@ -127,12 +127,6 @@ def require_index(op: str, spec: TensorSpec, name: str) -> None:
     require_kind(op, spec, INTEGER, name)
 
 
-def run_checked(op: Op, *values: Any) -> Any:
-    """Run `op`, whose attributes have just become known, after checking the values against them."""
-    op.infer(*[TensorSpec.of(np.shape(x), dtypes.from_numpy(x.dtype)) for x in values])
-    return op.eval(*values)
-
-
 def require_gradient(op: str, g: TensorSpec, result: TensorSpec) -> None:
     """Raises: InvalidArgumentError: `g` is not a cotangent of a result like this one."""
     if g.dtype is not result.dtype or not are_compatible(g.dims, result.dims):

@@ -201,7 +201,7 @@ SquaredDifference = elementwise(
     scalar=(("sub", "x", "y"), ("square", "a")),
     doc="(x - y)^2.",
 )
-SQUARE, SQUARED_DIFFERENCE = Square(), SquaredDifference()
+SQUARE = Square()
 
 
 def _no_nan(x: Any, y: Any, out: Any) -> Any:

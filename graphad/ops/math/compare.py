@@ -102,7 +102,7 @@ EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = (
     Greater(),
     GreaterEqual(),
 )
-LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT, IS_FINITE = LogicalAnd(), LogicalOr(), LogicalNot(), IsFinite()
+LOGICAL_AND, IS_FINITE = LogicalAnd(), IsFinite()
 
 _BROADCAST = "operands of one dtype broadcast together. No gradient."
 _REALS = "operands of one real dtype broadcast together. No gradient."

@@ -235,7 +235,7 @@ Logaddexp = elementwise(
     ),
     doc="log(e^x + e^y), without overflow.",
 )
-EXP, EXPM1, LOG, LOG1P = Exp(), Expm1(), Log(), Log1p()
+EXP, LOG = Exp(), Log()
 SIGMOID, TANH_GRAD, SIGMOID_GRAD, SOFTPLUS = Sigmoid(), TanhGrad(), SigmoidGrad(), Softplus()
 
 _DTYPES = "elementwise, float and complex dtypes."

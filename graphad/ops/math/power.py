@@ -71,7 +71,7 @@ Rsqrt = elementwise(
     keeps=(False, True),
     doc="1 / sqrt(x).",
 )
-SQRT, RSQRT = Sqrt(), Rsqrt()
+SQRT = Sqrt()
 
 
 def _pow(x: Array, y: Array) -> Any:

@@ -169,7 +169,7 @@ Minimum = elementwise(
     scalar="minimum",
     doc="The smaller of x and y, NaN if one is.",
 )
-MAXIMUM, MINIMUM = Maximum(), Minimum()
+MINIMUM = Minimum()
 
 _TIES = (
     "operands of one real dtype broadcast together; NaN if either is NaN. At a tie the gradient goes to x."

@@ -291,7 +291,7 @@ Erfinv = elementwise(
     keeps=(False, True),
     doc="The y with erf(y) = x.",
 )
-ERF, ERFC, ERFINV = Erf(), Erfc(), Erfinv()
+ERF, ERFC = Erf(), Erfc()
 
 erf = unary_function(
     Erf,

@@ -19,7 +19,6 @@ from graphad.compiler.rows import Arena, Argument, Row
 from graphad.core.errors import InvalidArgumentError
 
 ALIGNMENT = 64
-REGION_WORDS = 3  # words of a parallel region's step: table, rows, control
 
 
 class PlanBuilder(Builder):
@@ -160,7 +159,7 @@ class PlanImage:
         guard: np.ndarray | None,
         keep: tuple[Any, ...],
     ) -> None:
-        self.argument_count, self.step_count, self.arena_bytes = arguments, len(steps), arena_bytes
+        self.argument_count, self.arena_bytes = arguments, arena_bytes
         self._table = entry_text.HEADER_WORDS
         self._patch_table = self._table + 2 * len(steps)
         self._held = self._patch_table + entry_text.PATCH_WORDS * len(patches)
