@@ -1,8 +1,7 @@
-"""What can go wrong between a model and a file, as one family of exceptions.
+"""The exceptions of saving and loading.
 
-Message form: `load: file: field: what was wrong, with the numbers; what to try.` Text that comes from a file
-is shown through `shown`, so that a hostile name can neither flood a terminal nor write control characters to
-it.
+Message form: `load: file: field: what was wrong, with the numbers; what to try.` Text from a file passes through `shown`, so
+that a hostile name can neither flood a terminal nor send control characters.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class LoadError(ValueError):
         self.path: list[str | int] = []
 
     def within(self, part: str | int) -> None:
-        """Say that what failed is inside `part` (a field's name or an item's number)."""
+        """Prepend `part` (a field's name or an item's number) to the place of the error."""
         self.path.insert(0, part)
 
     @property
@@ -52,7 +51,7 @@ class LoadError(ValueError):
 
 
 class CorruptModelError(LoadError):
-    """The bytes are not those of any model: damaged, cut short, or made to look like one."""
+    """The bytes are not a valid model: damaged, truncated or forged."""
 
 
 class LimitExceededError(LoadError):
@@ -82,7 +81,7 @@ class SaveError(ValueError):
 
 
 class SaveFailedError(SaveError, OSError):
-    """The system refused to write; `errno` says why. What was at the path before is still there."""
+    """The system refused to write; `errno` says why. The previous model at the path is unchanged."""
 
     def __init__(self, reason: str, errno: int | None = None) -> None:
         super().__init__(reason)

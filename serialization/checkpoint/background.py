@@ -1,7 +1,7 @@
-"""A checkpoint that is written while the program goes on.
+"""Writing a checkpoint in the background.
 
-What is written was copied before: the program may assign to its variables at once. A checkpoint writes one at a time, and what
-goes wrong is raised by the next call that saves, restores or waits. The thread is not a daemon: the interpreter ends after it.
+Values are copied first, so the program may assign to its variables at once. A checkpoint has one write at a time, and errors
+are raised by the next call that saves, restores or waits. The thread is not a daemon: the interpreter waits for it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 
 class Writer:
-    """One write that is under way or done."""
+    """One write, in progress or done."""
 
     def __init__(self, path: str, write: Callable[[], None]) -> None:
         self._path = path
@@ -24,14 +24,14 @@ class Writer:
     def _run(self) -> None:
         try:
             self._write()
-        except BaseException as error:  # said when the checkpoint is waited for
-            import logging  # which is slow to import, and this is rare
+        except BaseException as error:  # raised when the checkpoint is waited for
+            import logging  # imported here: slow to import and rarely needed
 
             self._error = error
             logging.getLogger("graphad").error("Checkpoint: %s could not be written: %s", self._path, error)
 
     def wait(self) -> None:
-        """Come back when the write is done. Raises what the write raised."""
+        """Wait until the write is done. Raises: the error of the write."""
         self._thread.join()
         if self._error is not None:
             self._error.add_note(f"while the checkpoint {self._path} was written in the background")
@@ -47,7 +47,7 @@ def start(owner: object, path: str, write: Callable[[], None]) -> None:
 
 
 def finish(owner: object) -> None:
-    """Wait for the write that is under way, if there is one. Raises: what it raised, once."""
+    """Wait for the write in progress, if there is one. Raises: its error, once."""
     writer = _writers.get(owner)
     if writer is not None and writer._thread is not threading.current_thread():
         _writers.pop(owner, None)

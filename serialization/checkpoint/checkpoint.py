@@ -42,10 +42,10 @@ class CheckpointOptions:
       durable: Flush everything to the disk in order, so that a power failure leaves the old checkpoint or the new one.
       limits: Bounds on sizes and counts of what is read, see `serialization.wire.limits.Limits`.
       experimental_enable_async_checkpoint, enable_async: `save` and `write` return once the values are copied; a thread writes
-        them. The checkpoint is there after `sync`, and what went wrong is raised by it or by the next call. A
+        them. The checkpoint exists after `sync`; an error is raised by it or by the next call. A
         `CheckpointManager`, which deletes older checkpoints for the new one, waits for it.
-      experimental_io_device: Accepted.
-      experimental_sharding_callback: Must be None: how values are shared out over files is for the format to say.
+      experimental_io_device: Accepted for compatibility.
+      experimental_sharding_callback: Must be None: the format determines how values are distributed over files.
     Raises: InvalidArgumentError (a ValueError): an `experimental_sharding_callback`.
     """
 
@@ -95,13 +95,13 @@ def _arguments_of(function: Callable[..., Any]) -> int:
 class Checkpoint(Trackable):
     """Saves the variables below some objects, and restores them.
 
-    Values are found again by the names on the way from the root: attributes, keys and positions. Objects that are made
-    after `restore` get their values when they are assigned, built or put where they belong.
+    Values are matched by the names on the path from the root: attributes, keys and positions. Objects that are created after
+    `restore` get their values when they are assigned, built or added.
 
     Args:
       root: An object whose children are those of the checkpoint.
       kwargs: Objects by name: modules, layers, optimizers, metrics, variables, generators, lists and dicts of them.
-    Raises: InvalidArgumentError (a ValueError): one of them is no such object, or the root has another one of that name.
+    Raises: InvalidArgumentError (a ValueError): one of them is not such an object, or the root has another object of that name.
     Example:
       >>> checkpoint = tf.train.Checkpoint(step=tf.Variable(1), net=net)   # doctest: +SKIP
       >>> path = checkpoint.save("training/ckpt")                          # doctest: +SKIP
@@ -130,7 +130,7 @@ class Checkpoint(Trackable):
 
     @property
     def save_counter(self) -> Variable:
-        """How often it was saved; part of the checkpoint, so that numbers go on after a restore."""
+        """The number of saves; part of the checkpoint, so that the numbering continues after a restore."""
         if vars(self)[_COUNTER] is None:
             made = Variable(0, trainable=False, name="save_counter", dtype="int64")
             pending = vars(self).get(PRIVATE + "pending")
@@ -153,7 +153,7 @@ class Checkpoint(Trackable):
     # -- saving ----------------------------------------------------------------------------------------------------
 
     def save(self, file_prefix: str | os.PathLike[str], options: CheckpointOptions | None = None) -> str:
-        """Save under the next number, and make that the latest checkpoint of its directory.
+        """Save with the next number, as the latest checkpoint of its directory.
 
         Args:
           file_prefix: The path without the number, "training/ckpt".
@@ -181,7 +181,7 @@ class Checkpoint(Trackable):
         system: FileSystem | None = None,
         then: Callable[[str], None] | None = None,
     ) -> str:
-        """Count one up and write; the number of the path is the count unless another is given. A failure counts nothing.
+        """Increment the counter and write; the path has that number unless another is given. A failure does not count.
 
         Without `then`, which is called with the path, it is written when this returns.
         """
@@ -198,7 +198,7 @@ class Checkpoint(Trackable):
         return path
 
     def write(self, file_prefix: str | os.PathLike[str], options: CheckpointOptions | None = None) -> str:
-        """Save at exactly this path, without counting and without making it the latest of its directory.
+        """Save at exactly this path, without a number, and not as the latest of its directory.
 
         Returns: The path. Read it with `read`.
         """
@@ -242,21 +242,21 @@ class Checkpoint(Trackable):
             write()
 
     def sync(self) -> None:
-        """Wait until what a save has begun is written. Raises: what went wrong."""
+        """Wait until a background save is written. Raises: its error."""
         finish(self)
 
     # -- restoring -------------------------------------------------------------------------------------------------
 
     def restore(self, save_path: Any, options: CheckpointOptions | None = None) -> CheckpointLoadStatus:
-        """Give the objects the values of a checkpoint that `save` has made: those that are there, and later ones as they come.
+        """Assign the values of a checkpoint made by `save` to the existing objects, and to later ones when they are created.
 
         Args:
-          save_path: What `save` returned; a directory of `tf.saved_model.save` will do, and so will a checkpoint or SavedModel
-            that TensorFlow has written. None restores nothing.
-        Returns: A status that says what has matched.
+          save_path: The path that `save` returned; also a directory of `tf.saved_model.save`, or a checkpoint or SavedModel of
+          TensorFlow. None restores nothing.
+        Returns: A status with the result of the matching.
         Raises:
           MissingCheckpointError (an OSError): there is none.
-          LoadError (a ValueError): it is damaged, or no checkpoint.
+          LoadError (a ValueError): it is damaged, or not a checkpoint.
           InvalidArgumentError (a ValueError): a shape or dtype differs. Nothing has been restored then.
         """
         if save_path is None:
@@ -267,7 +267,7 @@ class Checkpoint(Trackable):
         return self._restored("restore", save_path, options)
 
     def read(self, save_path: Any, options: CheckpointOptions | None = None) -> CheckpointLoadStatus:
-        """As `restore`, for what `write` has made: without a `save_counter`."""
+        """As `restore`, for a checkpoint made by `write`, which has no `save_counter`."""
         if save_path is None:
             return InitializationOnlyStatus()
         _require_eager("read")

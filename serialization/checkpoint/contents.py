@@ -1,4 +1,4 @@
-"""The objects of a program as checkpoints see them: what has a value, and what is below by which name.
+"""The objects of a program for checkpoints: which have a value, and the names of their children.
 
 A checkpoint is a saved model without functions: the same records in the same directory.
 """
@@ -35,14 +35,16 @@ VALUES = (Variable, Generator)
 
 
 def is_state(x: Any) -> bool:
-    """Whether a checkpoint has a node for such a thing."""
+    """Whether a checkpoint has a node for this object."""
     return isinstance(x, (Trackable, *VALUES, *CONTAINERS))
 
 
 def state_of(x: Any) -> Iterator[tuple[str, Any]]:
     """The children of an object by the names that a checkpoint gives them."""
     if isinstance(x, Trackable):
-        found = type(x)._graphad_state(x)  # by the class: a restored object may have a child of any name
+        found = type(x)._graphad_state(
+            x
+        )  # looked up on the class, since a restored object may have a child of any name
     elif isinstance(x, dict):
         found = ((str(key), item) for key, item in x.items())
     elif isinstance(x, list | tuple):
@@ -61,7 +63,7 @@ def slots_of(x: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def can_carry(x: Any) -> bool:
-    """Whether what is pending for an object can be marked on it."""
+    """Whether pending values can be recorded on an object."""
     return isinstance(x, Trackable) and hasattr(x, "__dict__")
 
 
@@ -123,7 +125,7 @@ class _Walk:
         self.children[number][name] = self.add(child, path)
 
     def finish(self) -> None:
-        """Walk on below what was added last."""
+        """Continue the walk below the objects added last."""
         while self._done < len(self.objects):
             for name, child in state_of(self.objects[self._done]):
                 if _holds_state(child):
@@ -132,7 +134,7 @@ class _Walk:
 
 
 def _holds_state(x: Any) -> bool:
-    """Whether a child is an object, or a list, tuple or dict with one in it however deep."""
+    """Whether a child is an object, or a list, tuple or dict that contains one at any depth."""
     seen: set[int] = set()
     stack = [x]
     while stack:

@@ -1,7 +1,7 @@
-"""TensorFlow's checkpoints as nodes and values, with what Keras calls otherwise under the names of this library.
+"""TensorFlow's checkpoints as nodes and values, with Keras' names translated to graphad's.
 
-Keras keeps the layers of a Sequential below `_functional`, after the input, or as `layer-0`, `layer-1`, ..., and what an
-optimizer knows of variables in lists that run side by side. These become children and slots; Keras' names stay beside them.
+Keras keeps the layers of a Sequential below `_functional`, after the input, or as `layer-0`, `layer-1`, ..., and an optimizer's
+slots in parallel lists. These become children and slots; Keras' names stay beside them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from serialization.tensorflow import GRAPH, INDEX, STRING, Bundle, ObjectNode, n
 from serialization.wire.limits import Limits
 
 _VARIABLES = "_trainable_variables"
-# Keras' lists of what an optimizer keeps, with the names of this library; older files name slots one by one.
+# Keras' lists of an optimizer's slots, with graphad's names; older files name slots one by one.
 _LISTS = {"_momentums": "m", "_velocities": "v", "momentums": "momentum"}
 
 
 def prefix_at(path: str) -> str | None:
-    """The prefix of the checkpoint of TensorFlow's that a path names: itself, or what is inside of a SavedModel."""
+    """The prefix of the TensorFlow checkpoint at a path: the path itself, or the checkpoint inside a SavedModel."""
     for prefix in (path, os.path.join(path, "variables", "variables")):
         if path and os.path.isfile(prefix + INDEX):
             return prefix
@@ -28,7 +28,7 @@ def prefix_at(path: str) -> str | None:
 
 
 def saved_of_bundle(prefix: str, limits: Limits) -> Saved:
-    """A checkpoint of TensorFlow's. One that was written by names alone, as before its version 2, has no nodes."""
+    """A TensorFlow checkpoint. One written by names only, as in TensorFlow 1, has no nodes."""
     bundle = Bundle(prefix, limits)
     values = {}
     for key, entry in bundle.entries.items():
@@ -83,7 +83,7 @@ def _key(node: ObjectNode, values: dict[str, Stored]) -> str | None:
 
 
 def _slots(node: ObjectNode, listed: tuple[ObjectNode, ...]) -> tuple[tuple[Slot, ...], int]:
-    """What an optimizer keeps of variables, and how many entries of lists were looked at for it."""
+    """An optimizer's slots, and how many list entries were read for them."""
     looked_at = 0
     slots = [Slot(*slot) for slot in node.slots]
     variables = node.children.get(_VARIABLES)

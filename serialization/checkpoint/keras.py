@@ -43,9 +43,7 @@ from serialization.wire.record import Record
 
 _INSIDE = "model.weights.h5"
 _HDF5, _ZIP = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04"
-_EXPANDED = (
-    64 << 20
-)  # a zip may claim to be so large inside; beyond it, only as large as weights can be packed
+_EXPANDED = 64 << 20  # accepted uncompressed size of a zip; beyond it only plausible compression ratios
 _RATIO = 20
 _DEEP = 64
 _LISTED = 10
@@ -97,7 +95,7 @@ def open_keras_weights(path: str, limits: Limits = DEFAULT_LIMITS) -> KerasWeigh
         weights = _weights(path, file)
         total = sum(dataset.size for dataset in weights.datasets.values())
         if total > len(data):
-            # each has a place of its own in a file that a library has written
+            # in a file written by a library no two overlap
             raise CorruptModelError(f"weights of {total} bytes in a file of {len(data)}.")
     except LoadError as error:
         error.file = error.file or path
@@ -119,7 +117,7 @@ def _contents(path: str, limits: Limits) -> Any:
                 file.seek(0)
                 return _unpacked(file, limits)
         if start != _HDF5:
-            raise CorruptModelError("it is neither HDF5 nor a .keras file: its first bytes are others.")
+            raise CorruptModelError("it is neither HDF5 nor a .keras file, by its first bytes.")
         return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
     finally:
         os.close(descriptor)
@@ -187,7 +185,7 @@ def _weights(place: str, file: File) -> KerasWeights:
 
 
 def _strings(group: Group, name: str) -> list[str] | None:
-    """A list of names, which is spread over several attributes where it is long."""
+    """A list of names; a long one is split over several attributes."""
     found = group.strings(name)
     if found is not None:
         return found
@@ -208,7 +206,7 @@ def _walk(group: Group) -> Iterator[tuple[str, Dataset]]:
             raise LimitExceededError(f"groups nested deeper than {_DEEP}; one may be inside of itself.")
         for name, found in outer.items():
             inner = f"{path}/{name}" if path else name
-            group.file.count(len(inner))  # all that is below a long name bears it
+            group.file.count(len(inner))  # every path below repeats a long name
             if isinstance(found, Group):
                 stack.append((inner, found, depth + 1))
             else:
@@ -228,10 +226,10 @@ def _read(weights: KerasWeights, name: str, dataset: Dataset) -> np.ndarray[Any,
 
 
 def load_into(model: Module, weights: KerasWeights) -> None:
-    """Give a model, built, the weights of a file; all of them or none.
+    """Load the weights of a file into a built model, all or none.
 
-    Raises: InvalidArgumentError (a ValueError): they do not fit; the message lists what the file has and the model has not, the
-      reverse, and both shapes.
+    Raises: InvalidArgumentError (a ValueError): they do not fit; the message lists weights that only the file or only the model
+    has, and shapes that differ.
     """
     newer = weights.layers is None
     mine = dict(_by_path(model, weights.datasets)) if newer else dict(_by_order(model, weights))
@@ -298,7 +296,7 @@ def _by_order(model: Module, weights: KerasWeights) -> Iterator[tuple[str, Varia
 
 
 def _by_path(model: Module, datasets: dict[str, Dataset]) -> Iterator[tuple[str, Variable]]:
-    """The variables of a model by the path that Keras gives them: the first on which it comes to each layer.
+    """The variables of a model by Keras' path, the first one on which it reaches each layer.
 
     It visits attributes by name. A model of Keras has an attribute `layers` besides, a list of all of them; whether what is
     a layer here was a model there shows in the file.

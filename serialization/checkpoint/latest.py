@@ -133,7 +133,7 @@ def _parsed(text: bytes, directory: str) -> CheckpointState:
 
     latest, listed = paths("model_checkpoint_path"), paths("all_model_checkpoint_paths")
     if not latest:
-        raise CorruptModelError("it names no model_checkpoint_path.")
+        raise CorruptModelError("it has no model_checkpoint_path.")
     if latest[-1] not in listed:
         listed.append(latest[-1])
     return CheckpointState(

@@ -1,4 +1,4 @@
-"""`CheckpointManager`: keeps the last few checkpoints of a directory, and waits for those of others."""
+"""`CheckpointManager`: keeps the latest checkpoints of a directory; and an iterator over the checkpoints that others write."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _HOUR = 3600.0
 
 
 class CheckpointManager:
-    """Saves a checkpoint again and again, and removes old ones.
+    """Saves checkpoints repeatedly and removes old ones.
 
-    Which there are stands in the file `checkpoint` of the directory, so that a later process goes on with them. Only what
-    managers of this name have made there is ever removed, and of it only the files of the checkpoint.
+    The file `checkpoint` of the directory lists them, so that a later process continues with them. Only files of checkpoints
+    made by managers of this name are removed.
 
     Args:
       checkpoint: The `Checkpoint` to save.
-      directory: Where to; made at the first save.
+      directory: The target directory, created at the first save.
       max_to_keep: How many to keep; None keeps all.
-      keep_checkpoint_every_n_hours: Keep also, for good, one for every so many hours.
-      checkpoint_name: What the names begin with: "ckpt-1".
+      keep_checkpoint_every_n_hours: Also keep one permanently for each such number of hours.
+      checkpoint_name: The prefix of names, as in "ckpt-1".
       step_counter: A variable with the number of the step, for `checkpoint_interval`.
-      checkpoint_interval: Save only if so many steps were made since the last save.
+      checkpoint_interval: Save only if at least this many steps have passed since the last save.
       init_fn: Called by `restore_or_initialize` where there is no checkpoint.
       last_checkpoint_step: The step of the last save, if there was one.
     Raises: InvalidArgumentError (a ValueError): `max_to_keep` is not positive; an interval without a counter.
@@ -93,7 +93,7 @@ class CheckpointManager:
         self._last_step = last_checkpoint_step
         self._system = FileSystem()
         self._kept: dict[str, float] = {}
-        self._gone: list[str] = []  # listed, but no checkpoint: a removal that was stopped has left them
+        self._gone: list[str] = []  # listed, but not a checkpoint: remains of an interrupted removal
         self._recover()
 
     def _recover(self) -> None:
@@ -146,11 +146,11 @@ class CheckpointManager:
         check_interval: bool = True,
         options: CheckpointOptions | None = None,
     ) -> str | None:
-        """Save under the next number, and remove what is one too many.
+        """Save with the next number, and remove the oldest beyond the limit.
 
         Args:
           checkpoint_number: Another number for the name.
-          check_interval: Whether `checkpoint_interval` counts this time.
+          check_interval: Whether `checkpoint_interval` applies this time.
         Returns: The path, None where the interval has not passed.
         Raises: As `Checkpoint.save`.
         """
@@ -181,7 +181,7 @@ class CheckpointManager:
         write_state(self._directory, state, self._system, options.durable)
 
     def _sweep(self) -> bool:
-        """Remove what is one too many; whether anything is no longer kept."""
+        """Remove checkpoints beyond the limit; returns whether the list has changed."""
         before = len(self._kept)
         while self._max_to_keep is not None and len(self._kept) > self._max_to_keep:
             path = next(iter(self._kept))
@@ -196,7 +196,7 @@ class CheckpointManager:
         return len(self._kept) < before
 
     def _remove(self, path: str) -> None:
-        """Remove a checkpoint that a manager of this name has made here; what is anything else stays."""
+        """Remove a checkpoint that a manager of this name has made here; keep everything else."""
         directory, name = os.path.split(os.path.abspath(path))
         made_here = directory == os.path.abspath(self._directory) and re.fullmatch(
             re.escape(self._name) + r"-\d+", name
@@ -222,7 +222,7 @@ class CheckpointManager:
         return path
 
     def sync(self) -> None:
-        """Wait for what the checkpoint itself writes; a save of the manager is done when it returns."""
+        """Wait for background writes of the checkpoint; a save of the manager is complete when it returns."""
         self._checkpoint.sync()
 
 
@@ -232,15 +232,15 @@ def checkpoints_iterator(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Iterator[str]:
-    """Each new checkpoint of a directory, as somebody else saves them; those that are overtaken are left out.
+    """Each new checkpoint of a directory that another process writes; only the latest counts if several are new.
 
     Args:
       checkpoint_dir: The directory.
       min_interval_secs: The least time between two of them.
       timeout: How many seconds to wait for the next one; None waits for ever.
-      timeout_fn: Called when the time is over: True ends, otherwise the waiting begins again.
+      timeout_fn: Called after the timeout: True ends the iteration, otherwise the wait starts again.
     Returns: An iterator of paths.
-    Raises: Nothing: a directory that is not there has no checkpoints yet.
+    Raises: Nothing: a missing directory has no checkpoints yet.
     """
     path_of_user("checkpoints_iterator", checkpoint_dir, "checkpoint_dir")
     return _new_checkpoints(checkpoint_dir, min_interval_secs, timeout, timeout_fn)

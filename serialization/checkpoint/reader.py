@@ -1,4 +1,4 @@
-"""Checkpoints by path: which file it is, and its values by name."""
+"""Opens checkpoints by path, and reads their values by name."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def open_checkpoint(op: str, path: str, limits: Limits = DEFAULT_LIMITS) -> Save
 class CheckpointReader:
     """The values of a checkpoint by name.
 
-    Names are the keys of the file, `net/kernel/.ATTRIBUTES/VARIABLE_VALUE`; the path alone, `net/kernel`, will do.
+    Names are the keys of the file, `net/kernel/.ATTRIBUTES/VARIABLE_VALUE`; the path alone, `net/kernel`, is accepted too.
     """
 
     def __init__(self, saved: Saved) -> None:
@@ -109,7 +109,7 @@ def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReade
     """A reader of a checkpoint's values by name.
 
     Args:
-      ckpt_dir_or_file: A checkpoint, or a directory whose latest one is meant.
+      ckpt_dir_or_file: A checkpoint, or a directory for its latest one.
     Returns: A CheckpointReader.
     Raises: MissingCheckpointError (an OSError): there is none. LoadError (a ValueError): it is damaged.
     """
@@ -123,7 +123,7 @@ def list_variables(ckpt_dir_or_file: str | os.PathLike[str]) -> list[tuple[str, 
     """The key and the shape of each value of a checkpoint, by key. See `load_checkpoint`.
 
     Args:
-      ckpt_dir_or_file: A checkpoint, or a directory whose latest one is meant.
+      ckpt_dir_or_file: A checkpoint, or a directory for its latest one.
     Returns: A list of (key, sizes).
     Raises: MissingCheckpointError (an OSError): there is none. LoadError (a ValueError): it is damaged.
     """
@@ -134,7 +134,7 @@ def load_variable(ckpt_dir_or_file: str | os.PathLike[str], name: str) -> Any:
     """One value of a checkpoint, by its key or its path alone. See `load_checkpoint`.
 
     Args:
-      ckpt_dir_or_file: A checkpoint, or a directory whose latest one is meant.
+      ckpt_dir_or_file: A checkpoint, or a directory for its latest one.
       name: The key, or the path alone.
     Returns: A NumPy array.
     Raises: MissingCheckpointError (an OSError): there is none. LoadError (a ValueError): it is damaged. NotFoundError: it has

@@ -1,9 +1,8 @@
 """A checkpoint's values into the objects of a program, by the names of the edges between them.
 
-One walk matches objects with nodes; nothing is given to a variable before every shape and dtype that the walk has found is
-compared and every array read. What the file has and the program has not yet is left pending: the walk goes on below an
-object when it gets another attribute, when it is built, and for lists and dicts, which tell nobody, at the next event of
-their owner (see `core/trackable.py`).
+One walk matches objects with nodes; no variable is assigned before all shapes and dtypes are compared and all arrays read.
+Values whose objects do not exist yet stay pending: the walk continues below an object when it gets another attribute or is
+built, and for lists and dicts, which do not report changes, at the next event of their owner (see `core/trackable.py`).
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _serial = itertools.count(1)
 
 
 class _Step:
-    """What one walk has found and nobody knows of yet."""
+    """The uncommitted findings of one walk."""
 
     def __init__(self) -> None:
         self.nodes: dict[int, Any] = {}
@@ -62,7 +61,7 @@ class _Step:
 
 
 class Restoration:
-    """One checkpoint on its way into a program.
+    """One checkpoint that is being restored.
 
     Attributes:
       saved: The checkpoint.
@@ -82,7 +81,8 @@ class Restoration:
         self._with_slots = [number for number, node in enumerate(saved.nodes) if node.slots]
 
     def start(self, roots: list[tuple[Any, int]]) -> None:
-        """Match these objects with these nodes, and all below them; of two for one node, the second only lends its children.
+        """Match these objects with these nodes, and all below them; of two objects for one node, the second only contributes
+        children.
 
         Raises: InvalidArgumentError (a ValueError): a shape or dtype differs. Nothing has been restored then.
         """
@@ -92,29 +92,29 @@ class Restoration:
             try:
                 self._go([(x, node, x) for x, node in roots])
             except BaseException:
-                self.is_partial = True  # who called has the error
+                self.is_partial = True  # the caller gets the error
                 raise
 
     def refresh(self) -> None:
-        """Go on with everything that has come since."""
+        """Continue with all objects added since."""
         with _lock:
             self._go([(x, node, x) for x, node in self._roots], again=True)
 
     # -- one walk --------------------------------------------------------------------------------------------------
 
     def go_on(self, owner: Any) -> None:
-        """Go on below an object that was matched before."""
+        """Continue below an object that was matched before."""
         with _lock:
             known = self.objects.get(id(owner))
             if known is not None:
                 self._go([(owner, known[1], owner)])
 
     def assigned(self, owner: Any, name: str, value: Any) -> None:
-        """Restore what is about to become an attribute."""
+        """Restore a value that is about to become an attribute."""
         with _lock:
             known = self.objects.get(id(owner))
             edge = None if known is None else find_child(self.saved.nodes[known[1]], name)
-            # an attribute that was restored before and is now replaced gets nothing a second time
+            # the replacement of a restored attribute is not restored again
             if edge is not None and (isinstance(value, CONTAINERS) or edge not in self.nodes):
                 self._go([(value, edge, owner)])
 
@@ -168,7 +168,7 @@ class Restoration:
         return True
 
     def _match_slots(self, step: _Step) -> None:
-        """Slots have no names on the way from the root: they are found by optimizer, variable and their own name."""
+        """Slots have no path from the root: they are identified by optimizer, variable and slot name."""
         for node in self._with_slots:
             x = step.nodes.get(node, self.nodes.get(node))
             if x is None:
@@ -214,7 +214,7 @@ class Restoration:
     # -- what is pending -------------------------------------------------------------------------------------------
 
     def _mark(self, owner: Any, coming: list[Any]) -> None:
-        """Mark an object with what it may still get; `coming` are lists and dicts that are about to become attributes."""
+        """Record on an object what is pending for it; `coming` are lists and dicts that are about to become attributes."""
         if not can_carry(owner) or id(owner) not in self.objects:
             return
         watched: list[tuple[Any, list[int]]] = []
@@ -230,7 +230,7 @@ class Restoration:
             pending.set(owner, self, watched, waits)
 
     def _lacks(self, x: Any) -> bool:
-        """Whether the file has something for an object that the object has not."""
+        """Whether the file has children that the object lacks."""
         node = self.saved.nodes[self.objects[id(x)][1]]
         if any(slot.slot not in self.nodes for slot in node.slots):
             return True
@@ -242,7 +242,7 @@ class Restoration:
     # -- what did not match ----------------------------------------------------------------------------------------
 
     def unused(self) -> list[tuple[str, Stored]]:
-        """The values of the file that no object has got, by key."""
+        """The values of the file that no object has received, by key."""
         nodes = self.saved.nodes
         left = {
             node.key for number, node in enumerate(nodes) if node.key is not None and number not in self.nodes
@@ -250,7 +250,7 @@ class Restoration:
         return [(key, self.saved.values[key]) for key in sorted(left)]
 
     def unmatched(self) -> list[tuple[str, Any]]:
-        """The variables of the program that have got nothing, with their paths."""
+        """The variables of the program that have received no value, with their paths."""
         return [(path, x) for path, x in self.program() if self._node_of(x) is None]
 
     def _node_of(self, x: Handle) -> int | None:
@@ -279,11 +279,11 @@ class Restoration:
                     yield f"{path}: {name} of {variable.name}", slot
 
     def told(self) -> None:
-        """Somebody has asked what did not match: nobody needs to be told of it at the end."""
+        """The caller has asked about unmatched values, so that no warning is needed at the end."""
         self.is_partial = True
 
     def matched(self) -> list[Any]:
-        """The objects that were matched, but for the root."""
+        """The matched objects except the root."""
         roots = {id(x) for x, _ in self._roots}
         return [x for x in self.nodes.values() if id(x) not in roots]
 
@@ -299,7 +299,7 @@ class Restoration:
 
 
 class _Pending:
-    """What is pending for one object: of each checkpoint that it was matched with, the newest first."""
+    """The pending values for one object, from each checkpoint that it was matched with, the newest first."""
 
     def __init__(self) -> None:
         self._of: list[tuple[Restoration, list[tuple[Any, list[int]]]]] = []
@@ -330,7 +330,7 @@ class _Pending:
                 self._of[number] = one, now
                 one.go_on(owner)
 
-    # what waits belongs to this object alone: copies and pickles of it wait for nothing
+    # pending values belong to this object only, not to copies and pickles
 
     def __deepcopy__(self, memo: Any) -> None:
         return None
@@ -396,13 +396,13 @@ def _require_fit(x: Any, key: str, stored: Stored, place: str) -> None:
 
 
 def _own(array: Array) -> Array:
-    """A copy: the file of a checkpoint may be removed soon, and would be kept by a mapping."""
+    """A copy, since the file may be removed soon and a mapping would keep it."""
     array = np.array(array)
     return array if array.ndim else array[()]
 
 
 def _give(x: Any, array: Any) -> None:
-    with entered(None):  # whatever is recorded or traced just now: this is not part of it
+    with entered(None):  # assignments must not be recorded or traced
         if isinstance(x, Variable):
             x.assign(x.tensor_of(array))
         else:
@@ -410,7 +410,7 @@ def _give(x: Any, array: Any) -> None:
 
 
 def assign_all(values: list[tuple[Any, Any]]) -> None:
-    """Give variables new values that have been compared with them."""
+    """Assign checked values to variables."""
     with _lock:
         for x, array in values:
             _give(x, array if array.ndim else array[()])

@@ -1,7 +1,7 @@
-"""What a checkpoint holds, whoever wrote it: nodes with named children, some with a value, some with slots.
+"""The contents of a checkpoint in a common form: nodes with named children, some with a value, some with slots.
 
-Nodes are those of the file; they may be shared and form cycles. A value is known by its key, the path on which a walk from
-the root, breadth first, meets it: `net/l1/kernel/.ATTRIBUTES/VARIABLE_VALUE`. In names on the path `/` is `.S` and `.` is `..`.
+Nodes are those of the file; they may be shared and form cycles. The key of a value is the path on which a breadth-first walk
+from the root reaches it: `net/l1/kernel/.ATTRIBUTES/VARIABLE_VALUE`. In names on the path `/` is `.S` and `.` is `..`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Stored(Record):
 class Saved(Record):
     """A checkpoint, open.
 
-    `values` has more than the nodes name where a file was not made from objects.
+    If a file was not made from objects, `values` has more than the nodes name.
     """
 
     place: str
@@ -75,7 +75,7 @@ def saved_of_model(
         tensor = getattr(record.node, "tensor", None)
         key = keys[number] if tensor is not None else None
         if key is not None and tensor is not None:
-            while key in values:  # a name of no letters: only who wrote the file by hand has one
+            while key in values:  # an empty name, which only a manipulated file has
                 key += "#"
             known = tensors[tensor]
             values[key] = Stored(known.dtype, known.shape, partial(arrays.__getitem__, tensor))
@@ -163,18 +163,18 @@ def escaped(name: str) -> str:
 
 
 def plain_of(key: str) -> str:
-    """The path without what keys of values end with."""
+    """The path without the suffix of keys."""
     return key.removesuffix("/" + _VALUE)
 
 
 def path_of(key: str) -> str:
-    """A key as an expression that people read: `(root).net.l1.kernel`."""
+    """A key as an expression for messages: `(root).net.l1.kernel`."""
     parts = plain_of(key).split("/")
     return ".".join(["(root)", *(part.replace(".S", "/").replace("..", ".") for part in parts)])
 
 
 def find_child(node: Node, name: str) -> int | None:
-    """The child that stands for the attribute `name`, which other writers may have called by a name with an underscore."""
+    """The child for the attribute `name`; other writers may use the name with an underscore."""
     for alias in (name, f"_{name}", *_OTHER_NAMES.get(name, ())):
         child = node.children.get(alias)
         if child is not None:
@@ -182,5 +182,5 @@ def find_child(node: Node, name: str) -> int | None:
     return None
 
 
-# What optimizers' attributes are called in saved models of this library and in files of Keras.
+# Names of optimizers' attributes in graphad's saved models and in Keras' files.
 _OTHER_NAMES = {"learning_rate": ("_rate",), "iterations": ("iter",)}

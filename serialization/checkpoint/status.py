@@ -1,4 +1,4 @@
-"""What `restore` gives back: questions about what has matched, answered with paths, shapes and the nearest names."""
+"""The result of `restore`: assertions about the matching, with paths, shapes and the nearest names in their errors."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _LISTED = 10
 
 
 class CheckpointLoadStatus:
-    """What became of a checkpoint that is being restored.
+    """The status of a checkpoint that is being restored.
 
-    The methods look at the program as it is when they are called, and give back the status itself or raise an AssertionError
-    that lists what the file has and the program has not, and the reverse.
+    The methods check the current objects of the program, and return the status itself or raise an AssertionError that lists
+    values that only the file or only the program has.
     """
 
     def __init__(self, restoration: Restoration) -> None:
         self._restoration = restoration
 
     def assert_consumed(self) -> CheckpointLoadStatus:
-        """Every value of the file is in the program, and every variable of the program has got one."""
+        """Every value of the file is in the program, and every variable of the program has received one."""
         self._ask()
         unused = self._restoration.unused()
         if unused:
@@ -42,7 +42,7 @@ class CheckpointLoadStatus:
         return self.assert_existing_objects_matched()
 
     def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
-        """Every variable that the program has by now has got a value of the file."""
+        """Every existing variable of the program has received a value."""
         self._ask()
         unmatched = self._restoration.unmatched()
         if unmatched:
@@ -66,15 +66,15 @@ class CheckpointLoadStatus:
         return self
 
     def expect_partial(self) -> CheckpointLoadStatus:
-        """Say that values of the file may stay unused: nobody is told of them at the end."""
+        """Declare that values of the file may stay unused, without a warning at the end."""
         self._restoration.told()
         return self
 
     def initialize_or_restore(self, session: Any = None) -> None:
-        """Nothing: variables have their values when they are made, and restored ones theirs."""
+        """Does nothing: variables are initialized when they are created."""
 
     def run_restore_ops(self, session: Any = None) -> None:
-        """Nothing: what can be restored has been."""
+        """Does nothing: everything that can be restored has been."""
 
     def _ask(self) -> None:
         self._restoration.refresh()
@@ -113,9 +113,7 @@ class CheckpointLoadStatus:
         unmatched = self._restoration.unmatched()
         if not unmatched:
             return ""
-        return (
-            f"\nThe program has {len(unmatched)} variables that have got nothing:{self._variables(unmatched)}"
-        )
+        return f"\nThe program has {len(unmatched)} variables without a value from the file:{self._variables(unmatched)}"
 
 
 def _described(x: Handle) -> str:
@@ -129,7 +127,7 @@ def _kind(dtype: str, dims: Any) -> str:
 
 
 class InitializationOnlyStatus(CheckpointLoadStatus):
-    """What `restore(None)` gives: nothing is restored."""
+    """The result of `restore(None)`: nothing is restored."""
 
     def __init__(self) -> None:
         pass

@@ -36,7 +36,7 @@ def save_weights(
 def load_weights(
     model: Module, filepath: str | os.PathLike[str], options: Any = None
 ) -> CheckpointLoadStatus | None:
-    """Give a model the values of a file; see `Layer.load_weights`."""
+    """Load the values of a file into a model; see `Layer.load_weights`."""
     path = path_of_user("load_weights", filepath, "filepath")
     options = options_of("load_weights", CheckpointOptions, options)
     if os.path.isfile(path) and (is_keras_file(path) or path.endswith((".h5", ".hdf5", ".keras"))):

@@ -1,4 +1,4 @@
-"""What a file claims of a graph, compared with the ops: attributes with the schema, operands and specs with the rules."""
+"""Checks of the claims in a file against the ops: attributes against the schema, operands and specs against the rules."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from graphad.core.op import Op
 
 
-SPEC_LIMIT = 1 << 40  # elements of a tensor that a graph in a file may ask for
+SPEC_LIMIT = 1 << 40  # the most elements of a tensor in a graph from a file
 CALL_DEPTH = 100  # graphs within graphs
 
 # -- attributes ----------------------------------------------------------------------------------------------------------
 
 
 def check_attributes(op_class: Any, values: Sequence[Any]) -> None:
-    """Raise unless every attribute is what the op's schema says, and is nothing that a file must not ask for."""
+    """Raise unless every attribute fits the op's schema and is safe in a file."""
     wrong = schema_of(op_class).wrong(values)
     if wrong is not None:
         field, value, complaint = wrong
@@ -35,7 +35,7 @@ def check_attributes(op_class: Any, values: Sequence[Any]) -> None:
     for field, value in zip(op_class.attributes, values, strict=True):
         if not _is_plain(value):
             raise CorruptModelError(
-                f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}, which is nothing plain."
+                f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}, which is not a plain value."
             )
 
 
@@ -49,7 +49,7 @@ def _is_plain(x: Any) -> bool:
 
 
 def check_spec(spec: TensorSpec) -> None:
-    """Raise for sizes that no array has, or that nobody could mean."""
+    """Raise for sizes that are impossible or implausible."""
     total = 1
     for size in spec.dims or ():
         if size is None:
@@ -58,11 +58,11 @@ def check_spec(spec: TensorSpec) -> None:
             raise CorruptModelError(f"{shown(size)} is not a size.")
         total *= size
     if total > SPEC_LIMIT:
-        raise LimitExceededError(f"a tensor of {shown(total)} elements; a graph may ask for {SPEC_LIMIT}.")
+        raise LimitExceededError(f"a tensor of {shown(total)} elements; a graph may have {SPEC_LIMIT}.")
 
 
 def sound_spec(claimed: TensorSpec, inferred: TensorSpec, op: str) -> TensorSpec:
-    """The spec of an output: what the file claims, or what was inferred where the file claims to know more.
+    """The spec of an output: that of the file, or the inferred one if the file claims more than can be inferred.
 
     A claim that says more than the op promises is never believed: compiled code would trust it.
     """
@@ -77,7 +77,7 @@ def sound_spec(claimed: TensorSpec, inferred: TensorSpec, op: str) -> TensorSpec
 
 
 def check_operands(op: Op, inputs: Sequence[TensorSpec]) -> None:
-    """Raise unless there are as many inputs as the op takes, variables where it takes variables, and they fit."""
+    """Raise unless the number of inputs is right, variables are where the op takes variables, and all inputs fit."""
     schema = schema_of(op.op_class)
     least, most = schema.least + op.given, schema.most + op.given
     if not least <= len(inputs) <= most:
@@ -93,7 +93,7 @@ def check_operands(op: Op, inputs: Sequence[TensorSpec]) -> None:
 
 
 def asked(op: Op, check: Callable[[Any], None], specs: Sequence[TensorSpec]) -> None:
-    """Ask an op whether specs from a file fit it."""
+    """Run a check of an op on specs from a file."""
     try:
         check(specs)
     except GraphadError as cause:

@@ -100,7 +100,7 @@ class FunctionWriter:
         return number
 
     def give_names(self, names: dict[str, int]) -> None:
-        """Write down other names of functions."""
+        """Record other names of functions."""
         for number in sorted(set(names.values())):
             mine = tuple([name for name, function in names.items() if function == number])
             record = self.records[number]
@@ -132,7 +132,7 @@ class FunctionWriter:
                 if leaf.value is None or id(leaf.value) not in defaults:
                     self.skipped.append(f"{name}: a trace for a Python object ({leaf.label}) as argument")
                     return None
-                leaves.append(None)  # a default that a file cannot hold is None there
+                leaves.append(None)  # a default that cannot be saved becomes None
             else:
                 leaves.append(leaf.value if isinstance(leaf, Literal) else leaf)
         args, kwargs = arguments.rebuild(leaves)
@@ -183,7 +183,7 @@ class FunctionWriter:
                 try:
                     default = Default(value_record(value, _no_leaf))
                 except Unsavable:
-                    default = Default(None)  # only traces that were made with it could have used it
+                    default = Default(None)  # only the traces made with the default could use it
             records.append(ParameterRecord(parameter.name, int(parameter.kind), default))
         return tuple(records)
 
@@ -194,12 +194,12 @@ class FunctionWriter:
             raise SaveError(f"{name}: its signature holds {cause}, which a file cannot hold.") from cause
 
 
-# What a result may be that no graph computes.
+# Results that need no graph.
 _FIXED = (bool, int, float, complex, str, bytes)
 
 
 def _require_outputs(record: Any) -> None:
-    """Raise unless numbers and strings stand in fields only: what a list holds, a graph computes."""
+    """Raise unless numbers and strings are only in fields; items of lists must be outputs of the graph."""
     if type(record) in _FIXED:
         raise CorruptModelError("a result is not an output of its graph.")
     for item in record if type(record) is tuple else getattr(record, "items", ()):
@@ -214,7 +214,7 @@ def _no_leaf(x: Any) -> Any:
 
 
 class FunctionReader:
-    """Makes functions of the records of a model, each once.
+    """Creates functions from the records of a model, each once.
 
     Args:
       handle: The variable or generator's state that object number n is.
@@ -249,7 +249,7 @@ class FunctionReader:
         return RestoredFunction(record.name, signature, concretes, jit_compile)
 
     def _leaf(self, record: SpecValue) -> TensorSpec:
-        return self._graphs.spec(record.spec)  # nothing else is left in a signature: `verify` has seen to it
+        return self._graphs.spec(record.spec)  # `verify` excludes everything else in a signature
 
     def _signature(self, record: FunctionRecord) -> Signature:
         try:
@@ -272,7 +272,7 @@ class FunctionReader:
     ) -> ConcreteFunction:
         nest = value_of(record.inputs, self._leaf)
         if not (type(nest) is tuple and len(nest) == 2 and type(nest[0]) is tuple and type(nest[1]) is dict):
-            raise CorruptModelError("its inputs are no (args, kwargs).")
+            raise CorruptModelError("its inputs are not (args, kwargs).")
         if not all(type(key) is str for key in nest[1]):
             raise CorruptModelError("a keyword argument has a name that is not a string.")
         arguments = sort_out(nest[0], nest[1])
@@ -287,7 +287,7 @@ class FunctionReader:
         _require_outputs(record.outputs)
         leaves, rebuild = flatten(value_of(record.outputs, _output))
         positions: list[int | None] = []
-        fixed = {}  # numbers and strings in the fields of what was returned
+        fixed = {}  # numbers and strings in fields of the result
         for k, leaf in enumerate(leaves):
             if isinstance(leaf, Output) and leaf.number < len(graph.outputs):
                 positions.append(leaf.number)
@@ -316,7 +316,7 @@ class FunctionReader:
             if (
                 mine.dtype is not theirs.dtype
                 or mine.is_handle != theirs.is_handle
-                or not mine.describes(theirs.dims)  # what the graph says of its results rests on that
+                or not mine.describes(theirs.dims)  # the graph's specs rely on this
             ):
                 raise CorruptModelError(
                     f"its argument or capture {theirs} does not fit its graph, which takes {mine}."
@@ -324,4 +324,4 @@ class FunctionReader:
 
 
 def _output(record: OutputValue) -> Output:
-    return Output(record.output)  # nothing else is left among results: `verify` has seen to it
+    return Output(record.output)  # `verify` excludes everything else among results

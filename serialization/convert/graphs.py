@@ -1,7 +1,7 @@
 """Graphs with their sub-graphs and custom gradients as records, and back.
 
 Writing closes the Python rules of custom gradients first. Reading checks every node by its op's own `infer`, so that a graph
-from a file is as sound as one that was traced; no op is evaluated.
+from a file is as sound as a traced one; no op is evaluated.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class GraphWriter:
     """Collects the tables of graphs, ops, specs, rules and source lines.
 
     Args:
-      with_rules: Save custom gradients as graphs.
+      with_rules: Whether to save custom gradients as graphs.
     Attributes:
       arrays: Arrays too large for the manifest.
     """
@@ -145,7 +145,7 @@ class GraphWriter:
         return found
 
     def _node(self, node: Node, graph: Graph) -> NodeRecord:
-        # without directories: where somebody keeps their code is nobody's business, and no part of the model
+        # without directories, which are private and not part of the model
         line = None if node.line is None else self._line_numbers.get(node.line)
         if line is None and node.line is not None:
             line = self._line_numbers[node.line] = self._lines.number(_DIRECTORIES.sub("", node.line))
@@ -207,7 +207,7 @@ class GraphWriter:
                 return number
         number = len(self.rules)
         same_name.append((rule, number))
-        self.rules.append(None)  # known by its number before its graph, which may refer to it
+        self.rules.append(None)  # numbered before its graph, which may refer to it
         graph_number = self.add_graph(graph)
         used: set[int] = set()
         for node in self.graphs[graph_number].nodes:
@@ -223,10 +223,10 @@ class GraphWriter:
 
 
 def _of_older(record: OpRecord, attributes: Callable[[], Any]) -> Any:
-    """What the upgrade of an op says, which is written for what older releases have saved; this may be anything."""
+    """The result of an op's upgrade, which expects attributes of older releases, while a file may hold anything."""
     try:
         return attributes()
-    except Exception as cause:  # written for attributes of that version; a file may say anything
+    except Exception as cause:  # the upgrade expects attributes of that version; a file may hold anything
         raise CorruptModelError(
             f"op {shown(record.name)} of version {record.version} does not have the attributes of that version: "
             f"{shown(str(cause))}."
@@ -234,25 +234,25 @@ def _of_older(record: OpRecord, attributes: Callable[[], Any]) -> Any:
 
 
 def _outputs_of(op: Op, inputs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
-    """What the op says of its outputs. Raises: CorruptModelError: it does not take these inputs."""
+    """The specs of the op's outputs. Raises: CorruptModelError: it does not take these inputs."""
     check_operands(op, inputs)
     try:
         found = op.infer(*inputs)
         return tuple(found) if op.multiple else (found,)
-    except Exception as cause:  # rules are written for values that come from graphad; these may be anything
+    except Exception as cause:  # rules expect values of graphad; a file may hold anything
         raise CorruptModelError(
             f"op {shown(op.name)} does not take its inputs: {shown(str(cause))}."
         ) from cause
 
 
 def _shape_of(value: int, specs: Sequence[TensorSpec]) -> Node:
-    """A node that gives the sizes of a value."""
+    """Add a node that computes the sizes of a value."""
     op = Shape(int64)
     return Node(op, (value,), len(specs), _outputs_of(op, [specs[value]]), None)
 
 
 class GraphReader:
-    """Makes graphs of the tables of a model, each once and only when asked for."""
+    """Creates graphs from the tables of a model, each once and on demand."""
 
     def __init__(self, model: Any, arrays: Any) -> None:
         self._model = model
@@ -263,7 +263,7 @@ class GraphReader:
         self._ops: dict[int, Op] = {}
         self._rules: dict[int, ClosedRule] = {}
         self._op_rules: dict[int, int] = {}
-        self._older: set[int] = set()  # ops that older releases had under another name
+        self._older: set[int] = set()  # ops that had another name in older releases
         self._uses: list[tuple[Any, list[TensorSpec], tuple[TensorSpec, ...], int]] = []
         self.unsaved: set[str] = set()
 
@@ -287,7 +287,7 @@ class GraphReader:
         return self._graphs[number]
 
     def check_op(self, number: int) -> None:
-        """Make op number `number` of the table, unless what it does now depends on the nodes that use it."""
+        """Create op number `number` of the table, unless its current form depends on the nodes that use it."""
         if self._composing(self._model.ops[number]) is None:
             self.op(number)
 
@@ -297,7 +297,7 @@ class GraphReader:
         return [self.graph(value.graph) for value in named]
 
     def _unmade(self, number: int) -> list[int]:
-        """Graph `number` and the graphs below it that are not made yet, lowest first."""
+        """Graph `number` and the graphs below it that do not exist yet, lowest first."""
         found = {number}
         stack = [number]
         callees: dict[int, set[int]] = {}
@@ -326,7 +326,7 @@ class GraphReader:
         constants = [array_of(array, self._arrays) for array in record.constants]
         specs = list(Graph(inputs, constants, (), ()).specs)
         nodes: list[Node] = []
-        places = list(range(len(specs)))  # where the values of the file are among those of the graph
+        places = list(range(len(specs)))  # file value -> graph value
         for position, item in enumerate(record.nodes):
             try:
                 operands = [places[value] for value in item.inputs]
@@ -349,12 +349,12 @@ class GraphReader:
             specs.extend(node.specs)
         outputs = tuple([places[value] for value in record.outputs])
         for value, place in zip(record.outputs, outputs, strict=True):
-            if specs[place].is_handle:  # it is read before it is returned
+            if specs[place].is_handle:  # a variable is read before it is returned
                 raise CorruptModelError(f"value {value}, an output of the graph, is a variable.")
         return Graph(inputs, constants, nodes, outputs, record.name or "graph")
 
     def _composed(self, record: NodeRecord) -> Composed | None:
-        """What a node does in ops of today, where its op is gone and no single one does the same; else None."""
+        """The replacement of a node whose op was removed and has no single successor; else None."""
         of: OpRecord = self._model.ops[record.op]
         made = self._composing(of)
         if made is None:
@@ -379,7 +379,7 @@ class GraphReader:
         specs: list[TensorSpec],
         nodes: list[Node],
     ) -> list[int]:
-        """Add the nodes that do what a node did; where its outputs are."""
+        """Add the nodes that replace a node; returns the positions of its outputs."""
         known = list(operands)
         line = None if record.line is None else self._model.lines[record.line]
         for op, places in composed.nodes:
@@ -405,7 +405,7 @@ class GraphReader:
         return [last.start + k for k in outputs]
 
     def _has_like(self, number: int) -> bool:
-        """Whether the shape of an op's last input is what its sizes refer to now."""
+        """Whether the sizes of an op were given by the shape of its last input."""
         return bool(self.op(number).given) and self._model.ops[number].name in self.op(number).formerly_like
 
     def _node(self, record: NodeRecord, operands: Sequence[int], specs: list[TensorSpec]) -> Node:
@@ -414,7 +414,7 @@ class GraphReader:
         rule = self._op_rules.get(record.op)
         if isinstance(op, UnsavedCustom) and op.n_outputs < 0:
             op = UnsavedCustom(op.rule_name, op.n_inputs, len(given))
-        if record.op in self._older:  # it had inputs for sizes that are attributes now
+        if record.op in self._older:  # it had inputs for sizes that are attributes in this release
             operands = operands[: int(min(schema_of(op.op_class).most, len(operands))) + op.given]
         inner = [specs[i] for i in operands]
         count = op.output_count()
@@ -490,7 +490,7 @@ class GraphReader:
         return op
 
     def _upgraded(self, record: OpRecord, op_class: Any, given: dict[str, Any]) -> dict[str, Any]:
-        """The attributes of this release's version of an op that mean what an older version's meant."""
+        """The attributes of this release's version of an op with the meaning of an older version."""
         found = _of_older(record, lambda: op_class.upgrade(record.version, given))
         if found is None:
             raise UnsupportedModelError(
@@ -535,7 +535,7 @@ class GraphReader:
         return self._rules[number]
 
     def finish_rules(self) -> None:
-        """Give every rule that was asked for its graph, and compare the rules with their uses."""
+        """Set the graphs of all used rules, and check the rules against their uses."""
         done: set[int] = set()
         while len(done) < len(self._rules):
             for number in [n for n in self._rules if n not in done]:

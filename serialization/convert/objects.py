@@ -1,7 +1,7 @@
 """Trackable objects as the object graph, and the objects that come out of a file.
 
-Shared objects and cycles keep their identity. What a file cannot hold (plain methods, numbers, tensors as attributes) is
-left out, as TensorFlow does.
+Shared objects and cycles keep their identity. Attributes that cannot be saved (plain methods, numbers, tensors) are left out,
+as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 _MISSING = object()
-_NONE = object()  # stands for items of lists and tuples that a file cannot hold
+_NONE = object()  # replaces items of lists and tuples that cannot be saved
 _LEAVES = (Variable, Generator, Asset, SignatureMap, *FUNCTIONS)
 
 
@@ -66,14 +66,14 @@ class ObjectWriter:
     def __init__(self, root: Any, graphs: GraphWriter) -> None:
         self.graphs = graphs
         self.assets: list[str] = []
-        me = weakref.ref(self)  # no cycle: what was saved is not kept until the collector comes
+        me = weakref.ref(self)  # avoids a cycle, so that saved objects are freed at once
         self.functions = FunctionWriter(graphs, lambda handle: me()._handle_number(handle))  # type: ignore[union-attr]
-        self._properties: dict[tuple[int, str], Any] = {}  # functions behind properties, asked for once
+        self._properties: dict[tuple[int, str], Any] = {}  # functions behind properties, read once
         self._walk(root)
         while self._trace():
             self._walk(
                 root
-            )  # a function may make variables, and hang them into the object, when it is first traced
+            )  # the first trace of a function may create variables and assign them to attributes
 
     def _walk(self, root: Any) -> None:
         self._numbers: dict[int, int] = {}
@@ -90,7 +90,7 @@ class ObjectWriter:
             position += 1
 
     def _children_of(self, x: Any) -> Iterator[tuple[str, Any]]:
-        """The named children of an object, and the functions that its properties give, which may be others each time."""
+        """The named children of an object, and the functions of its properties, which may differ at each read."""
         seen = set()
         for name, child in _children(x):
             seen.add(name)
@@ -103,7 +103,7 @@ class ObjectWriter:
                 yield name, function
 
     def _trace(self) -> bool:
-        """Trace the functions that have an input signature and no trace yet; whether there were any."""
+        """Trace the functions that have an input signature and no trace yet; returns whether there were any."""
         found = [x for x in self._objects if isinstance(x, Function)]
         new = [f for f in found if f.input_signature is not None and not f.concrete_functions]
         for function in new:
@@ -149,7 +149,7 @@ class ObjectWriter:
                 self.functions.add(x)
         for x in found:
             if isinstance(x, ConcreteFunction):
-                self.functions.place_of(x)  # most belong to a function that is there by now
+                self.functions.place_of(x)  # most belong to a function that is in the table already
 
     def records(self) -> tuple[ObjectRecord, ...]:
         """The table of objects, when all functions are written."""
@@ -217,7 +217,7 @@ def _children(x: Any) -> Iterator[tuple[str, Any]]:
         yield from ((str(i), item if is_savable(item) else _NONE) for i, item in enumerate(x))
     elif isinstance(x, Trackable):
         seen = set()
-        # by the class: a restored object may have a child of that name
+        # looked up on the class, since a restored object may have a child of that name
         for name, child in type(x).named_children(x):
             if is_savable(child):
                 if not (isinstance(name, str) and name.isidentifier()):
@@ -251,7 +251,7 @@ def _given(x: Any, name: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             value = getattr(x, name)
-    except Exception:  # a property may raise anything where its object is not ready
+    except Exception:  # a property may raise anything before its object is ready
         return None
     return value if isinstance(value, FUNCTIONS) else None
 
@@ -268,7 +268,7 @@ def _kept(x: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def is_savable(x: Any) -> bool:
-    """Whether a value is an object that a file can hold, or a container with one, or an empty one, in it however deep."""
+    """Whether a value is a savable object, or a container that has one, or an empty container, at any depth."""
     seen: set[int] = set()
     stack = [x]
     while stack:
@@ -284,7 +284,7 @@ def is_savable(x: Any) -> bool:
 
 
 class ObjectReader:
-    """Makes the objects of a model."""
+    """Creates the objects of a model."""
 
     def __init__(self, model: ModelRecord, arrays: Any) -> None:
         self._model = model
@@ -313,7 +313,7 @@ class ObjectReader:
         return root
 
     def aliases(self) -> dict[str, RestoredFunction]:
-        """The functions by the other names that they were saved under."""
+        """The functions by their aliases."""
         found = {}
         for number, record in enumerate(self._model.functions):
             names = dict(record.options).get(ALIASES)
@@ -353,7 +353,7 @@ class ObjectReader:
             raise
 
     def _handle(self, number: int) -> Any:
-        found = self._objects[number]  # a variable or a generator: `verify` has seen to it
+        found = self._objects[number]  # `verify` guarantees a variable or a generator
         if isinstance(found, Generator):
             return found.state
         return found
@@ -391,7 +391,7 @@ class ObjectReader:
         if isinstance(node, DictNode):
             return {}
         if isinstance(node, TupleNode | NoneNode):
-            return None  # a tuple is made when its items are there
+            return None  # a tuple is created after its items
         names = dict(record.children)
         for name in names:
             if name.startswith(PRIVATE):
@@ -419,7 +419,7 @@ class ObjectReader:
     def _fill(self, number: int, record: ObjectRecord) -> None:
         node, mine = record.node, self._objects[number]
         items = [(name, self._objects[child]) for name, child in record.children]
-        values = [item for _, item in items]  # of a sequence in order: `verify` has seen to it
+        values = [item for _, item in items]  # `verify` guarantees the order of a sequence
         if isinstance(node, ListNode):
             mine.extend(values)
         elif isinstance(node, DictNode):

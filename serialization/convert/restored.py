@@ -1,7 +1,7 @@
-"""What comes out of a file: plain objects with attributes, functions with the traces they were saved with, signatures.
+"""Loaded objects: plain objects with attributes, functions with their saved traces, signatures.
 
-No class of the file's is looked up. A restored function picks among its traces as the original did; where none fits, it
-says what it has.
+No class name of the file is looked up. A restored function selects among its traces like the original; if none fits, the error
+lists them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from graphad.function.printing import Printed, counted, head, listing, pretty
 from graphad.function.signature import Arguments, Literal, Signature, sort_out
 from serialization.convert.values import with_restored_tuples
 
-_KEPT = 64  # kinds of arguments for which the choice of a trace is remembered
+_KEPT = 64  # kinds of arguments for which the selected trace is cached
 
 
 class Asset(Trackable):
@@ -59,7 +59,7 @@ _LEFT_BEHIND = (
 )
 
 
-# What a module has, an object from a file has too, unless one of its children is called so.
+# Attributes of modules that loaded objects have too, unless a child has that name.
 _WANTED: dict[str, Callable[[Handle], bool]] = {
     "variables": lambda variable: True,
     "trainable_variables": lambda variable: variable.trainable,
@@ -98,7 +98,7 @@ class Restored(Trackable):
         return text_of(tree_of(self))
 
     def _repr_html_(self) -> str:
-        from graphad.core.html import of_module  # in notebooks alone
+        from graphad.core.html import of_module  # used in notebooks only
 
         return of_module(self)
 
@@ -115,7 +115,7 @@ class RestoredFunction(Printed):
 
     Attributes:
       concrete_functions: Its traces, in their order.
-      jit_compile: As it was for the function that was saved.
+      jit_compile: That of the saved function.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class RestoredFunction(Printed):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs and busy() is None:
-            # The same short way as that of a function that was traced here: plain tensors by shape and dtype.
+            # The same short way as for traced functions: plain tensors by shape and dtype.
             key = []
             for x in args:
                 if type(x) is not EagerTensor:
@@ -228,7 +228,7 @@ class RestoredFunction(Printed):
     def _with_tensors_for_lists(
         self, concrete: ConcreteFunction, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> list[Tensor] | None:
-        """The tensors to pass where a trace took a tensor for what is a list of numbers now, or None."""
+        """The tensors to pass if a trace has tensors where the arguments have lists of numbers, or None."""
         traced_args, traced_kwargs = concrete.structured_input_signature
         if len(traced_args) != len(args) or traced_kwargs.keys() != kwargs.keys():
             return None
@@ -303,7 +303,7 @@ class RestoredFunction(Printed):
         raise loaded_refused(self._name)
 
     def __deepcopy__(self, memo: Any) -> RestoredFunction:
-        """The same traces with copies of what they captured."""
+        """The same traces with copies of their captures."""
         return RestoredFunction(
             self._name, self.signature, copy.deepcopy(self.concrete_functions, memo), self.jit_compile
         )
@@ -321,7 +321,7 @@ def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
 
 
 def _values_for(mine: Arguments, theirs: Arguments) -> list[Tensor] | None:
-    """The tensors to pass, or None where the arguments are of another kind.
+    """The tensors to pass, or None if the arguments are of another kind.
 
     Python numbers become tensors, and variables are read where a trace took a tensor.
     """
@@ -370,7 +370,7 @@ def _described(x: Any) -> str:
 
 
 class SignatureFunction:
-    """One entry of `loaded.signatures`: called by keyword, it gives a dict."""
+    """One entry of `loaded.signatures`: called by keyword, it returns a dict."""
 
     def __init__(self, concrete: ConcreteFunction, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         self.concrete = concrete
@@ -385,7 +385,7 @@ class SignatureFunction:
 
     @property
     def structured_outputs(self) -> dict[str, TensorSpec]:
-        """The specs of what a call gives, under its names."""
+        """The specs of the outputs, by name."""
         found = self._named(self.concrete.structured_outputs)
         return {name: TensorSpec(spec.dims, spec.dtype, name) for name, spec in found.items()}
 
@@ -441,9 +441,7 @@ class SignatureFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         given = dict(zip(self.input_names, args, strict=False)) | kwargs
-        few = (
-            len(self.input_names) == 1
-        )  # of several, which of them a positional argument is would depend on their order
+        few = len(self.input_names) == 1  # with several keywords a positional argument would be ambiguous
         if len(args) > few or set(given) != set(self.input_names):
             raise TypeError(
                 f"signature: it takes the keywords {', '.join(self.input_names) or '(none)'}; got {', '.join(given) or 'none'}"

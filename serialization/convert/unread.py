@@ -1,8 +1,7 @@
 """A variable whose value is still unchecked bytes of a file.
 
-Loading maps large payloads without reading them, so checking waits for the first look at a value, which makes the
-variable a plain one: what follows costs nothing. A damaged value is an error each time it is looked at, until another is
-assigned.
+Loading maps large payloads without reading them; the first read of a value checks it and turns the variable into a plain one,
+so that later reads cost nothing. A damaged value raises at each read until another is assigned.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _lock = forks.rlock()
 
 
 class UnreadVariable(Variable):
-    """A variable until somebody asks for `data` or assigns it; from then on its class is `Variable`."""
+    """A variable that becomes a plain `Variable` when its `data` is read or assigned."""
 
     @classmethod
     def waiting(
@@ -35,7 +34,7 @@ class UnreadVariable(Variable):
     @property
     def data(self) -> Any:
         with _lock:
-            # another thread may have read or assigned it while this one waited
+            # another thread may have read or assigned it during the wait
             if type(self) is UnreadVariable:
                 arrays, tensor = self.__dict__["_unread"]
                 array = arrays[tensor]

@@ -70,7 +70,7 @@ class ArrayWriter:
         self._names: dict[Any, str] = {}
 
     def record(self, array: Any, prefix: str = "constants") -> InlineArray | StoredArray:
-        """The record of a constant: in the manifest if it is small, else under a name; the same memory is stored once."""
+        """The record of a constant: inline if it is small, else by name; the same memory is stored once."""
         value = np.asarray(array)
         if value.nbytes <= INLINE_BYTES:
             return InlineArray(dtype_name(value.dtype), value.shape, np.ascontiguousarray(value).tobytes())
@@ -81,7 +81,7 @@ class ArrayWriter:
         return StoredArray(name)
 
     def store(self, name: str, array: Any) -> str:
-        """Store an array under `name` or, where that is taken or not allowed, under one like it."""
+        """Store an array under `name` or, if that is taken or not allowed, under a similar one."""
         if not name or len(name.encode()) > LONGEST_NAME or name.startswith("__"):
             name = f"tensor.{len(self.stored)}"
         free, count = name, 1
@@ -104,7 +104,7 @@ def array_of(record: InlineArray | StoredArray, arrays: Any) -> Any:
 
 
 def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
-    """A Python value as a file holds it; `leaf` turns what is not a plain value into a record, or raises Unsavable."""
+    """The record of a Python value; `leaf` turns other values into records or raises Unsavable."""
     kind = type(x)
     if x is None or kind in (bool, int, float, complex, str, bytes):
         if kind is int and not -(2**63) <= x < 2**64:
@@ -132,9 +132,7 @@ def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
         if array.nbytes > INLINE_BYTES:
             raise Unsavable(f"an array of {array.nbytes} bytes as a default")
         return InlineArray(dtype_name(array.dtype), array.shape, np.ascontiguousarray(array).tobytes())
-    if isinstance(x, Sparse) or is_record(
-        x
-    ):  # a file knows no class: it is a tuple whose items have the names of the fields
+    if isinstance(x, Sparse) or is_record(x):  # saved as a tuple with names, since a file has no classes
         title, record = _titled(x)
         items = tuple([value_record(item, leaf) for item in record.values])
         return StructValue(NAMED_TUPLE, title, record.form.names, items)
@@ -171,7 +169,7 @@ _TUPLES = Memo("named tuples", 1000)  # (name, fields) -> class
 
 
 def restored_tuple(name: str, names: tuple[str, ...], items: list[Any]) -> Any:
-    """A tuple whose items have names, as a named tuple; made without generating any source text."""
+    """A named tuple for items with names, created without generating source text."""
     key = (name, names)
     found = _TUPLES.get(key)
     if found is None:
@@ -194,14 +192,14 @@ def restored_tuple(name: str, names: tuple[str, ...], items: list[Any]) -> Any:
 
 
 def with_restored_tuples(x: Any) -> Any:
-    """Arguments with every named tuple as one of the class that a restored function knows by the same name and fields.
+    """Arguments with every named tuple converted to the restored class of the same name and fields.
 
-    Every kind of dict and of list is a plain one in a file.
+    In a file, subclasses of dict and list are plain ones.
     """
     try:
         return _with_restored_tuples(x)
     except RecursionError:
-        return x  # what sorts the arguments out says that they are nested too deeply
+        return x  # the classification of arguments raises the error for deep nesting
 
 
 def _with_restored_tuples(x: Any) -> Any:
@@ -223,7 +221,7 @@ def _with_restored_tuples(x: Any) -> Any:
 
 
 def _titled(x: Any) -> tuple[str, Record]:
-    """What an object that stands for its fields is called, and these."""
+    """The name and the fields of a record."""
     return (x.title, x.record()) if isinstance(x, Sparse) else (type(x).__name__, record_of(x))
 
 
@@ -246,7 +244,7 @@ def output_leaf(x: Any) -> Any:
 
 
 class Output:
-    """Stands for output number `number` in the structure of a function's results."""
+    """Represents output number `number` in the structure of a function's results."""
 
     __slots__ = ("number",)
 

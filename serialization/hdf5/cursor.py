@@ -1,4 +1,4 @@
-"""Little-endian numbers out of a buffer, each compared with its end before it is read."""
+"""Reads little-endian numbers from a buffer, with bounds checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from serialization.errors import CorruptModelError
 
-UNDEFINED = (1 << 64) - 1  # the address of nothing
+UNDEFINED = (1 << 64) - 1  # HDF5's undefined address
 
 
 class Cursor:

@@ -1,8 +1,8 @@
 """Groups and data sets of an HDF5 file, as version 1.8 of the library and h5py write them by default.
 
 A file is a graph of object headers, lists of messages. A group names others by a B-tree of symbol tables, or by link messages;
-a data set has a type, a space and one piece of the file. Read are what Keras writes: data in one piece, neither compressed nor in
-chunks. Whatever a length or address says is compared with the file first; nothing is visited more often than limits allow.
+a data set has a type, a space and one piece of the file. Supported is what Keras writes: contiguous data, neither compressed
+nor chunked. Lengths and addresses are checked against the file; limits bound the number of visits.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Message = tuple[int, bytes]
 
 
 class File:
-    """An HDF5 file whose bytes are at hand: mapped, or read.
+    """An HDF5 file whose bytes are in memory, mapped or read.
 
     Attributes:
       root: Its outermost group.
@@ -86,7 +86,7 @@ class File:
         return Cursor(self.data, address)
 
     def count(self, size: int) -> None:
-        """Take note of one more object or block of so many bytes: a cycle, or a block that many name, would have no end."""
+        """Count one more object or block of this many bytes, since cycles or shared blocks could make the walk endless."""
         self._objects += 1
         self._bytes += size
         if self._objects > self.limits.items or self._bytes > self.limits.manifest_bytes:

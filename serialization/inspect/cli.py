@@ -1,4 +1,4 @@
-"""The commands `python -m serialization show|verify|run|diff PATH`. Nothing that is typed or read is ever evaluated as Python."""
+"""The commands `python -m serialization show|verify|run|diff PATH`. No input is ever evaluated as Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from serialization.errors import LoadError, shown
 
 
 class _UsageError(Exception):
-    """What was typed makes no sense; the message says why."""
+    """The command line is wrong; the message says why."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,7 +27,7 @@ def execute(parsed: argparse.Namespace) -> int:
     command: Callable[[Any], int] = parsed.command
     try:
         return command(parsed)
-    except BrokenPipeError:  # somebody has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         sys.stderr.close()
         return 0
     except (LoadError, _UsageError, OSError, ValueError, TypeError, LookupError) as error:
@@ -36,7 +36,7 @@ def execute(parsed: argparse.Namespace) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command line may say."""
+    """The parser of the command line."""
     made = argparse.ArgumentParser(
         "python -m serialization", description="Look into saved models. Loading executes nothing."
     )

@@ -1,6 +1,6 @@
-"""A saved model as plain data for people: objects, variables, functions, signatures, custom gradients, files and their digests.
-
-Reads records only: no op is made and graphad is not imported, so a model of unknown origin can be looked at first.
+"""A description of a saved model as plain data: objects, variables, functions, signatures, custom gradients, files and their
+digests. It reads records only: no op is created and graphad is not imported, so that a model of unknown origin can be
+inspected.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _counts(model: ModelRecord) -> dict[str, int]:
 
 
 def _objects(model: ModelRecord) -> list[Described]:
-    """The objects in the order of a walk from the root; one that is met again is only named."""
+    """The objects in the order of a walk from the root; a repeated one is only named."""
     found: list[Described] = []
     seen: dict[int, str] = {}
     stack = [("", "", 0, 0)]

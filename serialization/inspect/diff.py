@@ -24,8 +24,8 @@ def differences(
       links: "refuse" or "follow" files that are links.
     Raises: LoadError: one of them is no sound model.
 
-    First what `show --graphs` prints of both, as a unified difference without the users' lines and the layout of files; then, for
-    variables of the same place, dtype and shape, how far their values are apart.
+    First a unified diff of `show --graphs` without source lines and file layout; then, for variables of the same place, dtype
+    and shape, how much their values differ.
     """
     before, after = _lines(one, links), _lines(other, links)
     yield from difflib.unified_diff(
@@ -46,7 +46,7 @@ def _lines(path: str | os.PathLike[str], links: str) -> list[str]:
             node["line"] = None
     found["manifest"], found["path"] = {"bytes": 0, "sha256": ""}, ""
     lines = list(lines_of(found))
-    return lines[1:2] + lines[4:]  # the head is of the file alone
+    return lines[1:2] + lines[4:]  # the header concerns the file only
 
 
 def _variables(path: str | os.PathLike[str], links: str) -> tuple[dict[str, str], Any]:

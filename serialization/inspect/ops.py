@@ -1,4 +1,5 @@
-"""OPS.md: what every op that a file may name means, written from the registry. `python -m serialization.inspect.ops` writes it.
+"""OPS.md: the meaning of every op that a file may name, generated from the registry. `python -m serialization.inspect.ops`
+writes it.
 
 Names, versions, attributes, inputs and dtypes come from the classes, meanings from their docstrings; `OPS_HEAD.md` holds what
 they share.
@@ -73,7 +74,7 @@ def _older(name: str, kind: Any, said: Any) -> str:
 
 
 def meaning(kind: Any) -> str:
-    """What a file's reader has to know of an op: its docstring."""
+    """The meaning of an op for readers of files: its docstring."""
     return inspect.cleandoc(kind.__doc__ or "")
 
 

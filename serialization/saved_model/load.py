@@ -29,7 +29,7 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
 
     Args:
       export_dir: The directory.
-      tags: None, or "serve", alone or in a list: there is one version of each model, made for that.
+      tags: None, or "serve", alone or in a list; a model has only this version.
       options: See `LoadOptions`.
     Returns: An object with the attributes of the saved one, callable if its `__call__` was a function; `signatures` maps keys
       to functions.

@@ -29,7 +29,7 @@ def path_of_user(op: str, path: Any, name: str = "the path") -> str:
 
 
 def options_of(op: str, kind: type[T], options: Any) -> T:
-    """The options given, or the usual ones for None. Raises: ArgumentTypeError: they are not options of this kind."""
+    """The given options, or the defaults for None. Raises: ArgumentTypeError: they are not options of this kind."""
     if options is None:
         return kind()
     if not isinstance(options, kind):
@@ -59,9 +59,9 @@ class SaveOptions:
         process. Their functions must be traceable then.
       durable: Flush everything to the disk in order, so that a power failure leaves the old model or the new one.
       function_aliases: A dict of functions of the object, or lists of concrete functions, by other names: see `LoadOptions`.
-      namespace_whitelist, save_debug_info, experimental_io_device, experimental_variable_policy: About namespaces of ops, stacks
-        and devices. None of these is in a file: they are taken and nothing follows from them.
-    Raises: Nothing: what cannot be saved is said by `save`.
+      namespace_whitelist, save_debug_info, experimental_io_device, experimental_variable_policy: Accepted for compatibility;
+      they have no effect.
+    Raises: Nothing; `save` raises for what cannot be saved.
     """
 
     def __init__(
@@ -91,10 +91,10 @@ class LoadOptions:
       verify: "lazy" checks large payloads when they are first read, True everything now, False none of their bytes.
       limits: Bounds on sizes and counts, see `serialization.wire.limits.Limits`.
       links: "refuse" a model whose files are links, which may lead anywhere, or "follow" them: for caches of downloads that
-        keep the files of a model elsewhere. What they lead to is checked as ever.
-      experimental_io_device: Taken; files are read where the program runs.
-      allow_partial_checkpoint: Taken: a saved model holds the values of all its variables. What a checkpoint and a program
-        have in common is restored by `train.Checkpoint.restore`.
+        keep the files of a model elsewhere. The targets are checked as usual.
+      experimental_io_device: Accepted for compatibility.
+      allow_partial_checkpoint: Accepted for compatibility: a saved model has the values of all its variables. For partial
+      restores use `train.Checkpoint.restore`.
       experimental_load_function_aliases: Give the loaded object an attribute `function_aliases`, a dict of the functions that
         were saved with `SaveOptions(function_aliases=...)`.
     Raises: InvalidArgumentError (a ValueError): no such way to verify, or to treat links.

@@ -1,6 +1,6 @@
 """`save`: an object with its variables, functions and custom gradients into a directory.
 
-What is to be written is read back first, by the code that loads: no file is made that cannot be loaded.
+Before writing, the records are read back by the loader, so that no file is made that cannot be loaded.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ def save(
 
     Args:
       obj: A Module or another trackable object; its variables, sub-objects, containers and functions are saved.
-      export_dir: A directory; a model that is there is replaced in one step.
+      export_dir: A directory; an existing model is replaced atomically.
       signatures: A function, a concrete function, or a dict of them by key. None: those of a loaded model, or the only
         function of the object that has an input_signature.
       options: See `SaveOptions`.
     Raises:
       ArgumentTypeError (a TypeError): `export_dir` is not a path, or `options` are others.
       SaveError (a ValueError): the object cannot be saved; the message says which part.
-      SaveFailedError (also an OSError): the system refused; what was there before is still there.
+      SaveFailedError (also an OSError): the system refused; the previous model is unchanged.
     """
     level = current()
     while level is not None:
@@ -103,7 +103,7 @@ def _records(root: Any, signatures: Any, options: SaveOptions) -> tuple[ModelRec
 
 
 def _aliased(name: str, function: Any, objects: ObjectWriter) -> int:
-    """The number of the function that is to have another name: one of the object's, or that of the given traces."""
+    """The number of the function for an alias: one of the object's, or the one with the given traces."""
     if (
         isinstance(function, list | tuple)
         and function
@@ -126,7 +126,7 @@ def _aliased(name: str, function: Any, objects: ObjectWriter) -> int:
 
 
 class _Given(dict[str, Any]):
-    """The arrays of a model that is not yet in a file, as its reader wants them."""
+    """The arrays of an unsaved model, with the interface that the reader expects."""
 
     def is_ready(self, name: str) -> bool:
         return True
@@ -214,7 +214,7 @@ def _signature(
 
 
 def _keywords(key: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Names of specs as keywords: a signature can be called by nothing else."""
+    """Names of specs as keywords, by which a signature is called."""
     found = []
     for name in names:
         plain = re.sub(r"\W", "_", name)

@@ -1,4 +1,4 @@
-"""What a file says: immutable records, the codec of each, and the rules that make them a well-formed model.
+"""The contents of a file: immutable records, their codecs, and the rules of a well-formed model.
 
-Knows no op, no graph class and no module class: only `convert` brings records and graphad together.
+It is independent of ops, graph classes and module classes: only `convert` connects records and graphad.
 """

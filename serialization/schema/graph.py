@@ -1,6 +1,6 @@
 """Records of graphs: nodes over tables of ops and specs, with sub-graphs and custom gradients by number.
 
-Nodes are small because ops and specs are shared: a chain of 5,000 like nodes holds one op and one spec.
+Nodes are small because ops and specs are shared: a chain of 5,000 equal nodes has one op and one spec.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ CaptureRecord: TypeAlias = InlineArray | StoredArray | VariableCapture
 
 
 class ConcreteRecord(Record):
-    """One graph of a function: the arguments it stands for, and what it gives back.
+    """One graph of a function: its arguments and results.
 
     Specs in `inputs`, from left to right, are the first inputs of the graph, `captures` the rest.
     """
@@ -126,7 +126,7 @@ class FunctionNode(Record):
 
 
 class NoneNode(Record):
-    """None: what stands in a list or tuple for an item that a file cannot hold."""
+    """None: replaces an item of a list or tuple that cannot be saved."""
 
 
 class ListNode(Record):
@@ -153,7 +153,7 @@ class AssetNode(Record):
 
 
 class SignaturesNode(Record):
-    """The map of signatures, as an object that somebody holds."""
+    """The map of signatures, as an object of the object graph."""
 
 
 class GeneratorNode(Record):
@@ -211,7 +211,7 @@ class AssetRecord(Record):
 
 
 class ModelRecord(Record):
-    """All that a manifest says. `payloads` and `assets` are filled in by `write_model`."""
+    """The contents of a manifest. `write_model` fills in `payloads` and `assets`."""
 
     producer: str
     features: tuple[FeatureRecord, ...] = ()

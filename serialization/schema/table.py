@@ -1,6 +1,6 @@
 """`Table`: numbers for equal records, in order of first use.
 
-Records are told apart by their encoded bytes: as tuples, axis 1 and axis True would be the same op.
+Records are compared by their encoded bytes, since as tuples axis 1 and axis True would be the same op.
 """
 
 from __future__ import annotations

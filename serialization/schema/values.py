@@ -1,7 +1,7 @@
-"""Values: what stands in op attributes, signatures, structured outputs and defaults.
+"""Values of op attributes, signatures, structured outputs and defaults.
 
-Plain Python values stand for themselves. The rest are records, so that a file can name a dtype, a graph or a
-place for a tensor without naming any class.
+Plain Python values are stored as such. Others are records, so that a file can refer to a dtype, a graph or a tensor without
+naming a class.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What a well-formed model is: every number in it names something, in the right table, of the right kind.
-
-Runs after every read, before anything else looks at the records, and before every save. It knows no op: that
-attributes, arities and specs fit the ops is `convert`'s part.
+"""Checks that a model is well formed: every number refers to an entry of the right table and kind. It runs after every read,
+before any other use of the records, and before every save. It knows no ops: `convert` checks that attributes, arities and specs
+fit the ops.
 """
 
 from __future__ import annotations
@@ -83,9 +82,9 @@ class _Verifier:
         self.model = model
         self.limits = limits
         self.tensors: dict[str, TensorRecord] = {}
-        # what each op refers to, found once per op instead of once per node
+        # the references of each op, found once for each op instead of each node
         self.callees: list[tuple[int, ...]] = []
-        self.expanded: list[int] = []  # nodes of each graph with its calls written out
+        self.expanded: list[int] = []  # nodes of each graph with its calls inlined
         self.op_rules: list[frozenset[int]] = []
 
     def run(self) -> None:
@@ -147,7 +146,7 @@ class _Verifier:
 
     def _value(self, value: Value, use: str, seen: list[Value]) -> None:
         """Check a value; collect its leaves that are records in `seen`. `use` says which leaves belong."""
-        # depth is bounded by the codec's limit on nesting
+        # the codec's limit on nesting bounds the depth
         if type(value) is tuple:
             for item in value:
                 self._value(item, use, seen)
@@ -235,7 +234,7 @@ class _Verifier:
         callees = self.callees
         expanded = len(graph.nodes)
         for position, node in enumerate(graph.nodes):
-            # inlined checks: this loop is what loading a large graph costs
+            # checks are inlined, since this loop dominates loading a large graph
             op, inputs, outputs, line = node
             if op >= ops:
                 raise _at_node(position, f"op {op} is not in the table of {ops}.")
@@ -253,7 +252,7 @@ class _Verifier:
         for output in graph.outputs:
             if output >= values:
                 raise bad(f"output {output} is none of the {values} values.")
-        # A few graphs that each call the one before twice are small in a file and without end when run.
+        # A few graphs that each call the previous one twice are small in a file but endless to run.
         if expanded > self.limits.expanded_nodes:
             raise LimitExceededError(
                 f"with the graphs it calls written out it has {expanded} nodes where the limit 'expanded_nodes' allows "

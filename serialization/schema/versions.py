@@ -1,4 +1,4 @@
-"""Which format versions exist, and how the records of each become those of the newest.
+"""The format versions, and the upgrade of their records to the newest one.
 
 A released version's schema never changes. The next version adds an entry with its own schema, and the entry
 before it a step.

@@ -1,4 +1,4 @@
-"""Where everything of a model's directory is."""
+"""The paths inside a model's directory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def asset_path(directory: str, asset: AssetRecord) -> str:
 
 
 def names_in(directory: str) -> list[str]:
-    """What is in a directory, sorted; nothing where it is a link or cannot be read."""
+    """The sorted names in a directory; none if it is a link or cannot be read."""
     try:
         return [] if os.path.islink(directory) else sorted(os.listdir(directory))
     except OSError:

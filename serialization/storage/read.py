@@ -1,5 +1,5 @@
-"""`read_model`: records and arrays out of a directory. It trusts nothing and gives back arrays that are checked when they are
-first read."""
+"""`read_model`: records and arrays out of a directory. It checks everything and returns arrays that are checked at their first
+read."""
 
 from __future__ import annotations
 
@@ -143,8 +143,7 @@ def read_model(
                 arrays = _open_payloads(directory, model, verify, limits)
                 break
             except FileNotFoundError as error:
-                # a writer may have replaced the model since its manifest was read
-                # (by one of the same content, perhaps: what counts is whether it is the same file)
+                # a writer may have replaced the model since its manifest was read; file identity counts, not content
                 file, newer = _manifest_bytes(directory, limits)
                 if newer == identity:
                     raise _missing(error) from None
@@ -161,7 +160,7 @@ def read_model(
 
 
 def _found_instead(location: str) -> str:
-    """What is at the place where a model was looked for."""
+    """A hint at what is at the path instead of a model."""
     if os.path.isfile(location):
         return f"; {location} is a file, a model is a directory"
     try:
@@ -177,7 +176,7 @@ def _found_instead(location: str) -> str:
 
 
 def _manifest_bytes(directory: Directory, limits: Limits) -> tuple[bytes, tuple[int, int]]:
-    """The bytes of the manifest, and what tells this file from one that replaces it."""
+    """The bytes of the manifest, and the identity of the file."""
     manifest = os.path.join(directory.path, MANIFEST)
     try:
         descriptor, size = directory.open(MANIFEST)

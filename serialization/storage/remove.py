@@ -1,4 +1,4 @@
-"""`remove_model`: take away what `write_model` has put into a directory, and nothing else."""
+"""`remove_model`: removes exactly the files that `write_model` has put into a directory."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from serialization.wire.files import LOCK, TEMPORARY, FileSystem, Lock, remove_q
 
 
 def remove_model(path: str, system: FileSystem | None = None) -> None:
-    """Remove the model at `path`, the manifest first: whatever stops it, no reader finds half a model.
+    """Remove the model at `path`, the manifest first, so that no reader finds half a model after an interruption.
 
-    Other files of the directory stay, and so does the directory then. A link is left alone.
+    Other files of the directory stay, and then the directory too. Links are not followed.
 
-    Raises: SaveFailedError: somebody is writing there. OSError: the manifest cannot be removed.
+    Raises: SaveFailedError: a save is in progress there. OSError: the manifest cannot be removed.
     """
     system = system or FileSystem()
     if os.path.islink(path) or not os.path.isdir(path):

@@ -53,7 +53,7 @@ from serialization.wire.files import (
 from serialization.wire.header import DIGEST_BYTES, HEADER_BYTES, seal, unseal
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
 
-_ATTEMPTS = 3  # to save while another process removes files
+_ATTEMPTS = 3  # attempts to save while another process removes files
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -128,7 +128,7 @@ def _asset_name(source: str | os.PathLike[str]) -> str:
 
 
 class _Save:
-    """One save: what it has made so far, so that a failure can take it back."""
+    """One save, with everything created so far, so that a failure can undo it."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class _Save:
         self.made_directories: list[str] = []
         self.changed_directories: dict[str, None] = {os.path.abspath(location): None}  # each once
         self.committing = False
-        self.alone = False  # no other writer is at work here
+        self.alone = False  # whether there is no other writer
 
     def run(
         self,
@@ -165,7 +165,7 @@ class _Save:
                 try:
                     self._save(model, groups, arrays, assets)
                 except BaseException:
-                    # another writer may have found these files, and rely on them
+                    # another writer may rely on these files
                     if self.alone and not self.committing:
                         remove_quietly(self.system, reversed(self.made_files))
                     raise
@@ -196,7 +196,7 @@ class _Save:
         )
 
     def _manifest(self) -> bytes:
-        """The bytes of the manifest that is there now, empty if there is none."""
+        """The bytes of the current manifest, empty if there is none."""
         try:
             with open(os.path.join(self.location, MANIFEST), "rb") as file:
                 return file.read()
@@ -206,13 +206,13 @@ class _Save:
     def _is_whole(
         self, file: bytes, payloads: tuple[PayloadRecord, ...], assets: tuple[AssetRecord, ...]
     ) -> bool:
-        """Whether the model that is there now has all its files, be it the one that was just written or another's."""
+        """Whether the current model, written by this save or another, has all its files."""
         now = self._manifest()
         if now != file:
             try:
                 other = model_from_body(*unseal(now), self.limits)
             except UnsupportedModelError:
-                return True  # a newer release's: it has looked for itself
+                return True  # of a newer release, which has checked it itself
             except LoadError:
                 return False
             payloads, assets = other.payloads, other.assets
@@ -241,7 +241,7 @@ class _Save:
         try:
             self.system.make_directory(path)
         except FileExistsError:
-            self._make_directory(path)  # by another writer, just now
+            self._make_directory(path)  # removed by another writer in the meantime
             return
         self.made_directories.append(path)
         self.changed_directories[parent] = None
@@ -269,7 +269,7 @@ class _Save:
             layout = plan_layout(group)
             return self._write_payload(directory, group, layout, [arrays[tensor.name] for tensor in group])
 
-        # zlib, write and fsync let go of the interpreter: files are written side by side
+        # zlib, write and fsync release the interpreter's lock, so files are written in parallel
         self.changed_directories[directory] = None
         return tuple(_side_by_side(write, groups))
 
@@ -292,8 +292,8 @@ class _Save:
                     temporary.write(piece)
                     self.written(len(piece))
 
-            # Checksums take nearly as long as a write that is not flushed, so each has a thread. Both find the same bytes:
-            # a variable that changes meanwhile is bound to another array, and its old one stays as it is.
+            # Checksums take nearly as long as an unflushed write, so each has a thread. Both read the same bytes, since an
+            # assignment binds the variable to another array and does not change the old one.
             if layout.size > CHUNK_BYTES:
                 _side_by_side(lambda act: act(), (check, write))
             else:
@@ -351,10 +351,10 @@ class _Save:
             )
         with Temporary(self.system, self.location, self.durable) as temporary:
             temporary.write(memoryview(file))
-            # before the directories: where one journal holds all names, as on ext4, they are on the disk with this file
+            # before the directories: with a journal for all names, as on ext4, these reach the disk with this file
             temporary.flush()
             self._flush_directories(self.changed_directories)
-            # from here on the new manifest may be in place, whatever an interrupt says: its files must stay
+            # from here on the new manifest may be in place even after an interrupt, so its files must stay
             before = self.committing
             try:
                 self.committing = True
@@ -378,14 +378,14 @@ class _Save:
                 continue
 
     def _remove_temporaries(self, directory: str) -> None:
-        """Remove what saves that died have left; without a lock it might be that of a save that runs."""
+        """Remove the remains of aborted saves; only with a lock, since they might belong to a running save."""
         if not self.alone:
             return
         stale = [name for name in os.listdir(directory) if name.startswith(TEMPORARY)]
         remove_quietly(self.system, (os.path.join(directory, name) for name in stale))
 
     def _remove_unnamed(self, payloads: tuple[PayloadRecord, ...], assets: tuple[AssetRecord, ...]) -> None:
-        """Remove the files of the model that was here before, and of saves that died."""
+        """Remove the files of the previous model and of aborted saves."""
         named = {payload_name(plan_layout(payload.tensors).size, payload.checks) for payload in payloads}
         directory = os.path.join(self.location, VARIABLES)
         old = [name for name in names_in(directory) if PAYLOAD_NAME.fullmatch(name) and name not in named]
@@ -408,7 +408,7 @@ class _Save:
 
 
 def _side_by_side(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """`act` of each item, several at once; the first failure stops the rest and is raised."""
+    """Run `act` on all items in parallel; the first failure stops the rest and is raised."""
     workers = min(4, max(2, os.cpu_count() or 1), len(items))
     results: dict[int, R] = {}
     failures: list[BaseException] = []
@@ -433,7 +433,7 @@ def _side_by_side(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
         work()
         for thread in threads:
             thread.join()
-    except BaseException as error:  # an interrupt: let the others stop at their next item, then go on with it
+    except BaseException as error:  # an interrupt: stop the others at their next item, then raise it
         failures.append(error)
         for thread in threads:
             if thread.ident is not None:

@@ -1,6 +1,6 @@
 """A checkpoint of TensorFlow's: `prefix.index` says where each value is, `prefix.data-00000-of-00001` holds them.
 
-No length is believed before it is compared with the size of the file; every value is compared with its checksum when it is read.
+Every length is checked against the size of the file; every value is checked against its checksum when it is read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SHARDS = 10_000
 
 
 class Entry(Record):
-    """One value. `dtype` is None where this library has none like it."""
+    """One value. `dtype` is None if graphad has no such dtype."""
 
     dtype: str | None
     shape: tuple[int, ...]
@@ -120,7 +120,7 @@ class Bundle:
                     "it is stored in slices (a partitioned variable), which are not read; save it again as one variable."
                 )
             if entry.dtype is None or entry.dtype == STRING:
-                raise UnsupportedModelError("its dtype is none of this library's.")
+                raise UnsupportedModelError("graphad does not have its dtype.")
             data = self._bytes(entry)
             if masked(crc32c(data)) != entry.check:
                 raise CorruptModelError("its bytes are damaged: their checksum does not match.")

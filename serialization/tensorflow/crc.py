@@ -33,7 +33,7 @@ def crc32c(data: bytes, crc: int = 0) -> int:
 
 
 def masked(crc: int) -> int:
-    """A checksum as files hold it, so that checksums of data that hold checksums are no trouble."""
+    """A checksum in its masked form in files, since CRCs of data with embedded CRCs are weak."""
     return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
 
 
@@ -71,7 +71,7 @@ def _byte_table() -> list[int]:
 
 @cache
 def _pair_table() -> np.ndarray[Any, Any]:
-    """What two bytes, the first one low, make of an empty register."""
+    """The register after two bytes, the first one low, from 0."""
     table = np.array(_byte_table(), np.uint32)
     first = table[np.arange(65536) & 255]
     combined: np.ndarray = table[(first ^ np.arange(65536, dtype=np.uint32) >> 8) & 255] ^ first >> 8

@@ -1,4 +1,4 @@
-"""Protocol buffers as far as checkpoints need them: the fields of a message, one after another, nothing believed."""
+"""The part of protocol buffers that checkpoints need: the checked fields of a message."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def entries_of(file: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes]]:
             total += len(key)
             count += 1
             if total > limits.manifest_bytes or count > limits.tensors:
-                # a long prefix that thousands of keys share costs the file nothing
+                # a long prefix shared by thousands of keys takes no space in the file
                 raise LimitExceededError(
                     f"{count} keys of {total} bytes where the limits 'tensors' and 'manifest_bytes' allow {limits.tensors} "
                     f"and {limits.manifest_bytes}."

@@ -1,4 +1,4 @@
 """Bytes: the frame of a manifest, typed msgpack, payload files and their layout, atomic commits.
 
-Stands on NumPy and msgpack alone and knows nothing of graphs or models.
+It depends only on NumPy and msgpack, not on graphs or models.
 """

@@ -1,7 +1,7 @@
 """Payload files: safetensors whose header is computed, never parsed, and whose bytes are checked in chunks.
 
-A payload's layout (offsets, padding, header, size) is a function of the names, dtypes and shapes in it, so a
-file that disagrees with its manifest has no way to say so: it just fails to compare equal.
+A payload's layout (offsets, padding, header, size) is a function of the names, dtypes and shapes in it, so a file that
+disagrees with its manifest simply fails to compare equal.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ DTYPES: dict[str, tuple[int, str, tuple[int, ...]]] = {
 
 
 class TensorRecord(Record):
-    """One tensor of a payload: all that its layout depends on."""
+    """One tensor of a payload: the data that its layout depends on."""
 
     name: str
     dtype: str
@@ -58,7 +58,7 @@ class TensorRecord(Record):
 
 
 class Layout(Record):
-    """Where everything of a payload file is."""
+    """The layout of a payload file."""
 
     header: bytes
     offsets: tuple[int, ...]  # in the file, one per tensor
@@ -67,7 +67,7 @@ class Layout(Record):
 
 
 def byte_count(dtype: str, shape: Sequence[int]) -> int:
-    """Bytes of an array, in Python's integers: a product in int64 could wrap.
+    """Bytes of an array, in Python integers, since a product in int64 could overflow.
 
     Raises: CorruptModelError: no array has that shape. An empty one too has strides, which must fit an int64.
     """

@@ -1,9 +1,8 @@
 """msgpack with a type for every field: a codec reads one kind of value and writes it.
 
-Reading is driven by the schema: containers are entered one by one, never unpacked as a tree, so an unexpected
-type is met at its first byte, a count is checked against the bytes that are left, and a bomb has nothing to
-explode in. A codec that fails raises a `LoadError`; each enclosing one adds its field on the way out, which
-costs nothing when all is well.
+Reading is driven by the schema: containers are entered one by one, never unpacked as a tree, so an unexpected type is detected
+at its first byte, a count is checked against the remaining bytes, and a decompression bomb has no effect. A codec that fails
+raises a `LoadError`; each enclosing codec adds its field while the error propagates, which costs nothing without errors.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Reader:
     __slots__ = ("_array", "_body", "_map", "_scalar", "_tell", "depth", "limits", "totals")
 
     def __init__(self, body: bytes, limits: Limits = DEFAULT_LIMITS) -> None:
-        # zero-length containers are all that `unpack` may build: the others are entered by their headers
+        # `unpack` may build only empty containers; others are entered by their headers
         unpacker = msgpack.Unpacker(
             None,
             max_buffer_size=max(len(body), 1),
@@ -96,13 +95,13 @@ class Reader:
         return True
 
     def finish(self) -> None:
-        """Make sure that nothing follows."""
+        """Check that nothing follows."""
         left = len(self._body) - self._tell()
         if left:
             raise CorruptModelError(f"{left} bytes follow the end of the model.")
 
     def count(self, limit: str, amount: int) -> None:
-        """Add to a total that `limits` bounds over the whole file."""
+        """Add to a total for the whole file that `limits` bounds."""
         total = self.totals.get(limit, 0) + amount
         self.totals[limit] = total
         if total > getattr(self.limits, limit):

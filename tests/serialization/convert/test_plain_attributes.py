@@ -37,7 +37,7 @@ class Open(Op):
 
 @pytest.mark.parametrize("what", [DictValue(()), ListValue((1, 2))])
 def test_an_attribute_is_plain_whatever_its_annotation_leaves_open(what):
-    refused(model([node(0, [0])], [op("open_for_a_test", what=what)]), text="which is nothing plain")
+    refused(model([node(0, [0])], [op("open_for_a_test", what=what)]), text="which is not a plain value")
     loaded(model([node(0, [0])], [op("open_for_a_test", what=(1, "a", None))]))
 
 
