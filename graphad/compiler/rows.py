@@ -81,4 +81,4 @@ class Step(NamedTuple):
 MOVE = 14
 MOVE_WORDS = 3
 TOO_LONG = 77  # status: more rounds than the stacks have slices
-WRONG_STEPS = 78  # status: the limit differs from the number of steps that the loop was compiled for
+WRONG_STEPS = 78  # status: the limit differs from the number of steps that the loop was made for

@@ -443,7 +443,7 @@ def failed(status: int, misfits: frozenset[int] = frozenset()) -> None:
         return
     if status == rows.WRONG_STEPS:
         raise InvalidArgumentError(
-            "loop: the limit differs from the number of steps that the loop was compiled for."
+            "loop: the limit differs from the number of steps that the loop was made for."
         )
     if status == rows.TOO_LONG:
         raise InvalidArgumentError(

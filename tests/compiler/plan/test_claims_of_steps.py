@@ -310,7 +310,7 @@ def test_a_value_of_unknown_rank_has_no_shape_in_a_plan() -> None:
 
 
 def test_a_status_of_a_native_step_is_an_error() -> None:
-    with pytest.raises(InvalidArgumentError, match="the number of steps that the loop was compiled for"):
+    with pytest.raises(InvalidArgumentError, match="the number of steps that the loop was made for"):
         native.failed(rows.WRONG_STEPS)
     with pytest.raises(InvalidArgumentError, match="more steps than the stacks that it iterates over"):
         native.failed(rows.TOO_LONG)
