@@ -39,7 +39,7 @@ class Module(Trackable):
             raise InvalidArgumentError(
                 f"'{name}' is not a valid module name. Module names must be valid Python identifiers (e.g. a valid class name)."
             )
-        # named as in TensorFlow's class: libraries of modules ask for them
+        # named as in TensorFlow's class, since libraries of modules use them
         self._name = name
         self._name_scope = name_scope(f"{current_scope()}{name}/")
 
@@ -55,7 +55,7 @@ class Module(Trackable):
 
     @property
     def name_scope(self) -> name_scope:
-        """The scope in which variables get this module's name in front of theirs, that of its creation included."""
+        """The scope in which names of variables are prefixed with this module's name, within the scope of its creation."""
         try:
             return self._name_scope
         except AttributeError:
@@ -65,7 +65,7 @@ class Module(Trackable):
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorator of a method: run it in the module's name scope."""
+        """Decorator of a method that runs in the module's name scope."""
 
         @wraps(method)
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -128,7 +128,7 @@ class Module(Trackable):
         )
 
     def __repr__(self) -> str:
-        from graphad.core.tree import short  # which few programs ask for
+        from graphad.core.tree import short  # imported here since few programs need it
 
         return f"<{short(self)}>"
 
@@ -175,7 +175,7 @@ class Module(Trackable):
         attributes_to_ignore: Iterable[str] = (),
         with_path: bool = False,
     ) -> Iterator[Any]:
-        """What is in the attributes and in the containers there: this module's first, then that of the modules among it.
+        """The values in the attributes and in containers there: first this module's, then those of its submodules.
 
         Args:
           recursive: Whether modules are gone into.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
 
-_PARTS = (Variable, Module, list, tuple, dict)  # what holds, or may hold, variables
+_PARTS = (Variable, Module, list, tuple, dict)  # types of values that may hold variables
 _made: Counter[str] = Counter()
 _serial = itertools.count()
 
@@ -66,7 +66,7 @@ class Layer(Module):
         if input_dim is not None:
             input_shape = (input_dim,)
         self._graphad_input_shape = None if input_shape is None else TensorShape([None, *input_shape])
-        # Made by `add_weight` or assigned, in this order; and those of them that are trained unless the layer is frozen.
+        # Created by `add_weight` or assigned, in this order; and those that are trained unless the layer is frozen.
         self._graphad_weights: list[Variable] = []
         self._graphad_trained: list[Variable] = []
 
@@ -142,9 +142,7 @@ class Layer(Module):
         old = vars(self).get(name)
         super().__setattr__(name, value)
         if old is not value and isinstance(old, _PARTS):
-            vars(self)[name] = vars(self).pop(
-                name
-            )  # what takes its place comes last in the order of assignment
+            vars(self)[name] = vars(self).pop(name)  # a replacement comes last in the order of assignment
             self._forget(old)
         known = vars(self).get("_graphad_weights")
         if isinstance(value, Variable) and known is not None and not any(v is value for v in known):
@@ -158,15 +156,15 @@ class Layer(Module):
         self._forget(old)
 
     def _forget(self, old: Any) -> None:
-        """Leave out what is no longer an attribute."""
+        """Drop variables that are no longer attributes."""
         if isinstance(old, Variable):
             for known in (self._graphad_weights, self._graphad_trained):
                 known[:] = [variable for variable in known if variable is not old]
 
     def _graphad_state(self) -> Iterator[tuple[str, Any]]:
-        """The attributes, and a list of the weights that are none."""
+        """The attributes, and a list of the weights that are not attributes."""
         yield from super()._graphad_state()
-        if not self._graphad_building:  # else some are just about to be assigned
+        if not self._graphad_building:  # else some are about to be assigned
             attributes = [value for name, value in vars(self).items() if not name.startswith(PRIVATE)]
             listed = {id(part) for value in attributes for part in parts_of(value, iter)}
             unnamed = [variable for variable in self._graphad_weights if id(variable) not in listed]
@@ -261,7 +259,7 @@ class Layer(Module):
 
 
 def _files() -> Any:
-    # by name: files stand above layers, and are imported by those who have some
+    # by name, since file formats are on a higher floor
     return importlib.import_module("serialization.checkpoint.weights")
 
 

@@ -1,4 +1,4 @@
-"""What loss classes share: values per sample from a function, their weights, and the sum or mean of all."""
+"""The base of loss classes: values per sample from a function, weights, and the sum or mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What metrics share: variables that are updated by each batch, a result, and a reset; sums and means of values."""
+"""The base class of metrics: variables that each batch updates, a result, and a reset; sums and means of values."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Metric(Trackable):
         aggregation: str | None = "sum",
         name: str | None = None,
     ) -> Variable:
-        """A new variable of this metric; `aggregation` says what several devices would do, and has no effect on one."""
+        """A new variable of this metric; `aggregation` has no effect, since a variable is on one device."""
         make: Callable[..., Any] = initializers.get(initializer) or initializers.Zeros()
         kept = self._graphad_dtype if dtype is None else as_dtype(dtype)
         made = Variable(lambda: make(list(shape), kept), trainable=False, name=name or "variable", dtype=kept)

@@ -1,4 +1,4 @@
-"""What optimizers share: a learning rate, a step count, one set of slots per variable."""
+"""The base class of optimizers: a learning rate, a step count, one set of slots for each variable."""
 
 from __future__ import annotations
 
@@ -99,14 +99,14 @@ class Optimizer(Trackable):
         return [self.iterations, self._rate, *self._slot_variables]
 
     def build(self, variables: Iterable[Any]) -> None:
-        """Make the slots of these variables, so that none is made later."""
+        """Create the slots of these variables now."""
         settle()
         known = len(self._slot_variables)
         for variable in variables:
             if self.slots:
                 pin(variable)  # a function that is being traced works with the slots of this variable
             if id(variable) not in self._graphad_slots:
-                with entered(None):  # they belong to the optimizer, whichever function is being traced
+                with entered(None):  # they belong to the optimizer, not to the function being traced
                     made = tuple(
                         variable.kin(
                             np.full(variable.place.data.shape, self.first(slot), variable.dtype.numpy),
@@ -209,11 +209,11 @@ class Optimizer(Trackable):
         return cast(self.iterations, variable.dtype) + 1.0
 
     def first(self, slot: str) -> float:
-        """The number with which all elements of a slot begin."""
+        """The initial value of all elements of a slot."""
         return 0.0
 
     def begin(self, variables: list[Variable]) -> None:
-        """What is done once in a step, before the first `update`."""
+        """Called once in a step, before the first `update`."""
 
     def _clipped(self, gradients: list[Tensor]) -> list[Tensor]:
         if self.clipnorm:

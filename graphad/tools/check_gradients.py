@@ -1,8 +1,8 @@
 """`check_gradients`: derivatives of a function beside differences of its values, element by element.
 
 Central differences at two steps are extrapolated to fourth order; how far the two disagree, and how many bits are lost in the
-subtraction, bound their error. Where the bound is too wide, smaller steps are tried. So a difference is only called one when
-the differences are sure of it.
+subtraction, bound their error. Where the bound is too wide, smaller steps are tried. So a mismatch is reported only if it
+exceeds the error bound.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Mismatch(NamedTuple):
     Attributes:
       result: The element of the result, `y[0, 1]`, as text.
       argument: The element of the argument, `x[2]`, as text.
-      derivative: What automatic differentiation gives.
-      difference: What differences give.
-      bound: How far the difference may be off.
+      derivative: The value from automatic differentiation.
+      difference: The value from finite differences.
+      bound: The error bound of the difference.
       mode: "reverse" or "forward".
     """
 
@@ -58,7 +58,7 @@ class Mismatch(NamedTuple):
 
 @dataclass
 class GradientCheck:
-    """What `check_gradients` has found; it raises unless there is nothing to complain of.
+    """The result of `check_gradients`, which raises if derivatives differ.
 
     Attributes:
       compared: How many derivatives were compared.
@@ -158,7 +158,7 @@ def _checked(
 ) -> GradientCheck:
     flat, rebuild = flatten_records(list(args))
     names = _names(f, args)
-    # Every leaf is a tensor of its own, so that an argument given twice is two.
+    # Every leaf is a new tensor, so that an argument that is passed twice counts twice.
     lifted = [_own(x) if _is_real(x) and not isinstance(x, Handle) else x for x in flat]
     leaves = [
         _Leaf(x, name)
@@ -274,7 +274,7 @@ def _results(f: Callable[..., Any], values: Sequence[Any], rebuild: Any) -> list
 
 
 def _with_value(variable: Handle, data: Any, call: Callable[[], list[Any]]) -> list[Any]:
-    """What a call gives while the variable has another value."""
+    """The result of a call while the variable has another value."""
     before = variable.data
     variable.assign(data)  # type: ignore[attr-defined]
     try:
@@ -362,13 +362,13 @@ def _differences(
     def at(step: float) -> tuple[float, list[np.ndarray]]:
         moved = np.array(data)
         moved.reshape(-1)[column] = center + step
-        real = float(moved.reshape(-1)[column]) - center  # what is left of the step when it is rounded
+        real = float(moved.reshape(-1)[column]) - center  # the step after rounding
         outputs = call(moved if moved.ndim else moved[()])
         return real, [
             np.asarray(y.data, np.float64).reshape(-1)[r] for y, r in zip(outputs, rows, strict=True)
         ]
 
-    # What is not finite near the edge of where the function is gives no slope, and says so by its bound.
+    # Values that are not finite near the edge of the domain give no slope, which the bound shows.
     best: tuple[list[np.ndarray], ...] | None = None
     step = eps**0.2 * max(1.0, abs(center))
     for _ in range(SCALES):
@@ -380,7 +380,7 @@ def _differences(
             found = _slopes_of(points, chosen, noise)
         if best is None:
             best = found
-        else:  # entry by entry, what is known best
+        else:  # for each entry the best estimate
             for o in range(len(chosen)):
                 better = found[1][o] < best[1][o]
                 for mine, new in zip(best, found, strict=True):
@@ -405,7 +405,7 @@ def _slopes_of(
         lost = 2 * noise[o] / (near_up - near_down)
         slope = narrow + (narrow - wide) / 3
         bound = np.abs(narrow - wide) + 4 * lost
-        bound = np.where(np.isfinite(bound), bound, np.inf)  # beyond the edge of where the function is finite
+        bound = np.where(np.isfinite(bound), bound, np.inf)  # outside the domain
         right, left = (y_near_up[o] - y) / near_up, (y_near_down[o] - y) / near_down
         far_right, far_left = (y_up[o] - y) / up, (y_down[o] - y) / down
         # Of a smooth function the two sides come closer as the step shrinks; at a kink they stay apart.
@@ -446,7 +446,7 @@ def _signature(f: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def _names(f: Callable[..., Any], args: Sequence[Any]) -> list[str]:
-    """What each leaf of the arguments is called: its parameter, numbered where that has several."""
+    """The name of each leaf of the arguments: its parameter, numbered if it has several leaves."""
     signature = _signature(f)
     listed = (
         []

@@ -1,8 +1,8 @@
 """Checks of every op's results for NaN and infinities, switched on and off.
 
-Eager ops are seen by a recorder, as a tape sees them. While it is on, functions run node by node, without what nobody reads, in
-place of their compiled form: the results are the same, and the node that made the first NaN is known, with its line. A program
-in which it is off runs what it ran before; nothing asks.
+Eager ops are seen by a recorder, as a tape sees them. While it is on, functions run node by node, without unused nodes, instead
+of compiled: the results are the same, and the node that produced the first NaN is known, with its line. While it is off it
+costs nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from graphad.ops.control.loop import run_in_steps
 
 
 class _Checker:
-    """Is told of every op of an eager level."""
+    """A recorder that checks every op of an eager level."""
 
     differentiates_itself = False
     transforms: Any = None
@@ -35,7 +35,7 @@ class _Checker:
         self.level: Any = None
 
     def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        if not op.structured:  # its nodes have been looked at one by one
+        if not op.structured:  # its nodes have been checked one by one
             given = [x if isinstance(x, Handle) else x.data for x in inputs]
             _look(op, given, [y.data for y in outputs], None)
 
@@ -122,7 +122,7 @@ def _checker() -> _Checker | None:
 
 
 def _run(graph: Graph, values: Sequence[Any], *place: str) -> Sequence[Any]:
-    """A graph node by node where this thread checks, else as before."""
+    """Run a graph node by node if this thread checks, else with the previous runner."""
     if _checker() is None:
         assert _before is not None
         return _before(graph, values, *place)
@@ -130,13 +130,13 @@ def _run(graph: Graph, values: Sequence[Any], *place: str) -> Sequence[Any]:
 
 
 def _read_parts(graph: Graph) -> Graph:
-    """The graph without what nobody reads."""
+    """The graph without unused nodes."""
     found: Graph | None = graph.derived.get(_read_parts)
     if found is None:
         from graphad.compiler.passes import dead
 
         found = dead.run(graph)
-        if found is graph:  # a twin, since a graph that its own table holds would be a circle
+        if found is graph:  # a copy, since a graph in its own table would be a reference cycle
             found = Graph(graph.inputs, graph.constants, graph.nodes, graph.outputs, graph.name)
         graph.derived[_read_parts] = found
     return found

@@ -1,6 +1,6 @@
-"""The devices that programs ask for at their top: one CPU, by as many names as they want, and the CUDA devices.
+"""The device settings that programs make at their start: one CPU, under any number of names, and the CUDA devices.
 
-What a program asks of the CPU in vain is refused; what asks for nothing (memory growth of no GPU) does nothing.
+Settings that the CPU cannot fulfil are refused; settings without effect (memory growth without a GPU) do nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Args:
   device_type: "CPU".
 Raises: TypeError: more or fewer arguments.
 """
-LogicalDeviceConfiguration.__doc__ = """What one name of the CPU is to be; nothing follows from its fields.
+LogicalDeviceConfiguration.__doc__ = """The configuration of one device name of the CPU; its fields have no effect.
 
 Args:
   memory_limit, experimental_priority, experimental_device_ordinal: Accepted for compatibility.

@@ -1,4 +1,4 @@
-"""A page about this machine and installation, to paste into a report, and whether what graphad needs of them works.
+"""A report on this machine and installation, with checks of everything that graphad needs.
 
 It names no user, no host and no path but that of the cache, with the home directory as `~`.
 """
@@ -55,7 +55,7 @@ def report(compiles: bool = True) -> tuple[list[str], bool]:
         start = time.perf_counter()
         try:
             said = check()
-        except Exception as error:  # whatever it is, the page says it
+        except Exception as error:  # any error goes into the report
             said, well = f"FAILED: {type(error).__name__}: {error}", False
         lines.append(f"  {name}: {said} ({1000 * (time.perf_counter() - start):.1f} ms)")
     return lines, well
@@ -104,7 +104,7 @@ def _processor() -> Iterator[str]:
         target = host()
         on = {feature[1:] for feature in target.features.split(",") if feature.startswith("+")}
         yield f"  compiled for {target.cpu} ({target.triple}): {', '.join(f for f in _FEATURES if f in on) or 'no extensions'}"
-    except Exception as error:  # the page is made where things are broken, too
+    except Exception as error:  # the report must work on broken installations too
         yield f"  compiled code: {type(error).__name__}: {error}"
 
 

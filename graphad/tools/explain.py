@@ -1,4 +1,4 @@
-"""What becomes of a function on its way to native code, step by step, for these arguments.
+"""How a function is compiled to native code, step by step, for given arguments.
 
     print(explain(f)(x, y))
 
@@ -42,7 +42,7 @@ class Explanation:
       size_class: Its size class as text.
       graphs: The graph as traced, specialised, and after each pass that changed it.
       units: The units it was cut into; "" where nothing can be compiled.
-      apart: For each value that goes from loop to loop through memory, why they are not one loop.
+      apart: For each value that passes between loops through memory, why these are not fused.
       kernels: Source text of each kernel, by a short name.
       buffers: Where each value lives, one line each.
       arena_bytes: Bytes of the workspace that calls share.
@@ -175,7 +175,7 @@ def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, valu
         users = [(number, unit) for number, unit in loops if unit.loop and unit.loop.kernel == kernel]
         text = compilation.backend.emit(kernel).text
         numbers = ", ".join(dict.fromkeys(number for number, _ in users))
-        # Units share kernels, so the text has no word of them: it is commented with what it does in the first.
+        # Units share kernels, so the text itself is neutral; the comments are those of the first unit.
         out.kernels[f"{k} (unit {numbers}; {kernel.digest()[:12]})"] = (
             _commented(text, users[0][1]) if users else text
         )
@@ -199,7 +199,7 @@ def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, valu
 
 
 def _commented(text: str, unit: Unit) -> str:
-    """A kernel's text: behind each value the op that it belongs to in a unit, and the user's line where there is one."""
+    """A kernel's text, with the op and the user's line behind each value as a comment."""
     said = {}
     for prefix, each in [(f"z{k}_", stage) for k, stage in enumerate(unit.stages)] or [("", unit)]:
         for k, node in enumerate(each.origins):

@@ -1,4 +1,4 @@
-"""`compute_gradient`: the Jacobians of a function as its derivative rules have them, and as differences of its values do."""
+"""`compute_gradient`: the Jacobians of a function by derivative rules and by finite differences."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """`profile`: which functions ran, how often, how long, in which tier and why not natively, and where inside the time went.
 
-While a profile is open, four methods have a clock around them: the call of a function, its tracing, the run of an executable, and
-the walk of NumPy's tier. The clocks are put in when the first profile opens and taken out when the last one closes, so that
-programs without one run what they ran before. The first native calls of each kind run kernel by kernel, each with a clock.
+While a profile is open, four methods are wrapped in timers: the call of a function, its tracing, the run of an executable, and
+the NumPy tier. The timers are installed when the first profile opens and removed when the last one closes, so that programs
+without a profile pay nothing. The first native calls of each kind run kernel by kernel, each timed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Total:
 
 @dataclass
 class Ran:
-    """What a profile knows of one graph: a function's trace, a derivative of it, or the body of a loop.
+    """The measurements of one graph: a function's trace, a derivative of it, or the body of a loop.
 
     Attributes:
       name: The name of the function, or of the graph.
@@ -166,7 +166,7 @@ class profile:
 
         save(self, path)
 
-    # what the clocks say
+    # the callbacks of the timers
 
     def _event(self, name: str, kind: str, start: float, seconds: float, note: str, thread: int) -> None:
         if len(self.events) < MOST_EVENTS:
@@ -201,11 +201,11 @@ _stack = _Stack()
 _open: tuple[profile, ...] = ()
 _lock = forks.lock()
 _put_back: list[tuple[type, str, Any]] = []
-_fast: list[tuple[Any, dict[Any, Any]]] = []  # the quick ways of functions, which know no clock
+_fast: list[tuple[Any, dict[Any, Any]]] = []  # the short ways of functions, which are not timed
 
 
 class _NoQuickWay(dict[Any, Any]):
-    """In place of a function's table of quick ways: it keeps nothing."""
+    """Replaces a function's table of short ways, and keeps nothing."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
         pass
@@ -223,7 +223,7 @@ def _install(opened: profile) -> None:
             _replace(Executable, "run", _running(Executable.run))
             _replace(HostPlan, "run", _walking(HostPlan.run))
             restored = sys.modules.get("serialization.convert.restored")
-            if restored is not None:  # nobody can have a loaded function otherwise
+            if restored is not None:  # if not imported, there are no loaded functions
                 _replace(restored.RestoredFunction, "__call__", _calling(restored.RestoredFunction.__call__))
         _open = (*_open, opened)
 
@@ -401,7 +401,7 @@ def _name_of(unit: Unit) -> str:
 
 
 def _by_kernel(executable: Any, values: Sequence[Any], jit_compile: Any, guards: Any, mine: _Run) -> Any:
-    """The outputs of a native call, kernel by kernel; None where it is to run as usual."""
+    """The outputs of a native call, run kernel by kernel; None if it should run as usual."""
     if jit_compile is False or flags.jit == NEVER or flags.relaxed_arithmetic is not executable._relaxed:
         return None
     sizes = executable.sizes_of(values)
@@ -422,7 +422,7 @@ def _by_kernel(executable: Any, values: Sequence[Any], jit_compile: Any, guards:
 
 
 def _apart(sizes: Sizes) -> Any:
-    """The call of a plan whose steps run one by one, None where that cannot be made."""
+    """The call of a plan whose steps run one by one, None if that is not possible."""
     compilation = sizes.size_class.compilation
     if compilation.schedule is None:
         return None
@@ -445,7 +445,7 @@ def _walking(walk: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_clocks(plan: Any) -> Any:
-    """A twin of a plan of NumPy's tier whose steps have clocks."""
+    """A copy of a plan of the NumPy tier with timed steps."""
     found = _hosts.get(id(plan))
     if found is None:
         twin = HostPlan.__new__(HostPlan)

@@ -1,7 +1,7 @@
 """A graph as a picture: layers from top to bottom, one box per node, curves along the values. Text is escaped.
 
-Nodes stand in the layer below the deepest of what they read. Within a layer they are ordered by the mean place of what they read
-and, on the way back, of who reads them, a few times: few crossings for graphs of the size that a person looks at.
+A node is in the layer below the deepest of its inputs. Within a layer nodes are ordered by the mean position of their inputs
+and, in alternate sweeps, of their readers, which leaves few crossings in graphs of readable size.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def svg_of(graph: Graph, most: int = MOST_NODES) -> str:
 
 
 def _inner(op: Op) -> list[str]:
-    """What is said of the graphs that an op holds."""
+    """The description of an op's sub-graphs."""
     graphs = [value for value in (getattr(op, name) for name in op.attributes) if isinstance(value, Graph)]
     return [
         f"{graph.name[:20]}: {len(graph.nodes)} {'node' if len(graph.nodes) == 1 else 'nodes'}"
