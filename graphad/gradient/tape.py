@@ -6,6 +6,7 @@ entries; tensors carry only a mark. So a loss that is kept keeps nothing else al
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, overload
@@ -242,15 +243,13 @@ class GradientTape(Recorder):
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
                 "differentiated, but received None."
             )
-        targets, _ = _differentiated(flatten_records(target)[0])
+        targets = flatten_records(target)[0]
         given, rebuild = flatten_records(sources)
-        wanted, are_sparse = _differentiated(given)
-        for x in (*targets, *wanted):
+        wanted, are_sparse = given, False
+        for x in (*targets, *given):
             if not isinstance(x, VALUES):
-                raise ArgumentTypeError(
-                    f"tape.gradient: {x!r} of type {type(x).__name__} is neither a Tensor nor a Variable; "
-                    "convert it before it enters the computation."
-                )
+                targets, wanted, are_sparse = _differentiated(targets, given)
+                break
         upstream = _upstream(targets, output_gradients)
         level = self._level
         self._begin()
@@ -275,8 +274,12 @@ class GradientTape(Recorder):
             raise
         results = [bars.get(mark) for mark in marks]
         if not self._persistent:
-            unconnected = [x for x, bar in zip(wanted, results, strict=True) if bar is None]
-            past = Past(self, targets, unconnected, noted) if unconnected else None
+            past = None
+            for bar in results:
+                if bar is None:
+                    unconnected = [x for x, bar in zip(wanted, results, strict=True) if bar is None]
+                    past = Past(self, targets, unconnected, noted)
+                    break
             self._release()
             self._past = past
         if mode is UnconnectedGradients.ZERO:
@@ -521,12 +524,19 @@ def _one_per_target(targets: Sequence[Tensor], output_gradients: Any) -> list[An
     return given
 
 
-def _differentiated(given: list[Any]) -> tuple[list[Any], bool]:
-    """The tensor to differentiate for each value, and whether any of them differs from the value itself."""
-    for x in given:
-        if isinstance(x, Sparse):
-            return [values_of(x) for x in given], True
-    return given, False
+def _differentiated(targets: list[Any], given: list[Any]) -> tuple[list[Any], list[Any], bool]:
+    """The tensors to differentiate for targets and sources that are not all tensors, and whether a source is sparse.
+
+    Raises: ArgumentTypeError: one is neither a tensor nor a variable nor sparse.
+    """
+    values = [[values_of(x) for x in xs] for xs in (targets, given)]
+    for x in itertools.chain(*values):
+        if not isinstance(x, VALUES):
+            raise ArgumentTypeError(
+                f"tape.gradient: {x!r} of type {type(x).__name__} is neither a Tensor nor a Variable; "
+                "convert it before it enters the computation."
+            )
+    return values[0], values[1], any(isinstance(x, Sparse) for x in given)
 
 
 def _ones(y: Tensor) -> Tensor:
