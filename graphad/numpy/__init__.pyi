@@ -17,6 +17,8 @@ from graphad.core.dtypes import uint16 as uint16
 from graphad.core.dtypes import uint32 as uint32
 from graphad.core.dtypes import uint64 as uint64
 from graphad.core.tensor import Tensor
+from graphad.functional.arrays import apply_along_axis as apply_along_axis
+from graphad.functional.arrays import vectorize as vectorize
 from graphad.numpy import fft as fft
 from graphad.numpy import linalg as linalg
 from graphad.numpy import random as random

@@ -133,7 +133,7 @@ def array_function(
     if name in _LOOKING and not _has_no_data(args, kwargs):
         return func(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
     space = _SPACES.get(func.__module__)
-    lacking = _NO_SUCH
+    lacking = _ELSEWHERE.get(name, _NO_SUCH)
     if space is not None and name in _NAMES[func.__module__]:
         row = getattr(space, name)
         try:
@@ -149,6 +149,8 @@ def array_function(
 
 
 _NO_SUCH = "graphad has no such function"
+# What graphad does in another way, so that a NumPy function of that name does not call it.
+_ELSEWHERE = {"apply_along_axis": "graphad.numpy.apply_along_axis calls its function once, for all slices"}
 
 
 def _fitted(

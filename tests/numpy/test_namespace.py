@@ -157,6 +157,53 @@ SMOOTH: dict[str, tuple[Call, tuple[Any, ...]]] = {
     "cumulative_prod": (lambda np, x: np.cumulative_prod(x, axis=0), (X,)),
     "polyval": (lambda np, x: np.polyval([2.0, -1.0, 0.5], x), (X,)),
     "modf": (lambda np, x: np.modf(3 * x)[0], (X,)),
+    "frexp": (lambda np, x: np.frexp(9 * x)[0], (X,)),
+    "polyadd": (lambda np, x, y: np.polyadd(x[0], y[1, :2]), (X, Y)),
+    "polysub": (lambda np, x, y: np.polysub(x[0, :2], y[1]), (X, Y)),
+    "polymul": (lambda np, x, y: np.polymul(x[0], y[1, :2]), (X, Y)),
+    "polydiv": (lambda np, x, y: np.polydiv(x[0], y[1, :2]), (X, Y)),
+    "polyder": (lambda np, x: np.polyder(x[0], 2), (X,)),
+    "polyint": (lambda np, x, y: np.polyint(x[0], 2, y[0, :2]), (X, Y)),
+    "poly": (lambda np, x: np.poly(x[0]), (X,)),
+    "poly of a matrix": (lambda np, x: np.poly(x), (M,)),
+    "roots": (lambda np, x: np.sum(np.abs(np.roots(x[0]) - 2.0)), (X,)),
+    "polyfit": (lambda np, x, y: np.polyfit(np.ravel(x), np.ravel(y), 2), (X, Y)),
+    "polyfit several": (lambda np, x, y: np.polyfit(x[0], y.T, 1, w=x[1]), (X, Y)),
+    "polyfit cov": (lambda np, x, y: np.polyfit(np.ravel(x), np.ravel(y), 2, cov=True), (X, Y)),
+    "polyfit cov of several": (
+        lambda np, x, y: np.polyfit(x[0], y.T, 1, cov="unscaled", w=x[2])[1],
+        (X, Y),
+    ),
+    "polyfit full": (lambda np, x, y: np.polyfit(np.ravel(x), np.ravel(y), 2, full=True)[1], (X, Y)),
+    "unwrap": (lambda np, x: np.unwrap(9 * x, axis=0), (X,)),
+    "unwrap by a period": (lambda np, x: np.unwrap(9 * x, 1.5, period=2.0), (X,)),
+    "pad mean": (lambda np, x: np.pad(x, ((1, 2), (0, 1)), "mean"), (X,)),
+    "pad median": (lambda np, x: np.pad(x, 1, "median"), (X,)),
+    "pad maximum": (lambda np, x: np.pad(x, 1, "maximum"), (X,)),
+    "pad minimum": (lambda np, x: np.pad(x, (2, 1), "minimum"), (X,)),
+    "pad linear_ramp": (lambda np, x: np.pad(x, ((2, 1), (0, 3)), "linear_ramp", end_values=0.5), (X,)),
+    "trim_zeros": (lambda np, x: np.trim_zeros(np.where(x[1] < 0.6, x[1], 0.0)), (X,)),
+    "unique of rows": (lambda np, x: np.unique(np.concatenate([x, x[:2]]), axis=0), (X,)),
+    "unique of columns": (lambda np, x: np.unique(x, axis=-1), (X,)),
+    "histogram2d weights": (lambda np, y: np.histogram2d(X[0], X[1], 3, weights=y[0])[0], (Y,)),
+    "histogramdd density": (
+        lambda np, y: np.histogramdd(X.T, [2, 3, [0.0, 0.5, 1.0]], density=True, weights=y[0])[0],
+        (Y,),
+    ),
+    "piecewise": (lambda np, x: np.piecewise(x, [X < 0.4, X > 0.6], [np.sin, lambda x: x * x, 2.0]), (X,)),
+    "apply_over_axes": (lambda np, x: np.apply_over_axes(np.sum, x, [0, -1]), (X,)),
+    "apply_along_axis": (lambda np, x: np.apply_along_axis(lambda v: np.cumsum(v) ** 2, 0, x), (X,)),
+    "apply_along_axis to scalars": (lambda np, x: np.apply_along_axis(np.ptp, 1, x), (X,)),
+    "apply_along_axis to matrices": (
+        lambda np, x: np.apply_along_axis(lambda v, k: k * np.outer(v, v), -1, x, 3.0),
+        (X,),
+    ),
+    "vectorize": (lambda np, x, y: np.vectorize(lambda a, b, c=1.0: a * b + c)(x, y[:1], c=y), (X, Y)),
+    "vectorize by a signature": (
+        lambda np, x, y: np.vectorize(np.dot, signature="(m,n),(n)->(m)")(np.stack([x, y]), y[0]),
+        (X, Y),
+    ),
+    "fromfunction": (lambda np, x: np.fromfunction(lambda i, j: i + j * x, (3, 4)), (X,)),
     "unique": (lambda np, x: np.unique(x), (X,)),
     "histogram weights": (lambda np, y: np.histogram(X, 4, weights=y)[0], (Y,)),
     "bincount weights": (lambda np, y: np.bincount(I.ravel(), weights=np.ravel(y)), (Y,)),
@@ -223,6 +270,44 @@ OTHERS: dict[str, Call] = {
         for name in "add multiply divide bitwise_and left_shift right_shift greater power remainder fmod".split()
     },
     "bincount": lambda np, a: np.bincount(a(I.ravel()), minlength=9),
+    "polyadd of ints": lambda np, a: np.polyadd(a(I[0]), a(I[1, :2])),
+    "polymul of ints": lambda np, a: np.polymul(a(I[0]), a(I[0, :2])),
+    "polyder of ints": lambda np, a: np.polyder(a(I[0])),
+    "polyder to nothing": lambda np, a: np.polyder(a(X[0]), 7),
+    "polydiv by a longer one": lambda np, a: np.polydiv(a(X[0, :2]), a(Y[0])),
+    "polydiv without remainder": lambda np, a: np.polydiv(a(np.array([1.0, 3.0, 2.0])), [1.0, 1.0]),
+    "roots and zeros": lambda np, a: np.sort(np.abs(np.roots(a(np.array([0.0, 1.0, -3.0, 2.0, 0.0]))))),
+    "frexp exponents": lambda np, a: np.frexp(a(np.array([8.0, -3.0, 0.0, np.inf, 5e-324, 1.5e-310, 1e308]))),
+    "frexp of float32": lambda np, a: np.frexp(a(np.array([1e-44, 3.0, -0.0], "f4"))),
+    "frexp of nan": lambda np, a: np.frexp(a(np.array([np.nan, -np.inf]))),
+    "spacing": lambda np, a: np.spacing(a(np.array([1.0, -1.0, 0.0, np.inf, np.nan, 1e300]))),
+    "spacing of float32": lambda np, a: np.spacing(a(np.array([1.0, -2.0], "f4"))),
+    "bitwise_count": lambda np, a: np.bitwise_count(a(np.array([0, -1, 255, -(2**63), 2**63 - 1]))),
+    "bitwise_count of bytes": lambda np, a: np.bitwise_count(a(np.arange(256).astype("u1"))),
+    "unwrap at the edge": lambda np, a: np.unwrap(a(np.array([0.0, np.pi, 0.0, -np.pi, 7.0]))),
+    "pad mean of ints": lambda np, a: np.pad(a(I), 1, "mean"),
+    "pad median of ints": lambda np, a: np.pad(a(I), 1, "median"),
+    "pad linear_ramp of ints": lambda np, a: np.pad(a(I), ((0, 0), (4, 3)), "linear_ramp", end_values=9),
+    "trim_zeros at the front": lambda np, a: np.trim_zeros(a(np.array([0, 0, 3, 0, 4, 0])), "f"),
+    "trim_zeros at the back": lambda np, a: np.trim_zeros(a(np.array([0, 0, 3, 0, 4, 0])), "b"),
+    "trim_zeros of zeros": lambda np, a: np.trim_zeros(a(np.zeros(3))),
+    "unique of slices": lambda np, a: np.unique(
+        a(np.stack([I % 2, I, I % 2, I[::-1]])), True, True, True, axis=0
+    ),
+    "unique of columns of ints": lambda np, a: np.unique(a(I % 2), return_counts=True, axis=1),
+    "unique of rows with nan": lambda np, a: np.unique(a(np.concatenate([N, N])), axis=0),
+    "histogram2d": lambda np, a: np.histogram2d(a(X[0]), a(Y[0]), [2, [0.1, 0.5, 0.9]], [[0.2, 0.9], None]),
+    "histogram2d of equal bounds": lambda np, a: np.histogram2d(a(X[0]), a(Y[0]), [0.0, 0.3, 0.6, 0.9])[0],
+    "tril_indices_from": lambda np, a: np.tril_indices_from(a(X), -1),
+    "triu_indices_from": lambda np, a: np.triu_indices_from(a(X), 1),
+    "diag_indices_from": lambda np, a: np.diag_indices_from(a(M)),
+    **{
+        name: lambda np, a, name=name: getattr(np, name)(7)
+        for name in "bartlett blackman hamming hanning".split()
+    },
+    "kaiser": lambda np, a: (np.kaiser(6, 4.5), np.kaiser(1, 2.0)),
+    "piecewise with one condition": lambda np, a: np.piecewise(a(I[0]), a(I[0]) > 1, [lambda x: -x]),
+    "fromfunction of ints": lambda np, a: np.fromfunction(lambda i, j: i * 2 + j, (2, 3), dtype=int),
     "nansum": lambda np, a: np.nansum(a(N), axis=0),
     "nanmax": lambda np, a: np.nanmax(a(N), axis=1),
     "nanargmin": lambda np, a: np.nanargmin(a(N)),
@@ -336,6 +421,8 @@ def test_any_other_function_is_numpy_s(name: str) -> None:
 # What needs a size that is known: it decides which elements are taken, or is a Python number.
 FIXED = {
     "array_split", "convolve", "convolve valid", "correlate", "pad edge", "pad wrap", "resize", "delete", "kron", "block",
+    "polyadd", "polysub", "polymul", "polydiv", "polyder", "polyint", "poly", "poly of a matrix", "roots", "polyfit",
+    "polyfit several", "polyfit cov", "polyfit cov of several", "polyfit full", "unique of rows", "unique of columns",
     "linalg.lstsq", "linalg.multi_dot", "linalg.tensorsolve", "linalg.pinv", "insert", "vander", "fft", "irfft",
 }  # fmt: skip
 
@@ -382,7 +469,9 @@ def test_the_page_of_numpy_s_functions_lists_as_recorded_what_is() -> None:
     assert len(recorded) >= 288
     assert [name for name in recorded if not callable(named_in(gnp, name))] == []
     plain = re.findall(r"`([\w.]+)`", page[page.index("## On plain arrays") :])
-    assert [name for name in plain if name in gnp.__all__] == []
+    assert [name for name in plain if name in gnp.__all__] == [
+        "apply_along_axis"
+    ]  # called once, not for each slice
 
 
 def named_in(space: Any, name: str) -> Any:

@@ -58,13 +58,13 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
     "along an axis": lambda x: np.apply_along_axis(np.sort, 0, x),
     "quantile method": lambda x: np.percentile(x, 25, method="weibull"),
     "windows": lambda x: np.lib.stride_tricks.sliding_window_view(x, (2, 2)),
-    "ufunc": lambda x: np.spacing(x),
+    "ufunc": lambda x: np.hypot.accumulate(x),
     "ufunc with an option": lambda x: np.exp(x, order="F"),
     "reduceat": lambda x: np.add.reduceat(x, [0, 1]),
     "reduce of another": lambda x: np.hypot.reduce(x),
-    "of a list": lambda x: np.piecewise(x, [X > 1], [1.0, 2.0]),
+    "of a list": lambda x: np.concatenate([x, x], casting="unsafe"),
 }
-GONE = r"^np\.[a-z_.]+: graphad('s| has no such function).*, and NumPy's cannot take this tensor: "
+GONE = r"^np\.[a-z_.]+: graphad('s|\.numpy| has no such function).*, and NumPy's cannot take this tensor: "
 
 
 @pytest.mark.parametrize("name", list(OTHERS))

@@ -125,10 +125,13 @@ def test_numpy_products_take_vectors() -> None:
 
 
 def test_numpy_functions_without_a_counterpart_say_so() -> None:
-    for call in (lambda x: np.spacing(x), np.unwrap, lambda x: np.apply_over_axes(np.sum, x, [0])):
+    for call in (np.hypot.accumulate, np.real_if_close):
         x = lift(A)
         np.testing.assert_array_equal(call(x), call(A))
-        with GradientTape() as tape, pytest.raises(TypeError, match=r"np\.\w+: graphad has no such function"):
+        with (
+            GradientTape() as tape,
+            pytest.raises(TypeError, match=r"np\.[\w.]+: graphad has no such function"),
+        ):
             tape.watch(x)
             call(x)
     out = np.empty_like(A)

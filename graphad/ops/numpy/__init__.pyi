@@ -1,5 +1,8 @@
 """NumPy's functions."""
 
+from graphad.ops.numpy.applying import apply_over_axes as apply_over_axes
+from graphad.ops.numpy.applying import fromfunction as fromfunction
+from graphad.ops.numpy.applying import piecewise as piecewise
 from graphad.ops.numpy.behavior import (
     experimental_enable_numpy_behavior as experimental_enable_numpy_behavior,
 )
@@ -21,6 +24,7 @@ from graphad.ops.numpy.choosing import sort as sort
 from graphad.ops.numpy.choosing import sort_complex as sort_complex
 from graphad.ops.numpy.choosing import take as take
 from graphad.ops.numpy.choosing import take_along_axis as take_along_axis
+from graphad.ops.numpy.choosing import trim_zeros as trim_zeros
 from graphad.ops.numpy.choosing import unravel_index as unravel_index
 from graphad.ops.numpy.choosing import where as where
 from graphad.ops.numpy.creation import arange as arange
@@ -46,9 +50,11 @@ from graphad.ops.numpy.elementwise import angle as angle
 from graphad.ops.numpy.elementwise import around as around
 from graphad.ops.numpy.elementwise import array_equal as array_equal
 from graphad.ops.numpy.elementwise import array_equiv as array_equiv
+from graphad.ops.numpy.elementwise import bitwise_count as bitwise_count
 from graphad.ops.numpy.elementwise import clip as clip
 from graphad.ops.numpy.elementwise import divmod as divmod
 from graphad.ops.numpy.elementwise import fix as fix
+from graphad.ops.numpy.elementwise import frexp as frexp
 from graphad.ops.numpy.elementwise import i0 as i0
 from graphad.ops.numpy.elementwise import imag as imag
 from graphad.ops.numpy.elementwise import isclose as isclose
@@ -64,7 +70,9 @@ from graphad.ops.numpy.elementwise import real as real
 from graphad.ops.numpy.elementwise import round as round
 from graphad.ops.numpy.elementwise import signbit as signbit
 from graphad.ops.numpy.elementwise import sinc as sinc
+from graphad.ops.numpy.elementwise import spacing as spacing
 from graphad.ops.numpy.grids import diag_indices as diag_indices
+from graphad.ops.numpy.grids import diag_indices_from as diag_indices_from
 from graphad.ops.numpy.grids import eye as eye
 from graphad.ops.numpy.grids import identity as identity
 from graphad.ops.numpy.grids import indices as indices
@@ -73,9 +81,15 @@ from graphad.ops.numpy.grids import meshgrid as meshgrid
 from graphad.ops.numpy.grids import tri as tri
 from graphad.ops.numpy.grids import tril as tril
 from graphad.ops.numpy.grids import tril_indices as tril_indices
+from graphad.ops.numpy.grids import tril_indices_from as tril_indices_from
 from graphad.ops.numpy.grids import triu as triu
 from graphad.ops.numpy.grids import triu_indices as triu_indices
+from graphad.ops.numpy.grids import triu_indices_from as triu_indices_from
 from graphad.ops.numpy.grids import vander as vander
+from graphad.ops.numpy.histograms import histogram as histogram
+from graphad.ops.numpy.histograms import histogram2d as histogram2d
+from graphad.ops.numpy.histograms import histogram_bin_edges as histogram_bin_edges
+from graphad.ops.numpy.histograms import histogramdd as histogramdd
 from graphad.ops.numpy.joining import append as append
 from graphad.ops.numpy.joining import array_split as array_split
 from graphad.ops.numpy.joining import block as block
@@ -95,6 +109,16 @@ from graphad.ops.numpy.joining import stack as stack
 from graphad.ops.numpy.joining import unstack as unstack
 from graphad.ops.numpy.joining import vsplit as vsplit
 from graphad.ops.numpy.joining import vstack as vstack
+from graphad.ops.numpy.polynomials import poly as poly
+from graphad.ops.numpy.polynomials import polyadd as polyadd
+from graphad.ops.numpy.polynomials import polyder as polyder
+from graphad.ops.numpy.polynomials import polydiv as polydiv
+from graphad.ops.numpy.polynomials import polyfit as polyfit
+from graphad.ops.numpy.polynomials import polyint as polyint
+from graphad.ops.numpy.polynomials import polymul as polymul
+from graphad.ops.numpy.polynomials import polysub as polysub
+from graphad.ops.numpy.polynomials import polyval as polyval
+from graphad.ops.numpy.polynomials import roots as roots
 from graphad.ops.numpy.products import convolve as convolve
 from graphad.ops.numpy.products import correlate as correlate
 from graphad.ops.numpy.products import cross as cross
@@ -130,6 +154,7 @@ from graphad.ops.numpy.reductions import prod as prod
 from graphad.ops.numpy.reductions import ptp as ptp
 from graphad.ops.numpy.reductions import sum as sum
 from graphad.ops.numpy.reductions import trapezoid as trapezoid
+from graphad.ops.numpy.reductions import unwrap as unwrap
 from graphad.ops.numpy.sets import intersect1d as intersect1d
 from graphad.ops.numpy.sets import isin as isin
 from graphad.ops.numpy.sets import setdiff1d as setdiff1d
@@ -184,13 +209,10 @@ from graphad.ops.numpy.statistics import average as average
 from graphad.ops.numpy.statistics import bincount as bincount
 from graphad.ops.numpy.statistics import corrcoef as corrcoef
 from graphad.ops.numpy.statistics import cov as cov
-from graphad.ops.numpy.statistics import histogram as histogram
-from graphad.ops.numpy.statistics import histogram_bin_edges as histogram_bin_edges
 from graphad.ops.numpy.statistics import interp as interp
 from graphad.ops.numpy.statistics import mean as mean
 from graphad.ops.numpy.statistics import median as median
 from graphad.ops.numpy.statistics import percentile as percentile
-from graphad.ops.numpy.statistics import polyval as polyval
 from graphad.ops.numpy.statistics import quantile as quantile
 from graphad.ops.numpy.statistics import std as std
 from graphad.ops.numpy.statistics import var as var
@@ -301,5 +323,10 @@ from graphad.ops.numpy.ufuncs import tan as tan
 from graphad.ops.numpy.ufuncs import tanh as tanh
 from graphad.ops.numpy.ufuncs import true_divide as true_divide
 from graphad.ops.numpy.ufuncs import trunc as trunc
+from graphad.ops.numpy.windows import bartlett as bartlett
+from graphad.ops.numpy.windows import blackman as blackman
+from graphad.ops.numpy.windows import hamming as hamming
+from graphad.ops.numpy.windows import hanning as hanning
+from graphad.ops.numpy.windows import kaiser as kaiser
 
 array = array_of

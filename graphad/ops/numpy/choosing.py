@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
+from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
@@ -218,6 +221,36 @@ def extract(condition: TensorLike, arr: TensorLike) -> Tensor:
       array([1, 4])
     """
     return compress(ravel(condition), ravel(arr))
+
+
+def trim_zeros(filt: TensorLike, trim: str = "fb") -> Tensor:
+    """A vector without the zeros at its ends.
+
+    Args:
+      filt: Vector, any dtype.
+      trim: "f" for the front, "b" for the back, or both.
+    Returns: Vector of the same dtype, of as many elements as the values say; empty if all are 0.
+    Raises: InvalidArgumentError (a ValueError): `filt` is not a vector, or `trim` holds other letters.
+    Example:
+      >>> numpy.trim_zeros([0, 1, 0, 2, 0]).numpy()
+      array([1, 0, 2])
+    """
+    filt = tensor_of(filt)
+    letters = trim.lower()
+    if filt.ndim != 1 or not letters or set(letters) - set("fb"):
+        raise InvalidArgumentError(
+            f"trim_zeros: filt has rank {filt.ndim} and trim is {trim!r}; a vector and 'f', 'b' or 'fb' are needed."
+        )
+    places = flatnonzero(filt)
+    count = array.shape(filt, dtypes.int64)[0]
+    none = array.expand_dims(count, 0)
+    first = math.reduce_min(array.concat([places, none], 0)) if "f" in letters else lift(np.int64(0))
+    last = (
+        math.reduce_max(array.concat([places, array.zeros_like(none) - 1], 0)) + 1
+        if "b" in letters
+        else count
+    )
+    return filt[first : math.maximum(first, last)]
 
 
 def choose(a: Any, choices: Any) -> Tensor:

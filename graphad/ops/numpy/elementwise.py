@@ -9,12 +9,16 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.errors import DTypeError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.math import digits, truncated
+from graphad.ops.math.cast import bitcast
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, operands, promoted, tensor_of
 from graphad.ops.numpy.ufuncs import (
+    bitwise_and,
     degrees,
     floor_divide,
     greater,
@@ -24,7 +28,9 @@ from graphad.ops.numpy.ufuncs import (
     less,
     maximum,
     minimum,
+    nextafter,
     remainder,
+    right_shift,
     trunc,
 )
 
@@ -79,6 +85,64 @@ def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     for step in steps:
         x1 = math.multiply(x1, digits.exp2(math.cast(step, x1.dtype)))
     return x1
+
+
+def frexp(x: TensorLike, /) -> tuple[Tensor, Tensor]:
+    """Mantissa and exponent: x = mantissa * 2^exponent with 0.5 <= |mantissa| < 1.
+
+    Args: x: Tensor of any shape, a float dtype; integers become floats.
+    Returns: (mantissa of the dtype of x, whose gradient is that of x divided by the power, exponent, int32). 0, infinities and
+      NaN are their own mantissas, with exponent 0.
+    Raises: DTypeError (a TypeError): complex numbers.
+    Example:
+      >>> [part.numpy().tolist() for part in numpy.frexp([8.0, -0.75, 0.0])]
+      [[0.5, -0.75, 0.0], [4, 0, 0]]
+    """
+    (x,) = operands(np.frexp, x)
+    wide = cast_to(x, dtypes.float64)
+    plain = math.logical_and(isfinite(wide), math.not_equal(wide, cast_to(0.0, dtypes.float64)))
+    small = less(math.abs(wide), cast_to(float(np.finfo(np.float64).tiny), dtypes.float64))
+    normal = math.where(small, math.multiply(wide, cast_to(2.0**54, dtypes.float64)), wide)
+    bits = bitwise_and(right_shift(bitcast(normal, dtypes.int64), 52), 0x7FF)
+    exponent = math.cast(bits, dtypes.int32) - math.where(small, lift(1022 + 54), lift(1022))
+    exponent = math.where(plain, exponent, array.zeros_like(exponent))
+    return ldexp(x, math.negative(exponent)), exponent
+
+
+def spacing(x: TensorLike, /) -> Tensor:
+    """The distance from x to the next number away from 0, with the sign of x.
+
+    Args: x: Tensor of any shape, float32 or float64; integers become floats.
+    Returns: Tensor of the shape of x; NaN for infinities.
+    Raises: DTypeError (a TypeError): complex numbers.
+    Example:
+      >>> bool(numpy.spacing(1.0) == 2.0**-52)
+      True
+    """
+    (x,) = operands(np.spacing, x)
+    size = math.abs(x)
+    return digits.copysign(math.subtract(nextafter(size, float("inf")), size), x)
+
+
+def bitwise_count(x: TensorLike, /) -> Tensor:
+    """How many bits of |x| are set.
+
+    Args: x: Tensor of any shape, an integer dtype.
+    Returns: Tensor of the shape of x, uint8. No gradient.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Warren, Hacker's Delight, 2002, 5-1.
+    Example:
+      >>> numpy.bitwise_count([7, -8]).numpy()
+      array([3, 1], dtype=uint8)
+    """
+    x = tensor_of(x)
+    if not x.dtype.is_integer and not x.dtype.is_bool:
+        raise DTypeError(f"bitwise_count: takes no {x.dtype.name}, but integers.")
+    n = math.cast(math.abs(cast_to(x, dtypes.int64)) if x.dtype.kind == "int" else x, dtypes.uint64)
+    for width in (1, 2, 4, 8, 16, 32):
+        mask = lift(np.uint64((2**64 - 1) // (2**width + 1)))  # every second field of that width
+        n = bitwise_and(n, mask) + bitwise_and(right_shift(n, lift(np.uint64(width))), mask)
+    return math.cast(n, dtypes.uint8)
 
 
 def signbit(x: TensorLike, /) -> Tensor:

@@ -239,3 +239,68 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
       [[0, 1], [0, 1]]
     """
     return tuple([lift(found) for found in by_numpy("diag_indices", np.diag_indices, n, ndim)])
+
+
+def _sizes(name: str, arr: TensorLike) -> tuple[int, ...]:
+    x = tensor_of(arr)
+    sizes = [size for size in x.dims or () if isinstance(size, int)]
+    if x.dims is None or len(sizes) != len(x.dims):
+        raise InvalidArgumentError(f"{name}: the shape is {x.shape}; its sizes must be known while tracing.")
+    return tuple(sizes)
+
+
+def _matrix_sizes(name: str, arr: TensorLike) -> tuple[int, ...]:
+    sizes = _sizes(name, arr)
+    if len(sizes) != 2:
+        raise InvalidArgumentError(f"{name}: the tensor has rank {len(sizes)}; it must be a matrix.")
+    return sizes
+
+
+def tril_indices_from(arr: TensorLike, k: int = 0) -> tuple[Tensor, ...]:
+    """The indices of the lower triangle of a matrix, up to diagonal `k`.
+
+    Args:
+      arr: Matrix of known sizes.
+      k: The last diagonal that counts.
+    Returns: Two int64 vectors: rows and columns.
+    Raises: InvalidArgumentError (a ValueError): `arr` is no matrix, or its sizes are not known while tracing.
+    Example:
+      >>> [x.numpy().tolist() for x in numpy.tril_indices_from([[1, 2], [3, 4]])]
+      [[0, 1, 1], [0, 0, 1]]
+    """
+    rows, columns = _matrix_sizes("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: TensorLike, k: int = 0) -> tuple[Tensor, ...]:
+    """The indices of the upper triangle of a matrix, from diagonal `k`.
+
+    Args:
+      arr: Matrix of known sizes.
+      k: The first diagonal that counts.
+    Returns: Two int64 vectors: rows and columns.
+    Raises: InvalidArgumentError (a ValueError): `arr` is no matrix, or its sizes are not known while tracing.
+    Example:
+      >>> [x.numpy().tolist() for x in numpy.triu_indices_from([[1, 2], [3, 4]])]
+      [[0, 0, 1], [0, 1, 1]]
+    """
+    rows, columns = _matrix_sizes("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
+
+
+def diag_indices_from(arr: TensorLike) -> tuple[Tensor, ...]:
+    """The indices of the diagonal of a tensor all of whose axes have one size.
+
+    Args: arr: Tensor of rank 2 or more, of equal, known sizes.
+    Returns: As many equal int64 vectors as there are axes.
+    Raises: InvalidArgumentError (a ValueError): the sizes differ, or are not known while tracing.
+    Example:
+      >>> [x.numpy().tolist() for x in numpy.diag_indices_from([[1, 2], [3, 4]])]
+      [[0, 1], [0, 1]]
+    """
+    sizes = _sizes("diag_indices_from", arr)
+    if len(sizes) < 2 or len(set(sizes)) != 1:
+        raise InvalidArgumentError(
+            f"diag_indices_from: the shape is {sizes}; at least two equal sizes are needed."
+        )
+    return diag_indices(sizes[0], len(sizes))

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import stands_for_tensor
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnsupportedOptionError
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
-from graphad.ops import array
+from graphad.ops import array, math
+from graphad.ops.array.sorting import sorted_along
 from graphad.ops.array.support import static_array
 from graphad.ops.numpy.promotion import along, by_numpy, cast_to, on_axis, promoted, rank_of, tensor_of
 from graphad.ops.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, listed, moveaxis, ravel
@@ -313,6 +315,8 @@ def dsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
     return split(ary, indices_or_sections, 2)
 
 
+# What an axis is summed up by; the mean and the median have no function of the same dtype.
+_SUMMARIES = {"maximum": "reduce_max", "minimum": "reduce_min", "mean": "", "median": ""}
 _MODES = {"constant": "CONSTANT", "reflect": "REFLECT", "symmetric": "SYMMETRIC"}
 
 
@@ -323,8 +327,9 @@ def pad(array_: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> T
       array_: Tensor of any shape and dtype.
       pad_width: How many before and behind each axis: a number, a pair, or a pair for each axis; or a dict of these by
         axis.
-      mode: "constant" (with constant_values=, one number), "edge", "reflect", "symmetric" or "wrap".
-      kwargs: `constant_values`, 0 by default.
+      mode: "constant" (with constant_values=, one number), "edge", "reflect", "symmetric", "wrap", "empty" (zeros),
+        "linear_ramp" (with end_values=, one number), or "maximum", "mean", "median", "minimum" of the axis.
+      kwargs: `constant_values` or `end_values`, 0 by default.
     Returns: Tensor of the same dtype. The gradient of an element is the sum over the places where it stands.
     Raises: UnsupportedOptionError (a ValueError): another mode or option; InvalidArgumentError (a ValueError): the mode
       needs a size that is not known while tracing.
@@ -337,17 +342,20 @@ def pad(array_: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> T
     if isinstance(pad_width, dict):
         pad_width = [np.broadcast_to(pad_width.get(k, pad_width.get(k - rank)) or 0, 2) for k in range(rank)]
     widths: Any = by_numpy("pad", _widths, pad_width, rank)
-    value = kwargs.pop("constant_values", 0) if mode == "constant" else 0
+    value = kwargs.pop({"constant": "constant_values", "linear_ramp": "end_values"}.get(mode, ""), 0)
     if kwargs:
         raise UnsupportedOptionError(f"pad: {', '.join(sorted(kwargs))} with mode {mode!r} is not supported.")
-    if mode == "constant":
+    if mode in ("constant", "empty"):
         return array.pad(x, widths.tolist(), constant_values=cast_to(tensor_of(value), x.dtype))
     if mode in _MODES and all(_fits(ranked(x.dims)[k], max(widths[k]), mode) for k in range(rank)):
         return array.pad(x, widths.tolist(), _MODES[mode])
+    if mode == "linear_ramp" or mode in _SUMMARIES:
+        for k in range(rank):
+            x = _extended(x, k, widths[k].tolist(), mode, value)
+        return x
     if mode not in ("edge", "wrap", *_MODES):
-        raise UnsupportedOptionError(
-            f"pad: mode {mode!r} is not supported; 'constant', 'edge', 'reflect', 'symmetric' and 'wrap' are."
-        )
+        known = ", ".join(sorted(("constant", "edge", "empty", "linear_ramp", "wrap", *_MODES, *_SUMMARIES)))
+        raise UnsupportedOptionError(f"pad: mode {mode!r} is not supported; {known} are.")
     for k in range(rank):
         size = ranked(x.dims)[k]
         if not isinstance(size, int):
@@ -357,6 +365,41 @@ def pad(array_: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> T
         places = np.pad(np.arange(size), widths[k], mode)  # type: ignore[call-overload]
         x = array.gather(x, places, axis=k)
     return x
+
+
+def _extended(x: Tensor, axis: int, widths: list[int], mode: str, end: Any) -> Tensor:
+    """x with more elements before and behind an axis, of which it has one at least."""
+    parts = [x]
+    for side, width in enumerate(widths):
+        if mode == "linear_ramp":
+            edge = x[along(axis, slice(-1, None) if side else slice(0, 1))]
+            steps = np.arange(width)[::-1] if side else np.arange(width)
+            wide = edge if edge.dtype.is_differentiable else math.cast(edge, dtypes.float64)
+            share = cast_to(tensor_of(steps / max(width, 1)), wide.dtype)
+            share = array.reshape(share, [-1] + [1] * (rank_of("pad", x) - 1 - axis))
+            start = cast_to(tensor_of(end), wide.dtype)
+            part = start + (wide - start) * share
+            if part.dtype is not x.dtype:
+                part = math.cast(part, x.dtype)
+        else:
+            part = array.repeat(_summary(x, axis, mode), width, axis)
+        parts.insert(len(parts) if side else 0, part)
+    return array.concat(parts, axis)
+
+
+def _summary(x: Tensor, axis: int, mode: str) -> Tensor:
+    name = _SUMMARIES[mode]
+    if name:
+        return cast_to(getattr(math, name)(x, axis, keepdims=True), x.dtype)
+    wide = x if x.dtype.is_differentiable else math.cast(x, dtypes.float64)
+    if mode == "mean":
+        found = math.reduce_mean(wide, axis, keepdims=True)
+    else:
+        ordered = sorted_along(wide, axis, False, dtypes.int64)
+        size = array.shape(wide)[axis]
+        middle = [array.gather(ordered, place, axis=axis) for place in ((size - 1) // 2, size // 2)]
+        found = array.expand_dims((middle[0] + middle[1]) / 2, axis)
+    return found if wide is x else math.cast(math.round(found), x.dtype)
 
 
 def _fits(size: Any, most: int, mode: str) -> bool:

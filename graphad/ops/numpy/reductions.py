@@ -454,6 +454,37 @@ def _slopes(f: Any, h: Tensor, axis: int, order: int) -> Any:
     return array.concat([first, inner, last], axis)
 
 
+def unwrap(
+    p: TensorLike, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi
+) -> Tensor:
+    """Angles without jumps: whole periods are added so that neighbours along an axis differ by at most half a period.
+
+    Args:
+      p: Tensor [..., size, ...], a float dtype; integers count as float64.
+      discont: Differences below this, half a period at least, are left as they are.
+      axis: The axis.
+      period: The length of a period.
+    Returns: Tensor of the same shape; its gradient is that of `p`, since what is added is constant.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range.
+    Example:
+      >>> numpy.unwrap([0.0, 3.0, 7.0, 8.0], period=6.0).numpy()
+      array([0., 3., 1., 2.])
+    """
+    p = inexact(p)
+    axis = normalize_axis("unwrap", axis, rank_of("unwrap", p))
+    least = period / 2 if discont is None else discont
+    steps = diff(p, axis=axis)
+    half, whole = cast_to(period / 2, p.dtype), cast_to(period, p.dtype)
+    near = math.mod(steps + half, whole) - half
+    at_edge = math.logical_and(math.equal(near, -half), math.greater(steps, cast_to(0, p.dtype)))
+    near = math.where(at_edge, half, near)
+    added = math.where(
+        math.less(math.abs(steps), cast_to(least, p.dtype)), array.zeros_like(steps), near - steps
+    )
+    first = p[along(axis, slice(0, 1))]
+    return array.concat([first, p[along(axis, slice(1, None))] + math.cumsum(added, axis)], axis)
+
+
 def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     """The integral along an axis by straight lines between values, at places `x` or `dx` apart.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,13 +10,14 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift
-from graphad.core.errors import UnsupportedOptionError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
-from graphad.ops.numpy.choosing import argsort, flatnonzero, searchsorted, sort
+from graphad.ops.numpy.choosing import argsort, flatnonzero, lexsort, searchsorted, sort
 from graphad.ops.numpy.joining import concat
-from graphad.ops.numpy.promotion import promoted, tensor_of
-from graphad.ops.numpy.shapes import ravel
+from graphad.ops.numpy.promotion import promoted, rank_of, tensor_of
+from graphad.ops.numpy.shapes import moveaxis, ravel
 
 
 class UniqueAll(NamedTuple):
@@ -124,6 +126,35 @@ def unique_values(x: TensorLike, /) -> Tensor:
     return array.gather(flat, array.gather(order, starts))
 
 
+def _unique_slices(x: Tensor, axis: Any) -> tuple[Any, Any, Any, Any]:
+    """What `unique_all` gives, for slices along an axis, in the order of their elements."""
+    axis = normalize_axis("unique", axis, rank_of("unique", x))
+    front = moveaxis(x, axis, 0)
+    beside = [size for size in ranked(front.dims)[1:] if isinstance(size, int)]
+    if len(beside) < len(ranked(front.dims)) - 1:
+        raise InvalidArgumentError(f"unique: the sizes beside axis {axis} must be known while tracing.")
+    size = prod(beside)
+    slices = array.reshape(front, [-1, size])
+    order = lexsort(array.unstack(array.reverse(array.transpose(slices), [0]))) if size else None
+    if order is None:
+        raise InvalidArgumentError("unique: slices without elements cannot be compared.")
+    ranked_slices = array.gather(slices, order)
+    differs = math.reduce_any(math.not_equal(ranked_slices[1:], ranked_slices[:-1]), 1)
+    is_start = array.concat([array.ones_like(order[:1], dtypes.bool_), differs], 0)
+    starts = array.reshape(math.where(is_start), [-1])
+    group = math.cumsum(math.cast(is_start, dtypes.int64)) - lift(np.int64(1))
+    count = array.shape(order, dtypes.int64)
+    inverse = array.scatter_nd(array.expand_dims(order, 1), group, count)
+    indices = array.gather(order, starts)
+    ends = array.concat([starts[1:], count], 0)
+    return (
+        moveaxis(array.gather(front, indices), 0, axis),
+        indices,
+        inverse,
+        (ends - starts)[: _first(starts)],
+    )
+
+
 def unique(
     ar: TensorLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: AxisLike = None,
     *, equal_nan: bool = True
@@ -135,16 +166,20 @@ def unique(
       return_index: Whether to return where each is first.
       return_inverse: Whether to return where each element of `ar` is among them.
       return_counts: Whether to return how often each occurs.
-      axis: None: slices are not compared.
+      axis: The axis whose slices are compared as wholes, of known sizes; None compares elements.
       equal_nan: Whether NaN is equal to NaN.
-    Returns: Vector of the dtype of `ar`, differentiable; a tuple with int64 tensors where more is asked for.
-    Raises: UnsupportedOptionError (a ValueError): `axis` is given.
+    Returns: Vector of the dtype of `ar`, or tensor with fewer slices, differentiable; a tuple with int64 tensors where more is
+      asked for.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range, or the size of a slice is not known while tracing.
     Example:
       >>> numpy.unique([3, 1, 3, 2]).numpy()
       array([1, 2, 3])
     """
     if axis is not None:
-        raise UnsupportedOptionError("unique: axis is not supported; call it on the elements of a vector.")
+        asked = (return_index, return_inverse, return_counts)
+        values, *rest = _unique_slices(tensor_of(ar), axis)
+        more = [part for part, is_asked in zip(rest, asked, strict=True) if is_asked]
+        return (values, *more) if more else values
     ar = tensor_of(ar)
     found = unique_all(ar)
     if equal_nan and ar.dtype.is_differentiable:

@@ -367,68 +367,6 @@ def bincount(x: TensorLike, /, weights: TensorLike | None = None, minlength: int
     return array.unsorted_segment_sum(parts, x, size)
 
 
-def histogram_bin_edges(
-    a: TensorLike, bins: Any = 10, range: Any = None, weights: TensorLike | None = None
-) -> Tensor:
-    """The bounds of a histogram: as many equal parts of `range`, by default from the least to the largest element.
-
-    Args:
-      a: Tensor of any shape, a real dtype; integers and bools count as float64.
-      bins: How many parts, or the bounds themselves, which are returned.
-      range: The first and the last bound.
-      weights: Is taken as NumPy takes it; the bounds do not depend on it.
-    Returns: Vector [bins + 1] of that dtype.
-    Raises: DTypeError (a TypeError): complex numbers.
-    Example:
-      >>> numpy.histogram_bin_edges([0.0, 1.0, 4.0], 2).numpy()
-      array([0., 2., 4.])
-    """
-    if not isinstance(bins, int | np.integer):
-        return tensor_of(bins)
-    a = inexact(a)
-    if range is not None:
-        low, high = (cast_to(tensor_of(bound), a.dtype) for bound in range)
-    else:
-        low, high = math.reduce_min(a), math.reduce_max(a)
-    same, half = math.equal(low, high), cast_to(0.5, a.dtype)
-    low, high = math.where(same, low - half, low), math.where(same, high + half, high)
-    return array.linspace(low, high, int(bins) + 1)
-
-
-def histogram(
-    a: TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: TensorLike | None = None
-) -> tuple[Tensor, Tensor]:
-    """How many elements, or which sum of weights, lie between neighbours of some bounds; the last part includes its end.
-
-    Args:
-      a: Tensor of any shape, a real dtype; integers and bools count as float64.
-      bins: How many parts, or the bounds, in rising order.
-      range: The first and the last bound; by default the least and the largest element.
-      density: Whether to divide by the total and the widths, so that the integral is 1.
-      weights: Tensor of as many elements.
-    Returns: (counts, bounds); counts are int64, or of the dtype of the weights, in which alone they have a gradient.
-    Raises: InvalidArgumentError (a ValueError): there are not as many weights as elements; DTypeError (a TypeError):
-      complex numbers.
-    Example:
-      >>> [part.numpy().tolist() for part in numpy.histogram([0.0, 1.0, 4.0], 2)]
-      [[2, 1], [0.0, 2.0, 4.0]]
-    """
-    edges = histogram_bin_edges(a, bins, range)
-    flat, bounds = promoted(array.reshape(tensor_of(a), [-1]), edges)
-    place = searchsorted(bounds, flat, "right") - lift(np.int64(1))
-    last = math.cast(array.shape(bounds)[0], dtypes.int64) - lift(np.int64(1))
-    place = math.where(math.equal(flat, bounds[-1]), last - lift(np.int64(1)), place)
-    outside = math.logical_or(math.less(flat, bounds[0]), math.logical_not(math.less_equal(flat, bounds[-1])))
-    place = math.where(outside, lift(np.int64(-1)), place)
-    parts = array.ones_like(place) if weights is None else array.reshape(tensor_of(weights), [-1])
-    counts = array.unsorted_segment_sum(parts, place, last)
-    if not density:
-        return counts, edges
-    counts = inexact(counts)
-    widths = cast_to(reductions.diff(edges), counts.dtype)
-    return math.divide(math.divide(counts, widths), math.reduce_sum(counts)), edges
-
-
 def interp(
     x: TensorLike, xp: TensorLike, fp: TensorLike, left: Any = None, right: Any = None, period: Any = None
 ) -> Tensor:
@@ -536,22 +474,3 @@ def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) ->
         return scaled
     one = cast_to(1.0, c.dtype)
     return math.minimum(math.maximum(scaled, -one), one)
-
-
-def polyval(p: TensorLike, x: TensorLike) -> Tensor:
-    """The polynomial with coefficients `p`, that of the highest power first, at x.
-
-    Args:
-      p: Vector [degree + 1], a numeric dtype.
-      x: Tensor of any shape; both dtypes become one.
-    Returns: Tensor of the shape of x, by Horner's rule.
-    Raises: InvalidArgumentError (a ValueError): `p` is a scalar.
-    Example:
-      >>> numpy.polyval([1.0, 0.0, 2.0], 3.0).numpy()
-      np.float64(11.0)
-    """
-    p, x = promoted(p, x)
-    found = array.zeros_like(x)
-    for coefficient in array.unstack(p):
-        found = found * x + coefficient
-    return found

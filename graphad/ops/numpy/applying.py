@@ -1,0 +1,106 @@
+"""NumPy's functions that take functions of whole tensors: of parts, of coordinates, of one axis after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.shapes import normalize_axis
+from graphad.core.tensor import Tensor
+from graphad.ops import array, math
+from graphad.ops.numpy.grids import indices
+from graphad.ops.numpy.promotion import cast_to, rank_of, tensor_of
+
+
+def _check(name: str, function: object) -> None:
+    if not callable(function):
+        raise ArgumentTypeError(f"{name}: {function!r} of type {type(function).__name__} cannot be called.")
+
+
+def apply_over_axes(func: Callable[[Any, int], Any], a: TensorLike, axes: int | Sequence[int]) -> Tensor:
+    """A function of a tensor and an axis, applied for one axis after another.
+
+    Args:
+      func: A function of a tensor and an axis, such as a reduction; an axis that it leaves out comes back with size 1.
+      a: Tensor of any shape and dtype.
+      axes: The axes.
+    Returns: Tensor of the rank of `a`.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or the function changes the rank by more than one.
+    Example:
+      >>> numpy.apply_over_axes(numpy.sum, [[1, 2], [3, 4]], [0, 1]).numpy()
+      array([[10]])
+    """
+    _check("apply_over_axes", func)
+    x = tensor_of(a)
+    rank = rank_of("apply_over_axes", x)
+    for axis in [axes] if isinstance(axes, int) else axes:
+        place = normalize_axis("apply_over_axes", axis, rank)
+        found = tensor_of(func(x, place))
+        if found.ndim == rank - 1:
+            found = array.expand_dims(found, place)
+        if found.ndim != rank:
+            raise InvalidArgumentError(
+                f"apply_over_axes: the function made rank {found.ndim} of {rank}; it must keep it or reduce the axis."
+            )
+        x = found
+    return x
+
+
+def piecewise(x: TensorLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Tensor:
+    """What the first of several functions gives whose condition holds, elementwise; 0 or the last function where none does.
+
+    Args:
+      x: Tensor of any shape, a numeric dtype, which is that of the result.
+      condlist: Bools of the shape of x, or a list of them or a tensor of one axis more; where several hold the last counts.
+      funclist: Functions of x, or numbers: one for each condition, and one more for the rest.
+      args, kw: Further arguments of the functions.
+    Returns: Tensor of the shape and dtype of x. Every function is computed for all elements, as `where` does.
+    Raises: InvalidArgumentError (a ValueError): there are not as many functions.
+    Example:
+      >>> numpy.piecewise([-1.0, 2.0], [[True, False]], [0.0, lambda x: x * x]).numpy()
+      array([0., 4.])
+    """
+    x = tensor_of(x)
+    if isinstance(condlist, list | tuple) and condlist and (x.ndim == 0 or not isinstance(condlist[0], bool)):
+        conditions = [tensor_of(c) for c in condlist]
+    else:
+        given = tensor_of(condlist)
+        conditions = array.unstack(given) if rank_of("piecewise", given) > 1 else [given]
+    functions = list(funclist)
+    if len(functions) not in (len(conditions), len(conditions) + 1):
+        raise InvalidArgumentError(
+            f"piecewise: {len(functions)} functions for {len(conditions)} conditions; give as many, or one more."
+        )
+
+    def value(function: Any) -> Tensor:
+        found = tensor_of(function(x, *args, **kw) if callable(function) else function)
+        return cast_to(found, x.dtype)
+
+    rest = functions[len(conditions)] if len(functions) > len(conditions) else 0
+    y = array.broadcast_to(value(rest), array.shape(x))
+    for condition, function in zip(conditions, functions, strict=False):
+        y = math.where(condition, value(function), y)
+    return y
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Sequence[int], *, dtype: DTypeLike = float, **kwargs: Any
+) -> Any:
+    """What a function makes of the coordinates of a tensor, one for each axis, all at once.
+
+    Args:
+      function: A function of as many tensors as there are sizes.
+      shape: The sizes.
+      dtype: The dtype of the coordinates.
+      kwargs: Further arguments of the function.
+    Returns: What the function returns.
+    Raises: What the function raises.
+    Example:
+      >>> numpy.fromfunction(lambda row, column: row * 10 + column, (2, 2), dtype=int).numpy()
+      array([[ 0,  1],
+             [10, 11]])
+    """
+    _check("fromfunction", function)
+    return function(*array.unstack(indices(shape, dtype=dtype)), **kwargs)
