@@ -56,12 +56,17 @@ def bandwidth(n: int = 100_000_000) -> list[tuple[str, float, float]]:
             "map": waited(lambda: f(x)),
             "gradient": waited(lambda: gradient(x)),
             "sum": waited(lambda: total(x)),
+            "CuPy's map": waited(lambda: cupy.tanh(source) * cupy.exp(-source * source) + source),
         }
     )
     rate = 2 * 4 * n / found["copy"][1]
     moved = {"map": 8 * n, "gradient": 8 * n, "sum": 4 * n}
     return [
-        (f"{name} of {n:.0e}, of a copy's rate", moved[name] / found[name][1] / rate, 0.8) for name in moved
+        *[
+            (f"{name} of {n:.0e}, of a copy's rate", moved[name] / found[name][1] / rate, 0.8)
+            for name in moved
+        ],
+        (f"map of {n:.0e}, of CuPy's time", found["map"][1] / found["CuPy's map"][1], 1.0),
     ]
 
 
@@ -69,9 +74,15 @@ def launches() -> list[tuple[str, float, float]]:
     """Microseconds of a call whose work is nothing."""
     x = gd.constant(np.ones(16, DTYPE))
     f = gd.function(lambda x: gd.sin(x) * 2.0 + 1.0, jit_compile=True)
-    found = measure({"plan": lambda: f(x)})
+    # Several launches, with the same addresses each time: a graph from the third call on.
+    g = gd.function(lambda x: gd.nn.softmax(gd.tanh(x @ x) @ x), jit_compile=True)
+    square = gd.constant(np.ones((16, 16), DTYPE))
+    found = measure({"plan": lambda: f(x), "graph": lambda: g(square)})
     library().cuda.runtime.deviceSynchronize()
-    return [("a plan of one launch, us", found["plan"][1] * 1e6, 20.0)]
+    return [
+        ("a plan of one launch, us", found["plan"][1] * 1e6, 20.0),
+        ("a plan of five launches as a graph, us", found["graph"][1] * 1e6, 20.0),
+    ]
 
 
 def step_of(loss: Any, weights: list[Any]) -> Any:

@@ -1,7 +1,7 @@
 """Every kernel of every op, of its derivative too, compiles for three generations of GPUs and fits what a block of threads has.
 
-The plain run takes a sample. `GRAPHAD_CUBINS=all pytest tests/compiler/cuda/test_cubins.py` compiles all of them, a fraction
-such as 1/20 that part.
+The plain run takes a sample. `GRAPHAD_CUBINS=all pytest -n 2 tests/compiler/cuda/test_cubins.py` compiles all of them, in parts
+that processes share, and a fraction such as 1/20 that part.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ GENERATIONS = ((8, 0), (9, 0), (10, 0))
 REGISTERS = 65536  # of a multiprocessor, which a block has to fit
 SHARED = 48 << 10
 SAMPLE = 8
+PARTS = 8 if os.environ.get("GRAPHAD_CUBINS") == "all" else 1
 
 
 @functools.cache
@@ -71,16 +72,17 @@ def check(kernel: Kernel | Stages, capability: tuple[int, int]) -> None:
 
 @needs_numba_cuda
 @pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("capability", GENERATIONS, ids=lambda c: f"sm_{c[0]}{c[1]}")
-def test_kernels_of_the_ops_fit_the_device(capability: tuple[int, int]) -> None:
+def test_kernels_of_the_ops_fit_the_device(capability: tuple[int, int], part: int) -> None:
     assert len(kernels()) > 300
     wrong = []
-    for kernel in chosen():
+    for kernel in chosen()[part::PARTS]:
         try:
             check(kernel, capability)
         except Exception as error:  # all of them are told at the end
             wrong.append(f"{error}\n{kernel.text()}")
-    assert not wrong, f"{len(wrong)} of {len(chosen())}\n" + "\n".join(wrong[:5])
+    assert not wrong, f"{len(wrong)} of {len(chosen()[part::PARTS])}\n" + "\n".join(wrong[:5])
 
 
 @needs_numba_cuda

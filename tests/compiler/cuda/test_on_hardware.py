@@ -1,9 +1,15 @@
-"""What a CUDA device does itself: the same values as the CPU, the same bits each time, in plans, and how fast."""
+"""What a CUDA device does itself: the same values as the CPU, the same bits each time, in plans, and how fast.
+
+On a machine with a GPU, `pip install -e .[cuda,dev]` and `pytest -m cuda` are all that is needed. What fails there says which
+case, or which bar of the benchmark; `python tests/benchmarks/cuda.py` prints all of its rows.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +18,10 @@ import pytest
 
 import graphad as tf
 from graphad.compiler.plan.executable import executable_of
+from graphad.core.tensor import EagerTensor
+from graphad.devices.transfer import moved
 from tests.compiler.test_backend import CASES
+from tests.support.case_tables import all_cases
 
 pytestmark = pytest.mark.cuda
 
@@ -61,3 +70,103 @@ def test_the_bars_of_the_benchmark() -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     missed = [line for line in done.stdout.splitlines() if line.endswith("does not hold")]
     assert not missed, "\n" + "\n".join(missed)
+
+
+def test_every_op_gives_what_it_gives_on_the_cpu() -> None:
+    """All cases of all ops with their gradients; the list of those that differ is the message."""
+    wrong = []
+    for family, number, case in all_cases():
+        bars = case.cotangents() if case.order and case.sources else []
+        has_bars = any(bar is not None for bar in bars)
+        values, slopes = case.values(), case.gradient_values(case.arrays, bars) if has_bars else []
+        try:
+            with tf.device("cuda"):
+                given = [moved(EagerTensor(x), "cuda:0") for x in case.arrays]
+                there_bars = [None if bar is None else moved(EagerTensor(bar), "cuda:0") for bar in bars]
+                outputs = case.call(*given)
+                found = case.gradients(given, there_bars) if has_bars else []
+            for y, z in zip(outputs, values, strict=True):
+                np.testing.assert_allclose(y.numpy(), z, rtol=1e-4, atol=1e-5)
+            for g, z in zip(found, slopes, strict=True):
+                if g is not None:
+                    np.testing.assert_allclose(tf.convert_to_tensor(g).numpy(), z, rtol=1e-3, atol=1e-4)
+        except Exception as error:  # all of them are told at the end
+            wrong.append(f"{family}-{number}-{case.name}: {type(error).__name__}: {str(error)[:300]}")
+    assert not wrong, f"{len(wrong)} cases\n" + "\n".join(wrong)
+
+
+def test_threads_hand_each_other_arrays() -> None:
+    """Each works on its own stream: what is not waited for shows as a wrong number, sooner or later."""
+    f = tf.function(lambda x: tf.tanh(x @ x) * 0.5 + x, jit_compile=True)
+    x = np.random.default_rng(0).normal(size=(512, 512)).astype(np.float32) / 30
+    want = tf.constant(x)
+    for _ in range(40):
+        want = f(want)
+    for _ in range(5):
+        held = [there(x)]
+
+        def step(held: list[Any] = held) -> None:
+            held[0] = f(held[0])
+            _ = [held[0] * 0.0 + float(k) for k in range(4)]  # memory that is given away at once
+
+        for k in range(40):
+            if k % 2:
+                thread = threading.Thread(target=step)
+                thread.start()
+                thread.join()
+            else:
+                step()
+        np.testing.assert_allclose(held[0].numpy(), want.numpy(), rtol=1e-3, atol=1e-3)
+
+
+def test_what_is_done_again_is_a_graph() -> None:
+    f = tf.function(lambda x: tf.nn.softmax(tf.tanh(x @ x) @ x), jit_compile=True)
+    x = there(np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32))
+    first = f(x).numpy()
+    for _ in range(10):
+        assert f(x).numpy().tobytes() == first.tobytes()
+    graph = f.get_concrete_function(x).graph
+    (bound,) = [sizes.bound for sizes in executable_of(graph, "cuda:0")._sizes.values() if sizes.bound]
+    assert all(image.nodes > 1 for image in bound.images)
+
+
+def test_scatter_sums_have_the_same_bits_each_time() -> None:
+    numbers = np.random.default_rng(0)
+    rows, ids = numbers.normal(size=(200_000, 8)).astype(np.float32), numbers.integers(0, 50, 200_000)
+    found = [tf.math.unsorted_segment_sum(there(rows), there(ids), 50).numpy() for _ in range(5)]
+    want = np.zeros((50, 8))
+    np.add.at(want, ids, rows)
+    np.testing.assert_allclose(found[0], want, rtol=1e-4, atol=1e-2)
+    assert len({y.tobytes() for y in found}) == 1
+
+
+FAULT = """
+import numpy as np
+import graphad as tf
+from graphad.devices.array import DeviceArray
+with tf.device("cuda"):
+    x = tf.constant(np.ones(1 << 20, np.float32))
+f = tf.function(lambda x: tf.tanh(x) * 3.0, jit_compile=True)
+f(x)
+class Far:
+    ptr = 1 << 44
+class Held:
+    data = Far()
+    dtype, shape, flags = x.array.held.dtype, x.array.held.shape, x.array.held.flags
+try:
+    f(type(x)(DeviceArray(Held(), 0, x.array.stream))).numpy()
+except RuntimeError as error:
+    print("told:", error, *error.__notes__)
+"""
+
+
+def test_a_fault_in_a_kernel_is_told_at_its_op() -> None:
+    """In a process of its own, since the context is lost with it."""
+    done = subprocess.run(
+        [sys.executable, "-c", FAULT],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "CUDA_LAUNCH_BLOCKING": "1", "PYTHONPATH": str(Path(__file__).parents[3])},
+    )
+    assert "told: tanh, mul: the device refused the step" in done.stdout, done.stdout + done.stderr[-3000:]
