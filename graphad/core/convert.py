@@ -111,8 +111,11 @@ def _adopt(op: str, x: Any, dtype: DType | None) -> Tensor:
         raise type(cause)(f"{op}: {cause}") from cause
 
 
+_NUMBERS = frozenset({float, int, bool, complex})
+
+
 def _holds_tensors(x: Any) -> bool:
-    return any(
+    return not _NUMBERS.issuperset(map(type, x)) and any(
         isinstance(item, Tensor)
         or hasattr(item, "__graphad_tensor__")
         or is_registered(item)
@@ -252,7 +255,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
         return _as_known(np.array(_exported(x)), x)  # a copy, since its owner may change the array
     if isinstance(x, Sequence) and not isinstance(x, list | tuple):
         return _from_python(list(x), dtype)  # a range, or a user's class
-    kinds = {type(item) for item in _leaves(x)} if isinstance(x, list | tuple) else set()
+    kinds = _kinds(x) if isinstance(x, list | tuple) else set()
     if dtype is None and kinds & _BOOLS and not kinds <= _BOOLS and not _counts_bools(x, kinds):
         raise InvalidArgumentError("Can't convert Python sequence with mixed types to Tensor.")
     try:
@@ -380,6 +383,16 @@ def _leaves(x: Any) -> Any:
             stack.extend(item)
         else:
             yield item
+
+
+def _kinds(x: Any) -> set[type]:
+    """The types of the leaves."""
+    kinds = set(map(type, x))
+    return (
+        {type(item) for item in _leaves(x)}
+        if any(issubclass(kind, list | tuple) for kind in kinds)
+        else kinds
+    )
 
 
 def _short(x: Any) -> str:

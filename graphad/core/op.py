@@ -92,6 +92,7 @@ class Op(metaclass=OpType):
       moves: It only moves elements, so that known elements of an input are known elements of the result.
       gives_sizes: It returns sizes of its input, whatever the elements are.
       lowers_alike: Its form depends on the dtypes of its inputs alone.
+      takes_spread: The steps of its rule take a cotangent of ones that all lie in one place as quickly as any other, or quicker.
       takes_symbols: Whether `eval` also computes with symbols for sizes, in arrays of objects; or the positions of the inputs
         that may hold some.
       spreads: The elements of its result are those of its first input, in another shape.
@@ -131,6 +132,7 @@ class Op(metaclass=OpType):
     moves: ClassVar[bool] = False
     gives_sizes: ClassVar[bool] = False
     lowers_alike: ClassVar[bool] = False
+    takes_spread: ClassVar[bool] = False
     takes_symbols: ClassVar[bool | tuple[int, ...]] = True
     spreads: ClassVar[bool] = False
     returns_input: ClassVar[bool] = False

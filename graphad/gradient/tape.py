@@ -254,10 +254,13 @@ class GradientTape(Recorder):
         level = self._level
         self._begin()
         bars: dict[Any, Any] = {}
+        spread = self._entries[-1] if self._entries and self._entries[-1][0].takes_spread else None
         for y, bar in zip(targets, upstream, strict=True):
             if y.dtype.is_differentiable and (y.mark is not None or any(y is x for x in wanted)):
                 mark = mark_of(y)
-                bars[mark] = add_bars(bars.get(mark), _ones(y) if bar is None else bar)
+                if bar is None:
+                    bar = _ones(y, spread is not None and mark in spread[4])
+                bars[mark] = add_bars(bars.get(mark), bar)
         marks = [mark_of(x) for x in wanted]
         # Entries are released one by one to free memory early, unless a user's rule may raise.
         consume = not (self._persistent or self._has_foreign)
@@ -272,7 +275,7 @@ class GradientTape(Recorder):
             else:
                 self._resume(level)
             raise
-        results = [bars.get(mark) for mark in marks]
+        results = [_apart(bars.get(mark)) for mark in marks]
         if not self._persistent:
             past = None
             for bar in results:
@@ -539,11 +542,32 @@ def _differentiated(targets: list[Any], given: list[Any]) -> tuple[list[Any], li
     return values[0], values[1], any(isinstance(x, Sparse) for x in given)
 
 
-def _ones(y: Tensor) -> Tensor:
+def _ones(y: Tensor, in_one_place: bool) -> Tensor:
+    """What a target without an upstream gradient begins with. Sums of ones are exact, so that their layout changes no bit."""
     if type(y) is EagerTensor and busy() is None:
         data = y.data
-        return EagerTensor(np.ones(data.shape, data.dtype) if data.shape else data.dtype.type(1))
+        one = data.dtype.type(1)
+        if not data.shape:
+            return EagerTensor(one)
+        if in_one_place and data.size > _FEW:
+            return EagerTensor(np.ndarray(data.shape, data.dtype, np.asarray(one), 0, (0,) * data.ndim))
+        return EagerTensor(np.ones(data.shape, data.dtype))
     return ones_like(y)
+
+
+_FEW = 256  # elements; fewer are as quick to make
+
+
+def _apart(bar: Any) -> Any:
+    """A gradient whose elements do not lie in one place."""
+    if (
+        type(bar) is EagerTensor
+        and type(bar.data) is np.ndarray
+        and 0 in bar.data.strides
+        and bar.data.size > _FEW
+    ):
+        return EagerTensor(bar.data.copy())
+    return bar
 
 
 def _warn_dtype(name: str) -> None:

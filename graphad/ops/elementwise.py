@@ -58,7 +58,7 @@ class Elementwise(Op):
 
     total = True
     formula: ClassVar[Callable[..., Any]]
-    lowers_alike = True
+    lowers_alike = takes_spread = True
     letters: ClassVar[str] = ""  # the NumPy kinds for which `quick` needs no further check
     kinds: ClassVar[frozenset[str]] = NUMERIC
     scalar: ClassVar[str | Steps | None] = None

@@ -25,6 +25,15 @@ def linalg() -> Any:
     return scipy.linalg
 
 
+def blas() -> Any:
+    """`scipy.linalg.blas`, or None: for what NumPy computes too, more slowly."""
+    try:
+        import scipy.linalg.blas
+    except ImportError:
+        return None
+    return scipy.linalg.blas
+
+
 def fft() -> Any:
     """`scipy.fft`."""
     try:

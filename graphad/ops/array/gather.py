@@ -6,6 +6,7 @@ so that no zeros are made for a large table.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,14 +40,16 @@ from graphad.ops.array.sizes import joined, shape_was_claimed
 from graphad.ops.array.support import all_stacked, index_tensor, put_back, require_index, static_int
 from graphad.ops.array.transpose import move_axis
 
+_MANY = 1024  # elements; fewer are taken as quickly by NumPy's own function
+
 
 def check_range(op: str, indices: Array, size: int) -> None:
     """Raises: InvalidArgumentError: an index lies outside 0 to size - 1; names the first."""
     flat = np.ravel(indices)
     if not flat.size:
         return
-    bad = (flat < 0) | (flat >= size)
-    if bad.any():
+    if flat.min() < 0 or flat.max() >= size:
+        bad = (flat < 0) | (flat >= size)
         first = int(np.argmax(bad))
         place = [int(i) for i in np.unravel_index(first, np.shape(indices))] if np.ndim(indices) else []
         raise InvalidArgumentError(
@@ -215,6 +218,12 @@ class GatherGrad(Op):
         rows = np.reshape(g, (p.shape[0], p.shape[1], i.shape[1], p.shape[3]))
         if p.shape[0] == 1 and p.shape[1] == 1:
             add_at(p[0, 0], i[0], rows[0, 0])
+        elif p.shape[0] == 1 and type(g) is np.ndarray:
+            # Whole slices across the axis, which stands first meanwhile.
+            turned = np.zeros((p.shape[2], p.shape[1] * p.shape[3]), out.dtype)
+            added = np.moveaxis(rows[0], 1, 0).astype(out.dtype, copy=False)
+            add_at(turned, i[0], added.reshape(len(i[0]), -1))
+            p[0] = np.moveaxis(turned.reshape(p.shape[2], p.shape[1], p.shape[3]), 0, 1)
         else:
             np.add.at(np.moveaxis(p, 2, 1), (np.arange(p.shape[0])[:, None], i), np.moveaxis(rows, 2, 1))
         return as_dtype_of(out, g)
@@ -457,7 +466,26 @@ class TakeAlong(Op):
         return x.with_dims(indices.dims)
 
     def eval(self, x: Array, indices: Array) -> Array:
-        return np.take_along_axis(x, indices, self.axis)
+        last = x.ndim - 1
+        if (
+            self.axis not in (-1, last)
+            or x.size < _MANY
+            or type(x) is not np.ndarray
+            or x.shape[:-1] != indices.shape[:-1]
+        ):
+            return np.take_along_axis(x, indices, self.axis)
+        size = x.shape[-1]
+        if indices.size and (indices.min() < -size or indices.max() >= size):
+            return np.take_along_axis(x, indices, -1)  # whose words say which is out of range
+        if last == 0:
+            return np.take(x, indices)
+        firsts = np.arange(0, x.size, size).reshape(*x.shape[:-1], 1)
+        at = (
+            indices
+            if not indices.size or indices.min() >= 0
+            else np.where(indices < 0, indices + size, indices)
+        )
+        return np.take(x, at + firsts)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         sizes, given = shape_of(ctx, 0)
@@ -489,6 +517,19 @@ class TakeAlongGrad(Op):
         return put_back(self, TakeAlong(self.axis), g, self.shape, indices)
 
     def eval(self, g: Array, indices: Array) -> Any:
+        last = len(self.shape) - 1
+        if (
+            last > 0
+            and self.axis in (-1, last)
+            and indices.size
+            and indices.min() >= 0
+            and indices.max() < self.shape[-1]
+        ):
+            if tuple(indices.shape[:-1]) == tuple(self.shape[:-1]):
+                total = math.prod(self.shape)
+                firsts = np.arange(0, total, self.shape[-1]).reshape(*self.shape[:-1], 1)
+                flat = added_at((total,), (indices + firsts).reshape(-1), np.reshape(g, -1))
+                return flat.reshape(self.shape)
         key: list[Any] = list(np.ix_(*[np.arange(n) for n in indices.shape]))
         key[self.axis] = indices
         return added_at(self.shape, tuple(key), g)

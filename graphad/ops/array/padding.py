@@ -30,7 +30,7 @@ from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels.sites import Part, Site
-from graphad.ops.accumulate import added_at
+from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.slice import GetItem, Slice
 from graphad.ops.array.support import static_array
 
@@ -241,8 +241,14 @@ class MirrorPadGrad(Op):
             if not low and not high:
                 continue
             size = g.shape[axis] - low - high
-            source = np.pad(np.arange(size), (low, high), mode=self.mode)
-            g = added_at((*g.shape[:axis], size, *g.shape[axis + 1 :]), source, g, axis)
+            edge = int(self.mode == "reflect")
+            wide = np.moveaxis(widened(g), axis, 0)
+            y = np.zeros((*g.shape[:axis], size, *g.shape[axis + 1 :]), wide.dtype)
+            out = np.moveaxis(y, axis, 0)
+            out[edge : edge + low] += wide[:low][::-1]
+            out += wide[low : low + size]
+            out[size - edge - high : size - edge] += wide[low + size :][::-1]
+            g = as_dtype_of(y, g)
         return g
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:

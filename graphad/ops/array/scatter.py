@@ -429,7 +429,13 @@ class BooleanMask(Op):
         return x.with_dims(_masked_dims(self.name, x.dims, mask, self.axis))
 
     def eval(self, x: Array, mask: Array) -> Array:
-        return x[(slice(None),) * (self.axis % x.ndim) + (mask,)]
+        place = self.axis % x.ndim
+        behind = place + mask.ndim
+        if type(x) is not np.ndarray or x.shape[place:behind] != mask.shape:
+            return x[(slice(None),) * place + (mask,)]
+        # Positions are taken several times as quickly as a mask is read.
+        flat = x if mask.ndim == 1 else x.reshape(*x.shape[:place], mask.size, *x.shape[behind:])
+        return np.take(flat, np.flatnonzero(mask), place)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(BooleanMaskGrad(self.axis), g, ctx.inputs[1]), None)
@@ -492,7 +498,11 @@ class BooleanMaskGrad(Op):
                 f"{self.name}: g has shape {g.shape}; the mask is true at {np.count_nonzero(mask)} places, for axis {place}."
             )
         out = arrays.zeros((*g.shape[:place], *mask.shape, *g.shape[place + 1 :]), g.dtype, g)
-        out[(slice(None),) * place + (mask,)] = g
+        if type(out) is not np.ndarray:
+            out[(slice(None),) * place + (mask,)] = g
+        else:
+            flat = out.reshape(*g.shape[:place], mask.size, *g.shape[place + 1 :])
+            flat[(slice(None),) * place + (np.flatnonzero(mask),)] = g
         return out
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:

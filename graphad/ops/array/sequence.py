@@ -113,6 +113,10 @@ def _count(start: Any, limit: Any, delta: Any, dtype: DType) -> int:
 
 
 def _members(start: Any, count: int, delta: Any, dtype: DType) -> Any:
+    if type(start) is type(delta) is int and delta and dtype.is_integer:
+        least, most = np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max
+        if least <= start <= most and least <= start + count * delta <= most:
+            return np.arange(start, start + count * delta, delta, dtype=dtype.numpy)
     if dtype.is_integer:
         return (np.arange(count, dtype=np.int64) * delta + start).astype(dtype.numpy)
     return (np.arange(count, dtype=np.float64) * delta + start).astype(dtype.numpy)

@@ -20,6 +20,7 @@ from graphad.core.annotations import (
     Ranked,
     RowAxes,
     RowAxis,
+    Rows,
     TensorLike,
     VjpContext,
 )
@@ -27,7 +28,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InvalidArgumentError, MissingGradientError
-from graphad.core.op import TupleOp, define
+from graphad.core.op import Op, TupleOp, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.shape import ExpandDims
@@ -100,11 +101,8 @@ class Eigh(TupleOp):
             inner = cast(_inverse_differences(e), v.dtype) * times(v, v_bar, adjoint_a=True)
             of_vectors = times(v, times(inner, v, adjoint_b=True))
             a_bar = of_vectors if a_bar is None else a_bar + of_vectors
-        # Only the lower triangle was read: what belongs to the upper one goes to its mirror image.
         assert a_bar is not None  # one of the two has a cotangent
-        half = scalar_like(0.5, a_bar)
-        total = bind(BandPart(-1, 0), a_bar + adjoint_of(a_bar))
-        return (bind(SetDiag(0), total, bind(DiagPart(0), total) * half),)
+        return (_in_lower_triangle(a_bar),)
 
     def batch(self, ctx: BatchContext, a: Ranked) -> tuple[Tensor, ...]:
         return bind(self, a)
@@ -112,6 +110,62 @@ class Eigh(TupleOp):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         row = matrix_rows(specs, axes, (2,))
         return row, row
+
+
+def _in_lower_triangle(a_bar: Tensor) -> Tensor:
+    """Only the lower triangle was read: what belongs to the upper one goes to its mirror image."""
+    half = scalar_like(0.5, a_bar)
+    total = bind(BandPart(-1, 0), a_bar + adjoint_of(a_bar))
+    return bind(SetDiag(0), total, bind(DiagPart(0), total) * half)
+
+
+class _Values(Op):
+    """What ops on one stack of matrices share that give its eigenvalues or singular values alone."""
+
+    keeps = ((0,), False)
+
+    def batch(self, ctx: BatchContext, a: Ranked) -> Tensor:
+        return bind(self, a)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
+        return matrix_rows(specs, axes, (2,))
+
+
+@define
+class HermitianEigenvalues(_Values):
+    """The eigenvalues, ascending and real, of a Hermitian matrix [..., n, n], of which the lower triangle is read."""
+
+    name = "hermitian_eigenvalues"
+    known_as = "eigvalsh"
+
+    def infer(self, a: TensorSpec) -> TensorSpec:
+        require_matrix("eigvalsh", a, "tensor", True)
+        return TensorSpec.of(None if a.dims is None else a.dims[:-1], _real_dtype(a))
+
+    def eval(self, a: Array) -> Any:
+        return iterated("eigvalsh", np.linalg.eigvalsh, a)
+
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        _, vectors = bind(Eigh(), ctx.inputs[0])
+        return (_in_lower_triangle(times(_scaled(vectors, g), vectors, adjoint_b=True)),)
+
+
+@define
+class SingularValues(_Values):
+    """The singular values of x [..., m, n], descending and real."""
+
+    name = "singular_values"
+    known_as = "svd"
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return Svd(False).infer(x)[0]
+
+    def eval(self, x: Array) -> Any:
+        return iterated("svd", np.linalg.svdvals, x)
+
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        _, u, v = bind(Svd(False), ctx.inputs[0])
+        return (times(_scaled(u, g), v, adjoint_b=True),)
 
 
 @define
@@ -203,7 +257,7 @@ def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
     Returns: Real tensor [..., n], ascending.
     Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
     """
-    return eigh(tensor)[0]
+    return bind(HermitianEigenvalues(), lift(tensor))
 
 
 @overload
@@ -236,8 +290,10 @@ def svd(
       >>> linalg.svd([[3.0, 0.0], [0.0, 4.0]], compute_uv=False).numpy()
       array([4., 3.], dtype=float32)
     """
-    s, u, v = bind(Svd(bool(full_matrices) and compute_uv), lift(tensor))
-    return (s, u, v) if compute_uv else s
+    if not compute_uv:
+        return bind(SingularValues(), lift(tensor))
+    s, u, v = bind(Svd(bool(full_matrices)), lift(tensor))
+    return s, u, v
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:

@@ -153,9 +153,9 @@ class Lu(_Factors):
             factors[place], pivots, info = getrf(x[place])
             if info > 0:
                 raise InvalidArgumentError("Input is not invertible.")
-            rows = np.arange(x.shape[-1])
-            for i, k in enumerate(pivots):
-                rows[[i, k]] = rows[[k, i]]
+            rows = list(range(x.shape[-1]))
+            for i, k in enumerate(pivots.tolist()):
+                rows[i], rows[k] = rows[k], rows[i]
             order[place] = rows
         return factors, order
 

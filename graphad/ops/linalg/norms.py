@@ -12,6 +12,7 @@ from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
+from graphad.ops.array.join import stack
 from graphad.ops.array.transpose import roll
 from graphad.ops.math.arithmetic import abs
 from graphad.ops.math.cast import cast
@@ -156,7 +157,12 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
             raise InvalidArgumentError(
                 f"cross: {word} has shape {format_dims(x.dims)}; its last size must be 3."
             )
-    return roll(a, -1, -1) * roll(b, -2, -1) - roll(a, -2, -1) * roll(b, -1, -1)
+    if a.dims is None or b.dims is None:
+        return roll(a, -1, -1) * roll(b, -2, -1) - roll(a, -2, -1) * roll(b, -1, -1)
+    parts: Any = [[x[..., k] for k in (0, 1, 2)] for x in (a, b)]
+    return stack(
+        [parts[0][i] * parts[1][j] - parts[0][j] * parts[1][i] for i, j in ((1, 2), (2, 0), (0, 1))], -1
+    )
 
 
 __all__ = ["clip_by_global_norm", "clip_by_norm", "cross", "global_norm", "l2_normalize", "norm"]

@@ -26,6 +26,7 @@ from graphad.core.op import Op, TupleOp, define
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops import library
 from graphad.ops.array.shape import ExpandDims, Reshape
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
@@ -93,11 +94,27 @@ def _solve(a: Array, b: Array) -> Array:
         raise InvalidArgumentError("Input matrix is not invertible.") from cause
 
 
+def _by_blas(blas: Any, a: Any, b: Any, is_lower: bool) -> Any:
+    if not np.diagonal(a).all():
+        raise InvalidArgumentError("Input matrix is not invertible.")
+    (trsm,) = blas.get_blas_funcs(("trsm",), (a, b))
+    # BLAS reads columns where NumPy has rows: x^T a^T = b^T, for which nothing is copied.
+    if a.flags.f_contiguous and not a.flags.c_contiguous:
+        return trsm(1, a, b.T, side=1, lower=is_lower, trans_a=1).T
+    return trsm(1, a.T, b.T, side=1, lower=not is_lower).T
+
+
 def _substituted(a: Any, b: Any, is_lower: bool) -> Any:
-    """x with a x = b for a triangle of a: half of x, and with its products taken off b the other half, down to blocks that LAPACK
-    solves. So most of the work is in matrix products; what NumPy has takes a for a full matrix and factors it.
+    """x with a x = b for a triangle of a, by BLAS where SciPy brings it.
+
+    Else half of x, and with its products taken off b the other half, down to blocks that LAPACK solves. So most of the work is in
+    matrix products; what NumPy has takes a for a full matrix and factors it.
     """
     n = a.shape[-1]
+    if n > _WHOLE and type(a) is type(b) is np.ndarray and a.ndim == b.ndim == 2 and b.size:
+        blas = library.blas()
+        if blas is not None:
+            return _by_blas(blas, a, b, is_lower)
     if n <= _WHOLE:
         return _solve(np.tril(a) if is_lower else np.triu(a), b)
     half = (n // 2 + _BLOCK - 1) // _BLOCK * _BLOCK

@@ -36,10 +36,11 @@ from graphad.kernels import forms
 from graphad.kernels.scalars import float_remainder
 from graphad.ops.accumulate import as_dtype_of, is_narrow, widened
 from graphad.ops.array.support import all_stacked
-from graphad.ops.choice import chosen
+from graphad.ops.choice import chosen, signs
 from graphad.ops.elementwise import binary_function, elementwise, named, quick_dtypes, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
+from graphad.ops.math.integers import whole_quotient
 from graphad.ops.math.rounding import zeros_of
 from graphad.ops.rules import (
     INEXACT,
@@ -98,14 +99,16 @@ def _floordiv(x: Any, y: Any) -> Any:
     if x.dtype.kind not in "iuO":
         return np.floor(x / y)
     no_zero("floordiv", y)
-    return x // y
+    found = whole_quotient(x, y, np.floor)
+    return x // y if found is None else found
 
 
 def _mod(x: Any, y: Any) -> Any:
     if x.dtype.kind not in "iuO":
         return float_remainder(x, y)
     no_zero("mod", y)
-    return x % y
+    found = whole_quotient(x, y, np.floor)
+    return x % y if found is None else x - found * y
 
 
 def _mod_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -117,7 +120,14 @@ def _mod_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 Neg = elementwise(
-    "neg", operator.neg, vjp=_neg_vjp, scalar="neg", keeps=(False, False), doc="-x.", infix="-{}"
+    "neg",
+    operator.neg,
+    vjp=_neg_vjp,
+    scalar="neg",
+    keeps=(False, False),
+    doc="-x.",
+    infix="-{}",
+    takes_spread=False,  # NumPy negates elements that lie in one place one by one
 )
 Add = elementwise(
     "add",
@@ -138,6 +148,7 @@ Sub = elementwise(
     doc="x - y.",
     infix="{} - {}",
     counts=-1,
+    takes_spread=False,
 )
 Mul = elementwise("mul", operator.mul, vjp=_mul_vjp, scalar="mul", doc="x * y.", infix="{} * {}")
 Div = elementwise(
@@ -338,7 +349,7 @@ def _sign_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 Sign = elementwise(
     "sign",
-    np.sign,
+    signs,
     vjp=_sign_vjp,
     kinds=NUMERIC,
     scalar="sign",

@@ -43,7 +43,9 @@ from graphad.ops.accumulate import (
     ALL_TRUE,
     ANY_TRUE,
     as_dtype_of,
+    by_columns,
     combined,
+    has_short_rows,
     is_narrow,
     summed,
     wide,
@@ -263,6 +265,8 @@ class _Extreme(Reduction):
 
     def eval(self, x: Array) -> Any:
         formula = type(self).formula
+        if has_short_rows(x, self.axes):
+            return by_columns(formula, x, self.keepdims)
         if getattr(x, "size", 1):
             return formula.reduce(x, self.axes, None, None, self.keepdims)
         lowest = scalars.identity_of(self.combine or "", dtypes.from_numpy(x.dtype))
@@ -272,7 +276,7 @@ class _Extreme(Reduction):
         x = ctx.inputs[0]
         chosen = bind(Cast(g.dtype), bind(EQUAL, x, self.restored(ctx, ctx.outputs[0])))
         ties = bind(ReduceSum(self.axes, True), chosen)
-        return (bind(MUL, bind(DIV, chosen, ties), self.restored(ctx, g)),)
+        return (bind(MUL, chosen, bind(DIV, self.restored(ctx, g), ties)),)
 
 
 @define

@@ -29,7 +29,7 @@ from graphad.core.op import Op, define, no_gradient, no_rows
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
-from graphad.ops.choice import chosen
+from graphad.ops.choice import chosen, is_bound, larger, smaller, within
 from graphad.ops.elementwise import binary_function, elementwise
 from graphad.ops.math.compare import GREATER, GREATER_EQUAL, LESS_EQUAL, LOGICAL_AND
 from graphad.ops.rules import (
@@ -55,7 +55,7 @@ class Select(Op):
     """x where `condition`, a bool, is true, else y; all three broadcast together."""
 
     name = "select"
-    total = True
+    total = takes_spread = True
     keeps = ((0,), False)
 
     def infer(self, condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
@@ -155,7 +155,7 @@ def _minimum_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 Maximum = elementwise(
     "maximum",
-    np.maximum,
+    larger,
     vjp=_maximum_vjp,
     kinds=REAL,
     scalar="maximum",
@@ -163,7 +163,7 @@ Maximum = elementwise(
 )
 Minimum = elementwise(
     "minimum",
-    np.minimum,
+    smaller,
     vjp=_minimum_vjp,
     kinds=REAL,
     scalar="minimum",
@@ -203,14 +203,8 @@ def _clip_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 def _clipped(x: Any, low: Any, high: Any) -> Any:
-    if (
-        type(x) is np.ndarray
-        and x.size > 1024
-        and x.dtype.kind in "fiu"
-        and np.ndim(low) == np.ndim(high) == 0
-    ):
-        if low <= high and low and high:
-            return np.clip(x, low, high)  # one pass; for a bound of 0 the sign of zeros could be another
+    if is_bound(x, low) and is_bound(x, high) and low <= high:
+        return within(x, low, high)
     return np.maximum(np.minimum(x, high), low)
 
 

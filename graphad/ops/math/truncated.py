@@ -8,11 +8,14 @@ import numpy as np
 
 from graphad.core.annotations import TensorLike, VjpContext
 from graphad.core.bind import bind
-from graphad.core.convert import lift_pair
+from graphad.core.convert import lift, lift_pair
 from graphad.core.op import no_gradient
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import binary_function, elementwise
-from graphad.ops.math.arithmetic import FLOORDIV, NEG, SUB, no_zero
+from graphad.ops.math.arithmetic import ADD, FLOORDIV, MUL, NEG, SUB, no_zero
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import LESS, LOGICAL_AND, NOT_EQUAL
+from graphad.ops.math.integers import whole_quotient
 from graphad.ops.math.rounding import trunc
 from graphad.ops.rules import INTEGER, REAL, unbroadcast
 
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 def _remainder(x: Array, y: Array) -> Any:
     if x.dtype.kind in "iu":
         no_zero("truncatemod", y)
+        found = whole_quotient(x, y, np.trunc)
+        if found is not None:
+            return x - found * y
     return np.fmod(x, y)
 
 
@@ -71,7 +77,12 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     """
     x, y = lift_pair("truncatediv", x, y)
     if x.dtype.is_integer:
-        return bind(FLOORDIV, bind(SUB, x, truncatemod(x, y)), y)
+        down = bind(FLOORDIV, x, y)
+        if not x.dtype.min:
+            return down  # no number is negative
+        rest = bind(SUB, x, bind(MUL, down, y))  # of the sign of y
+        inexact = bind(LOGICAL_AND, bind(NOT_EQUAL, rest, zero := lift(0, x.dtype)), bind(LESS, x ^ y, zero))
+        return bind(ADD, down, cast(inexact, x.dtype))
     return trunc(x / y)
 
 

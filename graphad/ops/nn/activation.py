@@ -18,7 +18,7 @@ from graphad.core.dtypes import float32
 from graphad.core.op import define
 from graphad.core.schema import Number
 from graphad.core.tensor import Tensor
-from graphad.ops.choice import chosen
+from graphad.ops.choice import chosen, larger
 from graphad.ops.elementwise import Elementwise, unary_function
 from graphad.ops.math import cast, erf, expm1, maximum, minimum, sigmoid, tanh, where
 from graphad.ops.math.rounding import zeros_of
@@ -40,7 +40,7 @@ class Relu(Elementwise):
     kinds = REAL
     letters = "fiu"
     keeps = (False, (0,))
-    formula = staticmethod(lambda x: np.maximum(x, x.dtype.type(0)))
+    formula = staticmethod(lambda x: larger(x, x.dtype.type(0)))
     infer, eval = Elementwise.infer, Elementwise.eval
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -183,8 +183,7 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
       array([0., 3., 6.], dtype=float32)
     """
     x = relu(features)
-    six = lift(6, x.dtype)
-    return where(x >= six, six, x)
+    return minimum(lift(6, x.dtype), x)  # at 6, a tie, the gradient goes to the number
 
 
 def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:

@@ -8,7 +8,7 @@ from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import format_dims, ranked
+from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import gather
@@ -106,6 +106,11 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int, name: str | N
     return (above < k) & reduce_all(is_finite(rows), axis=-1)
 
 
+def _sizes(images: Tensor) -> Any:
+    dims = images.dims
+    return dims if is_definite(dims) else [shape(images)[k] for k in range(4)]
+
+
 def space_to_depth(
     input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
@@ -121,7 +126,7 @@ def space_to_depth(
     x, b = _image("space_to_depth", input, block_size, data_format)
 
     def into_channels(images: Tensor) -> Tensor:
-        n, h, w, c = (shape(images)[k] for k in range(4))
+        n, h, w, c = _sizes(images)
         y = reshape(images, [n, h // b, b, w // b, b, c])
         return reshape(transpose(y, [0, 1, 3, 2, 4, 5]), [n, h // b, w // b, c * b * b])
 
@@ -143,7 +148,7 @@ def depth_to_space(
     x, b = _image("depth_to_space", input, block_size, data_format)
 
     def out_of_channels(images: Tensor) -> Tensor:
-        n, h, w, c = (shape(images)[k] for k in range(4))
+        n, h, w, c = _sizes(images)
         y = reshape(images, [n, h, w, b, b, c // (b * b)])
         return reshape(transpose(y, [0, 1, 3, 2, 4, 5]), [n, h * b, w * b, c // (b * b)])
 

@@ -135,6 +135,9 @@ def places(
     )
 
 
+_FEW_CHANNELS = 16
+
+
 def add_windows(
     parts: np.ndarray, shape: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> np.ndarray:
@@ -143,8 +146,19 @@ def add_windows(
     rank = len(strides)
     sizes, window = parts.shape[1 : 1 + rank], parts.shape[1 + rank : -1]
     if parts.size:
+        # With few channels the innermost loop is to go along the last axis of the image; then they come first.
+        turned = type(out) is np.ndarray and out.shape[-1] < _FEW_CHANNELS and rank > 0
+        into = out
+        if turned:
+            out = arrays.zeros((shape[-1], *shape[:-1]), out.dtype, parts)
+            parts = np.moveaxis(parts, -1, 0)
+        lead = (slice(None),) * (turned + 1 + rank)
         for at in np.ndindex(window):
-            out[places(at, sizes, strides, dilations)] += parts[(slice(None),) * (1 + rank) + at]
+            where = places(at, sizes, strides, dilations)
+            out[(slice(None), *where) if turned else where] += parts[lead + at]
+        if turned:
+            into[...] = np.moveaxis(out, 0, -1)
+            out = into
     return as_dtype_of(out, parts)  # type: ignore[no-any-return]
 
 

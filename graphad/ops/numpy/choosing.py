@@ -15,7 +15,7 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.shapes import normalize_axis, ranked
+from graphad.core.shapes import is_definite, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.gather import TakeAlong
@@ -158,7 +158,10 @@ def nonzero(a: TensorLike) -> tuple[Tensor, ...]:
     rank = rank_of("nonzero", a)
     if not rank:
         raise InvalidArgumentError("nonzero: a is a scalar; it must have an axis. Use atleast_1d(a).")
-    return tuple(array.unstack(math.where(a), num=rank, axis=1))
+    places = math.where(a)
+    if rank == 1:
+        return (array.reshape(places, [-1]),)
+    return tuple(array.unstack(places, num=rank, axis=1))
 
 
 def argwhere(a: TensorLike) -> Tensor:
@@ -204,7 +207,11 @@ def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> T
     """
     a = tensor_of(a)
     a, axis = on_axis(a, axis)
-    chosen = flatnonzero(condition)
+    axis = normalize_axis("compress", axis, rank_of("compress", a))
+    flags = ravel(condition)
+    if is_definite(flags.dims) and flags.dims[0] == ranked(a.dims)[axis]:
+        return array.boolean_mask(a, math.cast(flags, dtypes.bool_), axis=axis)
+    chosen = flatnonzero(flags)
     return array.gather(a, chosen, axis=axis)
 
 
@@ -220,7 +227,10 @@ def extract(condition: TensorLike, arr: TensorLike) -> Tensor:
       >>> numpy.extract([[True, False], [False, True]], [[1, 2], [3, 4]]).numpy()
       array([1, 4])
     """
-    return compress(ravel(condition), ravel(arr))
+    chosen, flat = ravel(condition), ravel(arr)
+    if chosen.dims == flat.dims and is_definite(flat.dims):
+        return array.boolean_mask(flat, math.cast(chosen, dtypes.bool_))
+    return compress(chosen, flat)
 
 
 def trim_zeros(filt: TensorLike, trim: str = "fb") -> Tensor:

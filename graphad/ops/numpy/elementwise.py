@@ -78,9 +78,8 @@ def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
       array([4. , 1.5])
     """
     x1, x2 = operands(np.ldexp, x1, x2)
-    half = math.floordiv(
-        x2, cast_to(2, x2.dtype)
-    )  # in two steps, since one may overflow where the result does not
+    # In two steps, since one may overflow where the result does not.
+    half = math.right_shift(x2, cast_to(1, x2.dtype))
     steps = (half, math.subtract(x2, half))
     for step in steps:
         x1 = math.multiply(x1, digits.exp2(math.cast(step, x1.dtype)))
@@ -158,8 +157,8 @@ def signbit(x: TensorLike, /) -> Tensor:
     x = tensor_of(x)
     if not x.dtype.is_floating:
         (x,) = operands(np.signbit, x)
-    one = cast_to(1.0, x.dtype)
-    return math.less(digits.copysign(one, x), cast_to(0.0, x.dtype))
+    whole = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}[x.dtype.itemsize]
+    return math.less(math.bitcast(x, whole), cast_to(0, whole))
 
 
 def round(a: TensorLike, decimals: int = 0) -> Tensor:
@@ -341,9 +340,12 @@ def nan_to_num(
         return bind(IDENTITY, x)
     high = float(x.dtype.max) if posinf is None else posinf
     low = float(x.dtype.min) if neginf is None else neginf
+    x_is_nan = math.is_nan(x)
+    if posinf is None and neginf is None and isinstance(nan, int | float) and low <= nan <= high:
+        return math.clip_by_value(math.where(x_is_nan, cast_to(nan, x.dtype), x), low, high)
     infinite = math.is_inf(x)
     zero = cast_to(0.0, x.dtype)
-    x = math.where(math.is_nan(x), cast_to(nan, x.dtype), x)
+    x = math.where(x_is_nan, cast_to(nan, x.dtype), x)
     x = math.where(math.logical_and(infinite, math.greater(x, zero)), cast_to(high, x.dtype), x)
     return math.where(math.logical_and(infinite, math.less(x, zero)), cast_to(low, x.dtype), x)
 

@@ -320,6 +320,18 @@ _SUMMARIES = {"maximum": "reduce_max", "minimum": "reduce_min", "mean": "", "med
 _MODES = {"constant": "CONSTANT", "reflect": "REFLECT", "symmetric": "SYMMETRIC"}
 
 
+_FEW = 16  # copies of an edge, as slices one behind the other
+
+
+def _around(x: Any, axis: int, size: int, low: int, high: int, wraps: bool) -> list[Any]:
+    """What stands behind each other along an axis that goes on before and behind it."""
+    if wraps:
+        before, behind = [x[along(axis, slice(size - low, None))]], [x[along(axis, slice(0, high))]]
+    else:
+        before, behind = [x[along(axis, slice(0, 1))]] * low, [x[along(axis, slice(size - 1, None))]] * high
+    return [*(before if low else ()), x, *(behind if high else ())]
+
+
 def pad(array_: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Tensor:
     """A tensor with more elements around it.
 
@@ -362,6 +374,18 @@ def pad(array_: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> T
             raise InvalidArgumentError(
                 f"pad: mode {mode!r} needs the size of axis {k}, which is not known while tracing."
             )
+        low, high = (int(n) for n in widths[k])
+        if not low and not high:
+            continue
+        if (
+            mode in ("edge", "wrap")
+            and max(low, high) <= (size if mode == "wrap" else _FEW)
+            and size
+            and low >= 0
+            and high >= 0
+        ):
+            x = array.concat(_around(x, k, size, low, high, mode == "wrap"), k)
+            continue
         places = np.pad(np.arange(size), widths[k], mode)  # type: ignore[call-overload]
         x = array.gather(x, places, axis=k)
     return x
@@ -426,6 +450,10 @@ def delete(arr: TensorLike, obj: Any, axis: int | None = None) -> Tensor:
     size = arr.shape[axis]
     if size is None or stands_for_tensor(obj):
         raise InvalidArgumentError("delete: the size of the axis and the indices must be known; use a mask.")
+    if type(obj) is int and -size <= obj < size:
+        place = obj % size
+        parts = [arr[along(axis, slice(None, place))], arr[along(axis, slice(place + 1, None))]]
+        return array.concat(parts, axis)
     return array.gather(arr, by_numpy("delete", np.delete, np.arange(size), obj), axis=axis)
 
 

@@ -94,8 +94,10 @@ def unique_counts(x: TensorLike, /) -> UniqueCounts:
       >>> [part.numpy().tolist() for part in numpy.unique_counts([3, 1, 3])]
       [[1, 3], [1, 2]]
     """
-    found = unique_all(x)
-    return UniqueCounts(found.values, found.counts)
+    flat, order, starts, _ = _groups(x)
+    ends = array.concat([starts[1:], array.shape(flat, dtypes.int64)], 0)
+    values = array.gather(flat, array.gather(order, starts))
+    return UniqueCounts(values, (ends - starts)[: _first(starts)])
 
 
 def unique_inverse(x: TensorLike, /) -> UniqueInverse:

@@ -84,9 +84,25 @@ def frame(
     else:
         count = 1 + (have - length) // step
         count = max(count, 0) if isinstance(count, int) else maximum(count, 0)
+    unit = math.gcd(length, step)
+    if isinstance(have, int) and isinstance(count, int) and count and length // unit <= _FEW_PARTS:
+        return _frames(x, place, length // unit, step // unit, unit, count)
     starts = range_of(count) * step
     places = getitem(starts, (slice(None), None)) + np.arange(length, dtype=np.int32)
     return bind(Gather(place, 0, False), x, places)
+
+
+_FEW_PARTS = 8
+
+
+def _frames(x: Any, place: int, parts: int, steps: int, unit: int, count: int) -> Tensor:
+    """Frames of `parts` units, `steps` units apart: part k of all of them are units k, k + steps, ...; so whole units move."""
+    before: tuple[Any, ...] = (slice(None),) * place
+    units = (count - 1) * steps + parts
+    x = getitem(x, (*before, slice(0, units * unit)))
+    x = reshape(x, [*x.dims[:place], units, unit, *x.dims[place + 1 :]])
+    moved = [getitem(x, (*before, slice(k, k + (count - 1) * steps + 1, steps))) for k in range(parts)]
+    return moved[0] if parts == 1 else concat(moved, place + 1)
 
 
 def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None = None) -> Tensor:

@@ -192,7 +192,7 @@ def _joint(op: str, a: SparseTensor, b: SparseTensor) -> tuple[Any, Any, Any, An
     )
     indices = joined([a.indices, b.indices], 0)
     order, group, first, count = sums_by_key(in_line(indices, a.dense_shape))
-    return boolean_mask(gather(indices, order), first), order, group, count
+    return gather(indices, boolean_mask(order, first)), order, group, count
 
 
 def add(a: Any, b: Any, threshold: TensorLike = 0) -> Tensor | SparseTensor:

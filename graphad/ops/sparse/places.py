@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.convert import lift, stands_for_tensor
@@ -11,7 +14,7 @@ from graphad.core.dtypes import int32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.shapes import TensorShape, normalize_axis
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.create import identity, ones
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat as joined
@@ -31,11 +34,27 @@ from graphad.ops.state.effects import require
 
 def in_line(indices: Tensor, sizes: Tensor) -> Tensor:
     """The places of indices [..., rank] in row-major order of a shape, int64 [...]."""
-    return reduce_sum(indices * cumprod(sizes, exclusive=True, reverse=True), -1)
+    rank = None if indices.dims is None else indices.dims[-1]
+    if type(rank) is not int or not rank:
+        return reduce_sum(indices * cumprod(sizes, exclusive=True, reverse=True), -1)
+    places: Any = indices[..., 0]
+    for k in builtins.range(1, rank):
+        places = places * sizes[k] + indices[..., k]
+    return places  # type: ignore[no-any-return]
 
 
 def out_of_line(places: Tensor, sizes: Tensor) -> Tensor:
     """The indices [n, rank] of places [n] in row-major order."""
+    rank = None if sizes.dims is None else sizes.dims[0]
+    if type(rank) is int and rank:
+        rest: Any = places
+        columns = []
+        for k in builtins.range(rank - 1, 0, -1):
+            size = maximum(sizes[k], 1)
+            above = rest // size
+            columns.append(rest - above * size)
+            rest = above
+        return stack([rest % maximum(sizes[0], 1), *columns[::-1]], 1)
     steps: Any = cumprod(sizes, exclusive=True, reverse=True)
     return places[:, None] // maximum(steps, 1) % maximum(sizes, 1)
 
@@ -49,6 +68,13 @@ def sums_by_key(keys: Tensor) -> tuple[Any, Any, Any, Any]:
     first = joined([ones(shape_of(found[:1]), "bool"), found[1:] != found[:-1]], 0)
     count = reduce_sum(cast(first, int32))
     return order, cumsum(cast(first, int32)) - 1, first, count
+
+
+def is_in_order(places: Any) -> bool:
+    """Whether the places [n] are known, and none is below the one before."""
+    if type(places) is not EagerTensor or type(places.data) is not np.ndarray:
+        return False
+    return not np.count_nonzero(places.data[1:] < places.data[:-1])
 
 
 def taken(x: Tensor, at: Any) -> Any:
@@ -68,7 +94,10 @@ def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
       array([2., 3.], dtype=float32)
     """
     x = require_sparse("sparse.reorder", sp_input)
-    order = argsort(in_line(x.indices, x.dense_shape), stable=True)
+    places = in_line(x.indices, x.dense_shape)
+    if is_in_order(places):
+        return SparseTensor.of(identity(x.indices), identity(x.values), x.dense_shape, x.dims)
+    order = argsort(places, stable=True)
     return SparseTensor.of(gather(x.indices, order), taken(x.values, order), x.dense_shape, x.dims)
 
 
@@ -246,9 +275,21 @@ def slice(
     x = require_sparse("sparse.slice", sp_input)
     first, count = cast(start, int64), cast(size, int64)
     count = maximum(minimum(count, x.dense_shape - first), 0)
-    inside = reduce_all((x.indices >= first) & (x.indices < first + count), -1)
+    inside = _all_inside(x.indices, first, first + count)
     part = _kept(SparseTensor.of(x.indices, x.values, count), inside)
     return SparseTensor.of(part.indices - first, part.values, count)
+
+
+def _all_inside(indices: Any, first: Any, end: Any) -> Any:
+    """Which indices [n, rank] are from `first` on and below `end`."""
+    rank = indices.dims[-1]
+    if type(rank) is not int or not rank:
+        return reduce_all((indices >= first) & (indices < end), -1)
+    inside: Any = None
+    for k in builtins.range(rank):
+        here = (indices[:, k] >= first[k]) & (indices[:, k] < end[k])
+        inside = here if inside is None else inside & here
+    return inside
 
 
 def split(

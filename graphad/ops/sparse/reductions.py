@@ -90,8 +90,13 @@ def _groups(op: str, x: SparseTensor, axis: Any) -> tuple[list[int], list[int]]:
 def _left(x: SparseTensor, left: list[int]) -> tuple[Any, Any]:
     """Where each value belongs in row-major order of the axes that are left, and their sizes."""
     at = lift(left, int32)
-    sizes = gather(x.dense_shape, at)
-    return in_line(gather(x.indices, at, axis=1), sizes), sizes
+    sizes: Any = gather(x.dense_shape, at)
+    if not left:
+        return in_line(gather(x.indices, at, axis=1), sizes), sizes
+    places = x.indices[:, left[0]]
+    for k, axis in enumerate(left[1:], 1):
+        places = places * sizes[k] + x.indices[:, axis]
+    return places, sizes
 
 
 def _reduced(
@@ -106,8 +111,10 @@ def _reduced(
         found = tensor_scatter_nd_max(fill(stack([count]), lift(lowest, x.dtype)), places[:, None], x.values)
     else:
         found = unsorted_segment_sum(x.values, places, count)
-    there: Any = unsorted_segment_sum(ones(shape_of(places), int32), places, count) > 0
-    found = where(there, found, lift(0, x.dtype))
+    there: Any = None
+    if largest_of or output_is_sparse:  # a sum of nothing is 0
+        there = unsorted_segment_sum(ones(shape_of(places), int32), places, count) > 0
+        found = where(there, found, lift(0, x.dtype))
     if keepdims:
         shape: Any = where(
             lift([k in gone for k in range(require_rank(op, x))]), lift(1, int64), x.dense_shape

@@ -26,6 +26,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 PAGE = ROOT / "docs" / "speed.md"
 START, END = "<!-- table -->\n", "<!-- end -->\n"
+WHY, WHY_END = "<!-- reasons -->\n", "<!-- end of reasons -->\n"
 
 
 class Row(NamedTuple):
@@ -103,6 +104,10 @@ COLUMNS = (
 )  # fmt: skip
 VALUE_BAR, SLOPE_BAR = 1.5, 4
 SHORT = 50e-6  # seconds: below, most of it is the call itself
+LIGHT = 12e-6  # seconds: NumPy's call, or the value: what comes on top is Python's
+LIGHT_VALUE = "NumPy takes less than 12 us, often for a view: the way through Python is what is timed"
+LIGHT_SLOPE = "the value takes less than 12 us: a tape, ones and each step of the rule take as long again"
+UNEXPLAINED = "not looked into"
 Times = dict[tuple[str, bool], float]
 
 
@@ -164,6 +169,49 @@ def summary(found: list[tuple[Row, Times]]) -> str:
     return "\n".join(parts)
 
 
+def reasons() -> dict[tuple[str, str], str]:
+    """Why a function is above a bar, by section and name."""
+    known: dict[tuple[str, str], str] = {}
+    section = ""
+    for text in (HERE / "reasons.txt").read_text(encoding="utf-8").splitlines():
+        if text.startswith("["):
+            section = text[1:-1]
+        elif text and not text.startswith("#"):
+            why, names = text.split(" | ")
+            known |= {(section, name): why for name in names.split()}
+    return known
+
+
+def explained(found: list[tuple[Row, Times]]) -> str:
+    """The calls above each bar, by reason."""
+    known = reasons()
+    parts = []
+    for section, column, bar, light, title in (
+        ("values", 0, VALUE_BAR, LIGHT_VALUE, "Values above 1.5 times NumPy or SciPy"),
+        ("gradients", 1, SLOPE_BAR, LIGHT_SLOPE, "Gradients above 4 times the value"),
+    ):
+        groups: dict[str, list[tuple[float, str]]] = {}
+        for row, times in found:
+            x = quotients(times)[column]
+            if x is None or x <= bar:
+                continue
+            name = row.own.split("(")[0]
+            is_light = times[("numpy", False) if section == "values" else OWN] < LIGHT
+            why = light if is_light else known.get((section, name), UNEXPLAINED)
+            groups.setdefault(why, []).append((x, row.own))
+        counted = sum(len(calls) for why, calls in groups.items() if why != light)
+        parts.append(
+            f"### {title}\n\n{counted} calls, and {len(groups.get(light, []))} that are light.\n\n| why | calls |\n|---|---|"
+        )
+        for why, calls in sorted(groups.items(), key=lambda item: (item[0] == light, -max(item[1])[0])):
+            listed = ", ".join(
+                f"`{own}` {x:.2g}" if x < 10 else f"`{own}` {x:.0f}" for x, own in sorted(calls)[::-1]
+            )
+            parts.append(f"| {why} | {listed} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
 def write(found: list[tuple[Row, Times]], versions: str, dtype: str) -> None:
     """Put the table into the page."""
     text = PAGE.read_text(encoding="utf-8")
@@ -177,6 +225,7 @@ def write(found: list[tuple[Row, Times]], versions: str, dtype: str) -> None:
         "| its gradient by PyTorch's |\n|---|---|---|---|---|---|---|\n"
     )
     body = "\n".join(line(row, times) for row, times in found)
+    head = f"{head.split(WHY)[0]}{WHY}\n{explained(found)}\n{WHY_END}{head.split(WHY_END)[1]}"
     PAGE.write_text(f"{head}{START}{table}{body}\n{END}{tail}", encoding="utf-8")
 
 
@@ -199,7 +248,10 @@ def main() -> None:
     asked.add_argument("--without-peers", action="store_true")
     asked.add_argument("--turns", type=int, default=4)
     asked.add_argument("--seconds", type=float, default=0.004, help="how long one turn repeats a call")
-    asked.add_argument("--raw", default="", help="a file for the times as JSON")
+    asked.add_argument(
+        "--raw", default="", help="a file to which each row's times are added as a line of JSON"
+    )
+    asked.add_argument("--again", default="", help="such a file, whose rows are not measured")
     asked.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
     options = asked.parse_args()
     pythons = {"graphad": sys.executable, "numpy": sys.executable}
@@ -208,7 +260,14 @@ def main() -> None:
     workers = {name: Worker(name, python, options.dtype) for name, python in pythons.items()}
     found = []
     waiting = bool(options.behind)
+    kept = {}
+    if options.again:
+        lines = Path(options.again).read_text(encoding="utf-8").splitlines()
+        kept = {own: {(name, slope): s for name, slope, s in times} for own, times in map(json.loads, lines)}
     for row in rows():
+        if row.own in kept:
+            found.append((row, kept[row.own]))
+            continue
         if waiting:
             waiting = options.behind not in row.own
             continue
@@ -216,13 +275,13 @@ def main() -> None:
             continue
         times, why = measured(workers, row, options.turns, options.seconds)
         print(line(row, times), f"{times.get(OWN, 0) * 1e3:.3f} ms", flush=True)
+        if options.raw:  # so that what was measured is there whatever happens
+            with Path(options.raw).open("a", encoding="utf-8") as file:
+                file.write(json.dumps([row.own, [[*key, seconds] for key, seconds in times.items()]]) + "\n")
         for key, text in why.items():
             if key in (OWN, ("numpy", False)) and text != "none":
                 print("    ", key, text)
         found.append((row, times))
-    if options.raw:
-        raw = [[row.own, [[*key, seconds] for key, seconds in times.items()]] for row, times in found]
-        Path(options.raw).write_text(json.dumps(raw), encoding="utf-8")
     print(summary(found))
     if options.write:
         versions = ", ".join(

@@ -154,6 +154,21 @@ def _reversed_rows(X: Any, lengths: Any) -> Any:
     return np.take_along_axis(X, np.where(k < lengths[:, None], lengths[:, None] - 1 - k, k), 1)
 
 
+def _times_tridiagonal(above: Any, middle: Any, below: Any, x: Any) -> Any:
+    y = middle[:, None] * x
+    y[:-1] += above[:-1, None] * x[1:]
+    y[1:] += below[1:, None] * x[:-1]
+    return y
+
+
+def _top(x: Any, k: int) -> Any:
+    """The k largest along the last axis, the largest first, and where they are."""
+    places = np.argpartition(x, -k)[..., -k:]
+    values = np.take_along_axis(x, places, -1)
+    order = np.argsort(values)[..., ::-1]
+    return np.take_along_axis(values, order, -1), np.take_along_axis(places, order, -1)
+
+
 def _put_diagonal(M: Any, x: Any) -> Any:
     M = M.copy()
     np.fill_diagonal(M, x)
@@ -162,7 +177,7 @@ def _put_diagonal(M: Any, x: Any) -> Any:
 
 _HELPERS = {
     "add_at": _at(np.add), "max_at": _at(np.maximum), "min_at": _at(np.minimum), "put": _put, "stitch": _stitch,
-    "reversed_rows": _reversed_rows, "put_diagonal": _put_diagonal,
+    "reversed_rows": _reversed_rows, "times_tridiagonal": _times_tridiagonal, "top": _top, "put_diagonal": _put_diagonal,
 }  # fmt: skip
 
 
