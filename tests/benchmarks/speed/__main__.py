@@ -104,7 +104,7 @@ COLUMNS = (
 )  # fmt: skip
 VALUE_BAR, SLOPE_BAR = 1.5, 4
 SHORT = 50e-6  # seconds: below, most of it is the call itself
-LIGHT = 12e-6  # seconds: NumPy's call, or the value: what comes on top is Python's
+LIGHT = 12e-6  # seconds: NumPy's call, or the value, where graphad's takes no more than SHORT: the rest is Python's
 LIGHT_VALUE = "NumPy takes less than 12 us, often for a view: the way through Python is what is timed"
 LIGHT_SLOPE = "the value takes less than 12 us: a tape, ones and each step of the rule take as long again"
 UNEXPLAINED = "not looked into"
@@ -196,7 +196,8 @@ def explained(found: list[tuple[Row, Times]]) -> str:
             if x is None or x <= bar:
                 continue
             name = row.own.split("(")[0]
-            is_light = times[("numpy", False) if section == "values" else OWN] < LIGHT
+            short, whole = (("numpy", False), OWN) if section == "values" else (OWN, ("graphad", True))
+            is_light = times[short] < LIGHT and times[whole] < SHORT
             why = light if is_light else known.get((section, name), UNEXPLAINED)
             groups.setdefault(why, []).append((x, row.own))
         counted = sum(len(calls) for why, calls in groups.items() if why != light)
