@@ -169,7 +169,8 @@ def test_arguments_passed_by_keyword_are_named_where_gradients_are_too_many():
         tape.watch(x)
         y = double(x=x)
     with pytest.raises(
-        ValueError, match=r"expected to return 0 gradients, but returned 1 .*Keyword arguments are constants: x\."
+        ValueError,
+        match=r"expected to return 0 gradients, but returned 1 .*Keyword arguments are constants: x\.",
     ):
         tape.gradient(y, x)
 
