@@ -255,3 +255,16 @@ def test_arguments_of_numpy_functions_have_numpys_names():
         (n.round(a=x + 0.26, decimals=1), np.round(x + 0.26, 1)),
     ]:
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_neural_networks_of_tensorflow_1_are_those_that_mean_the_same():
+    nn = tf.compat.v1.nn
+    assert nn.relu is tf.nn.relu and nn.softmax is tf.nn.softmax
+    for name in (
+        "dropout",
+        "moments",
+        "conv2d",
+        "softmax_cross_entropy_with_logits",
+    ):  # have other arguments there
+        with pytest.raises(AttributeError, match=f"compat.v1.nn.{name}"):
+            getattr(nn, name)

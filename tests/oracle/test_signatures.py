@@ -58,7 +58,13 @@ NOT_TAKEN = {
     "data_format": "channels stand last",
 }  # fmt: skip
 MUST_BE_GIVEN = {
-    ("nn.sigmoid_cross_entropy_with_logits", name) for name in ("labels", "logits")
+    (path, name)
+    for path in (
+        "nn.sigmoid_cross_entropy_with_logits",
+        "compat.v1.nn.sigmoid_cross_entropy_with_logits",
+        "compat.v1.nn.sparse_softmax_cross_entropy_with_logits",
+    )
+    for name in ("labels", "logits")
 }  # None is refused there
 SAME_MEANING = {  # (the default here, TensorFlow's): what None stands for there, or another way to write it
     "keepdims": ("False", "None"), "axis": ("-1", "None"), "value": ("0.0", "0"), "label_smoothing": ("0.0", "0"),

@@ -193,6 +193,7 @@ from graphad import version as version
 from graphad import zeros as zeros
 from graphad.compat.v1 import image as image
 from graphad.compat.v1 import logging as logging
+from graphad.compat.v1 import nn as nn
 from graphad.core.dimension import Dimension as Dimension
 from graphad.core.dimension import dimension_at_index as dimension_at_index
 from graphad.core.dimension import dimension_value as dimension_value
