@@ -48,6 +48,7 @@ register_later(
     "graphad.ops.math.digits",
     "graphad.ops.math.gamma",
     "graphad.ops.math.incomplete",
+    "graphad.ops.math.parameter_slopes",
     "graphad.ops.math.position",
     "graphad.ops.math.search",
     "graphad.ops.math.segment",

@@ -504,10 +504,12 @@ def _upstream(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
         except DTypeError as cause:
             raise DTypeError(f"tape.gradient: output_gradients do not fit their target: {cause}") from cause
         dims = y.dims
-        if is_definite(dims) and bar.dims != dims:
+        if is_definite(dims) and bar.dims is None:
+            bar = bind(BroadcastTo(dims), bar)
+        elif is_definite(dims) and bar.dims != dims:
             given_dims = ranked(bar.dims)
             if len(given_dims) > len(dims) or any(
-                b not in (1, t) for b, t in zip(given_dims[::-1], dims[::-1], strict=False)
+                type(b) is int and b not in (1, t) for b, t in zip(given_dims[::-1], dims[::-1], strict=False)
             ):
                 raise InvalidArgumentError(
                     f"tape.gradient: Incompatible shapes: output_gradients has shape {bar.dims}, its target {dims}."

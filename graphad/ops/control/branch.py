@@ -15,7 +15,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.tensor import EagerTensor
 from graphad.ops.array.sizes import known_value
-from graphad.ops.control.cond import BOTH, Cond, as_predicate
+from graphad.ops.control.cond import BOTH, Cond, as_predicate, at_hand
 from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same_structure, spec_of
 from graphad.ops.math import cast
 from graphad.ops.state.effects import require
@@ -231,7 +231,7 @@ def switch_case(
             f"switch_case: branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found "
             f"{sorted(key for key, _ in pairs)}; give one function for each index, and `default` for the others."
         )
-    index = lift(branch_index)
+    index = at_hand(lift(branch_index))
     if not index.dtype.is_integer:
         raise DTypeError(f"switch_case: branch_index has dtype {index.dtype.name}; an integer is needed.")
     otherwise: Any = table[max(table)] if default is None else default

@@ -29,6 +29,7 @@ from graphad.core.errors import (
     InvalidArgumentError,
     UnansweredError,
 )
+from graphad.core.levels import trace_in_progress
 from graphad.core.op import IO, WRITES, define
 from graphad.core.schema import Count
 from graphad.core.shapes import format_dims
@@ -457,7 +458,7 @@ def as_predicate(op: str, x: Any) -> Tensor:
     """A tensor as a bool scalar; numbers count as true unless they are 0."""
     if type(x) is EagerTensor and x.data.__class__ is np.bool_:
         return x
-    from_number = lift(x)
+    from_number = at_hand(lift(x))
     if from_number.dims is not None and from_number.dims != ():
         raise InvalidArgumentError(
             f"{op}: the predicate has shape {format_dims(from_number.dims)}; it must be a scalar. tf.where chooses element by "
@@ -468,6 +469,11 @@ def as_predicate(op: str, x: Any) -> Tensor:
     if from_number.dtype.is_complex:
         raise DTypeError(f"{op}: the predicate has dtype {from_number.dtype.name}; it must be bool.")
     return from_number != 0
+
+
+def at_hand(x: Any) -> Tensor:
+    """A tensor on which Python is to decide: where nothing is traced, one of another device is copied from there."""
+    return x.here() if x.away and trace_in_progress() is None else x  # type: ignore[no-any-return]
 
 
 def placeholder(spec: TensorSpec) -> Array:

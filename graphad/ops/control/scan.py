@@ -174,7 +174,8 @@ def map_fn(
     Args:
       fn: Called with an element (a nest like `elems`); returns a tensor or a nest of tensors.
       elems: A tensor [n, ...] or a nest of such tensors.
-      dtype, fn_output_signature: A nest of dtypes or TensorSpecs like the result of `fn`; needed only for no elements at all.
+      dtype, fn_output_signature: A nest of dtypes or TensorSpecs like the result of `fn`; needed only where there are no
+        elements and nothing is traced: by default each result is then [0], of the dtype of the elements.
       parallel_iterations, swap_memory, infer_shape: Accepted for compatibility.
       back_prop: False makes the result a constant for derivatives.
     Returns: A nest like the result of `fn`, each tensor with a new first axis of size n.
@@ -205,6 +206,8 @@ def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
         return found[0].build(outputs[1:])
     length = walk.length or 0
     if not length:
+        if signature is None:  # as if `fn` kept the dtypes
+            signature = walk.nest.build([TensorSpec((), spec.dtype) for spec in walk.specs()])
         return _empty("map_fn", signature)
     rows = [run(*[getitem(x, i) for x in walk.xs]) for i in range(length)]
     _check_signature([y.spec for y in rows[0]], signature)

@@ -24,7 +24,7 @@ from graphad.core.tensor import EagerTensor
 from graphad.ops.array.create import stop_gradient, told_apart
 from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.sizes import known_value
-from graphad.ops.control.cond import as_predicate
+from graphad.ops.control.cond import as_predicate, at_hand
 from graphad.ops.control.loop import Loop
 from graphad.ops.control.parts import (
     Again,
@@ -320,7 +320,7 @@ def _shapes(shape_invariants: Any) -> Any:
 
 
 def step_limit(maximum: Any) -> Tensor:
-    limit = lift(maximum)
+    limit = at_hand(lift(maximum))
     if limit.dims not in ((), None) or not limit.dtype.is_integer:
         raise InvalidArgumentError(
             f"while_loop: maximum_iterations has dtype {limit.dtype.name} and shape {format_dims(limit.dims)}; "

@@ -46,10 +46,18 @@ if TYPE_CHECKING:
     from graphad.core.dtypes import DType
 
 
-def iterated(name: str, function: Callable[..., Any], *args: Any) -> Any:
-    """What one of LAPACK's iterations gives. Raises: InvalidArgumentError: it did not converge."""
+def iterated(name: str, function: Callable[..., Any], x: Array, *args: Any) -> Any:
+    """What one of LAPACK's iterations gives for matrices x.
+
+    Raises: InvalidArgumentError: it did not converge, or would not: of what is not finite some of them never end.
+    """
+    if not np.isfinite(x).all():
+        raise InvalidArgumentError(
+            f"{name}: a matrix holds NaN or infinity, for which the iteration does not converge; find where it comes from "
+            "with debugging.check_numerics."
+        )
     try:
-        return function(*args)
+        return function(x, *args)
     except np.linalg.LinAlgError as cause:
         raise InvalidArgumentError(
             f"{name}: the iteration did not converge; does the matrix hold NaN?"

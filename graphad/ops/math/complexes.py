@@ -14,7 +14,8 @@ from graphad.core import arrays
 from graphad.core.annotations import Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own, lift_pair
-from graphad.core.dtypes import DType, complex64, complex128, float32, float64
+from graphad.core.dtypes import DType, as_dtype, complex64, complex128, float32, float64
+from graphad.core.errors import DTypeError
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.elementwise import elementwise
 from graphad.ops.math.rounding import zeros_of
@@ -34,8 +35,16 @@ def complex_dtype(dtype: DType) -> DType:
     return complex64 if dtype is float32 else complex128
 
 
+def _joined_dtype(dtype: DType) -> DType:
+    if dtype is not float32 and dtype is not float64:
+        raise DTypeError(
+            f"complex: the parts have dtype {dtype.name}; float32 or float64 is needed. Use cast(x, ...)."
+        )
+    return complex_dtype(dtype)
+
+
 def _join(x: Any, y: Any) -> Any:
-    dtype = np.complex64 if x.dtype == np.float32 else np.complex128
+    dtype = np.complex64 if x.dtype == np.float32 else _joined_dtype(as_dtype(x.dtype)).numpy
     out = arrays.empty(np.broadcast_shapes(x.shape, y.shape), dtype, y if isinstance(x, np.generic) else x)
     out.real, out.imag = x, y
     return out if out.ndim else out[()]
@@ -74,7 +83,7 @@ Complex = elementwise(
     _join,
     vjp=_join_vjp,
     kinds=FLOATING,
-    result=complex_dtype,
+    result=_joined_dtype,
     keeps=(False, False),
     doc="x + iy; the result is the complex dtype with parts of the operands' dtype.",
 )

@@ -19,8 +19,9 @@ from graphad.ops import library
 from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
 from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.bessel import of_scipy
-from graphad.ops.math.exponential import exp, log, log1p, xlogy
+from graphad.ops.math.exponential import exp, log, xlogy
 from graphad.ops.math.gamma import Polygamma, lgamma
+from graphad.ops.math.parameter_slopes import Zeta, slopes_of_betainc
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
 
 if TYPE_CHECKING:
@@ -200,27 +201,18 @@ igammac = binary_function(
 )
 
 
-def _betainc_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    a, b, x = ctx.inputs
-    if not ctx.needs(2):
-        return None, None, None
-    one = scalar_like(1, x)
-    beta = lgamma(a) + lgamma(b) - lgamma(a + b)
-    slope = exp((b - one) * log1p(bind(NEG, x)) + xlogy(a - one, x) - beta)
-    return None, None, unbroadcast(ctx, 2, g * slope)
-
-
 Betainc = elementwise(
-    "betainc", of_scipy(lambda special: special.betainc, 3), vjp=_betainc_vjp, kinds=FLOATING,
-    doc="The integral of t^(x - 1) (1 - t)^(y - 1) from 0 to z, by the beta function; no derivative in x and y.",
+    "betainc", of_scipy(lambda special: special.betainc, 3), vjp=slopes_of_betainc, kinds=FLOATING,
+    doc="The integral of t^(x - 1) (1 - t)^(y - 1) from 0 to z, by the beta function.",
 )  # fmt: skip
 
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The integral of t ** (a - 1) * (1 - t) ** (b - 1) from 0 to x, by the beta function of a and b, for x from 0 to 1.
 
-    There is no derivative in a and b. For these up to 20 the error is within 16 units in the last place of 1; in units of the
-    result it is within 16 (1 + a abs(log(x)) + b abs(log(1 - x))) for a and b up to 1000.
+    For a and b up to 20 the error is within 16 units in the last place of 1; in units of the result it is within
+    16 (1 + a abs(log(x)) + b abs(log(1 - x))) for a and b up to 1000. There are 12 derivatives by a and b together, within
+    1e-12 of the larger of 1 and the result for a and b from 0.01 to 1000.
 
     Args:
       a, b, x: Float tensors of one dtype that broadcast together.
@@ -233,21 +225,10 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
     return bind(Betainc(), a, b, lift(x, a.dtype) if not isinstance(x, Tensor) else x)
 
 
-def _zeta_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    x, q = ctx.inputs
-    if not ctx.needs(1):
-        return None, None
-    return None, unbroadcast(ctx, 1, bind(NEG, g * x * zeta(x + scalar_like(1, x), q)))
-
-
-Zeta = elementwise(
-    "zeta", of_scipy(lambda special: special.zeta, 2), vjp=_zeta_vjp, kinds=FLOATING,
-    doc="The sum of (y + k)^-x over k from 0; no derivative in x.",
-)  # fmt: skip
 zeta = binary_function(
     Zeta,
-    "The sum of (q + k) ** -x over k = 0, 1, ...; nan for x below 1, elementwise, float dtypes. There is no derivative in x. "
-    "Within 8 units in the last place for x and q up to 20.",
+    "The sum of (q + k) ** -x over k = 0, 1, ...; nan for x below 1, elementwise, float dtypes. There are 12 derivatives by x, "
+    "for q above 0. Within 8 units in the last place for x and q up to 20.",
     arguments=("x", "q"),
     source="NIST Digital Library of Mathematical Functions, 25.11.",
 )

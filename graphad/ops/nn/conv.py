@@ -55,6 +55,7 @@ class Filtering(w.Windowed):
                 f"{w.layout(rank).replace('batch, ', '').replace('channels', 'channels in, channels out')} is needed."
             )
         filters = (None,) * (rank + 2) if kernel.dims is None else kernel.dims
+        _require_windows(op, filters)
         found = self.places(x.dims, filters[:rank])
         channels: Any = None if x.dims is None else x.dims[-1]
         taken, outputs = filters[rank:]
@@ -76,6 +77,7 @@ class Filtering(w.Windowed):
 
         Of several groups a stack of such matrices.
         """
+        _require_windows(self.called(), kernel)
         window = kernel[:-2]
         parts = w.windows(w.padded(x, self.pads(x.shape, window)), window, self.strides, self.dilations)
         places = parts.shape[: len(window) + 1]
@@ -95,6 +97,14 @@ class Filtering(w.Windowed):
         places = dims[: rank + 1]
         lead = (x.dims[0], x.dims[1] * product(places[1:])) if stacked else (product(places),)
         return bind(Reshape((*lead, product(dims[rank + 1 :]))), y)
+
+
+def _require_windows(op: str, filters: Sequence[Any]) -> None:
+    """Raises: InvalidArgumentError: the filters of a shape have no element along an axis of the image."""
+    if 0 in filters[:-2]:
+        raise InvalidArgumentError(
+            f"{op}: filters have shape {format_dims(filters)}; a window has one element at least along each axis."
+        )
 
 
 def _groups(kernel: np.ndarray, n: int) -> np.ndarray:

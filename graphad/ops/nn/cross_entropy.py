@@ -129,7 +129,7 @@ class SparseCrossEntropyGrad(_PerLabel):
         return log_p
 
     def eval(self, labels: Array, log_p: Array, g: Array) -> Array:
-        out: np.ndarray = np.exp(log_p).reshape(-1, log_p.shape[-1])
+        out: np.ndarray = np.exp(log_p).reshape(labels.size, log_p.shape[-1])
         flat = np.ravel(labels)
         (at,) = np.nonzero((flat >= 0) & (flat < log_p.shape[-1]))
         out[at, flat[at]] -= 1

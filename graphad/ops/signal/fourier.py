@@ -48,6 +48,10 @@ def _check(op: str, x: TensorSpec, dtypes: tuple[str, ...], rank: int) -> None:
         raise DTypeError(
             f"{op}: input has dtype {x.dtype.name}; {' or '.join(dtypes)} is needed. Use cast(x, ...)."
         )
+    _require_axes(op, x, rank)
+
+
+def _require_axes(op: str, x: TensorSpec | Tensor, rank: int) -> None:
     if x.dims is not None and len(x.dims) < rank:
         raise InvalidArgumentError(
             f"{op}: input has shape {format_dims(x.dims)}; it must have rank {rank} at least, for it is transformed along "
@@ -282,6 +286,7 @@ Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueEr
 
 
 def _rfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
+    _require_axes("rfft", x, rank)
     for k, n in enumerate(lengths or ()):
         x = with_size(x, k - rank, n)
     return bind(Rfft(rank), x)
@@ -309,9 +314,8 @@ Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueEr
 
 
 def _irfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
+    _require_axes("irfft", x, rank)
     if lengths is None:
-        if x.dims == ():
-            raise InvalidArgumentError("irfft: input has shape (); one axis at least is needed.")
         have = None if x.dims is None else x.dims[-1]
         last: Any = 2 * (have - 1) if have is not None else 2 * (_last_size(x) - 1)
     else:

@@ -69,6 +69,13 @@ class CheckNumerics(Op):
             ),
         )
 
+    def jvp(self, ctx: VjpContext, x_dots: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        # The transpose of the rule above would check zeros too, an effect that no result reads.
+        check = CheckNumerics(
+            f"Not a number (NaN) or infinity (Inf) values detected in tangent. {self.message}"
+        )
+        return [None if dot is None else bind(check, dot) for dot in x_dots]
+
     def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(self, x)
 

@@ -76,6 +76,38 @@ def _of_order(n: float) -> Callable[..., Any]:
     return lambda x: m.polygamma(tf.constant(n, x.dtype), x)
 
 
+def _slope(function: Callable[..., Any], *by: int) -> Callable[..., Any]:
+    """The derivative of a function by its arguments of these numbers, one after the other."""
+    for i in by:
+        function = _one_slope(function, i)
+    return function
+
+
+def _one_slope(function: Callable[..., Any], i: int) -> Callable[..., Any]:
+    def slope(*args: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(args[i])
+            y = function(*args)
+        return tape.gradient(y, args[i])
+
+    return slope
+
+
+def _beta_slope(*by: int) -> Callable[..., Any]:
+    def exact(mp: Any, a: Any, b: Any, x: Any) -> Any:
+        return mp.diff(lambda a, b: mp.betainc(a, b, 0, x, regularized=True), (a, b), by)
+
+    return exact
+
+
+def _zeta_slope(n: int) -> Callable[..., Any]:
+    def exact(mp: Any, x: Any, q: Any) -> Any:
+        with mp.workdps(120):  # its error is absolute
+            return mp.zeta(x, q, n)
+
+    return exact
+
+
 ROWS = (
     Row("erf", m.erf, lambda mp, x: mp.erf(x), "all", ((-7, 7),), 2),
     Row("erf", m.erf, lambda mp, x: mp.erf(x), "close to 0", ((-300, 0),), 2, by_powers=True),
@@ -105,6 +137,16 @@ ROWS = (
         ((0.1, 20), (0.1, 20), (0, 1)), 16, ONE),
     Row("betainc", m.betainc, lambda mp, a, b, x: mp.betainc(a, b, 0, x, regularized=True), "up to 1000, by powers",
         ((-3, 3), (-3, 3), (-10, -0.01)), 16, "the result, times 1 + a abs(log(x)) + b abs(log(1 - x))", True),
+    *[
+        Row("derivative of betainc", _slope(m.betainc, *by), _beta_slope(by.count(0), by.count(1)), f"by {words}, up to 20",
+            ((0.1, 20), (0.1, 20), (0, 1)), 128, ONE)
+        for by, words in (((0,), "a"), ((1,), "b"), ((0, 0), "a twice"), ((0, 1), "a and b"), ((1, 1), "b twice"))
+    ],
+    *[
+        Row("derivative of zeta", _slope(m.zeta, *[0] * n), _zeta_slope(n), f"by x{words}, up to 20", ((1.01, 20), (0.1, 20)), 8,
+            "the larger of 1 and the result")
+        for n, words in ((1, ""), (2, " twice"))
+    ],
     Row("lbeta", lambda a, b: m.lbeta(tf.stack([a, b], -1)),
         lambda mp, a, b: mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b), "two elements, by powers", ((-3, 8), (-3, 8)),
         8, "the largest of 1 and abs(log(gamma)) of the elements and their sum", True),

@@ -1,0 +1,271 @@
+"""What the tests prove of each op, found in the tables that they run: cases of ops, their variants, and TensorFlow's expressions.
+
+Nothing is claimed here. A check of `OpCase` counts for the ops of the graphs that it runs; a variant counts if graphad takes it;
+an expression counts for the values and derivatives that TensorFlow's data hold of it. What is missing has a reason in `EXCUSED`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+import graphad as tf
+from graphad.core.errors import GraphadError
+from graphad.core.nest import flatten
+from graphad.core.op import Op
+from graphad.core.spec import TensorSpec
+from graphad.graph.ir import Graph
+from graphad.ops.elementwise import Elementwise
+from graphad.trace.tracer import trace_flat
+from tests.oracle.store import DATA, Reader, arrays_of
+from tests.oracle.volumes import VOLUMES
+from tests.support.case_tables import all_cases
+from tests.support.op_case import OpCase, spec_of
+from tests.support.variants import KINDS, variants
+
+# What there is to prove, in the order of the page, and in words.
+PROOFS = {
+    "value": "its values are those of a formula of NumPy or SciPy, of TensorFlow, or, for an op that derivatives are made of, "
+    "those of finite differences",
+    "shapes": "what `infer` says is what `eval` gives, in shape and dtype",
+    "sizes": "the same with unknown sizes",
+    "rank": "the same with unknown rank",
+    "first": "its gradient is that of finite differences in float64, or TensorFlow's",
+    "second": "so is the gradient of its gradient",
+    "forward": "forward mode is the transpose of reverse mode",
+    "batch": "stacked rows give what a loop over rows gives",
+    "compiled": "eager, tier 0 and compiled code agree",
+    "file": "its graphs are the same after a file",
+    "empty": "with no elements",
+    "numbers": "with numbers for arrays",
+    "one": "with one element along an axis",
+    "broadcast": "with operands that broadcast",
+    "axes": "with axes counted from the other end",
+    "special": "with NaN and infinities",
+    "float32": "in float32",
+    "float16": "in float16",
+    "bfloat16": "in bfloat16",
+    "complex": "in complex numbers",
+}
+VARIANTS = tuple(KINDS)
+Found = dict[str, dict[str, set[str]]]
+
+
+class Graphs:
+    """The ops in the graphs of a case: of the call, of its gradient and of its second derivative."""
+
+    def __init__(self, case: OpCase, specs: Iterable[TensorSpec] | None = None) -> None:
+        specs = case.specs() if specs is None else list(specs)
+        graph = case.traced(specs)
+        self.value = graph
+        self.of_value = names(graph)
+        self.of_first: set[str] = set()
+        self.of_second: set[str] = set()
+        bars = [spec if spec.dtype.is_differentiable else None for spec in graph.output_specs]
+        if case.order and case.sources and any(bar is not None for bar in bars):
+            self.of_first = names(case.traced_gradient(specs, bars))
+            if case.order > 1 and len(bars) == 1:
+                self.of_second = names(
+                    trace_flat(lambda *xs: case._second(xs), [*specs, bars[0]], "second").graph  # type: ignore[list-item]
+                )
+
+
+def names(graph: Graph) -> set[str]:
+    """The ops of a graph and of the graphs in it."""
+    found = set()
+    for node in graph.nodes:
+        found.add(node.op.name)
+        for field in node.op.attributes:
+            for inner in flatten(getattr(node.op, field))[0]:
+                if isinstance(inner, Graph):
+                    found |= names(inner)
+    return found
+
+
+def _unknown(case: OpCase) -> Iterator[tuple[str, list[TensorSpec]]]:
+    if "sizes" in case.unknown and any(np.ndim(x) for x in case.arrays):
+        yield "sizes", [TensorSpec.of((None,) * np.ndim(x), spec_of(x).dtype) for x in case.arrays]
+    if "rank" in case.unknown and case.arrays:
+        yield "rank", [TensorSpec.of(None, spec_of(x).dtype) for x in case.arrays]
+
+
+def _of_case(case: OpCase, found: Found) -> None:
+    """What the checks of one case prove."""
+
+    def proved(what: str, ops: Iterable[str], by: str) -> None:
+        for name in ops:
+            found[what][name].add(by)
+
+    graphs = Graphs(case)
+    checks = {check.__name__ for check in case.agreements()}
+    both = graphs.of_value | graphs.of_first
+    if "check_formula" in checks:
+        proved("value", graphs.of_value, "formula")
+    proved("shapes", both, "infer")
+    for kind, specs in _unknown(case):
+        other = Graphs(case, specs)
+        proved(kind, both | other.of_value | other.of_first, "known shapes")
+    if "check_finite_differences" in checks:
+        proved("value", graphs.of_first - graphs.of_value, "differences")
+        proved("first", graphs.of_value, "differences")
+    if "check_second_order" in checks:
+        proved("value", graphs.of_second - graphs.of_value, "differences")
+        proved("first", graphs.of_first, "differences")
+        proved("second", graphs.of_value, "differences")
+    if "check_forward_mode" in checks:
+        proved("forward", graphs.of_value, "reverse mode")
+    if "check_batch" in checks:
+        proved("batch", graphs.of_value, "rows")
+        if case.order and case.sources:
+            proved("batch", graphs.of_first, "rows")
+    if "check_compiled" in checks:
+        proved("compiled", both, "tiers")
+    proved("file", both | graphs.of_second, "a file")
+    if "check_float32" in checks:
+        proved("float32", both, "float64")
+    if any(x.dtype.kind == "c" for x in case.arrays):
+        proved("complex", both, "all checks")
+    # What the arrays of the case are anyway.
+    for node in graphs.value.nodes:
+        dims = [graphs.value.specs[i].dims for i in node.inputs]
+        if any(d is not None and 0 in d for d in dims):
+            found["empty"][node.op.name].add("case")
+        if dims and all(d == () for d in dims):
+            found["numbers"][node.op.name].add("case")
+        if any(d is not None and 1 in d for d in dims):
+            found["one"][node.op.name].add("case")
+        if len(set(dims)) > 1 and isinstance(node.op, Elementwise):
+            found["broadcast"][node.op.name].add("case")
+        for key in ("axis", "axes"):
+            if hasattr(node.op, key) and any("-" in str(v) for k, v in case.attributes.items() if "ax" in k):
+                found["axes"][node.op.name].add("case")
+
+
+def graphs_if_taken(case: OpCase) -> Graphs | None:
+    """The graphs of a case, None if graphad refuses its arguments, as `tests/ops/test_variants.py` sees it.
+
+    A function of the tables may use what is not public, and raise what it will.
+    """
+    try:
+        case.values()
+        return Graphs(case)
+    except GraphadError:
+        return None
+    except (IndexError, ArithmeticError):
+        if not case.function.__module__.startswith("tests."):
+            raise
+        return None
+
+
+def _of_variants(case: OpCase, found: Found, refused: Found) -> None:
+    own = names(case.traced())
+    for kind in VARIANTS:
+        for variant in variants(case, kind):
+            graphs = graphs_if_taken(variant)
+            if graphs is None:
+                for name in own:
+                    refused[kind][name].add(variant.name)
+                continue
+            for name in graphs.of_value | graphs.of_first:
+                found[kind][name].add("variant")
+
+
+def _of_tensorflow(found: Found) -> None:
+    """Values and derivatives that TensorFlow has computed."""
+    for volume in VOLUMES:
+        index = json.loads((DATA / f"{volume}.json").read_text(encoding="utf-8"))
+        arrays, seen = Reader(arrays_of(volume)), set()
+        for record in index["cases"]:
+            if record["name"] in seen:
+                continue
+            seen.add(record["name"])
+            inputs = {name: tf.constant(arrays.get(x)) for name, x in record["inputs"].items()}
+            call = compile(record["call"], record["call"], "eval")
+
+            def body(*values: Any, call: Any = call, inputs: Any = inputs) -> Any:
+                return eval(call, {"tf": tf, "np": np, **dict(zip(inputs, values, strict=True))})
+
+            try:
+                graph = tf.function(body, autograph=False).get_concrete_function(*inputs.values()).graph
+            except tf.errors.InvalidArgumentError:
+                continue  # one that runs only at once
+            for name in names(graph):
+                found["value"][name].add("TensorFlow")
+                for part in ("first", "second"):
+                    if any(reference is not None for reference in record.get(part, ())):
+                        found[part][name].add("TensorFlow")
+
+
+def derived(case: OpCase) -> OpCase:
+    """The gradient of a case as a case of its own, for ops that only derivatives hold."""
+    bars = case.cotangents()
+    given = [bar for bar in bars if bar is not None]
+    count = len(case.arrays)
+
+    def gradient_of(*tensors: Any) -> Any:
+        rest = list(tensors[count:])
+        own = [None if bar is None else rest.pop(0) for bar in bars]
+        return [g for g in case.gradients(tensors[:count], own) if g is not None]
+
+    gradient_of.__name__ = f"gradient_of_{case.function.__name__}"
+    return OpCase(
+        gradient_of,
+        *case.arrays,
+        *given,
+        order=case.order,
+        unknown=case.unknown,
+        batched=case.batched,
+        compiled=case.compiled,
+        float32=case.float32,
+        tolerance=10 * case.tolerance,
+        label=case.name,
+    )
+
+
+@functools.cache
+def derived_cases() -> tuple[OpCase, ...]:
+    """For each op that no call holds, only its derivative: the smallest of those derivatives."""
+    direct: set[str] = set()
+    smallest: dict[str, tuple[int, OpCase]] = {}
+    for _, _, case in all_cases():
+        graphs = Graphs(case)
+        direct |= graphs.of_value
+        size = sum(np.size(x) for x in case.arrays)
+        for name in graphs.of_first:
+            if case.order > 1 and (name not in smallest or size < smallest[name][0]):
+                smallest[name] = size, case
+    chosen = {case.name: case for name, (_, case) in sorted(smallest.items()) if name not in direct}
+    return tuple(derived(case) for case in chosen.values())
+
+
+@functools.cache
+def proofs() -> tuple[Found, Found]:
+    """By proof and op: by what it is proved; and which variants of its cases are refused."""
+    found: Found = {what: defaultdict(set) for what in PROOFS}
+    refused: Found = {what: defaultdict(set) for what in PROOFS}
+    for case in [*(case for _, _, case in all_cases()), *derived_cases()]:
+        _of_case(case, found)
+        _of_variants(case, found, refused)
+    _of_tensorflow(found)
+    return found, refused
+
+
+def applies(what: str, op: Any) -> bool:
+    """Whether there is something to prove of an op."""
+    if what in ("first", "second", "forward"):
+        return not op.gradless
+    if what == "batch":
+        return getattr(op.batch, "reason", None) is None
+    if what == "broadcast":
+        return issubclass(op, Elementwise)
+    if what == "axes":
+        return "axis" in op.attributes or "axes" in op.attributes
+    return True
+
+
+__all__ = ["PROOFS", "Op", "applies", "derived", "derived_cases", "proofs"]
