@@ -22,6 +22,7 @@ from graphad.compiler.units import HOST
 from graphad.core.op import Op
 from graphad.core.registry import all_ops
 from graphad.trace.specialise import specialise
+from tests.ops.proofs import ARITY, EXCUSED, PROOFS, applies, proofs
 from tests.oracle.store import DATA, Reader, arrays_of
 from tests.oracle.volumes import VOLUMES
 from tests.support.case_tables import all_cases
@@ -39,9 +40,20 @@ Written by `python -m tests.ops.page`; a test fails while it is stale.
 * **cases**: how many cases of `tests/ops` run it: values, finite differences, second derivatives, rows, files, compiled code.
   A star: one at least is compared with an independent formula of NumPy or SciPy.
 * **oracle**: in how many expressions whose values and derivatives TensorFlow has computed it takes part.
+* **compared with**: by what its values, first and second derivatives are proved.
+* **proved**: what the tests prove of it, computed from their tables (`tests/ops/proofs.py`), by the signs below. In brackets what
+  graphad refuses in every case that asks for it, in words of its own; a number leads to the reason why something is not proved.
 
-Ops that hold graphs, variables or random state have tests of their own instead of cases.
+| sign | what is proved |
+|---|---|
+SIGNS
 """
+SIGNS = {
+    "value": "v", "shapes": "s", "sizes": "u", "rank": "r", "first": "1", "second": "2", "forward": "f", "batch": "b",
+    "compiled": "c", "file": "m", "empty": "e", "numbers": "n", "one": "o", "broadcast": "w", "axes": "a", "special": "x",
+    "float32": "32", "float16": "16", "bfloat16": "b16", "complex": "z",
+}  # fmt: skip
+SHORT = {"formula": "NumPy", "TensorFlow": "TF", "differences": "differences", "known shapes": "eager"}
 
 
 def ops() -> dict[str, Any]:
@@ -115,24 +127,50 @@ def _of_expression(record: dict[str, Any], arrays: Reader) -> Iterator[str]:
     yield from (node.op.name for node in graph.nodes)
 
 
+def proved(name: str, op: Any, notes: dict[str, int]) -> tuple[str, str]:
+    """By what the values and derivatives of an op are proved, and the signs of all its proofs."""
+    found, refused = proofs()
+    by = []
+    for what, sign in (("value", ""), ("first", "1st "), ("second", "2nd ")):
+        known = sorted(SHORT[x] for x in found[what].get(name, ()) if applies(what, op, ARITY[name]))
+        by += [f"{sign}{', '.join(known)}"] if known else []
+    signs, turned, reasons = [], [], []
+    for what, sign in SIGNS.items():
+        if name in found[what]:
+            signs += [sign] if applies(what, op, ARITY[name]) else []
+        elif what in EXCUSED.get(name, {}):
+            reason = EXCUSED[name][what]
+            reasons.append(notes.setdefault(reason, len(notes) + 1))
+        elif name in refused[what] and applies(what, op, ARITY[name]):
+            turned.append(sign)
+    cell = " ".join(signs) + (f" ({' '.join(turned)})" if turned else "")
+    return "; ".join(by) or "-", " ".join([cell, *(f"[{k}]" for k in dict.fromkeys(reasons))]).strip()
+
+
 def text() -> str:
     """The page."""
     found = cases()
     asked = expressions()
-    lines = [HEAD]
+    notes: dict[str, int] = {}
+    lines = [
+        HEAD.replace("SIGNS", "\n".join(f"| {SIGNS[what]} | {words} |" for what, words in PROOFS.items()))
+    ]
     family = ""
     for name, op in sorted(ops().items(), key=lambda item: (_family(item[1]), item[0])):
         if _family(op) != family:
             family = _family(op)
             lines += [
                 f"\n## {family}\n",
-                "| op | gradient | batch | rows | compiled | cases | oracle |",
-                "|---|---|---|---|---|---|---|",
+                "| op | gradient | batch | rows | compiled | cases | oracle | compared with | proved |",
+                "|---|---|---|---|---|---|---|---|---|",
             ]
         ways = [word for word, names in (("native", found.native), ("NumPy", found.hosted)) if name in names]
         star = "*" if name in found.compared else ""
         cells = [*rules(op), ", ".join(ways) or "-", f"{found.count[name]}{star}", str(asked[name])]
+        cells += proved(name, op, notes)
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    lines += ["\n## What is not proved, and why\n"]
+    lines += [f"{k}. {reason[0].upper()}{reason[1:]}." for reason, k in notes.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -13,7 +13,7 @@ from graphad.ops import array as a
 from graphad.ops.array.combine import ScatterCombine
 from graphad.ops.array.create import Eye
 from graphad.ops.array.sequence import Steps, UnitSteps
-from graphad.ops.array.slice import getitem
+from graphad.ops.array.slice import SliceGrad, getitem
 from graphad.ops.array.transpose import move_axis, swap_axes
 from tests.support.op_case import OpCase, boolean, complex_, integer, real
 
@@ -130,6 +130,20 @@ def padded_by(x: Any, p: Any) -> Any:
 
 def rolled(x: Any, shift: Any) -> Any:
     return a.roll(x, shift, 1)
+
+
+def put(x: Any, updates: Any) -> Any:
+    return a.tensor_scatter_nd_update(x, [[2], [0]], updates)
+
+
+def _spread_slice(x: Any) -> Any:
+    out = np.zeros((5, 4))
+    out[::2, 1:3] = x
+    return out
+
+
+def spread_slice(x: Any) -> Any:
+    return bind(SliceGrad((0, 1), (2, 1), (5, 4)), x)
 
 
 def moved(x: Any) -> Any:
@@ -291,6 +305,8 @@ CREATE = [
     OpCase(ensured, integer(2, 4), expected=lambda x: x),
     OpCase(a.identity, np.float64(2.0), expected=lambda x: x),
     OpCase(a.stop_gradient, real(3, 4), expected=lambda x: x, order=0),
+    OpCase(put, real(3, 2), real(2, 2, seed=1), expected=lambda x, u: np.stack([u[1], x[1], u[0]])),
+    OpCase(spread_slice, real(3, 2), unknown=(), expected=_spread_slice),
     OpCase(a.zeros_like, real(3, 4), expected=np.zeros_like, order=0),
     OpCase(a.ones_like, real(3, 4), expected=np.ones_like, order=0),
     OpCase(a.ones_like, integer(3), expected=np.ones_like),
@@ -612,5 +628,6 @@ DISTINCT = [
     ),
     OpCase(tf.parallel_stack, [real(2), real(2, seed=1)], expected=lambda x, y: np.stack([x, y])),
 ]
+
 
 CASES = [*CREATE, *SHAPES, *JOIN, *SLICE, *LOOKUP, *PAD, *DISTINCT]

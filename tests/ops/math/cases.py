@@ -141,7 +141,6 @@ SCIPY = [
         positive(2, 1, seed=1),
         real(3, low=0.1, high=0.9),
         expected=scipy.special.betainc,
-        float32=False,
     ),
     OpCase(m.zeta, real(2, 3, low=1.4, high=6.0), positive(3), expected=scipy.special.zeta, tolerance=1e-4),
     OpCase(in_x(m.zeta, 3.0), positive(2, 3), expected=lambda q: scipy.special.zeta(3.0, q)),

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+import graphad as tf
 from graphad.core.bind import bind
 from graphad.ops import array as a
 from graphad.ops import random
 from graphad.ops.random.candidates import DrawClasses
+from graphad.ops.random.index_shuffle import index_shuffle
 from tests.support.op_case import OpCase, real
 
 SEED = np.array([3, 5], np.int64)
@@ -47,7 +49,17 @@ def weighted_classes(seed: Any, weights: Any) -> Any:
     return bind(DrawClasses("weights", 2, 3, True), seed, weights)
 
 
+def keys(seed: Any) -> Any:
+    return random.split(seed, 3)
+
+
+def shuffled(k: Any) -> Any:
+    return index_shuffle(k, tf.constant([3, 4, 5], tf.uint32), tf.constant(9))
+
+
 CASES = [
+    OpCase(keys, SEED),
+    OpCase(shuffled, np.int32(4)),
     OpCase(unique_classes, SEED),
     OpCase(classes, SEED),
     OpCase(weighted_classes, SEED, np.array([0.5, 0.0, 2.0]), order=0),
