@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -50,14 +50,14 @@ def bell_of_two(m: int, n: int, slope: Slope, one: Any) -> Any:
     return ratio(m, n)
 
 
-def _slopes(log_x: Any, log_rest: Any, polygamma: Callable[[int, int], Any]) -> Slope:
-    """The derivatives of a log(x) + b log(1 - x) - log B(a, b) by a and b; polygamma(k, which) at a, at b and at a + b."""
+def _slopes(log_x: Any, log_rest: Any, polygammas: Mapping[tuple[int, int], Any]) -> Slope:
+    """The derivatives of a log(x) + b log(1 - x) - log B(a, b) by a and b; `polygammas` are those at a, b, a + b."""
 
     def slope(i: int, j: int) -> Any:
-        of_sum = polygamma(i + j - 1, 2)
+        of_sum = polygammas[i + j - 1, 2]
         if i and j:
             return of_sum
-        y = of_sum - polygamma(i + j - 1, 0 if i else 1)
+        y = of_sum - polygammas[i + j - 1, 0 if i else 1]
         return y + (log_x if i else log_rest) if i + j == 1 else y
 
     return slope
@@ -111,7 +111,7 @@ def _of_lower_tail(m: int, n: int, a: Array, b: Array, y: Array, special: Any) -
             for node, weight in nodes:
                 p, q = logs(center + node * half)
                 density = np.exp(of_a * (p - p_top) + of_b * (q - q_top))
-                slope = _slopes(p, q, lambda k, which, kept=kept: kept[k, which])
+                slope = _slopes(p, q, kept)
                 total[here] += weight * half * density * bell_of_two(m, n, slope, 1.0)
     return np.exp(top) * total  # type: ignore[no-any-return]
 
@@ -154,7 +154,7 @@ class BetaincBy(Elementwise):
                         if sign > 0
                         else -_of_lower_tail(self.n, self.m, q, p, -z, special)
                     )
-        return found.reshape(shape).astype(dtype)[()]  # type: ignore[no-any-return]
+        return found.reshape(shape).astype(dtype)[()]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a, b, x = ctx.inputs
@@ -176,8 +176,10 @@ def density_of_beta(a: Tensor, b: Tensor, x: Tensor, m: int = 0, n: int = 0) -> 
     )
     if not m + n:
         return density
-    at = (a, b, a + b)
-    slope = _slopes(log(x), log1p(bind(NEG, x)), lambda k, which: bind(Polygamma(k), at[which]))
+    polygammas = {
+        (k, which): bind(Polygamma(k), z) for k in range(m + n) for which, z in enumerate((a, b, a + b))
+    }
+    slope = _slopes(log(x), log1p(bind(NEG, x)), polygammas)
     return density * bell_of_two(m, n, slope, one)
 
 
@@ -270,7 +272,7 @@ class ZetaByX(Elementwise):
         with np.errstate(all="ignore"):
             found[valid] = _zeta_by_x(self.n, s[valid], at[valid])
         found[(s > 1) & (at == np.inf)] = 0.0
-        return found.reshape(shape).astype(x.dtype)[()]  # type: ignore[no-any-return]
+        return found.reshape(shape).astype(x.dtype)[()]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x, q = ctx.inputs

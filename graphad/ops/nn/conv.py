@@ -103,7 +103,7 @@ def _require_windows(op: str, filters: Sequence[Any]) -> None:
     """Raises: InvalidArgumentError: the filters of a shape have no element along an axis of the image."""
     if 0 in filters[:-2]:
         raise InvalidArgumentError(
-            f"{op}: filters have shape {format_dims(filters)}; a window has one element at least along each axis."
+            f"{op}: filters have shape {format_dims(tuple(filters))}; a window has one element at least along each axis."
         )
 
 
