@@ -6,9 +6,13 @@ mask and three bitwise steps give the same bits with vector instructions.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 _LARGE = 2048  # elements; fewer are quicker one by one
 _WHOLE = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
@@ -42,11 +46,11 @@ def _bits(x: Any, like: Any, whole: Any) -> Any:
     return x.view(whole) if x.dtype == like.dtype and x.dtype.kind != "O" else None
 
 
-def _fits(condition: Any, x: Any) -> bool:
+def _fits(condition: Array, x: Array) -> bool:
     return bool(x.ndim == 0 or x.shape == condition.shape)
 
 
-def _selected(condition: Any, x: Any, y: Any, whole: Any) -> Any:
+def _selected(condition: Array, x: Array, y: Array, whole: Any) -> Any:
     mask = condition.astype(whole)
     np.negative(mask, out=mask)  # all bits set where the condition is true
     if y.ndim == 0 and not y:

@@ -112,7 +112,7 @@ def _count(start: Any, limit: Any, delta: Any, dtype: DType) -> int:
     return math.ceil(steps)
 
 
-def _members(start: Any, count: int, delta: Any, dtype: DType) -> Any:
+def _members(start: float, count: int, delta: Any, dtype: DType) -> Any:
     if dtype.is_integer:
         return (np.arange(count, dtype=np.int64) * delta + start).astype(dtype.numpy)
     return (np.arange(count, dtype=np.float64) * delta + start).astype(dtype.numpy)
@@ -169,7 +169,7 @@ def _common(values: Sequence[Array]) -> DType:
     return max([dtypes.from_numpy(x.dtype) for x in values], key=_order)
 
 
-def _converted(x: Any, dtype: DType) -> Any:
+def _converted(x: TensorLike, dtype: DType) -> Any:
     if stands_for_tensor(x):
         x = lift(x)
         if x.dtype is not dtype:

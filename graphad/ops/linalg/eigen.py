@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from graphad.core.dtypes import DType
 
 
-def iterated(name: str, function: Callable[..., Any], *args: Any) -> Any:
+def iterated(name: str, function: Callable[..., Any], *args: object) -> Any:
     """What one of LAPACK's iterations gives. Raises: InvalidArgumentError: it did not converge."""
     try:
         return function(*args)
@@ -67,7 +67,7 @@ def _inverse_differences(x: Tensor) -> Tensor:
     return where(same, scalar_like(0, x), 1.0 / where(same, scalar_like(1, x), difference))
 
 
-def _scaled(a: Any, values: Any) -> Any:
+def _scaled(a: Tensor, values: Any) -> Any:
     """a with its columns scaled by real values."""
     return a * cast(_columns(values), a.dtype)
 

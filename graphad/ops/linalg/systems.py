@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,10 @@ from graphad.ops.math.complexes import CONJ, real
 from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.rules import same_dtype, scalar_like, unbroadcast
+
+if TYPE_CHECKING:
+    from graphad.devices.array import DeviceArray
+
 
 _BLOCK, _WHOLE = 32, 48  # rows of a triangle that are solved at once
 _LAPACK = ("float32", "float64", "complex64", "complex128")
@@ -93,7 +97,7 @@ def _solve(a: Array, b: Array) -> Array:
         raise InvalidArgumentError("Input matrix is not invertible.") from cause
 
 
-def _substituted(a: Any, b: Any, is_lower: bool) -> Any:
+def _substituted(a: DeviceArray | Array, b: Any, is_lower: bool) -> Any:
     """x with a x = b for a triangle of a: half of x, and with its products taken off b the other half, down to blocks that LAPACK
     solves. So most of the work is in matrix products; what NumPy has takes a for a full matrix and factors it.
     """

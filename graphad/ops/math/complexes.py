@@ -22,6 +22,7 @@ from graphad.ops.rules import FLOATING, NUMERIC, scalar_like, unbroadcast
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
+    from graphad.devices.array import DeviceArray
 
 
 def part_dtype(dtype: DType) -> DType:
@@ -34,7 +35,7 @@ def complex_dtype(dtype: DType) -> DType:
     return complex64 if dtype is float32 else complex128
 
 
-def _join(x: Any, y: Any) -> Any:
+def _join(x: Any, y: DeviceArray | Array) -> Any:
     dtype = np.complex64 if x.dtype == np.float32 else np.complex128
     out = arrays.empty(np.broadcast_shapes(x.shape, y.shape), dtype, y if isinstance(x, np.generic) else x)
     out.real, out.imag = x, y
@@ -64,7 +65,7 @@ def _part(x: Array) -> Array:
     return x.real.copy() if type(x) is np.ndarray else x.real
 
 
-def _imaginary(x: Any) -> Any:
+def _imaginary(x: DeviceArray | Array) -> Any:
     return x.imag.copy() if type(x) is np.ndarray else x.imag
 
 

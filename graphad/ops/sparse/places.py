@@ -51,7 +51,7 @@ def sums_by_key(keys: Tensor) -> tuple[Any, Any, Any, Any]:
     return order, cumsum(cast(first, int32)) - 1, first, count
 
 
-def taken(x: Tensor, at: Any) -> Any:
+def taken(x: Tensor, at: TensorLike) -> Any:
     """Elements of `x` along its first axis, with a dense tensor as their gradient."""
     return gather(identity(x), at)
 
@@ -224,7 +224,7 @@ def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
     return _kept(x, lift(to_retain))
 
 
-def _kept(x: SparseTensor, mask: Any) -> SparseTensor:
+def _kept(x: SparseTensor, mask: Tensor) -> SparseTensor:
     return SparseTensor.of(boolean_mask(x.indices, mask), boolean_mask(x.values, mask), x.dense_shape, x.dims)
 
 
