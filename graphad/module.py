@@ -211,7 +211,7 @@ class Module(Trackable):
             queue[:0] = below
 
 
-def _leaves(x: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def _leaves(x: object, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
     if isinstance(x, dict):
         for key in sorted(x):
             yield from _leaves(x[key], (*path, key))
@@ -225,7 +225,7 @@ def _leaves(x: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], An
         yield path, x
 
 
-def parts_of(x: Any, in_order: Callable[[dict[Any, Any]], Iterable[Any]]) -> Iterator[Variable | Module]:
+def parts_of(x: object, in_order: Callable[[dict[Any, Any]], Iterable[Any]]) -> Iterator[Variable | Module]:
     """The variables and modules in a value; `in_order` gives the keys of a dictionary."""
     if isinstance(x, Variable | Module):
         yield x

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -94,12 +95,112 @@ MISTAKES = [
     "tf.reduce_meen(x)",
 ]
 
+TRAINING = """
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import graphad as tf
+from graphad import functional
+from graphad import numpy as gnp
+
+
+class Net(tf.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.dense = tf.keras.layers.Dense(width, activation="tanh")
+        self.last = tf.Variable(tf.ones([width, 1]), name="last")
+
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        return self.dense(x) @ self.last
+
+
+net = Net(4)
+optimizer = tf.keras.optimizers.Adam(learning_rate=1e-2)
+loss_of = tf.keras.losses.MeanSquaredError()
+mean = tf.keras.metrics.Mean(name="loss")
+
+
+@tf.function
+def step(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    with tf.GradientTape() as tape:
+        loss = loss_of(y, net(x))
+    variables = net.trainable_variables
+    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+    return loss
+
+
+@tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
+def predict(x: tf.Tensor) -> tf.Tensor:
+    return net(x)
+
+
+xs = np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32)
+ys = xs.sum(axis=1, keepdims=True)
+for batch, target in tf.data.Dataset.from_tensor_slices((xs, ys)).shuffle(8).batch(4):
+    mean.update_state(step(batch, target))
+print(float(mean.result()))
+mean.reset_state()
+
+with tempfile.TemporaryDirectory() as place:
+    tf.saved_model.save(net, Path(place) / "model", signatures={"serving_default": predict})
+    loaded = tf.saved_model.load(Path(place) / "model")
+    served = loaded.signatures["serving_default"](tf.ones([1, 3]))
+    checkpoint = tf.train.Checkpoint(net=net, optimizer=optimizer)
+    manager = tf.train.CheckpointManager(checkpoint, str(Path(place) / "kept"), max_to_keep=2)
+    print(manager.save())
+    checkpoint.restore(manager.latest_checkpoint).assert_consumed()
+
+
+def energy(v: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(tf.sin(v) ** 2)
+
+
+v = tf.ones([3])
+points = gnp.linspace(0.0, 1.0, 5)
+slope, pull = functional.vjp(energy, v)
+with tf.autodiff.ForwardAccumulator(v, tf.ones_like(v)) as accumulator:
+    waves = tf.sin(v)
+"""
+
+# What the checker knows of the results of common calls: of none of them nothing.
+SEEN = {
+    "net.dense(v)": "Tensor",
+    "net.last.assign_add(net.last)": "Variable",
+    "net.last + 1": "Tensor",
+    "net.trainable_variables": "tuple[Variable, ...]",
+    "[row for row in v]": "list[Tensor]",
+    "mean.result()": "Tensor",
+    "step": "Function[[x: Tensor, y: Tensor], Tensor]",
+    "step(v, v)": "Tensor",
+    "tf.cond(v[0] > 0, lambda: v, lambda: -v)": "Tensor",
+    "tf.map_fn(energy, v)": "Tensor",
+    "tf.math.top_k(v).values": "Tensor",
+    "tf.unique(v).idx": "Tensor",
+    "functional.grad(energy)": "def (v: Tensor) -> Any",
+    "functional.value_and_grad(energy)": "def (v: Tensor) -> tuple[Tensor, Any]",
+    "functional.vmap(energy)": "def (v: Tensor) -> Tensor",
+    "functional.checkpoint(energy)": "def (v: Tensor) -> Tensor",
+    "functional.jvp(energy, [v], [v])": "tuple[Tensor, Tensor]",
+    "slope": "Tensor",
+    "pull": "def (Any) -> tuple[Any, ...]",
+    "accumulator.jvp(waves)": "Tensor",
+    "points": "Tensor",
+    "gnp.einsum('i,i->', points, points)": "Tensor",
+    "optimizer.iterations": "Variable",
+    "manager.latest_checkpoint": "str | None",
+}
+
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory):
     """What mypy says, by the line of the program."""
+    return checked(tmp_path_factory, RIGHT + "\n".join(MISTAKES) + "\n", "error")
+
+
+def checked(tmp_path_factory, program, kind):
     root = tmp_path_factory.mktemp("typed")
-    program = RIGHT + "\n".join(MISTAKES) + "\n"
     (root / "program.py").write_text(program, encoding="utf-8")
     (root / "mypy.ini").write_text(
         "[mypy]\nstrict = True\nfollow_imports = silent\n" + SKIPPED, encoding="utf-8"
@@ -112,7 +213,8 @@ def said(tmp_path_factory):
     )
     found: dict[int, list[str]] = {}
     for line in done.stdout.splitlines():
-        place, _, message = line.partition(": error: ")
+        place, _, message = line.partition(f": {kind}: ")
+        assert kind == "error" or ": error: " not in line, line
         if message:
             assert place.startswith("program.py:"), line
             found.setdefault(int(place.split(":")[1]), []).append(message)
@@ -134,6 +236,28 @@ def test_a_type_checker_finds_the_mistake(said, number):
 
 def test_a_type_checker_has_nothing_to_say_of_a_right_program(said):
     assert {line: text for line, text in said.items() if line < FIRST} == {}
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    """What mypy knows of each expression, in words without modules."""
+    lines = "".join(f"reveal_type({expression})\n" for expression in SEEN)
+    found = checked(tmp_path_factory, TRAINING + lines, "note")
+    first = TRAINING.count("\n") + 1
+    word = re.compile(r"[a-z_]+\.(?=\w)")
+    return {
+        expression: word.sub("", found[first + number][0].partition('"')[2][:-1])
+        for number, expression in enumerate(SEEN)
+    }
+
+
+@pytest.mark.parametrize("expression", SEEN)
+def test_a_type_checker_sees_what_a_call_gives(seen, expression):
+    assert seen[expression] == SEEN[expression]
+
+
+def test_the_training_program_runs():
+    exec(compile(TRAINING, "program.py", "exec"), {"__name__": "program"})
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import numpy as np
 from graphad.autograph.state import MARKS, NO_RETURN, UNBOUND, Local, Parts, bound_references, locals_of
 from graphad.core.convert import lift, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, MissingReturnError
-from graphad.core.tensor import EagerTensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.branch import bind_cond, conditional
 from graphad.ops.control.cond import as_predicate
@@ -108,7 +108,7 @@ def staged_value(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
     return merged.finish(predicate, parts)[0]
 
 
-def growing(before: Any, *after: Any) -> Any:
+def growing(before: object, *after: Any) -> Any:
     """A list whose length a tensor decides, as a StagedList (an optional feature); anything else unchanged."""
     if not isinstance(before, list):
         return before
@@ -176,7 +176,7 @@ class Merge:
         self._then = then
         self._otherwise = otherwise
 
-    def finish(self, predicate: Any, parts: Sequence[Part]) -> list[Any]:
+    def finish(self, predicate: Tensor, parts: Sequence[Part]) -> list[Any]:
         """The values after the branches."""
         chosen: tuple[list[int], list[int]] = [], []  # outputs of the two graphs, -1 for zeros
         starts = [0, 0]
@@ -235,7 +235,7 @@ class Merge:
             for plan, leaves in plans
         ]
 
-    def _gap(self, name: str, mark: str, a: Any, b: Any) -> int | None:
+    def _gap(self, name: str, mark: str, a: object, b: object) -> int | None:
         """The side that has no return value, because it does not return yet."""
         if mark != "!":
             return None
@@ -269,7 +269,7 @@ class Merge:
             chosen[gap].append(-1)
         return there, leaves
 
-    def _check(self, name: str, a: Any, b: Any, ours: Parts, theirs: Parts) -> None:
+    def _check(self, name: str, a: object, b: object, ours: Parts, theirs: Parts) -> None:
         for mine, side in ((a, "main"), (b, "else")):
             if mine is UNBOUND:
                 raise InvalidArgumentError(
@@ -314,7 +314,7 @@ def _nest(parts: Parts) -> str:
     return str(Nest(parts.build(parts.leaves)))
 
 
-def _shown(x: Any) -> str:
+def _shown(x: object) -> str:
     text = repr(x)
     return text if len(text) <= 60 else f"a {type(x).__name__}"
 
@@ -330,7 +330,7 @@ def none_of(flags: Sequence[Any]) -> Any:
     return out
 
 
-def staged_and(first: Any, others: Sequence[Callable[[], Any]]) -> Any:
+def staged_and(first: Tensor, others: Sequence[Callable[[], Any]]) -> Any:
     """`first and ...`: the other operands run only if the first is true."""
     from graphad.autograph.operators import and_
 
@@ -341,7 +341,7 @@ def staged_and(first: Any, others: Sequence[Callable[[], Any]]) -> Any:
     )
 
 
-def staged_or(first: Any, others: Sequence[Callable[[], Any]]) -> Any:
+def staged_or(first: Tensor, others: Sequence[Callable[[], Any]]) -> Any:
     """`first or ...`: the other operands run only if the first is false."""
     from graphad.autograph.operators import or_
 

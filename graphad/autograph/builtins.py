@@ -67,7 +67,7 @@ def _sorted(x: Tensor, /, *, key: Any = None, reverse: bool = False) -> Any:
 class Staged:
     """Elements computed from those of tensors: the traced result of `enumerate`, `zip` and `map`."""
 
-    def __init__(self, nest: Any, make: Callable[[Any], Any] | None, plain: Callable[[], Any]) -> None:
+    def __init__(self, nest: object, make: Callable[[Any], Any] | None, plain: Callable[[], Any]) -> None:
         self._nest = nest
         self._make = make
         self._plain = plain
@@ -82,7 +82,7 @@ class Staged:
     def __graphad_elements__(self) -> Elements:
         return _elements(self._nest, self._make)
 
-    def made(self, element: Any) -> Any:
+    def made(self, element: tuple[Tensor, ...]) -> Any:
         return element if self._make is None else self._make(element)
 
 
@@ -150,7 +150,7 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
     )
 
 
-def _map(function: Any, *iterables: Any) -> Any:
+def _map(function: Callable[..., Any], *iterables: Any) -> Any:
     from graphad.autograph.call import of
 
     function = of(function)
@@ -168,7 +168,7 @@ def _iter(x: Any, *sentinel: Any) -> Any:
     return iter(x, *sentinel)
 
 
-def _same(x: Any) -> Any:
+def _same(x: Tensor) -> Any:
     return x
 
 

@@ -66,7 +66,7 @@ def of(f: Any, features: frozenset[str] = NO_FEATURES) -> Any:
     return f
 
 
-def is_overloaded(f: Any) -> bool:
+def is_overloaded(f: object) -> bool:
     """Whether a builtin accepts tensors."""
     return f.__class__.__hash__ is not None and f in _OVERLOADED
 
@@ -115,7 +115,7 @@ def _with_functions(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return f(*[_inside(x) for x in args], **{key: _inside(x) for key, x in kwargs.items()})
 
 
-def _inside(x: Any) -> Any:
+def _inside(x: object) -> Any:
     if isinstance(x, FunctionType | MethodType | functools.partial):
         return of(x)
     if isinstance(x, list | tuple) and type(x) in (list, tuple):

@@ -62,7 +62,7 @@ def converting(on: bool) -> Iterator[None]:
         _status.reset(token)
 
 
-def converted(f: Any, options: Feature | None = None) -> Any:
+def converted(f: object, options: Feature | None = None) -> Any:
     """What to call instead of `f` so that its control flow may depend on tensors; `f` itself if nothing has to change."""
     from graphad.autograph.call import of
 
@@ -94,7 +94,7 @@ def converted_function(f: FunctionType, features: frozenset[str] = NO_FEATURES) 
     return f if template.code is None else bound(f, template.code)
 
 
-def _forget(table: dict[Any, Any], key: Any, _: Any) -> None:
+def _forget(table: dict[Any, Any], key: tuple[Any, ...], _: object) -> None:
     table.pop(key, None)
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.convert import converting
+
+if TYPE_CHECKING:
+    pass
 
 
 class Feature(enum.Enum):
@@ -31,7 +34,7 @@ class Feature(enum.Enum):
         return tuple([feature for feature in cls if feature is not cls.ALL])
 
     @classmethod
-    def all_but(cls, exclude: Any) -> tuple[Feature, ...]:
+    def all_but(cls, exclude: Feature) -> tuple[Feature, ...]:
         """All features but ALL and those given."""
         left_out = exclude if isinstance(exclude, list | tuple | set | frozenset) else (exclude,)
         return tuple([feature for feature in cls.all() if feature not in left_out])

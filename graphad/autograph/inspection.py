@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.convert import bound, converting, features_of, template_of
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 
+if TYPE_CHECKING:
+    from graphad.autograph.directives import Feature
+
 
 def to_graph(
-    entity: Any, recursive: bool = True, experimental_optional_features: Any = None
+    entity: Any, recursive: bool = True, experimental_optional_features: Feature | None = None
 ) -> Callable[..., Any]:
     """The function with its control flow converted, to be called like the function itself.
 

@@ -128,7 +128,7 @@ class Jumps:
             and (_jumps_of_loop(statement, ast.Break) or _jumps_of_loop(statement, ast.Continue))
         )
 
-    def _statement(self, node: Any, loop: Loop | None) -> tuple[list[ast.stmt], set[str]]:
+    def _statement(self, node: ast.stmt, loop: Loop | None) -> tuple[list[ast.stmt], set[str]]:
         if isinstance(node, ast.Return):
             if not self.lowered:
                 return [node], set()
@@ -389,7 +389,7 @@ def _call(name: str, *args: ast.expr) -> ast.Call:
     return made
 
 
-def _guarded(statement: ast.stmt, stops: Sequence[str], like: Any) -> ast.stmt:
+def _guarded(statement: ast.stmt, stops: Sequence[str], like: ast.expr) -> ast.stmt:
     """A statement that runs unless one of the flags is set."""
     if not stops:
         return statement

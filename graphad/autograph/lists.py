@@ -69,7 +69,7 @@ class StagedList:
 
     __graphad_tensor__ = stack
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: int) -> Any:
         return getitem(self.stack(), key)
 
     def __iter__(self) -> Iterator[Any]:
@@ -101,7 +101,7 @@ class StagedList:
         return [None]
 
 
-def append(items: Any, x: Tensor) -> Any:
+def append(items: Grown | StagedList | list[Tensor], x: Tensor) -> Any:
     """`items.append(x)`, and what `items` is afterwards."""
     if isinstance(items, StagedList):
         return items.append(x)
@@ -111,7 +111,7 @@ def append(items: Any, x: Tensor) -> Any:
     return items
 
 
-def pop(items: Any) -> tuple[Any, Any]:
+def pop(items: Grown | StagedList) -> tuple[Any, Any]:
     """`items.pop()`: what `items` is afterwards, and the element."""
     if isinstance(items, StagedList):
         return items.pop()
@@ -120,7 +120,7 @@ def pop(items: Any) -> tuple[Any, Any]:
     return items, items.pop()
 
 
-def staged(before: Sequence[Tensor], *after: Any) -> Any:
+def staged(before: Sequence[Tensor], *after: object) -> Any:
     """`before` as a StagedList if it is a list whose length a tensor decides from here on; itself otherwise."""
     if not isinstance(before, list):
         return before

@@ -16,7 +16,7 @@ from graphad.autograph.branches import growing, staged_if
 from graphad.autograph.state import MARKS, UNBOUND, Local, Parts, bound_references, locals_of
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
-from graphad.core.shapes import as_dims, format_dims, is_definite
+from graphad.core.shapes import TensorShape, as_dims, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.graph.compose import inputs_behind
@@ -34,6 +34,8 @@ from graphad.ops.state.effects import require
 
 if TYPE_CHECKING:
     from graphad.autograph.state import Attribute, Item
+    from graphad.core.annotations import TensorLike
+    from graphad.core.dtypes import DType
 
 
 def staged_loop(
@@ -54,7 +56,7 @@ def staged_loop(
 def guarded_step(
     holds: Tensor,
     body: Callable[[Any], Any],
-    element: Any,
+    element: int,
     carried: Sequence[str],
     after: Sequence[str],
     others: Sequence[str],
@@ -82,7 +84,7 @@ class Elements:
       make: Function from a nest of slices to the element.
     """
 
-    def __init__(self, nest: Any, make: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, nest: object, make: Callable[[Any], Any] | None = None) -> None:
         self.walk = Walk("for", nest)
         self.make = make
 
@@ -114,7 +116,7 @@ def _no_more() -> Tensor:
     return lift(np.False_)
 
 
-def elements_of(x: Any) -> Elements | None:
+def elements_of(x: object) -> Elements | None:
     """The elements of a tensor, or of a value computed from tensors; None for what Python iterates."""
     if isinstance(x, Handle):
         x = lift_own(x)
@@ -199,7 +201,9 @@ class _State:
 class _Tracing:
     """One trace of a loop: its carries, and the results of its body."""
 
-    def __init__(self, state: _State, shape_invariants: Any) -> None:
+    def __init__(
+        self, state: _State, shape_invariants: list[tuple[TensorShape | Tensor, ...]] | None
+    ) -> None:
         self._state = state
         self._parts: list[Parts | None] = []  # None for a variable without a value before the loop
         self._values: list[Any] = []  # the carries
@@ -466,7 +470,7 @@ class _Tracing:
                 number += 1
         return [*out, *late]
 
-    def _same(self, name: str, parts: Parts, value: Any) -> Parts:
+    def _same(self, name: str, parts: Parts, value: object) -> Parts:
         """The parts of the value after a step, in the structure from before it."""
         if value is UNBOUND:
             raise InvalidArgumentError(
@@ -551,7 +555,7 @@ def counts_up(x: Any) -> bool:
     return first is not None and step is not None and int(first) == 0 and int(step) == 1
 
 
-def _same_dtype(name: str, leaf: Any, dtype: Any) -> Tensor:
+def _same_dtype(name: str, leaf: TensorLike, dtype: DType) -> Tensor:
     try:
         y = lift_own(leaf) if isinstance(leaf, Handle) else lift_like("while", leaf, dtype)
     except DTypeError:
@@ -572,6 +576,6 @@ def _quoted(message: str) -> str | None:
     return found.group(1) if found else None
 
 
-def _shown(x: Any) -> str:
+def _shown(x: object) -> str:
     text = repr(x)
     return text if len(text) <= 60 else f"a {type(x).__name__}"

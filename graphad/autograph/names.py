@@ -137,7 +137,7 @@ def binds_in_expression(node: ast.AST) -> bool:
     return any(isinstance(child, ast.NamedExpr) for child in ast.walk(node)) or suspends(node) is not None
 
 
-def suspends(nodes: Any) -> str | None:
+def suspends(nodes: object) -> str | None:
     """How a function is suspended in these statements or expressions: by "yield" or "await"; None where it is not."""
     ways = set(_suspensions(nodes))
     return "yield" if "yield" in ways else "await" if ways else None

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.call import of
 from graphad.autograph.state import NO_RETURN, Attribute, Item, is_symbolic
 from graphad.core.errors import SymbolicValueError
 from graphad.core.frames import user_line
 from graphad.core.levels import busy, trace_in_progress
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.sizes import known_value
+
+if TYPE_CHECKING:
+    from graphad.autograph.lists import Grown, StagedList
+    from graphad.core.annotations import TensorLike
+
 
 __all__ = [
     "and_",
@@ -59,12 +64,12 @@ def no_return() -> Any:
     return NO_RETURN
 
 
-def returned(value: Any) -> Any:
+def returned(value: object) -> Any:
     """What a function returns."""
     return None if value is NO_RETURN else value
 
 
-def _decider(x: Any) -> Any:
+def _decider(x: object) -> Any:
     """The value that decides about a branch; for a variable, the value that it has while tracing."""
     if isinstance(x, Handle) and busy() is not None:
         return x.value()  # type: ignore[attr-defined]
@@ -75,7 +80,7 @@ def _decider(x: Any) -> Any:
 
 
 def if_(
-    test: Any,
+    test: TensorLike,
     then: Callable[[], Any],
     otherwise: Callable[[], Any],
     live: Sequence[str] = (),
@@ -91,7 +96,7 @@ def if_(
     return staged_if(test, then, otherwise, live, others, refs)
 
 
-def if_expression(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+def if_expression(test: TensorLike, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     """`then() if test else otherwise()`."""
     test = _decider(test)
     if not is_symbolic(test):
@@ -104,7 +109,7 @@ def if_expression(test: Any, then: Callable[[], Any], otherwise: Callable[[], An
 # -- logic -----------------------------------------------------------------------------------------------------------------
 
 
-def go_on(*flags: Any) -> Any:
+def go_on(*flags: TensorLike) -> Any:
     """Whether no flag is set, so that no break, continue or return has happened."""
     open_ones = []
     for flag in flags:
@@ -119,7 +124,7 @@ def go_on(*flags: Any) -> Any:
     return none_of(open_ones)
 
 
-def and_(first: Any, *others: Callable[..., Any]) -> Any:
+def and_(first: TensorLike, *others: Callable[..., Any]) -> Any:
     """`first and others[0]() and ...`."""
     value = _decider(first)
     for k, other in enumerate(others):
@@ -133,7 +138,7 @@ def and_(first: Any, *others: Callable[..., Any]) -> Any:
     return value
 
 
-def or_(first: Any, *others: Callable[..., Any]) -> Any:
+def or_(first: TensorLike | None, *others: Callable[..., Any]) -> Any:
     """`first or others[0]() or ...`."""
     value = _decider(first)
     for k, other in enumerate(others):
@@ -147,7 +152,7 @@ def or_(first: Any, *others: Callable[..., Any]) -> Any:
     return value
 
 
-def not_(x: Any) -> Any:
+def not_(x: object) -> Any:
     """`not x`."""
     x = _decider(x)
     if not is_symbolic(x):
@@ -204,7 +209,7 @@ def assert_(test: Callable[[], Any], message: Callable[[], Any]) -> None:
 # -- where a function is suspended -----------------------------------------------------------------------------------------
 
 
-def decided(test: Any, statement: str, way: str) -> Any:
+def decided(test: TensorLike, statement: str, way: str) -> Any:
     """The test of a statement that contains a yield or await, so that Python must decide it."""
     return _of_python(
         test,
@@ -232,7 +237,7 @@ def kept(test: bool) -> Any:
     )
 
 
-def _of_python(test: Any, refusal: Callable[[], str]) -> Any:
+def _of_python(test: TensorLike, refusal: Callable[[], str]) -> Any:
     """A test that Python decides: a tensor's value if it is known. Raises: SymbolicValueError: it is not."""
     test = _decider(test)
     if not is_symbolic(test):
@@ -276,7 +281,7 @@ class leaving:
     def __enter__(self) -> leaving:
         return self
 
-    def __call__(self, *flags: Any) -> None:
+    def __call__(self, *flags: object) -> None:
         self._jumps = any(not is_symbolic(flag) and bool(flag) for flag in flags)
 
     def __exit__(self, *error: Any) -> bool:
@@ -306,7 +311,7 @@ def while_(
 
 
 def for_(
-    iterated: Any,
+    iterated: object,
     test: Callable[[], Any] | None,
     body: Callable[[Any], Any],
     carried: Sequence[str] = (),
@@ -364,23 +369,23 @@ def _while_open(
 
 
 def options(
-    parallel_iterations: Any = None,
-    swap_memory: Any = None,
-    maximum_iterations: Any = None,
-    shape_invariants: Any = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool | None = None,
+    maximum_iterations: int | None = None,
+    shape_invariants: list[tuple[TensorShape | Tensor, ...]] | None = None,
 ) -> dict[str, Any]:
     """Record the options of `set_loop_options` for the enclosing loop."""
     return {"maximum_iterations": maximum_iterations, "shape_invariants": shape_invariants}
 
 
-def append(items: Any, x: Tensor) -> Any:
+def append(items: Grown | StagedList | list[Tensor], x: Tensor) -> Any:
     """`items.append(x)` where lists may become stacks: what `items` is afterwards."""
     import graphad.autograph.lists as lists
 
     return lists.append(items, x)
 
 
-def pop(items: Any) -> tuple[Any, Any]:
+def pop(items: Grown | StagedList) -> tuple[Any, Any]:
     """`items.pop()` where lists may become stacks: what `items` is afterwards, and the element."""
     import graphad.autograph.lists as lists
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from graphad.autograph.jumps import Jumps
-from graphad.autograph.names import binds_in_expression, mark_liveness, names_of, suspends
+from graphad.autograph.names import Names, binds_in_expression, mark_liveness, names_of, suspends
 from graphad.autograph.state import MARKS
 
 # Builtins that look at the frame they are called from.
@@ -40,7 +40,7 @@ _COMPARISONS = {
 }
 
 
-def rewritten(node: Any, owner: str | None, features: frozenset[str], helpers: set[str]) -> Any:
+def rewritten(node: ast.AST, owner: str | None, features: frozenset[str], helpers: set[str]) -> Any:
     """The converted form of a FunctionDef or Lambda, without decorators, defaults and annotations.
 
     Args:
@@ -227,7 +227,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _helper(
-        self, stem: str, body: list[ast.stmt], bound: set[str], like: Any, parameters: Iterable[str] = ()
+        self, stem: str, body: list[ast.stmt], bound: set[str], like: ast.stmt, parameters: Iterable[str] = ()
     ) -> ast.FunctionDef:
         """An inner function that binds names of this one."""
         name = self._fresh(stem)
@@ -253,7 +253,7 @@ class _Rewriter(ast.NodeTransformer):
             made.type_params = []  # type: ignore[attr-defined]
         return _like(made, like)  # type: ignore[no-any-return]
 
-    def _state(self, node: Any, names: Any, live: set[str]) -> list[ast.expr]:
+    def _state(self, node: Any, names: Names, live: set[str]) -> list[ast.expr]:
         """The arguments that name what a branch changes: names needed later, other names, attributes and items."""
         local = names.bound - self._globals
         shown = [self._marked(name) for name in sorted(live & local)]
@@ -268,7 +268,7 @@ class _Rewriter(ast.NodeTransformer):
             out.append(ast.Tuple(elts=refs, ctx=ast.Load()))
         return out
 
-    def _loop_state(self, node: Any, names: Any, options: Any) -> list[ast.expr]:
+    def _loop_state(self, node: Any, names: Names, options: ast.Call | None) -> list[ast.expr]:
         local = names.bound - self._globals
         carried = local & (node.live_head | self._nonlocals)
         needed = node.live_out | self._nonlocals
@@ -402,7 +402,7 @@ class _Rewriter(ast.NodeTransformer):
 class _Lists(ast.NodeTransformer):
     """`l.append(x)` as `l = ag__.append(l, x)`, and `x = l.pop()` as `l, x = ag__.pop(l)`."""
 
-    def _skip(self, node: Any) -> Any:
+    def _skip(self, node: object) -> Any:
         return node
 
     visit_ClassDef = visit_AsyncFunctionDef = visit_Lambda = _skip

@@ -110,13 +110,13 @@ def _global(name: str, names: dict[str, Any]) -> Any:
     return getattr(builtins, name, _UNKNOWN) if found is _UNKNOWN else found
 
 
-def _attribute(base: Any, name: str) -> Any:
+def _attribute(base: object, name: str) -> Any:
     if isinstance(base, ModuleType):
         return getattr(base, name, _UNKNOWN)
     return _UNKNOWN
 
 
-def _may_branch(found: Any, seen: set[int]) -> bool:
+def _may_branch(found: object, seen: set[int]) -> bool:
     """Whether calling this may run the user's control flow."""
     from graphad.autograph.call import behind_context_manager, call_method, is_overloaded, may_convert
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import CellType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.composites import flatten_composites, is_composite
 from graphad.core.convert import exports_array
 from graphad.core.tensor import EagerTensor, Handle, Tensor
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
 
 
 class _Unbound:
@@ -36,12 +39,12 @@ NO_RETURN: Any = _NoReturn()
 _DYNAMIC = (Tensor, Handle, bool, int, float, complex)
 
 
-def is_symbolic(x: Any) -> bool:
+def is_symbolic(x: object) -> bool:
     """Whether Python cannot decide on a value: a symbolic tensor, or one that differs from row to row."""
     return isinstance(x, Tensor) and type(x) is not EagerTensor
 
 
-def is_dynamic(x: Any) -> bool:
+def is_dynamic(x: object) -> bool:
     """Whether a leaf goes into the graph."""
     if is_composite(x):  # one whose parts are still unknown
         return False
@@ -71,7 +74,7 @@ class Attribute:
     def read(self) -> Any:
         return getattr(self._base(), self._key, UNBOUND)
 
-    def write(self, value: Any) -> None:
+    def write(self, value: TensorLike) -> None:
         base = self._base()
         if value is not UNBOUND:
             if getattr(base, self._key, UNBOUND) is not value:
@@ -105,7 +108,7 @@ class Item:
         except LookupError:
             return UNBOUND
 
-    def write(self, value: Any) -> None:
+    def write(self, value: TensorLike) -> None:
         base, key = self._base(), self._key()
         if value is not UNBOUND:
             base[key] = value
@@ -128,7 +131,7 @@ class Local:
         except ValueError:
             return UNBOUND
 
-    def write(self, value: Any) -> None:
+    def write(self, value: object) -> None:
         if value is not UNBOUND:
             self._cell.cell_contents = value
         elif self.read() is not UNBOUND:
@@ -159,7 +162,7 @@ class Parts:
 
     __slots__ = ("_rebuild", "dynamic", "leaves", "structure")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         if value is UNBOUND:
             value = ()
         self.leaves, self._rebuild = flatten_composites(value)

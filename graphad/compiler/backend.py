@@ -78,7 +78,7 @@ class Backend(ABC):
     # what it supports
 
     @abstractmethod
-    def supported(self, form: Any) -> Any:
+    def supported(self, form: object) -> Any:
         """Returns the form, None if it has no code."""
 
     @abstractmethod
@@ -119,7 +119,7 @@ class Backend(ABC):
 
     @abstractmethod
     def launch(
-        self, builder: Any, loop: Loop | Nest, numbers: Mapping[str, int], row: Row, nanoseconds: float
+        self, builder: object, loop: Loop | Nest, numbers: Mapping[str, int], row: Row, nanoseconds: float
     ) -> int:
         """Append the rows that run a kernel over its whole range; `row` does so in one step.
 
@@ -181,15 +181,15 @@ class Backend(ABC):
         """`empty` for a large array, from a pool of unreferenced ones."""
 
     @abstractmethod
-    def strided(self, root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+    def strided(self, root: object, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
         """A view of one of its arrays in C order."""
 
     @abstractmethod
-    def to_host(self, array: Any) -> Any:
+    def to_host(self, array: object) -> Any:
         """One of its arrays as a NumPy array, or as a NumPy scalar for shape ()."""
 
     @abstractmethod
-    def to_device(self, array: Any) -> Any:
+    def to_device(self, array: object) -> Any:
         """A NumPy array or scalar as one of its arrays."""
 
     # arguments
@@ -199,11 +199,11 @@ class Backend(ABC):
         """The guard with which `Builder.build` and `bind_check` check arguments."""
 
     @abstractmethod
-    def bind_check(self, guard: Any) -> Callable[..., Any]:
+    def bind_check(self, guard: object) -> Callable[..., Any]:
         """A function that returns whether its arguments fit a guard."""
 
     @abstractmethod
-    def fitted(self, value: Any) -> Any:
+    def fitted(self, value: object) -> Any:
         """An argument in the form that native code needs: C order, aligned, a device array; handles unchanged."""
 
     @abstractmethod

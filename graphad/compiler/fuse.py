@@ -8,7 +8,7 @@ be in the same loop. Then loops over one shape that read the same arrays are mer
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.compiler.cuts import WEIGHT_LIMIT
 from graphad.compiler.lower import Lowered
@@ -19,6 +19,10 @@ from graphad.graph.ir import Node
 from graphad.graph.text import print_graph
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import Site
+
+if TYPE_CHECKING:
+    from graphad.core.dims import Size
+
 
 SIBLINGS = 8  # loops over the same shape that are looked at for merging
 STREAMS = 6  # arrays that merged loops may read: all of them are streamed at once and compete for the cache
@@ -143,7 +147,9 @@ class Fused:
             source.is_read = True
             group.above |= source.above | source.bits
 
-    def _target(self, node: Node, shape: Any, reduced: tuple[int, ...] | None, weight: int) -> Group | None:
+    def _target(
+        self, node: Node, shape: tuple[Size, ...], reduced: tuple[int, ...] | None, weight: int
+    ) -> Group | None:
         """The loop that a node may join, with all others that it can be merged with."""
         direct: dict[int, None] = {}
         blocked: set[int] = set()
@@ -287,7 +293,7 @@ class Fused:
         raise InternalError(f"partition: the units depend on each other in a cycle\n{graph}")
 
 
-def _key(shape: Any) -> tuple[str, ...]:
+def _key(shape: tuple[Size, ...]) -> tuple[str, ...]:
     return tuple([str(size) for size in shape])
 
 

@@ -55,20 +55,20 @@ def as_intrinsic(
     """
     signature = kinds[result](*(kinds[code] for code in args))
 
-    def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    def generate(context: Any, builder: Any, sig: object, values: Any) -> Any:
         made = build(builder, *values)
         return context.get_dummy_value() if result == "" else made
 
-    def none(typingctx: Any) -> Any:
+    def none(typingctx: object) -> Any:
         return signature, generate
 
-    def one(typingctx: Any, x: Any) -> Any:
+    def one(typingctx: object, x: object) -> Any:
         return signature, generate
 
-    def two(typingctx: Any, x: Any, y: Any) -> Any:
+    def two(typingctx: object, x: object, y: object) -> Any:
         return signature, generate
 
-    def three(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
+    def three(typingctx: object, x: object, y: object, z: object) -> Any:
         return signature, generate
 
     return intrinsic((none, one, two, three)[len(args)])
@@ -115,7 +115,7 @@ def lower(name: str) -> Lowered | None:
     if row.is_predicate:
         return Lowered("b1", (rest,) * row.arity, lambda builder, *xs: build(builder, rest, *xs))
 
-    def rounded(builder: Any, *xs: Any) -> Any:
+    def rounded(builder: object, *xs: object) -> Any:
         value = build(builder, rest, *xs)
         return value if head in EXACT else round_to(builder, rest, value)
 
@@ -141,7 +141,7 @@ def intrinsic(builder: Any, name: str, *xs: Any, flags: tuple[str, ...] = ()) ->
     return builder.call(function, xs, fastmath=flags)
 
 
-def round_to(builder: Any, code: str, value: Any) -> Any:
+def round_to(builder: Any, code: str, value: object) -> Any:
     """A float rounded to what `code` can hold."""
     if code == "f16":
         return builder.fpext(builder.fptrunc(value, ir.HalfType()), ir.FloatType())
@@ -150,7 +150,7 @@ def round_to(builder: Any, code: str, value: Any) -> Any:
     return value
 
 
-def float_to_bfloat(builder: Any, value: Any) -> Any:
+def float_to_bfloat(builder: Any, value: object) -> Any:
     """The upper half of a float, rounded to even, by integer arithmetic: right for subnormals on every processor."""
     word = ir.IntType(32)
     bits = builder.bitcast(value, word)
@@ -161,7 +161,7 @@ def float_to_bfloat(builder: Any, value: Any) -> Any:
     return builder.trunc(half, ir.IntType(16))
 
 
-def bfloat_to_float(builder: Any, half: Any) -> Any:
+def bfloat_to_float(builder: Any, half: object) -> Any:
     word = ir.IntType(32)
     return builder.bitcast(builder.shl(builder.zext(half, word), word(16)), ir.FloatType())
 
@@ -175,7 +175,7 @@ def from_memory(builder: Any, code: str, value: Any) -> Any:
     return bfloat_to_float(builder, value) if code == "bf16" else value
 
 
-def to_memory(builder: Any, code: str, value: Any) -> Any:
+def to_memory(builder: Any, code: str, value: object) -> Any:
     """A value as the element that is stored."""
     if code == "b1":
         return builder.zext(value, ir.IntType(8))
@@ -184,14 +184,14 @@ def to_memory(builder: Any, code: str, value: Any) -> Any:
     return float_to_bfloat(builder, value) if code == "bf16" else value
 
 
-def element(builder: Any, code: str, pointer: Any, index: Any) -> Any:
+def element(builder: Any, code: str, pointer: object, index: object) -> Any:
     """The address of element `index` of a buffer."""
     kind = memory_type(code)
     base = builder.inttoptr(pointer, kind.as_pointer())
     return builder.gep(base, [index], inbounds=True, source_etype=kind)
 
 
-def compare(builder: Any, fn: str, code: str, x: Any, y: Any) -> Any:
+def compare(builder: Any, fn: str, code: str, x: object, y: object) -> Any:
     sign = COMPARE[fn]
     if code in FLOATS:
         return builder.fcmp_unordered(sign, x, y) if fn == "ne" else builder.fcmp_ordered(sign, x, y)
@@ -218,7 +218,7 @@ def cast(builder: Any, source: str, target: str, x: Any) -> Any:
     return builder.sext(x, kind) if source[0] == "i" else builder.zext(x, kind)
 
 
-def _float_to_float(builder: Any, source: str, target: str, x: Any) -> Any:
+def _float_to_float(builder: Any, source: str, target: str, x: object) -> Any:
     if source == "f64" and target == "f16":
         return round_to(builder, target, _round_to_odd(builder, x))
     if source == "f64":
@@ -272,7 +272,7 @@ def _is_signed(code: str) -> bool:
     return code[0] == "i"
 
 
-def _extreme(builder: Any, sign: str, code: str, x: Any, y: Any) -> Any:
+def _extreme(builder: Any, sign: str, code: str, x: object, y: object) -> Any:
     """The larger or smaller one, NaN if either is; of two zeros the second, and the first for float16: as NumPy does on x86."""
     first = builder.fcmp_ordered(sign + "=" if code == "f16" else sign, x, y)
     return builder.select(builder.or_(first, builder.fcmp_unordered("uno", x, x)), x, y)
@@ -303,12 +303,12 @@ def _divide(builder: Any, code: str, x: Any, y: Any) -> tuple[Any, Any, Any]:
     return quotient, builder.select(wrong, builder.add(rest, safe), rest), zero
 
 
-def _floordiv(builder: Any, code: str, x: Any, y: Any) -> Any:
+def _floordiv(builder: Any, code: str, x: object, y: Any) -> Any:
     quotient, _, zero = _divide(builder, code, x, y)
     return builder.select(zero, y.type(0), quotient)
 
 
-def _mod(builder: Any, code: str, x: Any, y: Any) -> Any:
+def _mod(builder: Any, code: str, x: object, y: Any) -> Any:
     _, rest, zero = _divide(builder, code, x, y)
     return builder.select(zero, y.type(0), rest)
 

@@ -7,13 +7,16 @@ the scalar table's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.compiler.source import NAMES
 from graphad.core.dtypes import as_dtype
 from graphad.kernels import scalars
+
+if TYPE_CHECKING:
+    pass
 
 
 def run(text: str, block: Sequence[Any]) -> None:
@@ -56,5 +59,5 @@ def _numpy(code: str) -> np.dtype[Any]:
     return as_dtype(NAMES[code]).numpy
 
 
-def _store(pointer: Any, index: int, value: Any) -> None:
+def _store(pointer: Any, index: int, value: object) -> None:
     pointer[index] = value

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.compiler.units import NATIVE
+
+if TYPE_CHECKING:
+    from graphad.compiler.fuse import Group
 
 
 def in_order(units: Sequence[Any], needs: dict[int, set[int]]) -> list[Any] | None:
@@ -22,7 +25,7 @@ def in_order(units: Sequence[Any], needs: dict[int, set[int]]) -> list[Any] | No
             feeds.setdefault(other, []).append(index)
     ready: tuple[list[Any], list[Any]] = ([], [])  # native, host: both by the place of the last node
 
-    def offer(unit: Any) -> None:
+    def offer(unit: Group) -> None:
         place = unit.nodes[-1].start if unit.nodes else unit.reads[0].root  # a copy: of what was made there
         heapq.heappush(ready[0 if unit.kind in NATIVE else 1], (place, unit.index))
 

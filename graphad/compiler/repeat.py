@@ -8,7 +8,7 @@ Slices of xs and ys are moving pointers into the stacks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.compiler.backend import Backend
 from graphad.compiler.partition import partition
@@ -17,6 +17,10 @@ from graphad.compiler.units import LOOP, NATIVE, Partition, Unit, loop_of
 from graphad.core.shapes import is_definite
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import same_size
+
+if TYPE_CHECKING:
+    from graphad.ops.control.loop import Loop
+
 
 DIRECT, COPIED, SAME = "direct", "copied", "same"
 
@@ -46,7 +50,7 @@ class Repeat(Struct):
         return [self.body] if self.test is None else [self.body, self.test]
 
 
-def native_form(op: Any, options: Options, backend: Backend) -> Repeat | None:
+def native_form(op: Loop, options: Options, backend: Backend) -> Repeat | None:
     """The native form of a specialised loop op, None if a part of it has none."""
     if op.effects or any(spec.is_handle for spec in op.body.inputs):
         return None

@@ -173,7 +173,7 @@ def is_local(unit: Unit, rows: Size, made: dict[int, Unit], specs: Sequence[Any]
     return True
 
 
-def row_size(dims: Any, rows: Size) -> Size | None:
+def row_size(dims: tuple[Size, ...], rows: Size) -> Size | None:
     """The elements of a value in a row, None if its leading axes are not the rows."""
     inside: Size = 1
     whole = product(dims)

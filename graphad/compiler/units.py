@@ -103,7 +103,7 @@ def op_writes(node: Node) -> bool:
     return bool(node.op.effects & WRITES)
 
 
-def same_shape(a: Any, b: Any) -> bool:
+def same_shape(a: tuple[Size, ...], b: tuple[Size, ...]) -> bool:
     """Whether two shapes are certainly equal."""
     return len(a) == len(b) and all(map(same_size, a, b))
 

@@ -244,6 +244,8 @@ Array = np.ndarray
 RowAxes = Sequence[int | None]
 DTypeLike = DType | np.dtype[Any] | type | str
 ShapeLike = TensorShape | Tensor | np.ndarray | int | Iterable[Any]
+# A learning rate: a number, a tensor, a schedule, a function of no arguments.
+RateLike = TensorLike | Callable[..., Any]
 AxisLike = int | Sequence[int] | np.ndarray | np.integer[Any] | Tensor | None
 # A tensor, or lists, tuples, dicts, named tuples and dataclasses of them: type checkers cannot express unbounded nesting.
 NestLike = Any

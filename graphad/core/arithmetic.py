@@ -29,7 +29,7 @@ class Arithmetic:
     def set_shape(self, shape: Any) -> None:
         raise NotImplementedError
 
-    def __getitem__(self, key: Any) -> Tensor:
+    def __getitem__(self, key: object) -> Tensor:
         raise NotImplementedError
 
     __neg__ = __pos__ = __abs__ = __invert__ = _unary

@@ -23,6 +23,7 @@ from graphad.core.tensor import EagerTensor, Handle, Tensor
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
+    from graphad.trace.tracer import Trace
 
 
 VERIFY = os.environ.get("GRAPHAD_VERIFY", "0") not in ("", "0")
@@ -202,6 +203,6 @@ def constant_here(data: Array) -> Tensor:
     return EagerTensor(data) if level is None else level.constant(data)
 
 
-def new_recorder(recorder: Any, again: Any = None) -> Any:
+def new_recorder(recorder: Any, again: EagerLevel | Trace | None = None) -> Any:
     """Attach a recorder to the current level, or to the level it was detached from; returns the level."""
     return add_recorder(recorder, EagerLevel, again)

@@ -30,7 +30,7 @@ _FOLLOWED = (Tensor, Handle, TensorSpec, np.ndarray, np.generic)
 _never: set[type] = set()
 
 
-def is_record(x: Any) -> bool:
+def is_record(x: object) -> bool:
     """Whether `x` is equivalent to the values of its fields."""
     kind = type(x)
     if kind in _never:
@@ -45,7 +45,7 @@ def is_record(x: Any) -> bool:
     return found
 
 
-def _is_record(x: Any, kind: Any) -> bool:
+def _is_record(x: object, kind: Any) -> bool:
     if hasattr(kind, "__dataclass_fields__"):
         if hasattr(kind, "__tf_flatten__"):
             return True
@@ -53,12 +53,12 @@ def _is_record(x: Any, kind: Any) -> bool:
     return hasattr(kind, "__attrs_attrs__") and not isinstance(x, Trackable | type)
 
 
-def is_attrs(x: Any) -> bool:
+def is_attrs(x: object) -> bool:
     """Whether `x` is an object of an attrs class."""
     return hasattr(type(x), "__attrs_attrs__")
 
 
-def has_own_way(x: Any) -> bool:
+def has_own_way(x: object) -> bool:
     """Whether the class of `x` defines its own flattening."""
     kind = type(x)
     return hasattr(kind, "__dataclass_fields__") and hasattr(kind, "__tf_flatten__")
@@ -100,14 +100,14 @@ def _is_slot(kind: Any, name: str) -> bool:
     return any(name in vars(base).get("__slots__", ()) for base in kind.__mro__)
 
 
-def opened(x: Any) -> Any:
+def opened(x: object) -> Any:
     """For `flatten_tree`: a record or sparse value as a `Record` of all its fields; other leaves unchanged."""
     if isinstance(x, Sparse):
         return x.record()
     return record_of(x) if is_record(x) else x
 
 
-def _is_followed(leaf: Any) -> bool:
+def _is_followed(leaf: object) -> bool:
     return (
         isinstance(leaf, _FOLLOWED)
         or is_composite(leaf)
@@ -116,7 +116,7 @@ def _is_followed(leaf: Any) -> bool:
     )
 
 
-def is_composite(x: Any) -> bool:
+def is_composite(x: object) -> bool:
     """Whether a leaf consists of tensors: its class has `__graphad_parts__`."""
     return hasattr(type(x), "__graphad_parts__")
 
@@ -166,7 +166,7 @@ def _of_record(x: Any) -> tuple[list[Any], Rebuild]:
     return flat, again
 
 
-def flatten_composites(x: Any, slices: bool = False) -> tuple[list[Any], Rebuild]:
+def flatten_composites(x: object, slices: bool = False) -> tuple[list[Any], Rebuild]:
     """As `flatten`, with composite leaves split into their tensors; IndexedSlices only if `slices` is true.
 
     `__graphad_parts__()` returns the parts and a function that rebuilds the value from other parts. While
@@ -211,6 +211,6 @@ def _only(leaves: list[Any]) -> Any:
     return leaves[0]
 
 
-def flatten_fields(x: Any) -> tuple[list[Any], Rebuild, Any]:
+def flatten_fields(x: object) -> tuple[list[Any], Rebuild, Any]:
     """As `flatten_tree`, with all fields of records as leaves."""
     return flatten_tree(x, opened)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core.errors import ArgumentTypeError
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import DTypeLike
+
 
 _REFUSED = (bool, int, float, complex, str, bytes, list, tuple, np.generic, np.ndarray)
 _registered: list[
@@ -56,12 +60,12 @@ def register_tensor_conversion_function(
     _registered.sort(key=lambda entry: entry[0])
 
 
-def is_registered(x: Any) -> bool:
+def is_registered(x: object) -> bool:
     """Whether a conversion is registered for the class of an object."""
     return bool(_registered) and any(isinstance(x, kinds) for _, kinds, _ in _registered)
 
 
-def converted_by_user(x: Any, dtype: Any) -> Any:
+def converted_by_user(x: object, dtype: DTypeLike | None) -> Any:
     """The result of the first registered conversion that accepts the object; `NotImplemented` if none does."""
     for _, kinds, convert in _registered:
         if isinstance(x, kinds):

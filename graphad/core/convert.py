@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,12 +23,16 @@ from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array, TensorLike
+
+
 _RANK = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
 _INT32 = np.iinfo(np.int32)
 _FLOAT32 = float(np.finfo(np.float32).max) + 2.0**103  # from here on values round to infinity
 
 
-def lift(x: Any, dtype: DType | None = None) -> Tensor:
+def lift(x: object, dtype: DType | None = None) -> Tensor:
     """`x` as a tensor of the current level.
 
     Args:
@@ -59,12 +63,12 @@ def lift(x: Any, dtype: DType | None = None) -> Tensor:
     return EagerTensor(data)
 
 
-def lift_own(x: Any) -> Tensor:
+def lift_own(x: object) -> Tensor:
     """`x` as a tensor that may be returned to a caller; what `lift` gives for a variable is for ops only."""
     return x.value() if isinstance(x, Handle) else lift(x)  # type: ignore[attr-defined]
 
 
-def lift_pair(op: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
+def lift_pair(op: str, a: object, b: object) -> tuple[Tensor, Tensor]:
     """Two operands as tensors; one that is not a tensor yet adopts the dtype of the other."""
     if isinstance(a, Tensor):
         if isinstance(b, Tensor):
@@ -85,12 +89,12 @@ def lift_pair(op: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def lift_like(op: str, x: Any, dtype: DType | None) -> Tensor:
+def lift_like(op: str, x: object, dtype: DType | None) -> Tensor:
     """`x` as a tensor that adopts `dtype` unless it has one of its own."""
     return lift(x) if dtype is None or _dtype_of(x) is not None else _adopt(op, x, dtype)
 
 
-def stands_for_tensor(x: Any) -> bool:
+def stands_for_tensor(x: object) -> bool:
     """Whether `x` is a tensor, a variable, or another object that converts to a tensor by itself."""
     return isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__")
 
@@ -99,7 +103,7 @@ def _dtype_of(x: Any) -> DType | None:
     return x.dtype if stands_for_tensor(x) else None
 
 
-def _adopt(op: str, x: Any, dtype: DType | None) -> Tensor:
+def _adopt(op: str, x: object, dtype: DType | None) -> Tensor:
     try:
         return lift(x, dtype)
     except (DTypeError, UnconvertibleError) as cause:
@@ -124,7 +128,7 @@ def _holds_tensors(x: Any) -> bool:
     )
 
 
-def _stacked(items: Any, dtype: DType | None) -> Tensor:
+def _stacked(items: Sequence[TensorLike], dtype: DType | None) -> Tensor:
     known = next((found for found in (_first_dtype(item) for item in items) if found is not None), dtype)
     tensors = [
         _stacked(item, known)
@@ -136,7 +140,7 @@ def _stacked(items: Any, dtype: DType | None) -> Tensor:
     return packed
 
 
-def _first_dtype(x: Any) -> DType | None:
+def _first_dtype(x: TensorLike) -> DType | None:
     if isinstance(x, list | tuple):
         return next((found for found in map(_first_dtype, x) if found is not None), None)
     return _dtype_of(x)
@@ -234,7 +238,7 @@ def _large(x: Any) -> Any:
     return found if found.ndim else found[()]
 
 
-def _fitted(value: Any, dtype: DType, x: Any) -> Any:
+def _fitted(value: Array | complex | float, dtype: DType, x: object) -> Any:
     try:
         with np.errstate(all="ignore"):
             out = np.asarray(value, dtype=dtype.numpy)
@@ -281,7 +285,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
 _BOOLS = {bool, np.bool_}
 
 
-def array_of(x: Any) -> np.ndarray:
+def array_of(x: object) -> np.ndarray:
     """`np.asarray(x)`. Raises: InvalidArgumentError: the items of nested lists differ in length."""
     try:
         return np.asarray(x)
@@ -289,18 +293,18 @@ def array_of(x: Any) -> np.ndarray:
         raise _not_rectangular(x) from cause
 
 
-def _not_rectangular(x: Any) -> InvalidArgumentError:
+def _not_rectangular(x: object) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"Can't convert non-rectangular Python sequence to Tensor.{_ragged(x)} Pad the shorter, or keep a list of tensors."
     )
 
 
-def _counts_bools(x: Any, kinds: set[type]) -> bool:
+def _counts_bools(x: list[TensorLike], kinds: set[type]) -> bool:
     """Whether Python bools count as 0 and 1 in a list with numbers, as they do if a number comes first."""
     return np.bool_ not in kinds and type(list(_leaves(x))[-1]) is not bool  # `_leaves` starts from the end
 
 
-def _float_of(x: Any) -> Any:
+def _float_of(x: object) -> Any:
     """The dtype of a list of floats: that of its first item if it is a NumPy float, else float32."""
     while isinstance(x, list | tuple):
         x = next(
@@ -329,7 +333,7 @@ def exports_array(x: Any) -> bool:
     return True
 
 
-def _exported(x: Any) -> np.ndarray:
+def _exported(x: object) -> np.ndarray:
     """The array that `x` exports. Raises: UnconvertibleError: the export fails."""
     try:
         if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
@@ -341,7 +345,7 @@ def _exported(x: Any) -> np.ndarray:
         ) from cause
 
 
-def _as_known(array: np.ndarray, x: Any) -> np.ndarray:
+def _as_known(array: np.ndarray, x: object) -> np.ndarray:
     if array.dtype.kind in "USOV" and array.dtype.name != dtypes.bfloat16.name:
         raise UnconvertibleError(
             f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor.{_strange(x)}"
@@ -349,7 +353,7 @@ def _as_known(array: np.ndarray, x: Any) -> np.ndarray:
     return array
 
 
-def _ragged(x: Any) -> str:
+def _ragged(x: object) -> str:
     """Where the lengths of nested lists differ."""
     while isinstance(x, list | tuple) and x:
         lengths = [len(item) if isinstance(item, list | tuple) else None for item in x]
@@ -361,7 +365,7 @@ def _ragged(x: Any) -> str:
     return ""
 
 
-def _strange(x: Any) -> str:
+def _strange(x: object) -> str:
     """The first item that is not a number, and what to do about it."""
     if not isinstance(x, list | tuple):
         return ""
@@ -375,7 +379,7 @@ def _strange(x: Any) -> str:
     return ""
 
 
-def _leaves(x: Any) -> Any:
+def _leaves(x: Sequence[TensorLike]) -> Any:
     stack = [x]
     while stack:
         item = stack.pop()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    pass
 
 
 class Dimension:
@@ -32,7 +35,7 @@ class Dimension:
         theirs = value_of(other)
         return bool(self._value is None or theirs is None or self._value == theirs)
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: object) -> None:
         """Raises: InvalidArgumentError (a ValueError): the sizes differ."""
         if not self.is_compatible_with(other):
             raise InvalidArgumentError(f"Dimensions {self} and {other} are not compatible")
@@ -54,16 +57,16 @@ class Dimension:
     def __ne__(self, other: object) -> Any:
         return self._compared(operator.ne, other)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Any:
         return self._compared(operator.lt, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Any:
         return self._compared(operator.le, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> Any:
         return self._compared(operator.gt, other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> Any:
         return self._compared(operator.ge, other)
 
     def _compared(self, compare: Callable[[Any, Any], bool], other: Any) -> Any:
@@ -73,7 +76,7 @@ class Dimension:
             return NotImplemented
         return None if self._value is None or theirs is None else compare(self._value, theirs)
 
-    def __truediv__(self, other: Any) -> NoReturn:
+    def __truediv__(self, other: object) -> NoReturn:
         raise ArgumentTypeError(
             "Dimension: unsupported operand type(s) for /: sizes divide by //, not by /, which would give "
             f"{self} / {other}."
@@ -122,7 +125,7 @@ def value_of(x: Any, who: str = "Dimension") -> Any:
 
 
 def _arithmetic(symbol: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    def known(a: Any, b: Any) -> Any:
+    def known(a: object, b: object) -> Any:
         return Dimension(None if a is None or b is None else symbol(a, b))
 
     def forward(self: Dimension, other: Any) -> Any:
@@ -146,7 +149,7 @@ for _name in ("add", "sub", "mul", "floordiv", "mod"):
     setattr(Dimension, f"__r{_name}__", _reflected)
 
 
-def dimension_value(dimension: Any) -> Any:
+def dimension_value(dimension: object) -> Any:
     """The size of a Dimension; anything else, such as an integer, is returned unchanged."""
     return dimension.value if isinstance(dimension, Dimension) else dimension
 

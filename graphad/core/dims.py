@@ -133,7 +133,7 @@ class Dim:
             total += factor
         return total
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Size) -> Any:
         terms = _terms(other)
         if terms is None:
             return NotImplemented
@@ -150,13 +150,13 @@ class Dim:
     def __abs__(self) -> Any:
         return -self if _is_negative(self) else self
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Size) -> Any:
         return NotImplemented if _terms(other) is None else self + (-1 * other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: int) -> Any:
         return -self + other
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Size) -> Any:
         terms = _terms(other)
         if terms is None:
             return NotImplemented
@@ -169,7 +169,7 @@ class Dim:
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Size) -> Any:
         quotient = divide_exactly(self, other)
         if quotient is None:
             raise UndecidedSize(self.symbols | (other.symbols if isinstance(other, Dim) else frozenset()))
@@ -181,7 +181,7 @@ class Dim:
             raise UndecidedSize(self.symbols)
         return quotient
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Size) -> Any:
         if divide_exactly(self, other) is None:
             raise UndecidedSize(self.symbols)
         return 0
@@ -214,16 +214,16 @@ class Dim:
     def __hash__(self) -> int:
         return self._hash
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: Size) -> bool:
         return _is_negative(self - other)
 
-    def __gt__(self, other: Any) -> bool:
+    def __gt__(self, other: Size) -> bool:
         return _is_negative(other - self)
 
-    def __le__(self, other: Any) -> bool:
+    def __le__(self, other: Size) -> bool:
         return not _is_negative(other - self)
 
-    def __ge__(self, other: Any) -> bool:
+    def __ge__(self, other: Size) -> bool:
         return not _is_negative(self - other)
 
     def __bool__(self) -> bool:
@@ -250,7 +250,7 @@ else:
     Size = int | Dim
 
 
-def divide_exactly(a: Any, b: Any) -> Any:
+def divide_exactly(a: Size, b: Size) -> Any:
     """a / b if that is a polynomial with integer coefficients, else None."""
     numerator, divisor = _terms(a), _terms(b)
     if numerator is None or divisor is None or not divisor:
@@ -274,7 +274,7 @@ def divide_exactly(a: Any, b: Any) -> Any:
     return _simplest(quotient)
 
 
-def is_one(size: Any) -> bool:
+def is_one(size: object) -> bool:
     """Whether a size is 1, which broadcasts with every other. Raises: UndecidedSize: it is a polynomial that may be 1, such as
     n - 1."""
     return (type(size) is int or isinstance(size, Dim)) and size == 1
@@ -309,7 +309,7 @@ def product(sizes: Any) -> Any:
     return total
 
 
-def evaluate(size: Any, numbers: Mapping[str, int]) -> int:
+def evaluate(size: Size, numbers: Mapping[str, int]) -> int:
     """The value of a size; a number is its own value."""
     return size.evaluate(numbers) if isinstance(size, Dim) else size
 
@@ -343,7 +343,7 @@ def _number(terms: Mapping[Monomial, int]) -> int | None:
     return terms[()] if len(terms) == 1 and () in terms else None
 
 
-def _bounds(x: Any) -> tuple[int | None, int | None]:
+def _bounds(x: Size) -> tuple[int | None, int | None]:
     """A lower and an upper bound of `x`, None for no bound."""
     if not isinstance(x, Dim):
         return x, x

@@ -7,11 +7,15 @@ The layout of a capsule is that of the DLPack specification, versions 0.8 and 1.
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core.dtypes import bfloat16
+
+if TYPE_CHECKING:
+    pass
+
 
 _INTEGER, _BFLOAT = 1, 4  # codes of unsigned integers and of bfloat
 # Byte offset of the dtype code, by the name of the capsule; the number of bits follows it.
@@ -27,7 +31,7 @@ def exported(data: Any, **options: Any) -> Any:
     return capsule
 
 
-def imported(x: Any) -> np.ndarray:
+def imported(x: object) -> np.ndarray:
     """An array that shares the memory of an object with `__dlpack__`."""
     source = _Source(x)
     found: np.ndarray = np.from_dlpack(source)
@@ -51,7 +55,7 @@ class _Source:
         return self._x.__dlpack_device__()
 
 
-def _type_of(capsule: Any) -> Any:
+def _type_of(capsule: object) -> Any:
     """Code and bits of the dtype in a capsule, which may be changed."""
     api = ctypes.pythonapi
     name_of, pointer_of = api.PyCapsule_GetName, api.PyCapsule_GetPointer

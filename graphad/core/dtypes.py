@@ -113,7 +113,7 @@ class DType:
             raise ArgumentTypeError("limits: complex numbers have no order, and so no limits.")
         return (0, 1) if self.is_floating else (0, True if self.is_bool else self.max)
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: object) -> bool:
         """Whether `other` is the same dtype."""
         return as_dtype(other) is self
 
@@ -268,7 +268,7 @@ def converted(array: Array, dtype: np.dtype[Any]) -> Any:
     return np.where(high, np.where(high, array, array.dtype.type(0)).astype(dtype), signed)[()]
 
 
-def _nearest(x: Any) -> str:
+def _nearest(x: object) -> str:
     """A hint at what a wrong name may have meant."""
     if not isinstance(x, str):
         return "; give a name like 'float32', a tf.DType or a NumPy dtype"

@@ -6,12 +6,17 @@ The HTML uses no scripts and no external styles, so that it looks the same in ev
 from __future__ import annotations
 
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core.shapes import format_dims
 from graphad.core.tree import Branch, counts, in_bytes, tree_of
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.eager.variable import Variable
+
 
 COUNTED = 10_000_000  # the range of larger tensors is not computed
 MOST_PARTS = 500  # at most so many parts of a model are shown
@@ -60,13 +65,13 @@ def of_tensor(x: Any) -> str:
     return _array("Tensor", x.data, x.dtype.name)
 
 
-def of_variable(x: Any) -> str:
+def of_variable(x: Variable) -> str:
     """A variable: its name, whether it is trained, and its value."""
     kind = "Variable" if x.trainable else "Variable, not trained,"
     return _array(f"{kind} {x.name!r}", x.data, x.dtype.name)
 
 
-def of_module(x: Any) -> str:
+def of_module(x: object) -> str:
     """A module, or an object from a file: its tree, the deeper parts folded."""
     trained, fixed, size = counts(x)
     total = f"{trained + fixed:,} parameters, {trained:,} of them trained, {in_bytes(size)}"
@@ -74,14 +79,14 @@ def of_module(x: Any) -> str:
     return box("", _branch(tree_of(x), 0, left), note(total))
 
 
-def _array(title: str, data: Any, dtype: str) -> str:
+def _array(title: str, data: Array, dtype: str) -> str:
     array = np.asarray(data)
     said = f"{title} {dtype}{format_dims(array.shape)}, {in_bytes(array.nbytes)}"
     text = str(data)
     return box(said, pre(text), note(_range(array)) if array.ndim else "")
 
 
-def _range(array: Any) -> str:
+def _range(array: Array) -> str:
     """The smallest and the largest number, and how many elements are NaN or infinite."""
     if not array.size:
         return "no elements"

@@ -52,7 +52,7 @@ def _leave(state: Any) -> None:
 hush, unhush = _ends()
 
 
-def unreported(f: Callable[..., Any], *values: Any) -> Any:
+def unreported(f: Callable[..., Any], *values: object) -> Any:
     """f(*values), with the flags ignored. Only for functions that can be called again after an interruption."""
     token = hush()
     try:

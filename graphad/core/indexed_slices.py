@@ -6,11 +6,14 @@ Row i of `values` is to be added to row indices[i] of a tensor of shape `dense_s
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.registry import lookup
 from graphad.core.sparse import Sparse
+
+if TYPE_CHECKING:
+    pass
 
 
 class IndexedSlices(Sparse):

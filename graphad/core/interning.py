@@ -23,7 +23,7 @@ _lock = forks.rlock()
 class OpType(type):
     """Interns ops: calling the class with equal attributes of equal types gives the same object."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: object, **kwargs: Any) -> Any:
         if kwargs:
             args = _positional(cls, args, kwargs)
         key = (*args, *map(type, args))
@@ -31,7 +31,7 @@ class OpType(type):
         return _interned(cls, args, key) if found is None else found
 
 
-def _interned(cls: Any, args: tuple[Any, ...], key: Any) -> Any:
+def _interned(cls: Any, args: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
     """The op with exactly these attributes, made if it does not exist."""
     own = cls.op_class
     if not own.attributes and not args and own._quickly.limit:
@@ -65,7 +65,7 @@ def _made(schema: Schema, values: tuple[Any, ...]) -> Any:
     return made
 
 
-def canonical(x: Any, kind: type | None) -> Any:
+def canonical(x: object, kind: type | None) -> Any:
     """An attribute as plain Python values, so that equal ops have the same digest.
 
     Args:
@@ -81,7 +81,7 @@ def canonical(x: Any, kind: type | None) -> Any:
     return x
 
 
-def _is_inexact(x: Any, kind: type | None) -> bool:
+def _is_inexact(x: object, kind: type | None) -> bool:
     """Whether an attribute compares equal to another one with a different meaning: 0.0 and -0.0, or 1 and True in a tuple. Such
     ops are found only by their exact key.
     """

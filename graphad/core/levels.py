@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from graphad.core.op import Op
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+    from graphad.core.bind import EagerLevel
     from graphad.core.tensor import EagerTensor, Handle, Tensor
+    from graphad.trace.tracer import Trace
 
 
 class Recorder(Protocol):
@@ -37,7 +40,7 @@ class Recorder(Protocol):
     def follows(self, x: Handle | Tensor) -> bool:
         """Whether an op with this input would be recorded."""
 
-    def note_exit(self, x: Any, way: str) -> None:
+    def note_exit(self, x: object, way: str) -> None:
         """See that a value leaves to Python or NumPy, whose computations are not recorded."""
 
     differentiates_itself: bool  # a persistent tape: its gradients may be recorded by itself
@@ -59,7 +62,7 @@ class Level(Protocol):
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs of an op as values of this level."""
 
-    def constant(self, data: Any) -> Any:
+    def constant(self, data: object) -> Any:
         """A NumPy value as a value of this level."""
 
 
@@ -109,7 +112,7 @@ def trace_in_progress() -> Any:
     return level
 
 
-def note_exit(x: Any, way: str) -> None:
+def note_exit(x: TensorLike, way: str) -> None:
     """Tell all recorders that a value leaves to Python or NumPy."""
     for level in chain():
         for recorder in level.recorders:
@@ -151,7 +154,7 @@ def _is_idle(level: Any) -> bool:
     )
 
 
-def add_recorder(recorder: Recorder, make_eager: Any, again: Any = None) -> Any:
+def add_recorder(recorder: Recorder, make_eager: Any, again: EagerLevel | Trace | None = None) -> Any:
     """Attach a recorder to the current level, which `make_eager` creates when there is none; returns the level.
 
     A recorder that was paused returns to its earlier level, `again`, if that is still in the chain.

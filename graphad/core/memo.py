@@ -24,7 +24,7 @@ class Memo(dict[Any, Any]):
         self.name = name
         self.limit = limit
 
-    def keep(self, key: Any, value: Any) -> Any:
+    def keep(self, key: object, value: object) -> Any:
         """Keep `value` under `key`, unless another thread was first; returns the value in the table."""
         if not self.limit:
             return value

@@ -18,12 +18,12 @@ _CONTAINERS = (list, tuple, dict)
 _NAMESPACE = "graphad"
 
 
-def is_nested(x: Any) -> bool:
+def is_nested(x: object) -> bool:
     """Whether `x` is a container that holds leaves."""
     return isinstance(x, _CONTAINERS)
 
 
-def flatten(x: Any) -> tuple[list[Any], Rebuild]:
+def flatten(x: object) -> tuple[list[Any], Rebuild]:
     """The leaves of `x` in order, and a function that rebuilds `x` with other leaves."""
     kind = type(x)
     if not isinstance(x, _CONTAINERS):
@@ -34,7 +34,7 @@ def flatten(x: Any) -> tuple[list[Any], Rebuild]:
     return leaves, rebuild
 
 
-def flatten_tree(x: Any, opened: Callable[[Any], Any] | None = None) -> tuple[list[Any], Rebuild, Any]:
+def flatten_tree(x: object, opened: Callable[[Any], Any] | None = None) -> tuple[list[Any], Rebuild, Any]:
     """As `flatten`, with the structure as a third result: hashable, equal for nests of the same form, has `paths()`.
 
     Args:
@@ -56,12 +56,12 @@ def flatten_tree(x: Any, opened: Callable[[Any], Any] | None = None) -> tuple[li
     return leaves, lambda new: optree.tree_unflatten(tree, new), tree
 
 
-def leaves_of(x: Any) -> list[Any]:
+def leaves_of(x: object) -> list[Any]:
     """The leaves of `x` in order."""
     return flatten(x)[0]
 
 
-def map_leaves(function: Callable[[Any], Any], x: Any) -> Any:
+def map_leaves(function: Callable[[Any], Any], x: object) -> Any:
     """`x` with `function` applied to every leaf."""
     leaves, rebuild = flatten(x)
     return rebuild([function(leaf) for leaf in leaves])
@@ -76,7 +76,7 @@ class Record:
 
     __slots__ = ("form", "values")
 
-    def __init__(self, form: Any, values: list[Any]) -> None:
+    def __init__(self, form: Form, values: list[Any]) -> None:
         self.form = form
         self.values = values
 
@@ -91,7 +91,7 @@ class Form:
 
     __slots__ = ("_key", "make", "names")
 
-    def __init__(self, kind: Any, names: tuple[str, ...], make: Callable[[list[Any]], Any]) -> None:
+    def __init__(self, kind: object, names: tuple[str, ...], make: Callable[[list[Any]], Any]) -> None:
         self._key = kind, names
         self.names = names
         self.make = make

@@ -8,7 +8,7 @@ IndexedSlices and SparseTensors.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MappingView, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from graphad.core.annotations import NestLike
 from graphad.core.composites import flatten_composites, has_own_way, is_attrs, is_record, record_of
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.sparse import Sparse
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 _LEAVES = (str, bytes, bytearray, memoryview, np.ndarray)
 
@@ -122,7 +126,7 @@ def _too_deep() -> ArgumentTypeError:
     )
 
 
-def _collect(x: Any, expand: bool, out: list[Any]) -> None:
+def _collect(x: object, expand: bool, out: list[Any]) -> None:
     found = _parts(x, expand)
     if found is None:
         out.append(x)
@@ -131,7 +135,7 @@ def _collect(x: Any, expand: bool, out: list[Any]) -> None:
         _collect(part, expand, out)
 
 
-def _filled(x: Any, expand: bool, leaves: Any) -> Any:
+def _filled(x: object, expand: bool, leaves: Any) -> Any:
     """A nest of the form of x, filled with the next leaves."""
     found = _parts(x, expand)
     return next(leaves) if found is None else found[1]([_filled(part, expand, leaves) for part in found[0]])
@@ -217,7 +221,9 @@ def assert_same_structure(
         raise _too_deep() from None
 
 
-def _compare(a: Any, b: Any, check_types: bool, expand: bool, where: str) -> None:
+def _compare(
+    a: Any, b: Tensor | dict[str, Any] | list[int], check_types: bool, expand: bool, where: str
+) -> None:
     mine, theirs = _parts(a, expand), _parts(b, expand)
     if (mine is None) != (theirs is None):
         raise InvalidArgumentError(
@@ -246,7 +252,7 @@ def _compare(a: Any, b: Any, check_types: bool, expand: bool, where: str) -> Non
         _compare(x, y, check_types, expand, f"their entries {key!r}")
 
 
-def _same_type(a: Any, b: Any) -> bool:
+def _same_type(a: object, b: object) -> bool:
     if type(a) is type(b):
         return True
     fields = getattr(type(a), "_fields", None)  # named tuples with equal names count as one type

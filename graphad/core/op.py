@@ -314,7 +314,7 @@ class Op(metaclass=OpType):
         """The op with some attributes changed."""
         return self.op_class(*[attributes.get(name, getattr(self, name)) for name in self.attributes])  # type: ignore[no-any-return]
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{self.name}: an op is shared by all who use it, so {name!r} cannot be set.")
 
     def __delattr__(self, name: str) -> None:
@@ -328,7 +328,7 @@ class Op(metaclass=OpType):
     def __copy__(self) -> Op:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Op:
+    def __deepcopy__(self, memo: object) -> Op:
         return self
 
     def __repr__(self) -> str:
@@ -380,7 +380,7 @@ def define(cls: O) -> O:
 def no_gradient(reason: str) -> Callable[..., Any]:
     """A `vjp` for ops whose derivative does not exist or is zero wherever it exists; such ops are not recorded."""
 
-    def vjp(self: Op, ctx: VjpContext, *y_bars: Any) -> list[None]:
+    def vjp(self: Op, ctx: VjpContext, *y_bars: object) -> list[None]:
         return [None] * len(ctx.inputs)
 
     vjp.reason = reason  # type: ignore[attr-defined]
@@ -390,7 +390,7 @@ def no_gradient(reason: str) -> Callable[..., Any]:
 def no_batch(reason: str) -> Callable[..., Any]:
     """A `batch` for ops that can only run row by row; the reason is part of the error where even that is impossible."""
 
-    def batch(self: Op, ctx: BatchContext, *xs: Any) -> Any:
+    def batch(self: Op, ctx: BatchContext, *xs: object) -> Any:
         return ctx.rowwise(self, *xs)
 
     batch.reason = reason  # type: ignore[attr-defined]

@@ -5,16 +5,19 @@ Calling such a class or reading its attributes raises an error that says why it 
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from graphad.core.errors import UnavailableError
 from graphad.core.late import refusal_of
+
+if TYPE_CHECKING:
+    pass
 
 
 class _Outside(type):
     """The metaclass of these classes."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+    def __call__(cls, *args: object, **kwargs: Any) -> NoReturn:
         raise UnavailableError(refusal_of("graphad", cls.__name__))
 
     def __getattr__(cls, name: str) -> NoReturn:

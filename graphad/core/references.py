@@ -12,15 +12,24 @@ rules call the rules of the op with numbers, so that no rule is written twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from graphad.core.dims import Dim
+from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import from_numpy
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.core.tensor import Tensor
+    from graphad.devices.array import DeviceArray
+    from graphad.gradient.backward import Context
+    from graphad.ops.control.stacks import RaggedStack
+    from graphad.vectorize.batch import BatchContext
+
 
 MIXED: Final = "mixed"  # the result of `rows` for rows that interact
 AT, ALL = "at", "all"
@@ -31,12 +40,12 @@ _SCALARS = frozenset((np.int32, np.int64))
 _WHOLE = (int, np.integer)
 
 
-def is_reference(x: Any) -> bool:
+def is_reference(x: object) -> bool:
     """Whether an entry of an attribute is a reference to an input."""
     return type(x) is tuple and len(x) > 1 and (x[0] == AT or x[0] == ALL)
 
 
-def well_formed(x: Any, depth: int) -> bool:
+def well_formed(x: object, depth: int) -> bool:
     """Whether a value is a valid reference to one number (`depth` 0) or to entries of a vector."""
     return (
         type(x) is tuple
@@ -48,7 +57,7 @@ def well_formed(x: Any, depth: int) -> bool:
     )
 
 
-def references(x: Any) -> list[Reference]:
+def references(x: object) -> list[Reference]:
     """Every reference in an attribute."""
     if type(x) is not tuple or not x:
         return []
@@ -94,7 +103,7 @@ def number(reference: Reference, values: Sequence[Any], op: str) -> Any:
     return _plain(value[reference[2]])
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: DeviceArray | Array | Size) -> Any:
     if isinstance(x, Dim):
         return x
     if isinstance(x, _WHOLE):
@@ -102,7 +111,7 @@ def _plain(x: Any) -> Any:
     return tuple([_plain(item) for item in x]) if np.ndim(x) else int(x)
 
 
-def filled(x: Any, values: Sequence[Any], op: str) -> Any:
+def filled(x: object, values: Sequence[Any], op: str) -> Any:
     """An attribute, or a part of one, with its references replaced by numbers.
 
     Args:
@@ -245,7 +254,7 @@ class Referring:
         self._require_sizes(given)
         return self.op_class.infer(self._seen or self.seen(given), *own)
 
-    def eval(self, *values: Any) -> Any:
+    def eval(self, *values: DeviceArray | RaggedStack | Array) -> Any:
         own, given = self.split(values)
         attributes = self.with_numbers(given)
         if self.op_class.eval_checks:
@@ -257,11 +266,11 @@ class Referring:
         self.op_class.infer(unheld(self.op_class, self._seen_in(attributes, ())), *specs)
         return self.op_class.eval(unheld(self.op_class, attributes), *own)
 
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+    def vjp(self, ctx: Context, *y_bars: Tensor | None) -> Sequence[Any]:
         bars = self.op_class.vjp(self, ctx, *y_bars)
         return (*bars, *[None] * (len(ctx.inputs) - len(bars)))
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Tensor) -> Any:
         own, given = self.split(xs)
         if any(ctx.stacked(len(own) + k) for k in range(len(given))):
             return self.op_class.batch_given(self, ctx, *xs)
@@ -281,16 +290,16 @@ class Referring:
             return MIXED
         return self.op_class.rows(op, own, mine)
 
-    def lower(self, *operands: Any) -> Any:
+    def lower(self, *operands: TensorSpec) -> Any:
         return None
 
-    def expand(self, *inputs: Any) -> Any:
+    def expand(self, *inputs: object) -> Any:
         return None
 
-    def views(self, *sites: Any) -> Any:
+    def views(self, *sites: object) -> Any:
         return None
 
-    def parts_of(self, *sites: Any) -> Any:
+    def parts_of(self, *sites: object) -> Any:
         return None
 
 

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import ArgumentTypeError, InternalError, MissingRuleError
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+    from graphad.gradient.backward import Context
+
 
 _OPS: dict[str, Any] = {}
 _FORMERLY: dict[str, str] = {}  # names of removed ops -> names of the ops that replace them
@@ -85,7 +90,7 @@ def all_ops() -> dict[str, Any]:
     return dict(_OPS)
 
 
-def register_gradient(name: Any, rule: Callable[..., Any] | None, where: str, has_rule: bool = False) -> None:
+def register_gradient(name: str, rule: Callable[..., Any] | None, where: str, has_rule: bool = False) -> None:
     """Register a gradient function for the op called `name`; None means that it has no gradient.
 
     Raises:
@@ -114,7 +119,7 @@ def gradient_of(name: str) -> Callable[..., Any] | None:
     return found[0] if found[0] is not None else _gives_none
 
 
-def _gives_none(ctx: Any, *y_bars: Any) -> list[None]:
+def _gives_none(ctx: Context, *y_bars: Tensor) -> list[None]:
     return [None] * len(ctx.inputs)
 
 

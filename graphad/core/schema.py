@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from graphad.core import references as refs
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
 from graphad.core.spec import TensorSpec
+
+if TYPE_CHECKING:
+    from graphad.core.dims import Size
+
 
 T = TypeVar("T")
 Given = Annotated[T, "may be given by inputs"]
@@ -68,11 +72,11 @@ class Kind:
         self.bound = bound
         self._complaint = complaint
 
-    def complaint(self, x: Any) -> str:
+    def complaint(self, x: float | str | tuple[int, ...] | None) -> str:
         """What is wrong with an invalid value, as words that follow "which"."""
         return self._complaint or f"is not {'an' if self.name[0] in 'AEIOUaeiou' else 'a'} {self.name}"
 
-    def text(self, x: Any, given: Sequence[str]) -> str:
+    def text(self, x: object, given: Sequence[str]) -> str:
         """A value as text; `given` are the names of the inputs that its sizes may refer to."""
         return refs.text_of(x, given)
 
@@ -86,7 +90,7 @@ class Kind:
 
 
 def _any_of(tests: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
-    def fits(x: Any) -> bool:
+    def fits(x: object) -> bool:
         for test in tests:  # noqa: SIM110
             if test(x):
                 return True
@@ -95,16 +99,16 @@ def _any_of(tests: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
     return fits
 
 
-def _once(x: Any) -> bool:
+def _once(x: tuple[int, ...]) -> bool:
     return len(set(x)) == len(x)
 
 
-def _is_permutation(x: Any) -> bool:
+def _is_permutation(x: tuple[int, ...]) -> bool:
     return sorted([axis + len(x) if axis < 0 else axis for axis in x]) == list(range(len(x)))
 
 
 def _all_are(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    def fits(x: Any) -> bool:
+    def fits(x: str | tuple[Any, ...] | None) -> bool:
         if type(x) is not tuple:
             return False
         for item in x:  # noqa: SIM110
@@ -214,13 +218,13 @@ class Referring(Kind):
     def complaint(self, x: Any) -> str:
         return "has more than one -1" if self._rests(x) > 1 else self.inner.complaint(x)
 
-    def _rests(self, x: Any) -> int:
+    def _rests(self, x: object) -> int:
         """How many sizes are -1, which means that the other sizes determine them."""
         if not self._leaves_open or type(x) is not tuple:
             return 0
         return sum([type(item) is int and item == -1 for item in x])
 
-    def _fits(self, x: Any) -> bool:
+    def _fits(self, x: Size | str | tuple[Size | str | tuple[int | str, ...], ...]) -> bool:
         if self.many is None:
             return self.inner.fits(x) or refs.well_formed(x, 0)
         if type(x) is not tuple:
@@ -233,7 +237,9 @@ class Referring(Kind):
             return len(set(x)) == len(x) if tuple in map(type, x) else self.many.fits(x)
         return not self._leaves_open or self._rests(x) < 2
 
-    def asked(self, x: Any) -> list[refs.Reference] | None:
+    def asked(
+        self, x: Size | str | tuple[Size | str | tuple[int | str, ...], ...]
+    ) -> list[refs.Reference] | None:
         """The references in a value; None if all sizes are numbers and none is -1."""
         if type(x) is not tuple:
             return [] if type(x) is int and self.many is not None else None
@@ -255,10 +261,14 @@ class Referring(Kind):
             seen = [None if type(item) is int and item == -1 else item for item in seen]
         return tuple(seen)
 
-    def written_out(self, x: Any, given: Sequence[TensorSpec]) -> Any:
+    def written_out(
+        self, x: tuple[int | str | tuple[int | str, ...], ...], given: Sequence[TensorSpec]
+    ) -> Any:
         return x if self.many is None or type(x) is not tuple else refs.spelled(x, given)
 
-    def filled(self, x: Any, values: Sequence[Any], op: str) -> Any:
+    def filled(
+        self, x: int | tuple[int | str | tuple[int | str, ...], ...], values: Sequence[Any], op: str
+    ) -> Any:
         """The sizes with references replaced by numbers from the given inputs."""
         return refs.filled(x, values, op)
 
@@ -267,23 +277,23 @@ class Referring(Kind):
         return 0 if self.many is None else self.rank - (len(reference) == 2 and reference[0] == refs.AT)
 
 
-def _has_negative(x: Any) -> bool:
+def _has_negative(x: object) -> bool:
     return any(_has_negative(n) for n in x) if type(x) is tuple else type(x) is int and x < 0
 
 
-def _is_size(x: Any) -> bool:
+def _is_size(x: Size | str | tuple[int | str, ...] | None) -> bool:
     return (type(x) is int and x >= 0) or isinstance(x, Dim)
 
 
-def _fits_64_bits(x: Any) -> bool:
+def _fits_64_bits(x: object) -> bool:
     return type(x) is int and -_MOST <= x < _MOST
 
 
-def _is_offset(x: Any) -> bool:
+def _is_offset(x: object) -> bool:
     return _fits_64_bits(x) or isinstance(x, Dim)
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x: float) -> bool:
     return _is_offset(x) or (type(x) is float and math.isfinite(x))
 
 
@@ -402,7 +412,7 @@ class Input:
 
     __slots__ = ("either", "is_handle", "name", "optional", "variadic")
 
-    def __init__(self, name: str, declared: Any, optional: bool, variadic: bool) -> None:
+    def __init__(self, name: str, declared: str | None, optional: bool, variadic: bool) -> None:
         self.name = name
         self.is_handle = declared == "HandleSpec"
         self.either = declared == "TensorSpec | HandleSpec"
@@ -516,7 +526,7 @@ def _inputs_of(kind: Any) -> Iterator[Input]:
         yield Input(rest, of_rest, False, True)
 
 
-def _parameters(rule: Any, skipped: int = 1) -> tuple[list[str], int, str | None]:
+def _parameters(rule: Callable[..., Any], skipped: int = 1) -> tuple[list[str], int, str | None]:
     """The names of a function's parameters, how many have defaults, and the name of its *args."""
     code = getattr(rule, "__code__", None)
     if code is None or hasattr(rule, "__wrapped__"):

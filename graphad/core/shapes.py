@@ -7,11 +7,15 @@ rank is unknown. All rules work on raw shapes; users see `TensorShape`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from graphad.core.dimension import Dimension, value_of
 from graphad.core.dims import Dim, is_one
 from graphad.core.errors import ArgumentTypeError, InternalError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    pass
+
 
 Dims = tuple[Any, ...] | None
 
@@ -31,7 +35,7 @@ class TensorShape:
 
     __slots__ = ("_dims",)
 
-    def __init__(self, dims: Any) -> None:
+    def __init__(self, dims: object) -> None:
         self._dims: Dims = as_dims(dims)
 
     @property
@@ -65,7 +69,7 @@ class TensorShape:
             total *= size
         return total
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: object) -> bool:
         """Whether one tensor could have both shapes."""
         return are_compatible(self._dims, as_dims(other))
 
@@ -152,12 +156,12 @@ class TensorShape:
             raise InvalidArgumentError("Cannot iterate over a shape with unknown rank.")
         return iter(self._dims)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: int | slice) -> Any:
         if self._dims is None:
             return TensorShape(_length_of(key)) if isinstance(key, slice) else None
         return TensorShape(self._dims[key]) if isinstance(key, slice) else self._dims[key]
 
-    def __add__(self, other: Any) -> TensorShape:
+    def __add__(self, other: object) -> TensorShape:
         return self.concatenate(other)
 
     def __radd__(self, other: Any) -> TensorShape:
@@ -182,7 +186,7 @@ class TensorShape:
         return TensorShape, (self._dims,)
 
 
-def as_dims(x: Any) -> Dims:
+def as_dims(x: object) -> Dims:
     """The raw shape that `x` describes: a TensorShape, a sequence of sizes, one size, or None for unknown rank."""
     if x is None:
         return None
@@ -199,7 +203,7 @@ def as_dims(x: Any) -> Dims:
     return tuple(_size(size) for size in x)
 
 
-def _size(x: Any) -> Any:
+def _size(x: object) -> Any:
     return x if isinstance(x, Dim) else value_of(x, "shape")
 
 
@@ -291,7 +295,7 @@ def _joint(op: str, a: Any, b: Any, shapes: Sequence[Dims]) -> Any:
     )
 
 
-def no_axis(op: str, axis: Any) -> ArgumentTypeError:
+def no_axis(op: str, axis: object) -> ArgumentTypeError:
     """The error for what is given as an axis and is not an integer."""
     shown = " ".join(repr(axis).split())
     shown = shown if len(shown) <= 60 else f"{shown[:60]}..."
@@ -320,7 +324,7 @@ def normalize_axis(op: str, axis: Any, rank: int | None, name: str = "x", dims: 
 
 
 def normalize_axes(
-    op: str, axes: Any, rank: int | None, name: str = "x", dims: Dims = None
+    op: str, axes: object, rank: int | None, name: str = "x", dims: Dims = None
 ) -> tuple[int, ...] | None:
     """Several axes, sorted and unique, counted from 0 when the rank is known; None means all of them."""
     if axes is None:

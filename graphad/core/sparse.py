@@ -68,6 +68,6 @@ class Sparse:
         return Record(Form(self.kind(), self.fields[: len(parts)], again), parts)
 
 
-def values_of(x: Any) -> Any:
+def values_of(x: object) -> Any:
     """What stands for `x` where it is differentiated."""
     return x.values if isinstance(x, Sparse) else x

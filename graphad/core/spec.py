@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core import dtypes
 from graphad.core.dtypes import DType
@@ -18,6 +18,9 @@ from graphad.core.shapes import (
     format_dims,
     is_definite,
 )
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import DTypeLike, TensorLike
 
 
 class TypeSpec:
@@ -42,7 +45,9 @@ class TensorSpec(TypeSpec):
     __slots__ = ("_hash", "dims", "dtype", "name")
     is_handle = False
 
-    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32, name: str | None = None) -> None:
+    def __init__(
+        self, shape: object = None, dtype: DTypeLike = dtypes.float32, name: str | None = None
+    ) -> None:
         self.dims: Dims = as_dims(shape)
         self.dtype: DType = dtypes.as_dtype(dtype)
         self.name = name
@@ -59,7 +64,7 @@ class TensorSpec(TypeSpec):
         return spec
 
     @classmethod
-    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+    def from_tensor(cls, tensor: TensorLike, name: str | None = None) -> TensorSpec:
         """The spec of an existing tensor. Raises: InvalidArgumentError (a ValueError): it is none."""
         if not hasattr(tensor, "shape") or not hasattr(tensor, "dtype"):
             raise InvalidArgumentError(f"`tensor` should be a tf.Tensor, but got type {type(tensor)}.")
@@ -94,7 +99,7 @@ class TensorSpec(TypeSpec):
         spec = x if isinstance(x, TensorSpec) else TensorSpec(x.shape, x.dtype)
         return spec.dtype is self.dtype and are_compatible(self.dims, spec.dims)
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: object) -> bool:
         """Whether every tensor that this spec describes is one that the other describes; a name must be the other's, too."""
         return (
             isinstance(other, TensorSpec)
@@ -112,7 +117,7 @@ class TensorSpec(TypeSpec):
             dims = common_dims(dims, other.dims)
         return TensorSpec(dims, self.dtype, self.name)
 
-    def most_specific_compatible_type(self, other: Any) -> TensorSpec:
+    def most_specific_compatible_type(self, other: object) -> TensorSpec:
         """The same for two specs. Raises: InvalidArgumentError (a ValueError): their dtypes differ."""
         found = self.most_specific_common_supertype([other])
         if found is None:

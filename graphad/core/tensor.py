@@ -25,7 +25,7 @@ from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Array
+    from graphad.core.annotations import Array, TensorLike
     from graphad.core.arithmetic import Arithmetic
 else:
     Arithmetic = object
@@ -72,7 +72,9 @@ def export_array(data: Array, dtype: Any, copy: bool | None) -> np.ndarray:
     return np.array(data) if copy else read_only(data)
 
 
-def export_dlpack(data: Any, stream: Any, max_version: Any, device: Any, copy: bool | None) -> Any:
+def export_dlpack(
+    data: Any, stream: Any, max_version: tuple[int, ...] | None, device: Any, copy: bool | None
+) -> Any:
     """`__dlpack__` of a value: marked as read-only for readers that know the mark, a copy for those that do not.
 
     Raises: BufferError: such a reader allows no copy.
@@ -95,13 +97,18 @@ class Exports:
     __slots__ = ()
     data: Any
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         if busy() is not None:
             note_exit(self, "NumPy")
         return export_array(self.data, dtype, copy)
 
     def __dlpack__(
-        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, ...] | None = None,
+        dl_device: Any = None,
+        copy: bool | None = None,
     ) -> Any:
         if busy() is not None:
             note_exit(self, "DLPack")
@@ -210,7 +217,7 @@ class Tensor(Arithmetic):
             raise ArgumentTypeError("Scalar tensor has no `len()`")
         return dims[0]  # type: ignore[no-any-return]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Tensor]:
         dims = self.dims
         if dims is not None and not dims:
             raise ArgumentTypeError("Cannot iterate over a scalar tensor.")
@@ -245,13 +252,13 @@ class Tensor(Arithmetic):
             "make the sequence a tensor (tf.constant, tf.stack) and use `tf.gather` or `x[i]`."
         )
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         raise SymbolicConversionError(f"Cannot convert a symbolic tf.Tensor ({self!r}) to a numpy array.")
 
     def _no_value(self, message: str) -> NoReturn:
         raise SymbolicValueError(message)
 
-    def assign(self, value: Any, name: str | None = None) -> Any:
+    def assign(self, value: TensorLike, name: str | None = None) -> Any:
         """For a slice of a variable, `v[key].assign(value)`: give that part of the variable another value."""
         assigner = slice_assigners.get(id(self))
         if assigner is None:
@@ -260,7 +267,7 @@ class Tensor(Arithmetic):
             )
         return assigner(value)
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+    def __setitem__(self, key: int, value: float) -> NoReturn:
         raise ArgumentTypeError(
             f"'{type(self).__name__}' object does not support item assignment: tensors are immutable; "
             "use `x.at[key].set(value)`, which gives a new "
@@ -275,7 +282,7 @@ class EagerTensor(Exports, Tensor):
     has_value = True
     data: Any
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: object) -> None:
         self.data = data
         self.mark = None
 
@@ -381,7 +388,7 @@ class EagerTensor(Exports, Tensor):
     def __copy__(self) -> EagerTensor:
         return self
 
-    def __deepcopy__(self, memo: Any) -> EagerTensor:
+    def __deepcopy__(self, memo: dict[str, Any]) -> EagerTensor:
         return EagerTensor(self.numpy())
 
     def __reduce__(self) -> tuple[Any, tuple[Any]]:
@@ -402,7 +409,7 @@ class Handle(Exports):
     away: ClassVar[bool] = False  # whether its array is on another device than the CPU
     device = CPU
 
-    def __init__(self, data: Any, spec: HandleSpec, trainable: bool) -> None:
+    def __init__(self, data: object, spec: HandleSpec, trainable: bool) -> None:
         self._spec = spec
         self.data = data
         self._trainable = trainable

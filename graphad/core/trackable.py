@@ -21,13 +21,13 @@ PENDING = PRIVATE + "pending"
 class Pending(Protocol):
     """Restored values whose objects the program has not made yet, kept with the object that they belong to."""
 
-    def assigned(self, owner: Any, name: str, value: Any) -> None:
+    def assigned(self, owner: object, name: str, value: object) -> None:
         """`value` is about to become the attribute `name` of `owner`."""
 
-    def arrived(self, owner: Any) -> None:
+    def arrived(self, owner: object) -> None:
         """A part of `owner` may have been made that is not an attribute, such as a slot of an optimizer."""
 
-    def look(self, owner: Any) -> None:
+    def look(self, owner: object) -> None:
         """Look whether something was put into the lists and dicts of `owner`."""
 
 
@@ -54,7 +54,7 @@ class Trackable:
 _waiting: dict[int, weakref.ref[Any]] = {}
 
 
-def arrived(owner: Any) -> None:
+def arrived(owner: object) -> None:
     """Say that a part of `owner` may have been made for which a restored checkpoint has a value."""
     pending = vars(owner).get(PENDING)
     if pending is not None:
@@ -71,7 +71,7 @@ def settle() -> None:
                 pending.look(owner)
 
 
-def wait_for_items(owner: Any, waits: bool) -> None:
+def wait_for_items(owner: object, waits: bool) -> None:
     """Tell `settle` to look at the lists and dicts of `owner`, or to stop looking."""
     ident = id(owner)
     if waits:

@@ -15,11 +15,15 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Handle
 from graphad.core.trackable import PRIVATE, Trackable
+
+if TYPE_CHECKING:
+    pass
+
 
 MOST_LINES = 200  # of a tree as text; what is left out is counted
 DEEPEST = 40  # modules inside each other that are shown
@@ -32,12 +36,12 @@ class Branch(NamedTuple):
     below: tuple[Any, ...]
 
 
-def tree_of(x: Any) -> Branch:
+def tree_of(x: object) -> Branch:
     """The tree of a module, or of an object that a file has given."""
     return _branch("", x, {}, ())
 
 
-def variables_of(x: Any) -> list[Any]:
+def variables_of(x: object) -> list[Any]:
     """The variables of an object and of all below it, each once, in the order of the tree."""
     found: dict[int, Any] = {}
     seen: set[int] = set()
@@ -52,7 +56,7 @@ def variables_of(x: Any) -> list[Any]:
     return list(found.values())
 
 
-def counts(x: Any) -> tuple[int, int, int]:
+def counts(x: object) -> tuple[int, int, int]:
     """How many parameters are trained, how many are not, and how many bytes both take; shared ones count once."""
     trained = fixed = size = 0
     seen: set[int] = set()
@@ -71,7 +75,7 @@ def counts(x: Any) -> tuple[int, int, int]:
     return trained, fixed, size
 
 
-def short(x: Any) -> str:
+def short(x: object) -> str:
     """`Dense 'dense': 15 parameters`, in one line."""
     trained, fixed, _ = counts(x)
     return f"{_title(x)}: {_parameters(trained, fixed)}"
@@ -85,7 +89,7 @@ def text_of(branch: Branch, most: int = MOST_LINES) -> str:
     return "\n".join(lines)
 
 
-def summary(x: Any) -> str:
+def summary(x: object) -> str:
     """The tree with the totals below it."""
     trained, fixed, size = counts(x)
     lines = [
@@ -139,7 +143,7 @@ def _branch(name: str, x: Any, seen: dict[int, str], above: tuple[str, ...]) -> 
     return Branch(here + short(x), tuple([_branch(part, y, seen, path) for part, y in below]))
 
 
-def _parts(x: Any) -> Iterator[tuple[str, Any]]:
+def _parts(x: object) -> Iterator[tuple[str, Any]]:
     """The modules and variables in the attributes, in the order in which they were assigned."""
     unnamed = getattr(x, "_graphad_weights", ())
     named = [*vars(x).items()] if hasattr(x, "__dict__") else []
@@ -151,7 +155,7 @@ def _parts(x: Any) -> Iterator[tuple[str, Any]]:
     yield from found
 
 
-def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _inside(name: str, value: object) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Handle | Trackable):
         yield name, value
     elif isinstance(value, dict):
@@ -162,7 +166,7 @@ def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _inside(f"{name}[{i}]", item)
 
 
-def _title(x: Any) -> str:
+def _title(x: object) -> str:
     kind = plain(getattr(x, "_graphad_class_name", "") or type(x).__name__)
     given = vars(x) if hasattr(x, "__dict__") else {}
     name = given.get("_name", given.get("_graphad_name"))

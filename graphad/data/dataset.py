@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from graphad.data.elements import at, called, leaves, mapped, on_host, padded, s
 from graphad.data.stream import Stream
 from graphad.function.decorator import function
 from graphad.ops.random import uniform
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import NestLike
+
 
 INFINITE, UNKNOWN = -1, -2
 _SEEDS = 2**31 - 1
@@ -49,7 +53,7 @@ class Dataset:
     # Sources of elements.
 
     @staticmethod
-    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
+    def from_tensor_slices(tensors: NestLike, name: str | None = None) -> Dataset:
         """One element for each index of the first axis of all tensors of a nest.
 
         Raises: InvalidArgumentError (a ValueError): a scalar, or first axes of different sizes.
@@ -69,7 +73,7 @@ class Dataset:
         )
 
     @staticmethod
-    def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
+    def from_tensors(tensors: NestLike, name: str | None = None) -> Dataset:
         """One element: the nest of tensors itself."""
         arrays = on_host(tensors)
         return Dataset(lambda: iter([arrays]), 1, lambda: spec_of(arrays))
@@ -77,10 +81,10 @@ class Dataset:
     @staticmethod
     def from_generator(
         generator: Callable[..., Iterable[Any]],
-        output_types: Any = None,
-        output_shapes: Any = None,
+        output_types: NestLike = None,
+        output_shapes: NestLike = None,
         args: tuple[Any, ...] = (),
-        output_signature: Any = None,
+        output_signature: NestLike = None,
         name: str | None = None,
     ) -> Dataset:
         """The items of the iterable that a function returns, checked against `output_signature` or converted to
@@ -96,7 +100,7 @@ class Dataset:
                 else mapped(lambda dtype, shape: TensorSpec(shape, dtype), output_types, output_shapes)
             )
 
-        def fitted(spec: TensorSpec, value: Any) -> Any:
+        def fitted(spec: TensorSpec, value: NestLike) -> Any:
             found = lift(value, spec.dtype)
             if not spec.shape.is_compatible_with(found.shape):
                 raise InvalidArgumentError(
@@ -125,7 +129,7 @@ class Dataset:
         )
 
     @staticmethod
-    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+    def zip(*args: Any, datasets: NestLike = None, name: str | None = None) -> Dataset:
         """Elements of several data sets side by side, in a tuple or the nest given, until the shortest ends."""
         nest = datasets if datasets is not None else args[0] if len(args) == 1 else args
         parts = leaves(nest)
@@ -144,8 +148,8 @@ class Dataset:
     def map(
         self,
         map_func: Callable[..., Any],
-        num_parallel_calls: Any = None,
-        deterministic: Any = None,
+        num_parallel_calls: int | Tensor | None = None,
+        deterministic: bool | None = None,
         **options: Any,
     ) -> Dataset:
         """`map_func` of each element; the parts of a tuple are its arguments."""
@@ -189,8 +193,8 @@ class Dataset:
         self,
         batch_size: Any,
         drop_remainder: bool = False,
-        num_parallel_calls: Any = None,
-        deterministic: Any = None,
+        num_parallel_calls: int | Tensor | None = None,
+        deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
         """`batch_size` consecutive elements stacked along a new first axis; the last batch may be smaller."""
@@ -199,8 +203,8 @@ class Dataset:
     def padded_batch(
         self,
         batch_size: Any,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
+        padded_shapes: NestLike = None,
+        padding_values: NestLike = None,
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
@@ -213,7 +217,7 @@ class Dataset:
         )
 
     def _batched(
-        self, batch_size: Any, drop: bool, join: Callable[[list[Any]], Any], sizes: Callable[[Any], Any]
+        self, batch_size: int, drop: bool, join: Callable[[list[Any]], Any], sizes: Callable[[Any], Any]
     ) -> Dataset:
         size = int(batch_size)
         if size < 1:
@@ -246,7 +250,7 @@ class Dataset:
 
     def shuffle(
         self,
-        buffer_size: Any,
+        buffer_size: int | Tensor,
         seed: int | None = None,
         reshuffle_each_iteration: bool = True,
         name: str | None = None,
@@ -271,7 +275,7 @@ class Dataset:
 
         return Dataset(make, self._count, self._spec)
 
-    def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
+    def repeat(self, count: int | Tensor | None = None, name: str | None = None) -> Dataset:
         """The data set `count` times; for ever for None or -1."""
         times = -1 if count is None else int(count)
 
@@ -288,7 +292,7 @@ class Dataset:
             return Dataset(make, INFINITE if self._count else 0, self._spec)
         return Dataset(make, self._count * times if self._count >= 0 else self._count, self._spec)
 
-    def take(self, count: Any, name: str | None = None) -> Dataset:
+    def take(self, count: int | Tensor, name: str | None = None) -> Dataset:
         """The first `count` elements; all for -1."""
         n = int(count)
         if n < 0:
@@ -296,7 +300,7 @@ class Dataset:
         known = n if self._count == INFINITE else UNKNOWN if self._count == UNKNOWN else min(n, self._count)
         return Dataset(lambda: itertools.islice(self._make(), n), known, self._spec)
 
-    def skip(self, count: Any, name: str | None = None) -> Dataset:
+    def skip(self, count: int | Tensor, name: str | None = None) -> Dataset:
         """All but the first `count` elements; none for -1."""
         n = int(count)
         if n < 0:
@@ -304,7 +308,7 @@ class Dataset:
         known = self._count if self._count < 0 else max(self._count - n, 0)
         return Dataset(lambda: itertools.islice(self._make(), n, None), known, self._spec)
 
-    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
+    def shard(self, num_shards: int | Tensor, index: int | Tensor, name: str | None = None) -> Dataset:
         """Every `num_shards`-th element, from number `index` on."""
         step, start = int(num_shards), int(index)
         if not 0 <= start < step:
@@ -347,11 +351,11 @@ class Dataset:
 
         return Dataset(make, self._count, self._spec)
 
-    def prefetch(self, buffer_size: Any = None, name: str | None = None) -> Dataset:
+    def prefetch(self, buffer_size: int | Tensor | None = None, name: str | None = None) -> Dataset:
         """The data set itself: elements are computed when they are needed."""
         return self
 
-    def with_options(self, options: Any, name: str | None = None) -> Dataset:
+    def with_options(self, options: object, name: str | None = None) -> Dataset:
         """The data set itself: there are no options."""
         return self
 
@@ -359,7 +363,9 @@ class Dataset:
         """The result of a function of the data set."""
         return transformation_func(self)
 
-    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
+    def reduce(
+        self, initial_state: NestLike, reduce_func: Callable[..., Any], name: str | None = None
+    ) -> Any:
         """The final state of `reduce_func(state, element)` over all elements."""
         state = mapped(lift, initial_state)
         for element in self._make():

@@ -6,7 +6,7 @@ Tuples, named tuples and dicts are nests; anything else, lists too, is one tenso
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,11 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import NestLike
 
-def mapped(function: Callable[..., Any], x: Any, *others: Any) -> Any:
+
+def mapped(function: Callable[..., Any], x: NestLike, *others: NestLike) -> Any:
     """The nest of `function` applied to the leaves of `x` and the corresponding leaves of the others."""
     if isinstance(x, dict):
         parts = {key: mapped(function, x[key], *[other[key] for other in others]) for key in x}
@@ -27,30 +30,30 @@ def mapped(function: Callable[..., Any], x: Any, *others: Any) -> Any:
     return function(x, *others)
 
 
-def leaves(x: Any) -> list[Any]:
+def leaves(x: NestLike) -> list[Any]:
     """The leaves of the nest in order."""
     found: list[Any] = []
     mapped(found.append, x)
     return found
 
 
-def on_host(x: Any) -> Any:
+def on_host(x: NestLike) -> Any:
     """The nest with an array for each leaf."""
     return mapped(lambda leaf: np.asarray(lift(leaf).numpy()), x)
 
 
-def shown(x: Any) -> Any:
+def shown(x: NestLike) -> Any:
     """A nest of arrays as a nest of tensors."""
     return mapped(lift, x)
 
 
-def called(function: Callable[..., Any], element: Any) -> Any:
+def called(function: Callable[..., Any], element: NestLike) -> Any:
     """`function` of an element, whose parts are its arguments if it is a tuple."""
     x = shown(element)
     return function(*x) if type(x) is tuple else function(x)
 
 
-def at(i: int, x: Any) -> Any:
+def at(i: int, x: NestLike) -> Any:
     """The slice of number `i` of each leaf."""
     return mapped(lambda array: array[i], x)
 
@@ -58,7 +61,7 @@ def at(i: int, x: Any) -> Any:
 def stacked(elements: Sequence[Any]) -> Any:
     """Elements of one shape, stacked. Raises: InvalidArgumentError: the shapes differ."""
 
-    def stack(*rows: Any) -> Any:
+    def stack(*rows: NestLike) -> Any:
         odd = next((row for row in rows if row.shape != rows[0].shape), None)
         if odd is not None:
             raise InvalidArgumentError(
@@ -69,10 +72,10 @@ def stacked(elements: Sequence[Any]) -> Any:
     return mapped(stack, elements[0], *elements[1:])
 
 
-def padded(elements: Sequence[Any], shapes: Any, values: Any) -> Any:
+def padded(elements: Sequence[Any], shapes: NestLike, values: NestLike) -> Any:
     """Elements of several shapes, each padded to the largest or the given sizes, and stacked."""
 
-    def fill(first: Any, *rest: Any) -> Any:
+    def fill(first: NestLike, *rest: NestLike) -> Any:
         *rows, shape, value = (first, *rest)
         largest = [max(sizes) for sizes in zip(*[row.shape for row in rows], strict=True)]
         if shape is not None:
@@ -95,7 +98,7 @@ def padded(elements: Sequence[Any], shapes: Any, values: Any) -> Any:
     return mapped(fill, *elements, each_shape, each_value)
 
 
-def _beside(element: Any, given: Any, count: int) -> Any:
+def _beside(element: NestLike, given: NestLike, count: int) -> Any:
     """An argument for each leaf of an element; a single one is used for all leaves."""
     if isinstance(element, tuple | dict) and isinstance(given, tuple | dict) and len(given) == len(element):
         return given
@@ -108,7 +111,7 @@ class _Whole(list):  # type: ignore[type-arg]
     """Sizes that are one leaf."""
 
 
-def spec_of(x: Any) -> Any:
+def spec_of(x: NestLike) -> Any:
     """The specs of an element of arrays, tensors or specs."""
     return mapped(
         lambda leaf: (

@@ -11,7 +11,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from graphad.core.logs import get_logger
 from graphad.devices import places
 from graphad.devices.library import cupyx, library
 from graphad.devices.streams import current, on, using
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 # Functions of CuPy that agree with NumPy: IEEE operations, and functions within some ulps. Integer division by zero, shifts by
 # more than the width and integer powers do not agree.
@@ -90,7 +94,7 @@ _CONTIGUOUS = np.empty(0).flags
 runs_on_host: dict[str, int] = {}
 
 
-def device_array(data: Any, index: int) -> DeviceArray:
+def device_array(data: object, index: int) -> DeviceArray:
     """A NumPy value as an array of a device. Raises: TypeError: the device knows no such dtype."""
     array = np.asarray(data)
     if array.dtype.kind not in "biufc":
@@ -164,7 +168,7 @@ class DeviceArray:
         with using(self.index, _arrays((self, value))):
             self.held.imag = _given(value, self.index)
 
-    def _like(self, held: Any) -> DeviceArray:
+    def _like(self, held: object) -> DeviceArray:
         return DeviceArray(held, self.index, self.stream)
 
     def host(self) -> Any:
@@ -227,7 +231,7 @@ class DeviceArray:
             raise AttributeError(f"'DeviceArray' object has no attribute {name!r}", name=name, obj=self)
         return functools.partial(_method, self, name)
 
-    def made(self, how: str, *args: Any) -> DeviceArray:
+    def made(self, how: str, *args: object) -> DeviceArray:
         """A new array on the same device: "zeros" or "empty"."""
         with on(self.index):
             return DeviceArray(getattr(library(), how)(*args), self.index)
@@ -276,7 +280,9 @@ class DeviceArray:
             return NotImplemented
         return _written(out[0], y)
 
-    def __array_function__(self, function: Any, types: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    def __array_function__(
+        self, function: Any, types: tuple[Any, ...], args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
         name = function.__name__
         about = _METADATA.get(name)
         if about is not None and len(args) == 1 and not kwargs:
@@ -302,7 +308,7 @@ class DeviceArray:
         return _on_host(name, function, args, kwargs, self.index)
 
 
-def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any, index: int) -> Any:
+def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any], index: int) -> Any:
     name = ufunc.__name__
     there = "where" not in options and (
         name in UFUNCS
@@ -350,7 +356,11 @@ def _method(array: DeviceArray, name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def _on_device(
-    function: Any, args: Sequence[Any], kwargs: Any, index: int, bound: DeviceArray | None = None
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    index: int,
+    bound: DeviceArray | None = None,
 ) -> Any:
     """A function of the device's library, or a method of an array that it is `bound` to."""
     arrays = list(_arrays((bound, *args, *kwargs.values())))
@@ -370,13 +380,13 @@ def _arrays(things: Iterable[Any]) -> Iterator[DeviceArray]:
             yield from _arrays(x)
 
 
-def _on_host(name: str, function: Any, args: Sequence[Any], kwargs: Any, index: int) -> Any:
+def _on_host(name: str, function: Any, args: Sequence[Any], kwargs: dict[str, Any], index: int) -> Any:
     noted(name)
     y = function(*[_read(x) for x in args], **{key: _read(x) for key, x in kwargs.items()})
     return _placed(y, index)
 
 
-def _in_place(name: str, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+def _in_place(name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Have NumPy write into its first argument, which may be a view of another array of the device."""
     noted(name)
     target = args[0]
@@ -386,7 +396,7 @@ def _in_place(name: str, function: Any, args: Sequence[Any], kwargs: Any) -> Any
         _written(target, whole)
 
 
-def _written(target: Any, value: Any) -> Any:
+def _written(target: DeviceArray | Array, value: DeviceArray | Array) -> Any:
     """Write a result computed elsewhere into an array on the CPU or a device."""
     target[...] = value if isinstance(target, DeviceArray) else _read(value)
     return target
@@ -425,7 +435,7 @@ def _placed(y: Any, index: int) -> Any:
     return type(y)(_placed(item, index) for item in y) if type(y) in (list, tuple) else y
 
 
-def _is_plain(key: Any) -> bool:
+def _is_plain(key: object) -> bool:
     """Whether a key is made of numbers and slices alone."""
     parts = key if type(key) is tuple else (key,)
     return all(

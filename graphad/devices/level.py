@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.bind import EagerLevel, bind_all
 from graphad.core.device import parse
@@ -18,6 +18,9 @@ from graphad.core.tensor import CPU, EagerTensor, Handle, Tensor
 from graphad.devices.library import require
 from graphad.devices.run import common_place
 from graphad.devices.transfer import copied, moved
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 
 class DeviceLevel:
@@ -31,7 +34,7 @@ class DeviceLevel:
     is_place = True
     line: str | None = None
 
-    def __init__(self, place: str, below: Any, is_default: bool = False) -> None:
+    def __init__(self, place: str, below: DeviceLevel | EagerLevel | None, is_default: bool = False) -> None:
         self.place = place
         self.is_default = is_default
         self.below = EagerLevel() if below is None else below
@@ -50,7 +53,7 @@ class DeviceLevel:
                 return outputs
             return tuple([self._brought(y, True) for y in outputs])
 
-    def constant(self, data: Any) -> Tensor:
+    def constant(self, data: Array) -> Tensor:
         return moved(EagerTensor(data), self.place)
 
     def _brought(self, x: Any, result: bool = False) -> Any:

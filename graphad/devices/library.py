@@ -29,10 +29,10 @@ class Library(Protocol):
 
     ndarray: type
 
-    def asarray(self, a: Any) -> Any:
+    def asarray(self, a: object) -> Any:
         """A copy of a NumPy array on the current device."""
 
-    def asnumpy(self, a: Any) -> np.ndarray:
+    def asnumpy(self, a: object) -> np.ndarray:
         """A copy of a device array for NumPy, after its computation has finished."""
 
 

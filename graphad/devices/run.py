@@ -8,7 +8,7 @@ two devices are refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from graphad.devices.array import DeviceArray, device_array
 from graphad.devices.tensor import DeviceTensor
 from graphad.devices.transfer import moved
 from graphad.graph.evaluate import set_place_of
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 
 def common_place(op: Op, inputs: Sequence[Any]) -> str | None:
@@ -68,7 +71,7 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([_as_tensor(y, place or CPU) for y in outputs])
 
 
-def _as_tensor(y: Any, place: str) -> Any:
+def _as_tensor(y: DeviceArray | Array, place: str) -> Any:
     if isinstance(y, DeviceArray):
         return DeviceTensor(y)
     return moved(EagerTensor(y), place) if isinstance(y, np.ndarray | np.generic) else EagerTensor(y)

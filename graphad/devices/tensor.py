@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from graphad.core.tensor import CPU, EagerTensor, Tensor, export_array
 from graphad.devices.array import DeviceArray, device_array
 from graphad.devices.library import library, require
 from graphad.devices.streams import using
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 
 class DeviceTensor(Tensor):
@@ -94,7 +97,7 @@ class DeviceTensor(Tensor):
     def tolist(self) -> Any:
         return self._leaves("tolist()").data.tolist()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError(f"__array__: this tensor is on {self.device!r}; NumPy takes a copy of it.")
         return export_array(self._leaves("NumPy").data, dtype, copy)
@@ -142,14 +145,14 @@ class DeviceTensor(Tensor):
     def __copy__(self) -> DeviceTensor:
         return self
 
-    def __deepcopy__(self, memo: Any) -> DeviceTensor:
+    def __deepcopy__(self, memo: object) -> DeviceTensor:
         return DeviceTensor(self.array)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return placed, (self.here().data, self.array.index)
 
 
-def placed(data: Any, index: int) -> DeviceTensor:
+def placed(data: Array, index: int) -> DeviceTensor:
     """A NumPy value as a tensor on a CUDA device. Raises: UnavailableError: there is no such device."""
     require(index)
     return DeviceTensor(device_array(data, index))

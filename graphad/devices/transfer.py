@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.bind import EagerLevel, bind
 from graphad.core.device import parse
@@ -15,6 +15,9 @@ from graphad.core.tensor import CPU, EagerTensor, Tensor
 from graphad.devices.array import device_array
 from graphad.devices.library import require
 from graphad.devices.tensor import DeviceTensor
+
+if TYPE_CHECKING:
+    pass
 
 
 @define
@@ -38,10 +41,10 @@ class Transfer(Op):
     def eval(self, x: Any) -> Any:
         return x
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: Any, g: object) -> Sequence[Any]:
         return (copied(g, getattr(ctx.inputs[0], "device", CPU)),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: object, x: Any) -> Any:
         return copied(x, self.device)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:

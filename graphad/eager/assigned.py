@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphad.core.annotations import TensorLike
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.tensor import Tensor
@@ -39,7 +37,7 @@ def assign_sub(
     return written
 
 
-def _variable(caller: str, ref: Any) -> Variable:
+def _variable(caller: str, ref: object) -> Variable:
     if not isinstance(ref, Variable):
         raise ArgumentTypeError(
             f"{caller}: ref is {type(ref).__name__}; a tf.Variable is needed; tensors are immutable."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from graphad.devices.library import require
 from graphad.devices.tensor import DeviceTensor
 from graphad.eager.variable import Variable
 from graphad.ops.state.variables import READ
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.core.dtypes import DType
 
 
 class DeviceVariable(Variable):
@@ -36,7 +40,7 @@ class DeviceVariable(Variable):
         )
 
     @data.setter
-    def data(self, value: Any) -> None:
+    def data(self, value: DeviceArray | Array) -> None:
         if hasattr(self, "_graphad_place"):  # the short way of an assignment, which would accept CPU arrays
             raise DeviceDataError(
                 f"variable {self.name!r} is on {self.device!r}; `assign` gives it another value."
@@ -58,10 +62,10 @@ class DeviceVariable(Variable):
     def __graphad_tensor__(self) -> Any:
         return bind(READ, self)
 
-    def tensor_of(self, array: Any) -> Tensor:
+    def tensor_of(self, array: Array) -> Tensor:
         return DeviceTensor(device_array(array, self.index))
 
-    def kin(self, value: Any, name: str) -> Variable:
+    def kin(self, value: Array, name: str) -> Variable:
         return type(self)(value, trainable=False, name=name)
 
     # Users and other libraries see a copy on the CPU.
@@ -75,7 +79,7 @@ class DeviceVariable(Variable):
             note_exit(self, "numpy()")
         return self._copy().numpy()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         return export_array(self.numpy(), dtype, copy)
 
     def __dlpack__(self, **options: Any) -> Any:

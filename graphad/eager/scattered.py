@@ -89,7 +89,7 @@ class Scattered:
         return self._scatter("scatter_min", sparse_delta, tensor_scatter_nd_min)
 
     def batch_scatter_update(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
         """Replace rows of each batch: with indices [b, n] row indices[i, j] of batch i becomes values[i, j].
 
@@ -98,7 +98,7 @@ class Scattered:
         Returns: The variable.
         """
 
-        def change(x: Any, indices: Any, updates: Any) -> Any:
+        def change(x: Tensor, indices: Tensor, updates: TensorLike) -> Any:
             op = TensorScatterUpdate(len(indices.shape) - 2)
             return bind(op, x, indices, lift_like(op.name, updates, x.dtype))
 

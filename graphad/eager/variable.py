@@ -9,9 +9,9 @@ import enum
 import importlib
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import numpy as np
 
@@ -115,17 +115,17 @@ class Variable(Scattered, Handle, Arithmetic):
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: object = None,
         trainable: bool | None = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: object = None,
         name: str | None = None,
-        variable_def: Any = None,
+        variable_def: str | None = None,
         dtype: DTypeLike | None = None,
         import_scope: str | None = None,
         constraint: Callable[[Any], Any] | None = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
         shape: ShapeLike | None = None,
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
@@ -171,8 +171,8 @@ class Variable(Scattered, Handle, Arithmetic):
     def _set_options(
         self,
         constraint: Callable[..., Any] | None,
-        synchronization: Any,
-        aggregation: Any,
+        synchronization: object,
+        aggregation: object,
         trainable: bool | None,
     ) -> bool | None:
         """Keep the rarely used options; returns whether the variable is trainable by default."""
@@ -192,7 +192,7 @@ class Variable(Scattered, Handle, Arithmetic):
         )
 
     @classmethod
-    def restore(cls, data: Any, spec: TensorSpec, trainable: bool, name: str) -> Variable:
+    def restore(cls, data: object, spec: TensorSpec, trainable: bool, name: str) -> Variable:
         """A variable from the description in a file; `data` is not copied."""
         variable = cls.__new__(cls)
         Handle.__init__(variable, data, HandleSpec.of(spec.dims, spec.dtype), trainable)
@@ -301,7 +301,7 @@ class Variable(Scattered, Handle, Arithmetic):
     def __len__(self) -> int:
         return len(EagerTensor(self.data))
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Tensor]:
         return iter(bind(READ, self))
 
     def __bool__(self) -> bool:
@@ -337,9 +337,21 @@ class Variable(Scattered, Handle, Arithmetic):
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
+    @overload
+    def assign(
+        self,
+        value: TensorLike,
+        use_locking: bool = ...,
+        name: str | None = ...,
+        read_value: Literal[True] = ...,
+    ) -> Variable: ...
+    @overload
+    def assign(
+        self, value: TensorLike, use_locking: bool = ..., name: str | None = ..., *, read_value: bool
+    ) -> Variable | None: ...
     def assign(
         self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+    ) -> Variable | None:
         """Give the variable another value.
 
         Args:
@@ -351,9 +363,21 @@ class Variable(Scattered, Handle, Arithmetic):
         bind(ASSIGN, self, self._fitting(value))
         return self if read_value else None
 
+    @overload
+    def assign_add(
+        self,
+        delta: TensorLike,
+        use_locking: bool = ...,
+        name: str | None = ...,
+        read_value: Literal[True] = ...,
+    ) -> Variable: ...
+    @overload
+    def assign_add(
+        self, delta: TensorLike, use_locking: bool = ..., name: str | None = ..., *, read_value: bool
+    ) -> Variable | None: ...
     def assign_add(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+    ) -> Variable | None:
         """Add `delta` atomically; see `assign`."""
         delta = self._operand(delta)  # may run a user's code, so not under the guard
         with self.guard or self._first_guard():
@@ -362,9 +386,21 @@ class Variable(Scattered, Handle, Arithmetic):
             bind(ASSIGN, self, self._fitting(bind(ADD, value, delta)))
         return self if read_value else None
 
+    @overload
+    def assign_sub(
+        self,
+        delta: TensorLike,
+        use_locking: bool = ...,
+        name: str | None = ...,
+        read_value: Literal[True] = ...,
+    ) -> Variable: ...
+    @overload
+    def assign_sub(
+        self, delta: TensorLike, use_locking: bool = ..., name: str | None = ..., *, read_value: bool
+    ) -> Variable | None: ...
     def assign_sub(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+    ) -> Variable | None:
         """Subtract `delta` atomically; see `assign`."""
         delta = self._operand(delta)
         with self.guard or self._first_guard():
@@ -411,11 +447,11 @@ class Variable(Scattered, Handle, Arithmetic):
             raise wrong_shape(self, dims)
         return value
 
-    def _assign_slice(self, key: Any, value: TensorLike) -> Variable:
+    def _assign_slice(self, key: int | slice | tuple[int | slice, ...], value: TensorLike) -> Variable:
         value = self._operand(value)
         return self.rewrite(lambda x: slice_update(x, key, value))
 
-    def __setitem__(self, key: Any, value: TensorLike) -> NoReturn:
+    def __setitem__(self, key: int, value: TensorLike) -> NoReturn:
         raise ArgumentTypeError(
             "'ResourceVariable' object does not support item assignment; use v[...].assign(value)."
         )
@@ -450,7 +486,7 @@ Variable.__new__.__wrapped__ = Variable.__init__  # type: ignore[attr-defined]
 
 
 def _refused(symbol: str, method: str) -> Callable[..., Any]:
-    def operator(self: Variable, other: Any) -> NoReturn:
+    def operator(self: Variable, other: float) -> NoReturn:
         raise FailedPreconditionError(
             f"`variable {symbol} value` with `tf.Variable`s is not supported. Use `variable.{method}(value)` to modify "
             f"the variable or `out = variable {symbol[:-1]} value` if you need to get a new output Tensor."
@@ -508,7 +544,7 @@ def _initial(value: Any, dtype: DType | None, creation: Any) -> tuple[Any, Dims]
     return data, data.shape if symbol is None else as_dims(symbol.shape)
 
 
-def _called(function: Callable[[], Any], creation: Any) -> Any:
+def _called(function: Callable[[], Any], creation: object) -> Any:
     """The result of a function without arguments, called outside the trace unless it uses traced tensors."""
     try:
         with entered(None):

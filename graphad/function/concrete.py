@@ -237,7 +237,7 @@ class ConcreteFunction:
                 outputs = refined(self.graph, operands, outputs)
         return self.results.build(outputs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: Any) -> Any:
         """Call with the tensors by position or name; Python arguments fixed at trace time may be left out.
 
         Lists and numbers become tensors where the trace has one. Tensors of other shapes run another trace, unless the function
@@ -364,7 +364,7 @@ class ConcreteFunction:
             ) from cause
         return [self.checked(value, i) for i, value in enumerate(values)]
 
-    def checked(self, value: Any, i: int) -> Any:
+    def checked(self, value: object, i: int) -> Any:
         """`value` as tensor argument i. Raises: DTypeError, ArgumentTypeError: it does not fit."""
         spec = self._specs[i]
         if isinstance(value, dict | str):

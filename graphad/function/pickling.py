@@ -8,9 +8,13 @@ from __future__ import annotations
 import pickle
 import sys
 from types import FrameType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import FailedPreconditionError
+
+if TYPE_CHECKING:
+    pass
+
 
 _CODE_PICKLERS = frozenset({"cloudpickle", "dill", "_dill"})
 
@@ -19,7 +23,7 @@ class UnpicklableError(FailedPreconditionError, pickle.PicklingError):
     """A function that another process could not find, or a graph, which can be saved but not pickled."""
 
 
-def reduced(function: Any, instance: Any, attribute: str, again: Any, options: tuple[Any, ...]) -> Any:
+def reduced(function: Any, instance: Any, attribute: str, again: object, options: tuple[Any, ...]) -> Any:
     """What `__reduce__` of a function returns.
 
     Args:
@@ -63,7 +67,7 @@ def loaded_refused(name: str) -> UnpicklableError:
     )
 
 
-def _path_of(function: Any, python: Any) -> str | None:
+def _path_of(function: object, python: object) -> str | None:
     """The name under which a module of this process holds this very function."""
     module = sys.modules.get(getattr(python, "__module__", None) or "")
     if module is None:
@@ -78,7 +82,7 @@ def _is_found(python: FunctionType) -> bool:
     return _at(sys.modules.get(python.__module__), python.__qualname__) is python
 
 
-def _at(x: Any, path: str) -> Any:
+def _at(x: object, path: str) -> Any:
     for name in path.split("."):
         x = getattr(x, name, None)
     return x

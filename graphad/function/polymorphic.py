@@ -77,7 +77,7 @@ class Function(Printed, Generic[P, R]):
         jit_compile: bool | None = None,
         reduce_retracing: bool = False,
         name: str | None = None,
-        instance: Any = None,
+        instance: object = None,
         autograph: bool = True,
         autograph_options: Any = None,
     ) -> None:
@@ -107,7 +107,7 @@ class Function(Printed, Generic[P, R]):
         if instance is not None:  # else `inspect` would show the parameters of the unbound function
             self.__signature__ = self.signature.signature
 
-    def _skips_self(self, instance: Any) -> bool:
+    def _skips_self(self, instance: object) -> bool:
         if instance is not None:
             return True
         if self._given_signature is None or isinstance(self.python_function, MethodType):
@@ -115,14 +115,16 @@ class Function(Printed, Generic[P, R]):
         code = getattr(self.python_function, "__code__", None)
         return code is not None and code.co_varnames[:1] == ("self",) and code.co_argcount > 0
 
-    def __set_name__(self, owner: Any, name: str) -> None:
+    def __set_name__(self, owner: object, name: str) -> None:
         self._attribute = name
 
     @overload
-    def __get__(self, instance: None, owner: Any = None) -> Function[P, R]: ...
+    def __get__(self, instance: None, owner: object = None) -> Function[P, R]: ...
     @overload
-    def __get__(self: Function[Concatenate[S, Q], R], instance: S, owner: Any = None) -> Function[Q, R]: ...
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(
+        self: Function[Concatenate[S, Q], R], instance: S, owner: object = None
+    ) -> Function[Q, R]: ...
+    def __get__(self, instance: object, owner: object = None) -> Any:
         """A method: traces are kept per object."""
         if instance is None:
             return self
@@ -428,7 +430,7 @@ class Function(Printed, Generic[P, R]):
         self._trace_count += 1
         return concrete, creation.variables
 
-    def _output(self, leaf: Any) -> Tensor:
+    def _output(self, leaf: object) -> Tensor:
         try:
             return lift(leaf)
         except GraphadError as cause:
@@ -438,7 +440,9 @@ class Function(Printed, Generic[P, R]):
                 "is not a Tensor or ExtensionType."
             ) from cause
 
-    def _check_unmodified(self, before: Any, args: Any, kwargs: Any) -> None:
+    def _check_unmodified(
+        self, before: list[Any] | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         if before is None:
             return
         names = self.signature.parameter_names
@@ -505,7 +509,7 @@ def _again(python_function: Any, *options: Any) -> Function[..., Any]:
     return made  # type: ignore[no-any-return]
 
 
-def _reference(x: Any, callback: Callable[..., Any] | None = None) -> Any:
+def _reference(x: object, callback: Callable[..., Any] | None = None) -> Any:
     """A weak reference, or a strong one where weak ones are not possible."""
     try:
         return weakref.ref(x, callback)

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle
 from graphad.function.signature import Arguments, Literal, Signature
 
+if TYPE_CHECKING:
+    pass
+
+
 _LITERALS = (int, float, complex, str, bytes, frozenset, type(None))
 
 
-def pretty(x: Any) -> str:
+def pretty(x: object) -> str:
     """One argument or result."""
     if isinstance(x, Literal):
         return pretty(x.value)
@@ -61,7 +65,12 @@ def typed_parameters(signature: Signature, arguments: Arguments) -> list[tuple[s
     return out + [(key, "KEYWORD_ONLY", value) for key, value in kwargs.items()]
 
 
-def block(signature: Signature, arguments: Arguments, results: Any, captures: Sequence[Any]) -> str:
+def block(
+    signature: Signature,
+    arguments: Arguments,
+    results: TensorSpec | dict[str, Any] | None,
+    captures: Sequence[Any],
+) -> str:
     """Parameters, result and captures, one a line."""
     lines = ["Input Parameters:"]
     lines += [f"  {name} ({kind}): {value}" for name, kind, value in parameters(signature, arguments)]
@@ -76,7 +85,7 @@ def _captured(x: Any) -> str:
     )
 
 
-def line(signature: Signature, arguments: Arguments, results: Any) -> str:
+def line(signature: Signature, arguments: Arguments, results: TensorSpec) -> str:
     """`(x: TensorSpec(...), *, n: Literal[3]) -> TensorSpec(...)`."""
     shown: list[str] = []
     last = "POSITIONAL_OR_KEYWORD"

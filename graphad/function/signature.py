@@ -32,7 +32,7 @@ class Literal:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
@@ -56,7 +56,7 @@ class ObjectKey:
 
     __slots__ = ("_hash", "_ident", "_reference", "label")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self._ident = id(value)
         self._hash = _own_hash(value)
         self.label = type(value).__name__
@@ -87,7 +87,7 @@ class ObjectKey:
         return f"<{self.label} object>"
 
 
-def _own_hash(value: Any) -> int | None:
+def _own_hash(value: object) -> int | None:
     """The hash of an object whose class defines equality, else None."""
     kind: Any = type(value)
     if kind.__eq__ is object.__eq__ or kind.__hash__ in (None, object.__hash__):
@@ -118,7 +118,7 @@ class Arguments:
         values: list[Any],
         slots: list[int],
         rebuild: Callable[[list[Any]], Any],
-        structure: Any,
+        structure: object,
         names: dict[int, str],
     ) -> None:
         self.leaves = leaves
@@ -164,7 +164,10 @@ class Signature:
     """
 
     def __init__(
-        self, function: Callable[..., Any], input_signature: Any = None, skip_self: bool = False
+        self,
+        function: Callable[..., Any],
+        input_signature: TensorSpec | dict[str, Any] | list[Any] | None = None,
+        skip_self: bool = False,
     ) -> None:
         self.name = getattr(function, "__name__", type(function).__name__)
         try:
@@ -189,7 +192,9 @@ class Signature:
         self._positional = len(parameters) if all(p.kind in plain for p in parameters) else -1
 
     @classmethod
-    def restore(cls, name: str, signature: inspect.Signature, input_signature: Any) -> Signature:
+    def restore(
+        cls, name: str, signature: inspect.Signature, input_signature: tuple[Any, ...] | None
+    ) -> Signature:
         """A signature from a file."""
         made = cls.__new__(cls)
         made.name = name
@@ -198,7 +203,9 @@ class Signature:
         made._positional = -1
         return made
 
-    def _checked(self, given: Any, parameters: Sequence[inspect.Parameter]) -> tuple[Any, ...]:
+    def _checked(
+        self, given: TensorSpec | dict[str, Any] | list[Any], parameters: Sequence[inspect.Parameter]
+    ) -> tuple[Any, ...]:
         if not isinstance(given, list | tuple):
             raise ArgumentTypeError(f"input_signature must be either a tuple or a list, got {type(given)}.")
         for leaf in flatten_records(list(given))[0]:
@@ -250,7 +257,7 @@ class Signature:
             if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
         ]
 
-    def leaf_names(self, structure: Any) -> list[str]:
+    def leaf_names(self, structure: object) -> list[str]:
         """The name of each leaf of a call's arguments, for users: "x", "options['k'][0]"."""
         out = []
         for (kind, first, *rest), fields in self._paths(structure):
@@ -377,7 +384,7 @@ def sort_out(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
     return Arguments(leaves, values, slots, rebuild, structure, names)
 
 
-def classify(leaf: Any) -> tuple[Any, Any]:
+def classify(leaf: object) -> tuple[Any, Any]:
     """The key of a leaf, and the tensor, handle or spec to pass for it (None for Python values)."""
     if isinstance(leaf, Fitted):
         return leaf.spec, leaf.value
@@ -415,7 +422,7 @@ def flatten_call(
     return flatten_tree((args, kwargs), _opened)
 
 
-def _opened(x: Any) -> Any:
+def _opened(x: object) -> Any:
     """As `opened`, with the number of values of a sparse argument unknown, so that one trace serves all."""
     record = opened(x)
     if isinstance(x, Sparse):
@@ -423,7 +430,7 @@ def _opened(x: Any) -> Any:
     return record
 
 
-def _of_any_count(part: Any) -> Any:
+def _of_any_count(part: Fitted | Tensor) -> Any:
     if isinstance(part, TensorSpec | Fitted):
         return part
     tensor = lift(part)
@@ -455,7 +462,7 @@ def _fit(wanted: Any, given: Any) -> Any:
     raise ArgumentTypeError(f"Can not cast {_short(given)} to the structure {wanted!r}")
 
 
-def _cure(name: str, wanted: Any, given: Any) -> str:
+def _cure(name: str, wanted: object, given: object) -> str:
     """Advice for an argument that does not fit its spec."""
     dtype = getattr(given, "dtype", None)
     if not isinstance(wanted, TensorSpec) or dtype is None:
@@ -465,7 +472,7 @@ def _cure(name: str, wanted: Any, given: Any) -> str:
     return f" Argument {name!r} has another shape: give the input_signature None where sizes differ."
 
 
-def _fit_field(wanted: Any, given: Any) -> Any:
+def _fit_field(wanted: TensorSpec | int | str, given: object) -> Any:
     """As `_fit`, for a field of a record: one without specs has to be equal."""
     if any(isinstance(leaf, TensorSpec) for leaf in flatten_records(wanted)[0]):
         return _fit(wanted, given)
@@ -474,7 +481,7 @@ def _fit_field(wanted: Any, given: Any) -> Any:
     return given
 
 
-def _fit_one(wanted: TensorSpec, given: Any) -> Any:
+def _fit_one(wanted: TensorSpec, given: object) -> Any:
     if isinstance(given, TensorSpec):
         tensor: Any = given
     elif isinstance(given, Handle):
@@ -496,12 +503,12 @@ class Fitted:
 
     __slots__ = ("spec", "value")
 
-    def __init__(self, value: Any, spec: TensorSpec) -> None:
+    def __init__(self, value: object, spec: TensorSpec) -> None:
         self.value = value
         self.spec = spec
 
 
-def _short(x: Any) -> str:
+def _short(x: object) -> str:
     text = repr(x)
     return text if len(text) <= 200 else text[:197] + "..."
 
@@ -509,7 +516,7 @@ def _short(x: Any) -> str:
 # -- keys of traces, leaf by leaf -------------------------------------------------------------------------------------------
 
 
-def accepts(mine: Any, theirs: Any) -> bool:
+def accepts(mine: object, theirs: object) -> bool:
     """Whether a trace for one leaf of a key accepts a call with another."""
     if isinstance(mine, TensorSpec) and isinstance(theirs, TensorSpec):
         return (
@@ -518,19 +525,19 @@ def accepts(mine: Any, theirs: Any) -> bool:
     return bool(mine == theirs)
 
 
-def is_stale(key: Any) -> bool:
+def is_stale(key: tuple[Any, ...]) -> bool:
     """Whether the trace belongs to an object that no longer exists, so that no call can match it."""
     return any(isinstance(leaf, ObjectKey) and leaf.value is None for leaf in (*key[1], *key[3:]))
 
 
-def sizes_known(leaf: Any) -> int:
+def sizes_known(leaf: object) -> int:
     """How much a leaf of a key fixes of a shape: 1 for the rank and 1 for each size."""
     if not isinstance(leaf, TensorSpec) or leaf.dims is None:
         return 0
     return 1 + sum(size is not None for size in leaf.dims)
 
 
-def common_leaf(a: Any, b: Any) -> Any:
+def common_leaf(a: TensorSpec, b: TensorSpec) -> Any:
     """The spec that covers both leaves, the leaf itself if they are equal, None if nothing covers both."""
     if a == b:
         return b

@@ -13,6 +13,8 @@ from graphad.trace.tracer import SymbolicTensor, Trace
 
 if TYPE_CHECKING:
     from graphad.core.tensor import Handle
+    from graphad.eager.elsewhere import DeviceVariable
+    from graphad.eager.variable import Variable
 
 
 class Creation:
@@ -57,12 +59,12 @@ class Creation:
             known.update(zip(node.outputs, outputs, strict=True))
         return known[symbol.index]
 
-    def pin(self, variable: Any) -> None:
+    def pin(self, variable: DeviceVariable | Variable) -> None:
         """Bind the trace to calls with this very variable."""
         self.pinned.append(variable)
 
 
-def snapshot(args: Any, kwargs: Any) -> Any:
+def snapshot(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Copies of the containers among the arguments; None if there are none."""
     listed = [*args, *kwargs.values()]
     return (
@@ -75,16 +77,16 @@ def snapshot(args: Any, kwargs: Any) -> Any:
 class _Fields:
     """A copy of the fields of a record."""
 
-    def __init__(self, x: Any) -> None:
+    def __init__(self, x: object) -> None:
         record = record_of(x)
         self._form, self._values = record.form, [_copied(value) for value in record.values]
 
-    def are_those_of(self, x: Any) -> bool:
+    def are_those_of(self, x: object) -> bool:
         record = record_of(x)
         return record.form == self._form and all(map(is_same, self._values, record.values))
 
 
-def _copied(x: Any) -> Any:
+def _copied(x: object) -> Any:
     if isinstance(x, dict):
         return {key: _copied(value) for key, value in x.items()}
     if is_record(x):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.bind import bind
 from graphad.core.composites import flatten_records, is_record
@@ -13,6 +13,10 @@ from graphad.core.nest import Rebuild
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import IDENTITY
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import NestLike
+
 
 Argnums = int | Sequence[int]
 
@@ -31,7 +35,7 @@ class Sources:
         self._rebuild = rebuild
 
     @classmethod
-    def of(cls, name: str, value: Any, what: str) -> Sources:
+    def of(cls, name: str, value: NestLike, what: str) -> Sources:
         """The sources in a nest. Raises: DTypeError, ArgumentTypeError: a leaf that has no derivative."""
         leaves, rebuild = _leaves(name, value, what)
         return cls([_own(name, leaf, what) for leaf in leaves], rebuild)
@@ -73,7 +77,7 @@ def chosen(name: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[Sources,
     return sources, inner
 
 
-def _leaves(name: str, value: Any, what: str) -> tuple[list[Any], Rebuild]:
+def _leaves(name: str, value: NestLike, what: str) -> tuple[list[Any], Rebuild]:
     """The leaves of a nest. Raises: ArgumentTypeError: it is a record without tensors."""
     leaves, rebuild = flatten_records(value)
     if not leaves and is_record(value):
@@ -84,7 +88,7 @@ def _leaves(name: str, value: Any, what: str) -> tuple[list[Any], Rebuild]:
     return leaves, rebuild
 
 
-def _own(name: str, leaf: Any, what: str) -> Tensor:
+def _own(name: str, leaf: object, what: str) -> Tensor:
     x = tensor(name, leaf, what)
     if not x.dtype.is_differentiable:
         raise DTypeError(
@@ -95,7 +99,7 @@ def _own(name: str, leaf: Any, what: str) -> Tensor:
     return own
 
 
-def tensor(name: str, leaf: Any, what: str) -> Tensor:
+def tensor(name: str, leaf: object, what: str) -> Tensor:
     """A leaf as a tensor. Raises: ArgumentTypeError: it cannot become one."""
     try:
         found: Tensor = lift(leaf)
@@ -107,13 +111,13 @@ def tensor(name: str, leaf: Any, what: str) -> Tensor:
         ) from cause
 
 
-def outputs(name: str, value: Any) -> tuple[list[Tensor], Rebuild]:
+def outputs(name: str, value: NestLike) -> tuple[list[Tensor], Rebuild]:
     """The results of a function as flat tensors, and a function that rebuilds their structure."""
     leaves, rebuild = flatten_records(value)
     return [tensor(name, y, "the function's result") for y in leaves], rebuild
 
 
-def scalar(name: str, value: Any) -> Tensor:
+def scalar(name: str, value: NestLike) -> Tensor:
     """The result of a function, which must be a scalar. Raises: InvalidArgumentError: it is not."""
     leaves, _ = flatten_records(value)
     if len(leaves) != 1:
@@ -134,7 +138,7 @@ def scalar(name: str, value: Any) -> Tensor:
     return y
 
 
-def split_aux(name: str, value: Any) -> tuple[Any, Any]:
+def split_aux(name: str, value: NestLike) -> tuple[Any, Any]:
     """(result, auxiliary) of a function called with `has_aux`. Raises: InvalidArgumentError: it is not a pair."""
     if not isinstance(value, tuple) or len(value) != 2:
         raise InvalidArgumentError(
@@ -144,7 +148,7 @@ def split_aux(name: str, value: Any) -> tuple[Any, Any]:
     return result, auxiliary
 
 
-def check_function(name: str, f: Any) -> None:
+def check_function(name: str, f: object) -> None:
     """Raises: ArgumentTypeError: `f` cannot be called."""
     if not callable(f):
         raise ArgumentTypeError(f"{name}: expected a function, got {f!r} of type {type(f).__name__}.")

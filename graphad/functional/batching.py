@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.composites import flatten_records
 from graphad.core.errors import InvalidArgumentError
@@ -16,11 +16,21 @@ from graphad.ops.array.transpose import transpose
 from graphad.vectorize.batch import BatchedTensor, BatchLevel
 from graphad.vectorize.vectorized_map import vectorized_map
 
+if TYPE_CHECKING:
+    from typing import ParamSpec, TypeVar
+
+    from graphad.core.annotations import NestLike, TensorLike
+    from graphad.core.tensor import Tensor
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+
 Axes = Any
 """An int, None, or a nest of these that is a prefix of the value's structure."""
 
 
-def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[..., Any]:
+def vmap(f: Callable[P, R], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[P, R]:
     """The function that applies `f` to every entry of a batch, computed for all at once.
 
     Args:
@@ -40,7 +50,7 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callab
     check_function("vmap", f)
 
     @functools.wraps(f)
-    def batched(*args: Any, **kwargs: Any) -> Any:
+    def batched(*args: P.args, **kwargs: P.kwargs) -> Any:
         axes = _axes_of_arguments(in_axes, args)
         leaves, rebuild = flatten_records((args, kwargs))
         kinds = _spread("in_axes", axes, args) + [0] * len(flatten_records(kwargs)[0])
@@ -85,7 +95,7 @@ def _axes_of_arguments(in_axes: Axes, args: tuple[Any, ...]) -> Axes:
     return in_axes
 
 
-def _spread(name: str, axes: Axes, value: Any) -> list[int | None]:
+def _spread(name: str, axes: Axes, value: object) -> list[int | None]:
     """One axis for each leaf of `value`, from a nest of axes that is a prefix of it."""
     if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
         return [axes] * len(flatten_records(value)[0])
@@ -100,13 +110,13 @@ def _spread(name: str, axes: Axes, value: Any) -> list[int | None]:
     return [axis for part in parts for axis in _spread(name, *part)]
 
 
-def _described(value: Any) -> str:
+def _described(value: NestLike) -> str:
     if is_nested(value):
         return f"a {type(value).__name__} of {len(value)}"
     return f"a {type(value).__name__}"
 
 
-def _to_front(leaf: Any, axis: int) -> Any:
+def _to_front(leaf: TensorLike, axis: int) -> Any:
     x = tensor("vmap", leaf, "a batched argument")
     if axis == 0 and (x.dims is None or len(x.dims) > 0):
         return x
@@ -120,7 +130,7 @@ def _to_front(leaf: Any, axis: int) -> Any:
     return transpose(x, [first, *(k for k in range(rank) if k != first)])
 
 
-def _rank(x: Any) -> int:
+def _rank(x: Tensor) -> int:
     if x.dims is None:
         raise InvalidArgumentError("vmap: an axis other than 0 needs a tensor of known rank; set its shape.")
     return len(x.dims)
@@ -135,7 +145,7 @@ def _check_sizes(stacks: Sequence[Any]) -> None:
         )
 
 
-def _same(y: Any) -> Any:
+def _same(y: Tensor) -> Any:
     """A result that is the same for all entries. Raises: InvalidArgumentError: it is not."""
     level = current()
     if not isinstance(level, BatchLevel):
@@ -150,7 +160,7 @@ def _same(y: Any) -> Any:
     return y
 
 
-def _from_front(y: Any, axis: int) -> Any:
+def _from_front(y: Tensor, axis: int) -> Any:
     if axis == 0:
         return y
     rank = _rank(y)

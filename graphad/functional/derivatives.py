@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import NestLike
 from graphad.functional.arguments import (
@@ -24,8 +24,16 @@ from graphad.gradient.backward import dense
 from graphad.gradient.recompute import recompute_grad
 from graphad.gradient.tape import GradientTape
 
+if TYPE_CHECKING:
+    from typing import ParamSpec, TypeVar
 
-def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    from graphad.core.tensor import Tensor
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+
+def grad(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
     """The function that computes the gradient of `f`.
 
     Raises (when that is called): InvalidArgumentError: the result is not a scalar, or there is no such argument; DTypeError: an
@@ -46,14 +54,16 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     both = _with_gradient("grad", f, argnums, has_aux)
 
     @functools.wraps(f)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
+    def gradient(*args: P.args, **kwargs: P.kwargs) -> Any:
         value, slopes = both(*args, **kwargs)
         return (slopes, value[1]) if has_aux else slopes
 
     return gradient
 
 
-def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def value_and_grad(
+    f: Callable[P, R], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, tuple[R, Any]]:
     """The function that computes the value of `f` and its gradient, with one evaluation of `f`.
 
     Args:
@@ -69,12 +79,14 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
     return _with_gradient("value_and_grad", f, argnums, has_aux)
 
 
-def _with_gradient(name: str, f: Callable[..., Any], argnums: Argnums, has_aux: bool) -> Callable[..., Any]:
+def _with_gradient(
+    name: str, f: Callable[P, Any], argnums: Argnums, has_aux: bool
+) -> Callable[P, tuple[Any, Any]]:
     """`value_and_grad`; `name` is its name in messages."""
     check_function(name, f)
 
     @functools.wraps(f)
-    def with_gradient(*args: Any, **kwargs: Any) -> Any:
+    def with_gradient(*args: P.args, **kwargs: P.kwargs) -> tuple[Any, Any]:
         sources, inner = chosen(name, argnums, args)
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(sources.leaves)
@@ -87,7 +99,7 @@ def _with_gradient(name: str, f: Callable[..., Any], argnums: Argnums, has_aux: 
     return with_gradient
 
 
-def jacrev(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def jacrev(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
     """The function that gives the Jacobian of `f`, for functions with fewer results than arguments.
 
     Rows are pulled back in stacks that fit `config.set_jacobian_budget`; with far more outputs than inputs columns are pushed
@@ -107,7 +119,7 @@ def jacrev(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -
     return _jacobian("jacrev", f, argnums, has_aux, False)
 
 
-def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def jacfwd(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
     """The function that gives the Jacobian of `f`, for functions with more results than arguments.
 
     Columns are pushed forward in stacks that fit `config.set_jacobian_budget`; if an op has no forward mode, rows are pulled
@@ -122,12 +134,12 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -
 
 
 def _jacobian(
-    name: str, f: Callable[..., Any], argnums: Argnums, has_aux: bool, forward: bool
-) -> Callable[..., Any]:
+    name: str, f: Callable[P, Any], argnums: Argnums, has_aux: bool, forward: bool
+) -> Callable[P, Any]:
     check_function(name, f)
 
     @functools.wraps(f)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
+    def jacobian(*args: P.args, **kwargs: P.kwargs) -> Any:
         sources, inner = chosen(name, argnums, args)
         with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
             tape.watch(sources.leaves)
@@ -140,13 +152,13 @@ def _jacobian(
     return jacobian
 
 
-def _all_of(tape: GradientTape, y: Any, sources: Sources, forward: bool) -> list[Any]:
+def _all_of(tape: GradientTape, y: Tensor, sources: Sources, forward: bool) -> list[Any]:
     from graphad.gradient import jacobian as jacobians
 
     return jacobians.jacobian_of(tape, y, sources.leaves, forward)
 
 
-def hessian(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def hessian(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
     """The function that gives all second derivatives of `f`.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from graphad.core.annotations import NestLike
 from graphad.core.composites import flatten_fields, flatten_records, is_record
@@ -16,8 +16,21 @@ from graphad.gradient.forward import ForwardAccumulator, push_forward
 from graphad.gradient.tape import GradientTape
 from graphad.gradient.transforms import TRANSFORMS
 
+if TYPE_CHECKING:
+    from typing import TypeVar
 
-def jvp(f: Callable[..., Any], primals: NestLike, tangents: NestLike, has_aux: bool = False) -> Any:
+    R = TypeVar("R")
+
+
+@overload
+def jvp(
+    f: Callable[..., R], primals: NestLike, tangents: NestLike, has_aux: Literal[False] = False
+) -> tuple[R, R]: ...
+@overload
+def jvp(f: Callable[..., Any], primals: NestLike, tangents: NestLike, has_aux: bool) -> tuple[Any, ...]: ...
+def jvp(
+    f: Callable[..., Any], primals: NestLike, tangents: NestLike, has_aux: bool = False
+) -> tuple[Any, ...]:
     """The value of a function and its change along a direction: forward mode.
 
     Args:
@@ -45,7 +58,13 @@ def jvp(f: Callable[..., Any], primals: NestLike, tangents: NestLike, has_aux: b
     return (value, changes, aux) if has_aux else (value, changes)
 
 
-def vjp(f: Callable[..., Any], *primals: NestLike, has_aux: bool = False) -> Any:
+@overload
+def vjp(
+    f: Callable[..., R], *primals: NestLike, has_aux: Literal[False] = False
+) -> tuple[R, Callable[[NestLike], tuple[Any, ...]]]: ...
+@overload
+def vjp(f: Callable[..., Any], *primals: NestLike, has_aux: bool) -> tuple[Any, ...]: ...
+def vjp(f: Callable[..., Any], *primals: NestLike, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function, and the function that pulls cotangents back: reverse mode.
 
     Args:
@@ -69,7 +88,7 @@ def vjp(f: Callable[..., Any], *primals: NestLike, has_aux: bool = False) -> Any
     value, aux = split_aux("vjp", value) if has_aux else (value, None)
     ys, _ = outputs("vjp", value)
 
-    def pull(cotangents: Any) -> Any:
+    def pull(cotangents: NestLike) -> Any:
         bars = _alike("vjp", value, cotangents, "the cotangents", "the function's result")
         bars = [lift(bar, y.dtype) for y, bar in zip(ys, bars, strict=True)]
         found = tape.gradient(ys, sources.leaves, output_gradients=bars, unconnected_gradients="zero")
@@ -78,7 +97,7 @@ def vjp(f: Callable[..., Any], *primals: NestLike, has_aux: bool = False) -> Any
     return (value, pull, aux) if has_aux else (value, pull)
 
 
-def linearize(f: Callable[..., Any], *primals: NestLike) -> Any:
+def linearize(f: Callable[..., R], *primals: NestLike) -> tuple[R, Callable[..., R]]:
     """The value of a function, and its derivative there as a linear function: `f` runs once, the derivative any number of times.
 
     Args:
@@ -100,14 +119,14 @@ def linearize(f: Callable[..., Any], *primals: NestLike) -> Any:
         value = f(*sources.nest(sources.leaves))
     ys, rebuild = outputs("linearize", value)
 
-    def push(*tangents: Any) -> Any:
+    def push(*tangents: NestLike) -> Any:
         dots = _tangents("linearize", sources, primals, tangents)
         return rebuild(push_forward(tape.entries, ys, sources.leaves, dots, TRANSFORMS))
 
     return value, push
 
 
-def _listed(name: str, primals: Any) -> Sources:
+def _listed(name: str, primals: NestLike) -> Sources:
     if not isinstance(primals, tuple | list):
         raise InvalidArgumentError(
             f"{name}: primals is a tuple or list with one entry for each argument, not {type(primals).__name__}; write [x]."
@@ -130,7 +149,7 @@ def _tangents(name: str, sources: Sources, primals: Sequence[Any], tangents: Any
     return dots
 
 
-def _alike(name: str, one: Any, other: Any, what: str, whose: str) -> list[Any]:
+def _alike(name: str, one: NestLike, other: NestLike, what: str, whose: str) -> list[Any]:
     """The leaves of `other`. Raises: InvalidArgumentError: it is not a nest like `one`."""
     leaves = flatten_records(other)[0]
     if any(is_nested(x) or is_record(x) for x in (one, other)):

@@ -17,7 +17,7 @@ from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import busy
 from graphad.core.op import Op, named
-from graphad.core.shapes import is_definite
+from graphad.core.shapes import Dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.ops.array.create import zeros_like
@@ -27,6 +27,7 @@ from graphad.ops.math.arithmetic import ADD
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Transforms
+    from graphad.core.dtypes import DType
     from graphad.core.tensor import Tensor
 
 
@@ -38,7 +39,7 @@ class Dropped:
 
     __slots__ = ("dims", "dtype")
 
-    def __init__(self, dims: Any, dtype: Any) -> None:
+    def __init__(self, dims: Dims, dtype: DType) -> None:
         self.dims = dims
         self.dtype = dtype
 
@@ -60,7 +61,12 @@ class Context:
     __slots__ = ("_marks", "inputs", "op", "outputs", "transforms")
 
     def __init__(
-        self, op: Any, inputs: Sequence[Any], outputs: Sequence[Any], marks: Sequence[Any], transforms: Any
+        self,
+        op: object,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        marks: Sequence[Any],
+        transforms: Transforms,
     ) -> None:
         self.op = op
         self.inputs = inputs

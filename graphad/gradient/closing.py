@@ -6,17 +6,20 @@ without its Python objects. This happens when a pullback, a batch or a file firs
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import FailedPreconditionError, InternalError
 from graphad.core.frames import note_user_line
-from graphad.core.tensor import EagerTensor, Handle
+from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.digest import digest
 from graphad.graph.ir import Graph, Node, turn_of
 from graphad.ops.control.custom import ClosedCustom, ClosedRule, CustomGradient
 from graphad.trace.tracer import SymbolicTensor, trace_flat
 from graphad.vectorize.closing import set_closing
+
+if TYPE_CHECKING:
+    pass
 
 
 class UnclosedRuleError(Exception):
@@ -77,7 +80,7 @@ def _closed_node(
     x_specs = [graph.specs[i] for i in node.inputs[: op.n_inputs]]
     positions: list[int] = []
 
-    def run(*bars: Any) -> list[Any]:
+    def run(*bars: Tensor) -> list[Any]:
         x_bars = rule.cotangents(bars, x_specs)
         kept = [bar for bar in x_bars if bar is not None]
         places = iter(range(len(kept)))
@@ -100,7 +103,7 @@ def _closed_node(
     return closed_op, operands
 
 
-def _operand(outer: Any, rule: Any, number: dict[int, int], builder: GraphBuilder) -> int:
+def _operand(outer: object, rule: Any, number: dict[int, int], builder: GraphBuilder) -> int:
     """The operand for a value that the rule closes over."""
     trace = rule.trace
     if type(outer) is EagerTensor:

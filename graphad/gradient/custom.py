@@ -30,7 +30,7 @@ from graphad.ops.array.create import ones_like, told_apart
 from graphad.ops.control.custom import CustomGradient
 from graphad.ops.math.arithmetic import multiply
 from graphad.ops.state.variables import READ
-from graphad.trace.tracer import is_symbolic
+from graphad.trace.tracer import Trace, is_symbolic
 from graphad.vectorize.batch import BatchedTensor
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Rule:
         name: str,
         n_arguments: int,
         variables: Sequence[Handle | Tensor],
-        trace: Any,
+        trace: Trace | None,
     ) -> None:
         self._function = function
         self._n_arguments = n_arguments
@@ -164,7 +164,7 @@ class StackedRule:
     def stacked(self, ctx: BatchContext, n_inputs: int) -> StackedRule:
         return StackedRule(self, ctx, n_inputs)
 
-    def register(self, closed_rule: Any) -> None:
+    def register(self, closed_rule: object) -> None:
         """Does nothing: a stacked rule belongs to no user's function by itself."""
 
 
@@ -206,12 +206,12 @@ class _Reads:
     def note_break(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         return None
 
-    def follows(self, x: Any) -> bool:
+    def follows(self, x: object) -> bool:
         if isinstance(x, Handle):
             return x.trainable
         return self._takes is not None and any(recorder.follows(x) for recorder in self._hidden or ())
 
-    def note_exit(self, x: Any, way: str) -> None:
+    def note_exit(self, x: object, way: str) -> None:
         return None
 
     def _is_captured(self, x: Tensor) -> bool:
@@ -228,7 +228,7 @@ class _Reads:
         return bool(self._first) or self.follows(x)
 
 
-def _is_trace(level: Any) -> bool:
+def _is_trace(level: object) -> bool:
     return getattr(level, "is_trace", False)
 
 
@@ -356,7 +356,7 @@ def _split_self(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[tuple[Any
     return (), args
 
 
-def _is_tensor_like(x: Any) -> bool:
+def _is_tensor_like(x: object) -> bool:
     return (
         isinstance(x, Tensor | int | float | complex | bool)
         or hasattr(x, "__graphad_tensor__")
@@ -376,7 +376,7 @@ def _takes_variables(function: Callable[..., Any], required: bool = False) -> bo
     return named is not None or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
 
 
-def _capture_closure(function: Callable[..., Any], trace: Any, depth: int = 0) -> None:
+def _capture_closure(function: Callable[..., Any], trace: Trace, depth: int = 0) -> None:
     """Capture the outer tensors and variables that a gradient function refers to, while the trace is in progress."""
     code = getattr(function, "__code__", None)
     if code is None or depth > 3:

@@ -16,6 +16,7 @@ from graphad.graph.ir import Graph
 from graphad.ops.control.custom import ClosedCustom, CustomGradient
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
     from graphad.core.tensor import Mark, Tensor
     from graphad.gradient.tape import GradientTape
 
@@ -160,7 +161,7 @@ def why_none(tape: Any, target: Any, source: Any) -> str:
     return f"nothing that the tape recorded leads from the {kind} to the target."
 
 
-def _not_followed(tape: Any, source: Any) -> str:
+def _not_followed(tape: GradientTape | Past, source: TensorLike) -> str:
     if not isinstance(source, Handle):
         return "the tape does not follow the source; call tape.watch on it before it is used."
     if not source.trainable:

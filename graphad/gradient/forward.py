@@ -8,7 +8,7 @@ value, the rule is not linear and there is no forward mode. Call, cond and loop 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 from weakref import ref
 
 from graphad.core.bind import bind_all, new_recorder
@@ -27,13 +27,13 @@ from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.graph.compose import inputs_behind
-from graphad.graph.ir import Graph
+from graphad.graph.ir import Graph, Node
 from graphad.graph.replay import replay
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import RETURN, Trace
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Transforms
+    from graphad.core.annotations import NestLike, Transforms
     from graphad.core.tensor import Tensor
 
 
@@ -64,7 +64,7 @@ class Derived:
 
 
 def push(
-    op: Op, inputs: Sequence[Any], outputs: Sequence[Any], x_dots: Sequence[Any], transforms: Any
+    op: Op, inputs: Sequence[Any], outputs: Sequence[Any], x_dots: Sequence[Any], transforms: Transforms
 ) -> list[Any]:
     """The tangents of the outputs for tangents of the inputs (None for zero), as values of the current level.
 
@@ -101,7 +101,7 @@ class DualContext(Context):
 
     __slots__ = ()
 
-    def __init__(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any], transforms: Any) -> None:
+    def __init__(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any], transforms: Transforms) -> None:
         super().__init__(op, inputs, outputs, [True] * len(inputs), transforms)
 
     def dual_of(self, graph: Graph, which: Sequence[bool]) -> tuple[Graph, tuple[bool, ...]]:
@@ -110,7 +110,7 @@ class DualContext(Context):
 
 
 def _derive(
-    op: Op, inputs: Sequence[Any], outputs: Sequence[Any], mask: Sequence[bool], transforms: Any
+    op: Op, inputs: Sequence[Any], outputs: Sequence[Any], mask: Sequence[bool], transforms: Transforms
 ) -> Derived:
     specs = tuple([x.spec for x in inputs])
     out_specs = tuple([y.spec for y in outputs])
@@ -196,7 +196,7 @@ def _nonlinear(op: Op) -> NonlinearGradientError:
     )
 
 
-def dual_of(graph: Graph, which: Sequence[bool], transforms: Any) -> tuple[Graph, tuple[bool, ...]]:
+def dual_of(graph: Graph, which: Sequence[bool], transforms: Transforms) -> tuple[Graph, tuple[bool, ...]]:
     """The graph that computes tangents besides the values.
 
     Args:
@@ -214,7 +214,7 @@ def dual_of(graph: Graph, which: Sequence[bool], transforms: Any) -> tuple[Graph
         ]
         tangents: dict[int, Any] = {id(x): dot for x, dot in zip(xs, dots, strict=True) if dot is not None}
 
-        def on_node(node: Any, values: list[Any]) -> Any:
+        def on_node(node: Node, values: list[Any]) -> Any:
             outputs = bind_all(node.op, values)
             x_dots = [tangents.get(id(value)) for value in values]
             if node.op.gradless is None and any(dot is not None for dot in x_dots):
@@ -232,7 +232,7 @@ def dual_of(graph: Graph, which: Sequence[bool], transforms: Any) -> tuple[Graph
     return done, tuple([dot is not None for dot in y_dots])
 
 
-def push_entries(entries: Sequence[Any], tangents: dict[Any, Any], transforms: Any) -> dict[Any, Any]:
+def push_entries(entries: Sequence[Any], tangents: dict[Any, Any], transforms: Transforms) -> dict[Any, Any]:
     """Tangents by mark, pushed through recorded entries in order; `tangents` is changed in place."""
     for op, inputs, outputs, marks, out_marks in entries:
         x_dots = [None if mark is None else tangents.get(mark) for mark in marks]
@@ -279,7 +279,7 @@ class ForwardAccumulator:
 
     differentiates_itself = False
 
-    def __init__(self, primals: Any, tangents: Any) -> None:
+    def __init__(self, primals: NestLike, tangents: NestLike) -> None:
         self.transforms = TRANSFORMS
         flat, dots = ([values_of(x) for x in flatten_records(given)[0]] for given in (primals, tangents))
         if len(flat) != len(dots):
@@ -307,14 +307,14 @@ class ForwardAccumulator:
     def _put(self, x: Handle | Tensor, dot: Tensor) -> None:
         key, myself = id(x), ref(self)
 
-        def forget(_: Any) -> None:
+        def forget(_: object) -> None:
             accumulator = myself()
             if accumulator is not None:
                 accumulator._tangents.pop(key, None)
 
         self._tangents[key] = ref(x, forget), dot
 
-    def _tangent(self, x: Any) -> Any:
+    def _tangent(self, x: object) -> Any:
         found = self._tangents.get(id(x))
         return None if found is None else found[1]
 
@@ -358,7 +358,13 @@ class ForwardAccumulator:
             if dot is not None:
                 self._put(y, dot)
 
-    def jvp(self, primals: Any, unconnected_gradients: Any = "none") -> Any:
+    @overload
+    def jvp(
+        self, primals: Tensor | Handle, unconnected_gradients: UnconnectedGradients | str = ...
+    ) -> Tensor: ...
+    @overload
+    def jvp(self, primals: NestLike, unconnected_gradients: UnconnectedGradients | str = ...) -> Any: ...
+    def jvp(self, primals: NestLike, unconnected_gradients: UnconnectedGradients | str = "none") -> Any:
         """The tangents of values computed inside the block.
 
         Args:

@@ -6,6 +6,7 @@ the table of rules in a file finite. Tensors are left out, since in a graph they
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -16,7 +17,7 @@ from graphad.core.tensor import EagerTensor, Handle, Tensor
 _DEPTH = 6
 
 
-def function_key(function: Any) -> str:
+def function_key(function: Callable[..., Any]) -> str:
     """16 hex digits, equal for functions with the same code and the same plain values in their closures."""
     import hashlib  # imported here: it loads a library that few programs need
 

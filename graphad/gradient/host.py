@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.core.annotations import Array, Cotangents, DTypeLike, NestLike, RowAxes, RowAxis, VjpContext
+from graphad.core.annotations import (
+    Array,
+    Cotangents,
+    DTypeLike,
+    NestLike,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own
 from graphad.core.dtypes import DType, as_dtype, from_numpy, int64
@@ -63,7 +72,7 @@ class HostFunction:
             )
         return [self._converted(y, dtype) for y, dtype in zip(listed, wanted, strict=True)]
 
-    def _converted(self, y: Any, dtype: DType) -> Tensor:
+    def _converted(self, y: TensorLike | None, dtype: DType) -> Tensor:
         if y is None:
             raise ArgumentTypeError(f"{self.name}: func returned None where Tout names {dtype.name}.")
         if isinstance(y, np.ndarray | np.generic) and from_numpy(y.dtype) is not dtype:
@@ -329,7 +338,9 @@ def numpy_function(
     return _called("numpy_function", func, inp, Tout, False, HostEffect if stateful else HostCall)
 
 
-def _called(name: str, func: Any, inp: Any, Tout: Any, takes_tensors: bool, op_class: Any) -> Any:
+def _called(
+    name: str, func: object, inp: list[Tensor] | None, Tout: Any, takes_tensors: bool, op_class: Any
+) -> Any:
     if func is None and inp is None:
 
         def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -366,12 +377,12 @@ def _shaped(name: str, results: list[Any], named: list[Any], several: bool) -> A
     return results if several else results[0]
 
 
-def _array(x: Any) -> Any:
+def _array(x: Tensor) -> Any:
     value = x.numpy() if type(x) is EagerTensor else x
     return read_only(value) if type(value) is np.ndarray else value
 
 
-def _listed(found: Any, n: int) -> list[Any]:
+def _listed(found: TensorLike | None, n: int) -> list[Any]:
     """The results of a function as a list of values; a single value may be a list of numbers, or be in a list."""
     if found is None:
         return []

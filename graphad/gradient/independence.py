@@ -18,7 +18,7 @@ from graphad.core.levels import current
 from graphad.core.op import MIXED
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor
+from graphad.core.tensor import EagerTensor, Mark
 from graphad.gradient.backward import Entry, backward, dense
 from graphad.gradient.closing import UnclosedRuleError, closed_or_refused
 from graphad.gradient.recorder import mark_of
@@ -32,7 +32,7 @@ from graphad.trace.specialise import KNOWN_LIMIT, specialise
 from graphad.trace.tracer import SymbolicTensor, Trace
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Array
+    from graphad.core.annotations import Array, DTypeLike
     from graphad.core.tensor import Tensor
 
 
@@ -60,7 +60,7 @@ def mixing_op(entries: list[Entry], source: Tensor, target: Tensor) -> Mixing | 
     return found if found is not None and found.is_certain else None
 
 
-def _is_of(x: Tensor, trace: Any) -> bool:
+def _is_of(x: Tensor, trace: object) -> bool:
     return isinstance(trace, Trace) and (
         x.trace is trace if type(x) is SymbolicTensor else trace.serial_if_known(x) is not None
     )
@@ -217,7 +217,7 @@ def _with_rule_at_hand(node: Node, specs: Sequence[TensorSpec]) -> Node:
 # -- trying it with numbers ----------------------------------------------------------------------------------------------
 
 
-def _rows_really_mix(entries: list[Entry], target: Any, source: Any) -> bool:
+def _rows_really_mix(entries: list[Entry], target: Any, source: Mark) -> bool:
     """Pull back a random cotangent, and the same with random row weights: they differ by the weights if rows are independent.
 
     A custom gradient need not be linear. So where they differ otherwise, rows are exchanged between two random cotangents.
@@ -236,7 +236,7 @@ def _rows_really_mix(entries: list[Entry], target: Any, source: Any) -> bool:
 
 
 def _rows_reach_others(
-    entries: list[Entry], target: Any, source: Any, data: Any, plain: Any, generator: Any
+    entries: list[Entry], target: Tensor, source: Mark, data: Array, plain: Array, generator: Any
 ) -> bool:
     """Any two row numbers differ in some bit, so each pair of rows is separated by one of the exchanges."""
     other = generator.standard_normal(target.dims).astype(data.dtype)
@@ -256,13 +256,13 @@ def _column(values: Array, x: Array) -> Any:
     return values.reshape(-1, *[1] * (x.ndim - 1))
 
 
-def _differ(found: Array, expected: Array, dtype: Any) -> bool:
+def _differ(found: Array, expected: Array, dtype: DTypeLike) -> bool:
     scale = float(np.max(np.abs(expected), initial=0.0)) + 1e-30
     tolerance = 1e-8 if dtype == np.float64 else 1e-3
     return bool(np.max(np.abs(found - expected), initial=0.0) > tolerance * scale)
 
 
-def _pulled(entries: list[Entry], target: Any, source: Any, bar: np.ndarray) -> Any:
+def _pulled(entries: list[Entry], target: Tensor, source: Mark, bar: np.ndarray) -> Any:
     bars = {mark_of(target): lift(bar)}
     backward(entries, bars, {source}, TRANSFORMS)
     found = dense(bars.get(source))

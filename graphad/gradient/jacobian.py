@@ -8,7 +8,7 @@ each row is the gradient of the real part of one element of the target, and has 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.device import along
 from graphad.core.dims import product
-from graphad.core.dtypes import int32
+from graphad.core.dtypes import DType, int32
 from graphad.core.errors import (
     ArgumentTypeError,
     FailedPreconditionError,
@@ -31,7 +31,7 @@ from graphad.core.progress import Progress
 from graphad.core.shapes import TensorShape, format_dims, is_definite
 from graphad.core.sparse import values_of
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import VALUES, Handle, Tensor
+from graphad.core.tensor import VALUES, Handle, Mark, Tensor
 from graphad.gradient.backward import Entry, backward, dense
 from graphad.gradient.forward import push_entries
 from graphad.gradient.independence import mixing_op
@@ -55,6 +55,12 @@ from graphad.trace.tracer import RETURN, Trace
 from graphad.vectorize.batch import BatchLevel, stack_rows
 from graphad.vectorize.vectorize_graph import vectorize
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+    from graphad.gradient.tape import GradientTape
+    from graphad.gradient.unconnected import UnconnectedGradients
+
+
 T = TypeVar("T")
 
 
@@ -77,7 +83,12 @@ class Mode:
 
 
 def jacobian(
-    tape: Any, target: Any, sources: Any, mode: Any, parallel_iterations: int | None, use_pfor: bool
+    tape: GradientTape,
+    target: TensorLike,
+    sources: object,
+    mode: UnconnectedGradients,
+    parallel_iterations: int | None,
+    use_pfor: bool,
 ) -> Any:
     """See `GradientTape.jacobian`; `mode` is the checked UnconnectedGradients."""
     if is_nested(target) or not isinstance(target, VALUES):
@@ -100,7 +111,7 @@ def jacobian(
     return rebuild(out)
 
 
-def jacobian_of(tape: Any, target: Any, sources: Sequence[Any], forward: bool) -> list[Any]:
+def jacobian_of(tape: GradientTape, target: Tensor, sources: Sequence[Any], forward: bool) -> list[Any]:
     """The Jacobians of one target, zeros for unconnected sources; `forward` prefers columns."""
     target = _as_target(target)
     with tape.computing(), along(target):
@@ -108,7 +119,7 @@ def jacobian_of(tape: Any, target: Any, sources: Sequence[Any], forward: bool) -
     return [_zeros(target, x) if result is None else result for x, result in zip(sources, found, strict=True)]
 
 
-def _zeros(target: Any, x: Any) -> Tensor:
+def _zeros(target: Any, x: Tensor) -> Tensor:
     """A Jacobian of zeros, whose sizes may be known only at run time."""
     with along(target):
         if is_definite(target.dims) and is_definite(x.dims):
@@ -124,7 +135,7 @@ def _check_sources(name: str, sources: Sequence[Any]) -> None:
             )
 
 
-def _check_loop(tape: Any, name: str, use_pfor: bool, parallel_iterations: int | None) -> None:
+def _check_loop(tape: GradientTape, name: str, use_pfor: bool, parallel_iterations: int | None) -> None:
     traced = trace_in_progress() is not None
     if parallel_iterations is not None and not isinstance(parallel_iterations, int):
         raise ArgumentTypeError("'parallel_iterations' must be a positive integer.")
@@ -158,7 +169,7 @@ def _vectorising(name: str, use_pfor: bool, compute: Callable[[], T]) -> T:
         ) from cause
 
 
-def _as_target(target: Any) -> Any:
+def _as_target(target: TensorLike) -> Any:
     """The target as a tensor; the value read from a variable represents the variable."""
     if not isinstance(target, Handle):
         return target
@@ -170,7 +181,7 @@ def _as_target(target: Any) -> Any:
 # -- full Jacobians ------------------------------------------------------------------------------------------------------
 
 
-def _jacobians(tape: Any, target: Any, sources: Sequence[Any], mode: Mode) -> list[Any]:
+def _jacobians(tape: GradientTape, target: Any, sources: Sequence[Any], mode: Mode) -> list[Any]:
     if not target.dtype.is_differentiable or target.mark is None:
         if not any(target is x for x in sources):
             return [None] * len(sources)
@@ -200,7 +211,7 @@ def _jacobians(tape: Any, target: Any, sources: Sequence[Any], mode: Mode) -> li
     return results
 
 
-def _is_static(target: Any, entries: list[Entry], sources: Sequence[Any]) -> bool:
+def _is_static(target: Tensor, entries: list[Entry], sources: Sequence[Any]) -> bool:
     values = [target, *sources]
     for _, inputs, outputs, _, _ in entries:
         values += [*inputs, *outputs]
@@ -266,11 +277,11 @@ def _by_columns(
     return results
 
 
-def _directions(dtype: Any) -> tuple[complex, ...]:
+def _directions(dtype: DType) -> tuple[complex, ...]:
     return (1, 1j) if dtype.is_complex else (1,)
 
 
-def _columns(path: list[Entry], target: Any, x: Any, mark: Any, chunk: int, one: complex) -> Any:
+def _columns(path: list[Entry], target: Any, x: Any, mark: Mark, chunk: int, one: complex) -> Any:
     """The real parts of all columns for tangents `one`, as [*target, elements of x]; None if they are zero."""
     rank = len(target.dims)
     columns = []
@@ -286,7 +297,7 @@ def _columns(path: list[Entry], target: Any, x: Any, mark: Any, chunk: int, one:
     return columns[0] if len(columns) == 1 else concat(columns, rank)
 
 
-def _basis(dims: Sequence[Any], dtype: Any, count: int, chunk: int, one: complex = 1) -> Any:
+def _basis(dims: Sequence[Any], dtype: DType, count: int, chunk: int, one: complex = 1) -> Any:
     """The rows of `one` times the identity, each in the shape `dims`, chunk by chunk."""
     if count <= chunk and one == 1:
         yield reshape(eye(count, dtype=dtype), (count, *dims))
@@ -301,7 +312,7 @@ def _basis(dims: Sequence[Any], dtype: Any, count: int, chunk: int, one: complex
 
 
 def _later(
-    path: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any], mode: Mode
+    path: list[Entry], target: Tensor, sources: Sequence[Any], marks: Sequence[Any], mode: Mode
 ) -> list[Any]:
     """For unknown sizes: a graph of one row or column, which is planned and vectorised once the sizes are known."""
     at_once = mode.most_at_once
@@ -359,7 +370,7 @@ class _Row:
 
     __slots__ = ("captures", "graph", "present", "sizes")
 
-    def __init__(self, trace: Trace, number: Any, sizes: Any, results: Sequence[Any], of: Any) -> None:
+    def __init__(self, trace: Trace, number: Any, sizes: Any, results: Sequence[Any], of: Tensor) -> None:
         self.present = [y is not None for y in results]
         self.graph = trace.finish([y for y in results if y is not None], RETURN, True, [number, sizes])
         self.captures = trace.captures
@@ -367,7 +378,12 @@ class _Row:
 
 
 def _traced_row(
-    name: str, of: Any, dims: Any, dtype: Any, compute: Callable[[Any], Sequence[Any]], one: complex = 1
+    name: str,
+    of: Tensor,
+    dims: tuple[int | None, ...] | None,
+    dtype: DType,
+    compute: Callable[[Any], Sequence[Any]],
+    one: complex = 1,
 ) -> _Row:
     """The results of `compute` for one unit tensor of the sizes `of`, as a graph; `dims` is what is known of them."""
     trace = Trace(name)
@@ -378,10 +394,10 @@ def _traced_row(
         return _Row(trace, number, sizes, compute(bind(Reshape(whole), unit, *given)), of)
 
 
-def _row_graph(path: list[Entry], target: Any, marks: Sequence[Any]) -> _Row:
+def _row_graph(path: list[Entry], target: Tensor, marks: Sequence[Any]) -> _Row:
     """Reverse mode: one row of the identity pulled back."""
 
-    def pull(bar: Any) -> list[Any]:
+    def pull(bar: Tensor) -> list[Any]:
         bars = {mark_of(target): bar}
         backward(path, bars, {m for m in marks if m is not None}, TRANSFORMS)
         return [None if m is None else dense(bars.get(m)) for m in marks]
@@ -390,12 +406,12 @@ def _row_graph(path: list[Entry], target: Any, marks: Sequence[Any]) -> _Row:
 
 
 def _column_graphs(
-    path: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any]
+    path: list[Entry], target: Tensor, sources: Sequence[Any], marks: Sequence[Any]
 ) -> list[list[_Row]] | None:
     """Forward mode: for each source and direction one column pushed forward. None where some are zero."""
 
-    def push(mark: Any) -> Callable[[Any], Sequence[Any]]:
-        def pushed(dot: Any) -> Sequence[Any]:
+    def push(mark: Mark) -> Callable[[Any], Sequence[Any]]:
+        def pushed(dot: Tensor) -> Sequence[Any]:
             y_dot = push_entries(path, {mark: dot}, TRANSFORMS).get(mark_of(target))
             return [None if y_dot is None else real(y_dot)]
 
@@ -422,7 +438,7 @@ def _all_of(row: _Row, at_once: int) -> Sequence[Any]:
     )
 
 
-def _of_sizes(y: Any, first: tuple[Any, int], second: tuple[Any, int]) -> Tensor:
+def _of_sizes(y: Tensor, first: tuple[Any, int], second: tuple[Any, int]) -> Tensor:
     """y reshaped to the sizes of two tensors, each from some axis on."""
     parts = []
     for x, start in (first, second):
@@ -433,7 +449,7 @@ def _of_sizes(y: Any, first: tuple[Any, int], second: tuple[Any, int]) -> Tensor
     return bind(Reshape(whole), y, *given)
 
 
-def _of_columns(parts: Sequence[_Row], target: Any, x: Any, at_once: int) -> Tensor:
+def _of_columns(parts: Sequence[_Row], target: Any, x: Tensor, at_once: int) -> Tensor:
     """The Jacobian from its columns; see `_by_columns` for complex numbers."""
     columns = [_all_of(part, at_once)[0] for part in parts]
     rank = len(target.dims)
@@ -446,7 +462,7 @@ def _of_columns(parts: Sequence[_Row], target: Any, x: Any, at_once: int) -> Ten
 
 
 def batch_jacobian(
-    tape: Any, target: Any, source: Any, mode: Any, parallel_iterations: int | None, use_pfor: bool
+    tape: Any, target: Any, source: Any, mode: object, parallel_iterations: int | None, use_pfor: bool
 ) -> Tensor:
     """See `GradientTape.batch_jacobian`; `mode` is the checked UnconnectedGradients."""
     for word, x in (("target", target), ("source", source)):
@@ -524,17 +540,17 @@ def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, m
     return reshape(swapped, (batch, *row, *source_dims[1:]))
 
 
-def _zeros_like_rows(target: Any, source: Any, sizes: Sequence[Any]) -> Tensor:
+def _zeros_like_rows(target: Tensor, source: Tensor, sizes: Sequence[Any]) -> Tensor:
     if -1 not in sizes:
         return zeros(TensorShape(tuple(sizes)), source.spec.dtype)
     of_target, of_source = shape(target), shape(source)
     return zeros(concat([of_target, getitem(of_source, slice(1, None))], 0), source.spec.dtype)
 
 
-def _batch_rows_later(path: list[Entry], target: Any, source: Any, mark: Any, mode: Mode) -> Tensor:
+def _batch_rows_later(path: list[Entry], target: Any, source: Any, mark: Mark, mode: Mode) -> Tensor:
     """With sizes unknown: the pullback of one row of cotangents spread over the batch, vectorised over the identity."""
 
-    def pull(bar: Any) -> list[Any]:
+    def pull(bar: Tensor) -> list[Any]:
         bars = {mark_of(target): _spread(bar, target)}
         backward(path, bars, {mark}, TRANSFORMS)
         return [dense(bars.get(mark))]
@@ -548,7 +564,7 @@ def _batch_rows_later(path: list[Entry], target: Any, source: Any, mark: Any, mo
     return _of_sizes(rows, (target, 0), (source, 1))
 
 
-def _spread(bar: Any, target: Any) -> Tensor:
+def _spread(bar: Tensor, target: Tensor) -> Tensor:
     """One row repeated for every row of the target, whose sizes may be unknown."""
     sizes, given = joined((target.dims, shape(target)))
     return bind(BroadcastTo(sizes), bar, *given)

@@ -7,7 +7,7 @@ stacked value of a chunk stays within the budget. The result depends neither on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.dims import product
 from graphad.core.op import IO, WRITES
@@ -16,6 +16,12 @@ from graphad.ops.array.shape import shape
 from graphad.ops.math.arithmetic import add_n
 from graphad.ops.math.reduce import reduce_prod
 from graphad.vectorize.chunks import chunk_of
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Mark, Tensor
+    from graphad.eager.elsewhere import DeviceVariable
+    from graphad.eager.variable import Variable
+
 
 _FORWARD_COST = 3  # cost of a tangent relative to a cotangent: its rules are derived from VJPs
 _MOST_NODES_TRACED = 4_000  # limit for the nodes of all chunks, which a trace holds
@@ -39,7 +45,7 @@ class Plan:
 
 def plan_jacobian(
     path: list[Entry],
-    target: Any,
+    target: Tensor,
     sources: Sequence[Any],
     at_once: int | None,
     is_traced: bool,
@@ -62,7 +68,7 @@ def plan_jacobian(
     return Plan(forward, _chunk(path, [target, *sources], count, at_once, is_traced))
 
 
-def costs(path: list[Entry], target: Any, sources: Sequence[Any], prefers_forward: bool) -> Any:
+def costs(path: list[Entry], target: Tensor, sources: Sequence[Any], prefers_forward: bool) -> Any:
     """The costs of columns and of rows for unknown sizes, two integer scalars; or True or False if sizes do not matter.
 
     The same decision as `plan_jacobian`: columns are pushed forward where they cost less.
@@ -85,7 +91,7 @@ def plan_rows(
     return Plan(False, _chunk(path, ends, count, at_once, is_traced))
 
 
-def columns_of(x: Any) -> int:
+def columns_of(x: DeviceVariable | Tensor | Variable) -> int:
     """How many tangents span a source; complex elements have two each."""
     return int(product(x.dims)) * (2 if x.spec.dtype.is_complex else 1)
 
@@ -110,7 +116,7 @@ def _chunk(path: list[Entry], ends: Sequence[Any], count: int, at_once: int | No
     return max(1, min(chunk, count))
 
 
-def path_between(entries: list[Entry], sources: set[Any], target: Any) -> list[Entry]:
+def path_between(entries: list[Entry], sources: set[Any], target: Mark) -> list[Entry]:
     """The entries on a path from a source to the target, both given by their marks, in order."""
     reached = set(sources)
     after = []

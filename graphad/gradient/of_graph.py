@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphad.core.annotations import NestLike
+from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.composites import flatten_records, is_record
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
@@ -117,12 +117,12 @@ def hessians(
     return out
 
 
-def _first_derivatives(ys: Any, sources: Sequence[Any]) -> list[Any]:
+def _first_derivatives(ys: TensorLike, sources: Sequence[Any]) -> list[Any]:
     found = gradients(ys, list(sources))
     return [None if g is None else lift(g) for g in found]
 
 
-def _values(name: str, argument: str, given: Any) -> list[Any]:
+def _values(name: str, argument: str, given: TensorLike | None) -> list[Any]:
     return _checked(name, argument, flatten_records(given)[0])
 
 
@@ -141,7 +141,7 @@ def _checked(name: str, argument: str, given: list[Tensor]) -> list[Any]:
     return given
 
 
-def _upstream(targets: Sequence[Any], given: Any) -> list[Any]:
+def _upstream(targets: Sequence[Any], given: list[Tensor | None] | None) -> list[Any]:
     if given is None:
         return [None] * len(targets)
     listed = list(given) if isinstance(given, list | tuple) and is_nested(given) else [given]
@@ -153,7 +153,7 @@ def _upstream(targets: Sequence[Any], given: Any) -> list[Any]:
 
 
 def _tape_of_graph(
-    name: str, targets: Sequence[Any], sources: Sequence[Any], stopped: Any
+    name: str, targets: Sequence[Any], sources: Sequence[Any], stopped: list[Tensor] | None
 ) -> tuple[GradientTape, list[Any]]:
     """A persistent tape with the entries between sources and targets, and the objects that represent the targets on it."""
     traces = [level for level in chain() if isinstance(level, Trace)][::-1]
@@ -193,7 +193,7 @@ class _Path:
             self._objects[self._place(x)] = x
         self._stopped = {self._place(x) for x in stopped}
 
-    def _place(self, x: Any) -> Place:
+    def _place(self, x: object) -> Place:
         while type(x) is SymbolicTensor:
             place = x.trace, x.index
             outer = self._captured.get(place)
@@ -209,7 +209,7 @@ class _Path:
         outer = self._captured.get((trace, serial))
         return (trace, serial) if outer is None else self._place(outer)
 
-    def known(self, x: Any) -> Any:
+    def known(self, x: TensorLike) -> Any:
         """The object that represents a value."""
         return self._objects.setdefault(self._place(x), x)
 

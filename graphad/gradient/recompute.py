@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphad.core.tensor import Handle
+    from graphad.eager.variable import Variable
 
 
 P = ParamSpec("P")
@@ -71,7 +72,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         @custom_gradient
         def once(*inner: Any) -> Any:
-            def backward(*upstream: Any, variables: Any = None) -> Any:
+            def backward(*upstream: Tensor, variables: list[Variable] | None = None) -> Any:
                 return (upstream, [None] * len(variables)) if variables else upstream
 
             return f(*inner, **kwargs), backward

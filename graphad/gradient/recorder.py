@@ -16,8 +16,9 @@ from graphad.core.tensor import EagerTensor, Handle, Mark
 from graphad.gradient.backward import Dropped
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Transforms
+    from graphad.core.annotations import Array, Transforms
     from graphad.core.tensor import Tensor
+    from graphad.eager.variable import Variable
 
 
 _DROP_BYTES = 2048  # below this, keeping a value is cheaper than keeping its description
@@ -73,7 +74,7 @@ class Recorder:
         """The followed marks that no entry produced."""
         return self._leaves
 
-    def follow(self, x: Any) -> Any:
+    def follow(self, x: object) -> Any:
         """Follow a tensor or handle from now on; returns its mark."""
         mark = mark_of(x)
         self._tracked.add(mark)
@@ -95,7 +96,7 @@ class Recorder:
     def follows(self, x: Any) -> bool:
         return x.mark in self._tracked
 
-    def note_exit(self, x: Any, way: str) -> None:
+    def note_exit(self, x: object, way: str) -> None:
         """See a value that leaves to Python or NumPy."""
 
     def note_beyond(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -161,7 +162,7 @@ class Recorder:
             mark = self._watch_variable(handle)
         value.mark = mark
 
-    def _automatic_mark(self, op: Op, x: Any) -> Any:
+    def _automatic_mark(self, op: Op, x: Handle | Tensor | Variable) -> Any:
         """The mark of a variable that is followed because this op reads it, else None."""
         if self._automatic and isinstance(x, Handle) and x.trainable and op.effects & READS:
             return self._watch_variable(x) if x.spec.dtype.is_differentiable else None
@@ -218,7 +219,7 @@ class Recorder:
         self._sweep_at = max(_FIRST_SWEEP, 2 * len(kept))
 
 
-def _again(tensor: Any, data: Any, mark: Any) -> EagerTensor:
+def _again(tensor: Any, data: Array, mark: Mark | None) -> EagerTensor:
     """An output as an entry keeps it: the tensor if it is referenced elsewhere, else a copy of the object."""
     y = tensor()
     if y is None:

@@ -34,7 +34,7 @@ class RegisterGradient:
       DuplicateGradientError (a KeyError): the op has a gradient already, graphad's own ops included.
     """
 
-    def __init__(self, op_type: Any) -> None:
+    def __init__(self, op_type: object) -> None:
         if not isinstance(op_type, str):
             raise ArgumentTypeError(f"RegisterGradient: op_type must be a string, got {op_type!r}.")
         self._op_type = op_type

@@ -60,7 +60,11 @@ class Pullback:
     """
 
     def __init__(
-        self, graph: Graph, needs: tuple[bool, ...], transforms: Any, fixed: frozenset[int] = frozenset()
+        self,
+        graph: Graph,
+        needs: tuple[bool, ...],
+        transforms: Transforms,
+        fixed: frozenset[int] = frozenset(),
     ) -> None:
         graph = transforms.closed(graph)
         self.needs = needs

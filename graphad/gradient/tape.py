@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from graphad.core.bind import bind, new_recorder
+from graphad.core.bind import EagerLevel, bind, new_recorder
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
@@ -30,6 +30,10 @@ from graphad.gradient.transforms import TRANSFORMS
 from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.ops.array.create import ones_like, zeros_like
 from graphad.ops.array.shape import BroadcastTo
+
+if TYPE_CHECKING:
+    pass
+
 
 _dtype_warnings = 5
 
@@ -120,7 +124,7 @@ class GradientTape(Recorder):
         self.clear()
         self._variables, self._notes = {}, None
 
-    def watch(self, tensor: Any) -> None:
+    def watch(self, tensor: object) -> None:
         """Follow a tensor, a variable, the values of IndexedSlices and SparseTensors, or a nest of these, from now on.
 
         Raises: InvalidArgumentError: an object is neither.
@@ -182,48 +186,48 @@ class GradientTape(Recorder):
     @overload
     def gradient(
         self,
-        target: Any,
+        target: object,
         sources: Tensor | Handle,
-        output_gradients: Any = None,
+        output_gradients: object = None,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Tensor: ...
     @overload
     def gradient(
         self,
-        target: Any,
+        target: object,
         sources: list[S],
-        output_gradients: Any = None,
+        output_gradients: object = None,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> list[Tensor]: ...
     @overload
     def gradient(
         self,
-        target: Any,
+        target: object,
         sources: tuple[S, ...],
-        output_gradients: Any = None,
+        output_gradients: object = None,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> tuple[Tensor, ...]: ...
     @overload
     def gradient(
         self,
-        target: Any,
+        target: object,
         sources: dict[K, S],
-        output_gradients: Any = None,
+        output_gradients: object = None,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> dict[K, Tensor]: ...
     @overload
     def gradient(
         self,
-        target: Any,
-        sources: Any,
-        output_gradients: Any = None,
+        target: object,
+        sources: object,
+        output_gradients: object = None,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any: ...
     def gradient(
         self,
-        target: Any,
-        sources: Any,
-        output_gradients: Any = None,
+        target: object,
+        sources: object,
+        output_gradients: object = None,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
         """The gradient of the sum of all elements of `target` with respect to each source.
@@ -294,7 +298,7 @@ class GradientTape(Recorder):
     @overload
     def jacobian(
         self,
-        target: Any,
+        target: object,
         sources: Tensor | Handle,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
@@ -303,7 +307,7 @@ class GradientTape(Recorder):
     @overload
     def jacobian(
         self,
-        target: Any,
+        target: object,
         sources: list[S],
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
@@ -312,7 +316,7 @@ class GradientTape(Recorder):
     @overload
     def jacobian(
         self,
-        target: Any,
+        target: object,
         sources: tuple[S, ...],
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
@@ -321,7 +325,7 @@ class GradientTape(Recorder):
     @overload
     def jacobian(
         self,
-        target: Any,
+        target: object,
         sources: dict[K, S],
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
@@ -330,8 +334,8 @@ class GradientTape(Recorder):
     @overload
     def jacobian(
         self,
-        target: Any,
-        sources: Any,
+        target: object,
+        sources: object,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
@@ -464,7 +468,7 @@ class GradientTape(Recorder):
         if not self._persistent:
             self._release()
 
-    def _resume(self, level: Any) -> None:
+    def _resume(self, level: EagerLevel | None) -> None:
         """Resume recording after a derivative failed for which recording was ended."""
         if level is not None and self._level is None:
             self._level = new_recorder(self, level)
@@ -484,7 +488,7 @@ def _checked_mode(name: str, value: UnconnectedGradients | str) -> UnconnectedGr
         ) from cause
 
 
-def _upstream(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
+def _upstream(targets: Sequence[Any], output_gradients: object) -> list[Any]:
     if output_gradients is None:
         return [None] * len(targets)
     given = _one_per_target(targets, output_gradients)
@@ -519,7 +523,7 @@ def _upstream(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
     return out
 
 
-def _one_per_target(targets: Sequence[Tensor], output_gradients: Any) -> list[Any]:
+def _one_per_target(targets: Sequence[Tensor], output_gradients: object) -> list[Any]:
     """The leaves; if there are too many, each list of numbers counts as one array."""
     given, _ = flatten_records(output_gradients)
     if len(given) > len(targets) and all(isinstance(x, int | float | complex) for x in given):
@@ -582,7 +586,7 @@ def _warn_dtype(name: str) -> None:
 __all__ = ["GradientTape", "UnconnectedGradients"]
 
 
-def _as_slices(source: Any, bar: Any) -> Any:
+def _as_slices(source: Sparse | Tensor, bar: object) -> Any:
     """The gradient of a sparse value: one number for each of its values."""
     if bar is None or not isinstance(source, Sparse):
         return bar

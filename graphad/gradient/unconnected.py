@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
 
 from graphad.core.errors import InvalidArgumentError
 
@@ -15,7 +14,7 @@ class UnconnectedGradients(Enum):
     ZERO = "zero"
 
 
-def unconnected_mode(value: Any) -> UnconnectedGradients:
+def unconnected_mode(value: object) -> UnconnectedGradients:
     """The enum that `value` names. Raises: InvalidArgumentError."""
     if type(value) is UnconnectedGradients:
         return value

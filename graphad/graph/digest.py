@@ -5,8 +5,6 @@ Names, source lines and object identities do not enter it; op names, versions, a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from graphad.core.dtypes import DType
@@ -39,7 +37,7 @@ def op_key(op: Op) -> str:
     return f"{op.name}.{op.version}({','.join(_attribute(getattr(op, field)) for field in op.attributes)})"
 
 
-def _attribute(x: Any) -> str:
+def _attribute(x: object) -> str:
     if isinstance(x, Graph):
         return f"graph:{digest(x)}"
     if isinstance(x, tuple):

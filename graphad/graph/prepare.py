@@ -40,7 +40,7 @@ class Emitter:
         self._count += 1
         return f"{letter}{self._count}"
 
-    def name_of(self, value: Any, letter: str) -> str:
+    def name_of(self, value: object, letter: str) -> str:
         """A name for an object that the lines refer to."""
         name = self.fresh(letter)
         self.names[name] = value

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
 from graphad.kernels import scalars as table
 from graphad.kernels.record import Record
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 SCHEMA = 1  # part of every digest; raise it when the meaning of a form changes
 
@@ -335,7 +339,7 @@ def cast_map(source: DType, target: DType) -> Map:
     return identity_map(source) if source is target else call("cast", (source,), target)
 
 
-def scalar_word(value: Any, dtype: DType) -> int:
+def scalar_word(value: Array | int, dtype: DType) -> int:
     """The word that carries a scalar: its bit pattern, zero above, as a signed 64-bit integer."""
     import numpy as np
 

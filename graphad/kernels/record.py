@@ -17,7 +17,7 @@ class Record:
     def __init_subclass__(cls) -> None:
         cls.fields = tuple(cls.__annotations__)
 
-    def __init__(self, *values: Any, **named: Any) -> None:
+    def __init__(self, *values: object, **named: Any) -> None:
         fields, state = self.fields, self.__dict__
         if len(values) != len(fields) or named:
             if len(values) > len(fields):
@@ -58,7 +58,7 @@ class Record:
             found = state["_hash"] = hash((type(self).__name__, self.values))
         return int(found)
 
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
+    def __setattr__(self, name: str, value: int) -> NoReturn:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be changed")
 
     def __delattr__(self, name: str) -> NoReturn:
@@ -81,7 +81,7 @@ class Struct:
     def __init_subclass__(cls) -> None:
         cls.fields = tuple(cls.__annotations__)
 
-    def __init__(self, *values: Any, **named: Any) -> None:
+    def __init__(self, *values: object, **named: Any) -> None:
         state, kind = self.__dict__, type(self)
         state.update(zip(self.fields, values, strict=False))
         state.update(named)

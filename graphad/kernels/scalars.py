@@ -49,7 +49,7 @@ def kind_of(dtype: DType) -> str:
     return INTEGER if dtype.is_integer else BOOL if dtype.is_bool else FLOAT if dtype.is_floating else COMPLEX
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: Array) -> Any:
     """float16 and bfloat16 as float32, for formulas of several steps."""
     x = np.asarray(x)
     return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
@@ -65,12 +65,12 @@ def _formula(f: Callable[..., Any]) -> Callable[..., Any]:
     return reference
 
 
-def _sigmoid(x: Any) -> Any:
+def _sigmoid(x: Array) -> Any:
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + e), e / (1 + e))
 
 
-def _softplus(x: Any) -> Any:
+def _softplus(x: Array) -> Any:
     return np.logaddexp(x, np.zeros((), x.dtype))
 
 
@@ -84,7 +84,7 @@ def float_remainder(x: Array, y: Array) -> Any:
     return np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)[()]
 
 
-def _mod(x: Any, y: Any) -> Any:
+def _mod(x: Array, y: Array) -> Any:
     return np.mod(x, y) if np.asarray(x).dtype.kind in "iu" else float_remainder(x, y)
 
 

@@ -178,7 +178,7 @@ _BY_NAME: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def get(identifier: Any) -> Callable[[Any], Any] | None:
+def get(identifier: Callable[..., Any] | str | None) -> Callable[[Any], Any] | None:
     """The function that a name or a callable stands for; None and "linear" mean none.
 
     Args:
@@ -189,7 +189,7 @@ def get(identifier: Any) -> Callable[[Any], Any] | None:
     if identifier is None or identifier == "linear":
         return None
     if callable(identifier):
-        return identifier  # type: ignore[no-any-return]
+        return identifier
     found = _BY_NAME.get(identifier)
     if found is None:
         raise InvalidArgumentError(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
+import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.convert import converted_here
-from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
+from graphad.core.annotations import DTypeLike, NestLike, ShapeLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -51,7 +52,7 @@ class Layer(Module):
         name: str | None = None,
         dtype: DTypeLike | None = None,
         input_shape: Any = None,
-        input_dim: Any = None,
+        input_dim: int | None = None,
     ) -> None:
         if name is None:
             kind = snake_case(type(self).__name__)
@@ -94,11 +95,11 @@ class Layer(Module):
     def build(self, input_shape: TensorShape) -> None:
         """Make the weights for inputs of this shape. The first call does it; it may also be called before, with a tuple."""
 
-    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: NestLike, **kwargs: Any) -> Any:
         """The layer's function."""
         raise InvalidArgumentError(f"{type(self).__name__}: a layer must define call(inputs).")
 
-    def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs: NestLike, *args: NestLike, **kwargs: Any) -> Any:
         inputs = self._cast(inputs)
         settle()
         if not self.built:
@@ -118,7 +119,7 @@ class Layer(Module):
     def add_weight(
         self,
         shape: ShapeLike = (),
-        initializer: Any = "glorot_uniform",
+        initializer: Callable[..., Any] | str = "glorot_uniform",
         dtype: DTypeLike | None = None,
         trainable: bool = True,
         name: str | None = None,
@@ -210,7 +211,7 @@ class Layer(Module):
         """The values of all variables as arrays."""
         return [v.numpy() for v in self.weights]
 
-    def set_weights(self, weights: Any) -> None:
+    def set_weights(self, weights: Sequence[TensorLike]) -> None:
         """Give all variables new weights, in the order of `weights`."""
         variables = self.weights
         if len(weights) != len(variables):
@@ -220,7 +221,9 @@ class Layer(Module):
         for variable, value in zip(variables, weights, strict=True):
             variable.assign(value)
 
-    def save_weights(self, filepath: Any, overwrite: bool = True, options: Any = None) -> None:
+    def save_weights(
+        self, filepath: str | os.PathLike[str], overwrite: bool = True, options: object = None
+    ) -> None:
         """Write the values of all variables to a directory, as a checkpoint of this layer.
 
         Args:
@@ -230,7 +233,7 @@ class Layer(Module):
         """
         _files().save_weights(self, filepath, overwrite, options)
 
-    def load_weights(self, filepath: Any, options: Any = None) -> Any:
+    def load_weights(self, filepath: str | os.PathLike[str], options: object = None) -> Any:
         """Give the variables the values of a file.
 
         Args:
@@ -267,7 +270,7 @@ def _as_built(build: Callable[..., None]) -> Callable[..., None]:
     """A `build` that takes any form of shape, works in the layer's name scope and is not repeated by the first call."""
 
     @functools.wraps(build)
-    def wrapped(self: Layer, input_shape: Any) -> None:
+    def wrapped(self: Layer, input_shape: ShapeLike | None) -> None:
         if self._graphad_building:  # a subclass's build calls that of its base
             build(self, TensorShape(input_shape))
             return

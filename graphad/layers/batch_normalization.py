@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, normalize_axis
@@ -11,6 +12,9 @@ from graphad.eager.variable import Variable
 from graphad.layers.base import Layer
 from graphad.ops.array.shape import reshape
 from graphad.ops.nn import batch_normalization, moments
+
+if TYPE_CHECKING:
+    pass
 
 
 class BatchNormalization(Layer):
@@ -38,10 +42,10 @@ class BatchNormalization(Layer):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        moving_mean_initializer: Any = "zeros",
-        moving_variance_initializer: Any = "ones",
+        beta_initializer: Callable[..., Any] | str = "zeros",
+        gamma_initializer: Callable[..., Any] | str = "ones",
+        moving_mean_initializer: Callable[..., Any] | str = "zeros",
+        moving_variance_initializer: Callable[..., Any] | str = "ones",
         **options: Any,
     ) -> None:
         super().__init__(**options)

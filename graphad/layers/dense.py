@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
 from graphad.layers import activations
 from graphad.layers.base import Layer
 from graphad.ops.linalg import matmul, tensordot
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+    from graphad.core.tensor import Tensor
 
 
 class Dense(Layer):
@@ -30,9 +35,9 @@ class Dense(Layer):
     def __init__(
         self,
         units: int,
-        activation: Any = None,
+        activation: Callable[..., Any] | str | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
+        kernel_initializer: Callable[..., Any] | str = "glorot_uniform",
         bias_initializer: str = "zeros",
         **options: Any,
     ) -> None:
@@ -57,6 +62,10 @@ class Dense(Layer):
         self.kernel = self.add_weight((size, self.units), kernel_initializer, name="kernel")
         if self.use_bias:
             self.bias = self.add_weight((self.units,), bias_initializer, name="bias")
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
     def call(self, inputs: Any) -> Any:
         self.require_axis(inputs.shape, -1, self.kernel.shape[0], 2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from graphad.ops.linalg.eigen import svd
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.random import generator as draw
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
+
+
 _LEFT = 0.8796256610342398  # the deviation of a standard normal distribution cut off at -2 and 2
 
 
@@ -37,7 +41,7 @@ class Initializer:
     Two that are made with the same arguments give the same numbers, if they have a seed or draw none.
     """
 
-    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **options: Any) -> Tensor:
         """Initial values.
 
         Args:
@@ -88,15 +92,15 @@ class Constant(Initializer):
     """One number everywhere, or an array with as many elements as the weight.
 
     Args:
-      value: A number, list or array.
+      value: A number, list or array of any dtype that can be cast to that of the weight.
     Raises: ArgumentTypeError (a TypeError), when it is called: another number of elements than the shape has.
     """
 
-    def __init__(self, value: Any = 0.0) -> None:
+    def __init__(self, value: TensorLike = 0.0) -> None:
         self.value = value
 
     def values(self, shape: list[int], dtype: DType) -> Tensor:
-        if np.ndim(self.value) == 0:
+        if np.ndim(np.asarray(self.value)) == 0:
             return fill(shape, lift(np.asarray(self.value).astype(dtype.numpy)[()]))
         return constant(self.value, dtype, shape)
 
@@ -386,6 +390,6 @@ def get(identifier: object) -> Callable[..., Any] | None:
     return found()  # type: ignore[no-any-return]
 
 
-def _takes_dtype(function: Any) -> bool:
+def _takes_dtype(function: Callable[..., Any]) -> bool:
     code = getattr(function, "__code__", None)
     return code is None or "dtype" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import TensorSpec
 from graphad.core.trackable import settle
@@ -40,7 +40,7 @@ class Sequential(Layer):
             self.build(shape)
             self.built = True
 
-    def add(self, layer: Any) -> None:
+    def add(self, layer: Layer) -> None:
         """Append a layer."""
         self.layers.append(layer)
         settle()
@@ -51,7 +51,7 @@ class Sequential(Layer):
         spec = TensorSpec(input_shape, self._graphad_dtype)
         function(self.call, input_signature=[spec]).get_concrete_function()
 
-    def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs: NestLike, *args: NestLike, **kwargs: Any) -> Any:
         self.built = True  # each layer is built by its own first call
         return super().__call__(inputs, *args, **kwargs)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import as_dtype
@@ -15,6 +15,10 @@ from graphad.module import snake_case
 from graphad.ops.array import broadcast_to, shape
 from graphad.ops.math import cast, divide_no_nan, reduce_mean, reduce_sum
 from graphad.ops.nn.ranks import same_rank
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import DTypeLike, TensorLike
+
 
 _BY_WEIGHT = "mean_with_sample_weight"
 _REDUCTIONS = {
@@ -41,7 +45,10 @@ class Loss:
     """
 
     def __init__(
-        self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None
+        self,
+        name: str | None = None,
+        reduction: str | None = "sum_over_batch_size",
+        dtype: DTypeLike | None = None,
     ) -> None:
         if reduction not in _REDUCTIONS:
             raise InvalidArgumentError(
@@ -56,11 +63,13 @@ class Loss:
     def dtype(self) -> str:
         return (self._dtype or floatx_dtype()).name
 
-    def call(self, y_true: Any, y_pred: Any) -> Any:
+    def call(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
         """A value per sample."""
         raise NotImplementedError(f"{type(self).__name__}: a loss must define call(y_true, y_pred).")
 
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+    def __call__(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> Tensor:
         values = lift(self._values(y_true, y_pred))
         if sample_weight is not None:
             values, weights = same_rank(values, cast(lift(sample_weight), values.dtype))
@@ -70,7 +79,7 @@ class Loss:
         reduce = _REDUCTIONS[self.reduction]
         return values if reduce is None else reduce(values)
 
-    def _values(self, y_true: Any, y_pred: Any) -> Any:
+    def _values(self, y_true: TensorLike, y_pred: Any) -> Any:
         predictions = map_leaves(self._in_dtype, y_pred)
         first = next(iter(leaves_of(predictions)), None)
         dtype = floatx_dtype() if first is None else first.dtype
@@ -90,27 +99,27 @@ class LossFunction(Loss):
         self,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **options: Any,
     ) -> None:
         super().__init__(name, reduction, dtype)
         self._options = options
         vars(self).update(options)
 
-    def call(self, y_true: Any, y_pred: Any) -> Tensor:
+    def call(self, y_true: TensorLike, y_pred: TensorLike) -> Tensor:
         return type(self).function(y_true, y_pred, **self._options)
 
-    def _values(self, y_true: Any, y_pred: Any) -> Any:
+    def _values(self, y_true: TensorLike, y_pred: Any) -> Any:
         return self.call(y_true, y_pred if self._dtype is None else self._in_dtype(y_pred))
 
 
-def floating(x: Any) -> Tensor:
+def floating(x: TensorLike) -> Tensor:
     """Predictions as a tensor; integers get the dtype of `keras.backend.floatx`."""
     x = lift(x)
     return x if x.dtype.is_differentiable else cast(x, floatx_dtype())
 
 
-def targets(name: str, y_true: Any, y_pred: Tensor) -> Tensor:
+def targets(name: str, y_true: TensorLike, y_pred: Tensor) -> Tensor:
     """Labels as a tensor of the predictions' dtype, whatever theirs is: tables of NumPy are float64, networks float32."""
     y_true = lift_like(name, y_true, y_pred.dtype)
     return y_true if y_true.dtype is y_pred.dtype else cast(y_true, y_pred.dtype)

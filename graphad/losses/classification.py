@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int64
 from graphad.core.errors import InvalidArgumentError
@@ -266,7 +266,7 @@ def categorical_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 
 def _labels(
-    name: str, y_true: Any, y_pred: Any, smoothing: float = 0.0, classes: int = 1
+    name: str, y_true: TensorLike, y_pred: TensorLike, smoothing: float = 0.0, classes: int = 1
 ) -> tuple[Tensor, Tensor]:
     """Labels, smoothed over this many classes, and predictions, of one dtype and rank."""
     y_pred = floating(y_pred)
@@ -275,7 +275,7 @@ def _labels(
     return (y_true * (1.0 - smoothing) + smoothing / classes if smoothing else y_true), y_pred
 
 
-def _signs(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+def _signs(name: str, y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
     """Labels as -1 and 1; where all are 0 or 1, 0 becomes -1."""
     y_true, y_pred = _labels(name, y_true, y_pred)
     is_binary = reduce_all(logical_or(equal(y_true, 0.0), equal(y_true, 1.0)))
@@ -303,14 +303,16 @@ class SparseCategoricalCrossentropy(LossFunction):
         reduction: str | None = "sum_over_batch_size",
         axis: int = -1,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(
             reduction, name, dtype, from_logits=from_logits, ignore_class=ignore_class, axis=axis
         )
         self._ignored = ignore_class
 
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+    def __call__(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> Tensor:
         if self._ignored is None or self.reduction not in ("sum_over_batch_size", "mean"):
             return super().__call__(y_true, y_pred, sample_weight)
         values = self._values(y_true, y_pred)
@@ -341,7 +343,7 @@ class CategoricalCrossentropy(LossFunction):
         axis: int = -1,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(
             reduction, name, dtype, from_logits=from_logits, label_smoothing=label_smoothing, axis=axis
@@ -368,7 +370,7 @@ class BinaryCrossentropy(LossFunction):
         axis: int = -1,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(
             reduction, name, dtype, from_logits=from_logits, label_smoothing=label_smoothing, axis=axis

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.floatx import epsilon
 from graphad.core.tensor import Tensor
 from graphad.losses.base import LossFunction, floating, targets
@@ -19,7 +18,7 @@ from graphad.ops.rules import require_fit
 _MARGIN = 1e-7
 
 
-def _pair(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+def _pair(name: str, y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
     y_pred = floating(y_pred)
     y_true, y_pred = same_rank(targets(name, y_true, y_pred), y_pred)
     require_fit(name, y_true, y_pred, ("y_true", "y_pred"))
@@ -175,7 +174,7 @@ class Huber(LossFunction):
         delta: float = 1.0,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(reduction, name, dtype, delta=delta)
 
@@ -281,6 +280,6 @@ class CosineSimilarity(LossFunction):
         axis: int = -1,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(reduction, name, dtype, axis=axis)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
@@ -20,6 +20,9 @@ from graphad.ops.array.shape import shape
 from graphad.ops.math import cast, divide_no_nan, reduce_mean, reduce_prod, reduce_sum
 from graphad.ops.nn.ranks import same_rank
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import DTypeLike, NestLike, TensorLike
+
 
 class Metric(Trackable):
     """Base class. Subclasses make variables with `add_weight`, and define `update_state` and `result`.
@@ -30,7 +33,7 @@ class Metric(Trackable):
     Raises: NotImplementedError: a subclass lacks `update_state` or `result`, when it is called.
     """
 
-    def __init__(self, dtype: Any = None, name: str | None = None) -> None:
+    def __init__(self, dtype: DTypeLike | None = None, name: str | None = None) -> None:
         self._graphad_name = name or snake_case(type(self).__name__)
         self._graphad_dtype = floatx_dtype() if dtype is None else as_dtype(dtype)
         self._graphad_variables: list[Variable] = []
@@ -53,7 +56,7 @@ class Metric(Trackable):
         self,
         shape: Any = (),
         initializer: str = "zeros",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         aggregation: str | None = "sum",
         name: str | None = None,
     ) -> Variable:
@@ -65,7 +68,11 @@ class Metric(Trackable):
         return made
 
     def add_weight(
-        self, shape: Any = (), initializer: Any = "zeros", dtype: Any = None, name: str | None = None
+        self,
+        shape: Any = (),
+        initializer: Any = "zeros",
+        dtype: DTypeLike | None = None,
+        name: str | None = None,
     ) -> Variable:
         """The same as `add_variable`; a name may come first."""
         if isinstance(shape, str):
@@ -76,7 +83,7 @@ class Metric(Trackable):
         """Take a batch into account."""
         raise NotImplementedError(f"{type(self).__name__}: a metric must define update_state.")
 
-    def result(self) -> Any:
+    def result(self) -> Tensor:
         """The value for all batches since the last reset."""
         raise NotImplementedError(f"{type(self).__name__}: a metric must define result.")
 
@@ -87,7 +94,7 @@ class Metric(Trackable):
                 0.0 * variable.value() if variable.dtype.is_differentiable else variable.value() * 0
             )
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: NestLike, **options: Any) -> Tensor:
         self.update_state(*args, **options)
         return self.result()
 
@@ -108,11 +115,11 @@ class Sum(Metric):
       3.0
     """
 
-    def __init__(self, name: str = "sum", dtype: Any = None) -> None:
+    def __init__(self, name: str = "sum", dtype: DTypeLike | None = None) -> None:
         super().__init__(dtype, name)
         self.total = self.add_variable(name="total")
 
-    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+    def update_state(self, values: Any, sample_weight: TensorLike | None = None) -> None:
         """Take more values into account, each times its weight: a number, or weights of samples or values."""
         values = cast(lift(values), self._graphad_dtype)
         if sample_weight is not None:
@@ -122,7 +129,7 @@ class Sum(Metric):
             values = values * weights
         self.total.assign_add(reduce_sum(values))
 
-    def weighted(self, values: Tensor, sample_weight: Any) -> tuple[Any, Any]:
+    def weighted(self, values: Tensor, sample_weight: TensorLike | None) -> tuple[Any, Any]:
         """Values and weights whose ranks fit. Raises: InvalidArgumentError: a rank is not known."""
         values, weights = same_rank(values, cast(lift(sample_weight), self._graphad_dtype))
         if values.ndim is None or weights.ndim is None:
@@ -150,11 +157,11 @@ class Mean(Sum):
       3.0
     """
 
-    def __init__(self, name: str = "mean", dtype: Any = None) -> None:
+    def __init__(self, name: str = "mean", dtype: DTypeLike | None = None) -> None:
         super().__init__(name, dtype)
         self.count = self.add_variable(name="count")
 
-    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+    def update_state(self, values: TensorLike, sample_weight: TensorLike | None = None) -> None:
         """Take more values into account.
 
         Args:
@@ -202,11 +209,13 @@ class MeanMetricWrapper(Mean):
     """
 
     def __init__(
-        self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **options: Any
+        self, fn: Callable[..., Any], name: str | None = None, dtype: DTypeLike | None = None, **options: Any
     ) -> None:
         super().__init__(name or snake_case(type(self).__name__), dtype)
         self._graphad_function, self._graphad_options = fn, options
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]
+    def update_state(  # type: ignore[override]
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Take a batch of labels and predictions into account."""
         super().update_state(self._graphad_function(y_true, y_pred, **self._graphad_options), sample_weight)

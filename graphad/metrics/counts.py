@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -15,6 +15,10 @@ from graphad.ops.linalg import diag_part, matmul
 from graphad.ops.math import argmax, cast, divide_no_nan, greater, log, maximum, minimum, reduce_sum, where
 from graphad.ops.nn import sigmoid
 from graphad.ops.nn.ranks import same_rank
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import DTypeLike, TensorLike
+
 
 _KINDS = ("true_positives", "false_positives", "true_negatives", "false_negatives")
 
@@ -28,7 +32,7 @@ class _Counts(Metric):
         self,
         thresholds: float | Sequence[float] | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         class_id: int | None = None,
     ) -> None:
         super().__init__(dtype, name)
@@ -38,7 +42,9 @@ class _Counts(Metric):
         for kind in self.kinds:
             setattr(self, kind, self.add_variable((len(self.thresholds),), name=kind))
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count decisions: labels 0 and 1, or True and False, and predictions of which those above a threshold are yes."""
         dtype = self._graphad_dtype
         labels, guesses = same_rank(cast(lift(y_true), dtype), cast(lift(y_pred), dtype))
@@ -63,14 +69,17 @@ class _Counts(Metric):
             hits = said * was if weights is None else said * was * weights
             getattr(self, kind).assign_add(reduce_sum(hits, axis=1))
 
-    def each(self, values: Any) -> Any:
+    def each(self, values: Tensor) -> Any:
         """A number for each threshold, or the number for the one that there is."""
         return values[0] if len(self.thresholds) == 1 else lift(values)
 
 
 class _Count(_Counts):
     def __init__(
-        self, thresholds: float | Sequence[float] | None = None, name: str | None = None, dtype: Any = None
+        self,
+        thresholds: float | Sequence[float] | None = None,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(thresholds, name, dtype)
 
@@ -156,7 +165,7 @@ class _Share(_Counts):
         top_k: int | None = None,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         if top_k is not None:
             raise InvalidArgumentError(
@@ -245,7 +254,7 @@ class AUC(_Counts):
         curve: str = "ROC",
         summation_method: str = "interpolation",
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         thresholds: Sequence[float] | None = None,
         multi_label: bool = False,
         num_labels: int | None = None,
@@ -269,7 +278,9 @@ class AUC(_Counts):
         super().__init__([-edge, *sorted(thresholds), 1.0 + edge], name, dtype)
         self.curve, self.summation_method, self.from_logits = curve, summation_method, from_logits
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         if self.from_logits:
             y_pred = sigmoid(cast(lift(y_pred), self._graphad_dtype))
         super().update_state(y_true, y_pred, sample_weight)
@@ -291,7 +302,7 @@ class AUC(_Counts):
         return reduce_sum((x[:-1] - x[1:]) * heights)
 
 
-def _under_precision(hits: Any, alarms: Any, misses: Any) -> Tensor:
+def _under_precision(hits: Tensor, alarms: Tensor, misses: Tensor) -> Tensor:
     """The area under precision against recall where hits and alarms change in a line between two thresholds.
 
     With `a` the slope of the hits in all that was said yes, precision is (a * p + b) / p at p such answers, and its integral over
@@ -333,7 +344,7 @@ class MeanIoU(Metric):
         self,
         num_classes: int,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         ignore_class: int | None = None,
         sparse_y_true: bool = True,
         sparse_y_pred: bool = True,
@@ -344,7 +355,9 @@ class MeanIoU(Metric):
         self.ignore_class, self.axis = ignore_class, axis
         self.total_cm = self.add_variable((num_classes, num_classes), name="total_confusion_matrix")
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         dtype = self._graphad_dtype
         labels = lift(y_true) if self.sparse_y_true else argmax(lift(y_true), axis=self.axis)
         guesses = lift(y_pred) if self.sparse_y_pred else argmax(lift(y_pred), axis=self.axis)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphad import losses
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.floatx import floatx_dtype
 from graphad.core.shapes import ranked
@@ -138,7 +136,7 @@ class Accuracy(MeanMetricWrapper):
       0.75
     """
 
-    def __init__(self, name: str = "accuracy", dtype: Any = None) -> None:
+    def __init__(self, name: str = "accuracy", dtype: DTypeLike | None = None) -> None:
         super().__init__(accuracy, name, dtype)
 
 
@@ -159,7 +157,9 @@ class BinaryAccuracy(MeanMetricWrapper):
       0.6666666865348816
     """
 
-    def __init__(self, name: str = "binary_accuracy", dtype: Any = None, threshold: float = 0.5) -> None:
+    def __init__(
+        self, name: str = "binary_accuracy", dtype: DTypeLike | None = None, threshold: float = 0.5
+    ) -> None:
         super().__init__(binary_accuracy, name, dtype, threshold=threshold)
 
 
@@ -179,7 +179,7 @@ class CategoricalAccuracy(MeanMetricWrapper):
       0.5
     """
 
-    def __init__(self, name: str = "categorical_accuracy", dtype: Any = None) -> None:
+    def __init__(self, name: str = "categorical_accuracy", dtype: DTypeLike | None = None) -> None:
         super().__init__(categorical_accuracy, name, dtype)
 
 
@@ -199,7 +199,7 @@ class SparseCategoricalAccuracy(MeanMetricWrapper):
       0.5
     """
 
-    def __init__(self, name: str = "sparse_categorical_accuracy", dtype: Any = None) -> None:
+    def __init__(self, name: str = "sparse_categorical_accuracy", dtype: DTypeLike | None = None) -> None:
         super().__init__(sparse_categorical_accuracy, name, dtype)
 
 
@@ -220,7 +220,9 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
       1.0
     """
 
-    def __init__(self, k: int = 5, name: str = "top_k_categorical_accuracy", dtype: Any = None) -> None:
+    def __init__(
+        self, k: int = 5, name: str = "top_k_categorical_accuracy", dtype: DTypeLike | None = None
+    ) -> None:
         super().__init__(top_k_categorical_accuracy, name, dtype, k=k)
 
 
@@ -242,7 +244,7 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
     """
 
     def __init__(
-        self, k: int = 5, name: str = "sparse_top_k_categorical_accuracy", dtype: Any = None
+        self, k: int = 5, name: str = "sparse_top_k_categorical_accuracy", dtype: DTypeLike | None = None
     ) -> None:
         super().__init__(sparse_top_k_categorical_accuracy, name, dtype, k=k)
 
@@ -263,7 +265,7 @@ class MeanSquaredError(MeanMetricWrapper):
       0.25
     """
 
-    def __init__(self, name: str = "mean_squared_error", dtype: Any = None) -> None:
+    def __init__(self, name: str = "mean_squared_error", dtype: DTypeLike | None = None) -> None:
         super().__init__(losses.mean_squared_error, name, dtype)
 
 
@@ -283,10 +285,12 @@ class RootMeanSquaredError(Mean):
       1.4142135381698608
     """
 
-    def __init__(self, name: str = "root_mean_squared_error", dtype: Any = None) -> None:
+    def __init__(self, name: str = "root_mean_squared_error", dtype: DTypeLike | None = None) -> None:
         super().__init__(name, dtype)
 
-    def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: Any = None) -> None:  # type: ignore[override]
+    def update_state(  # type: ignore[override]
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         dtype = self._graphad_dtype
         labels, guesses = same_rank(cast(lift(y_true), dtype), cast(lift(y_pred), dtype))
         super().update_state((guesses - labels) ** 2, sample_weight)
@@ -311,7 +315,7 @@ class MeanAbsoluteError(MeanMetricWrapper):
       0.5
     """
 
-    def __init__(self, name: str = "mean_absolute_error", dtype: Any = None) -> None:
+    def __init__(self, name: str = "mean_absolute_error", dtype: DTypeLike | None = None) -> None:
         super().__init__(losses.mean_absolute_error, name, dtype)
 
 
@@ -326,7 +330,7 @@ class MeanAbsolutePercentageError(MeanMetricWrapper):
     Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
     """
 
-    def __init__(self, name: str = "mean_absolute_percentage_error", dtype: Any = None) -> None:
+    def __init__(self, name: str = "mean_absolute_percentage_error", dtype: DTypeLike | None = None) -> None:
         super().__init__(losses.mean_absolute_percentage_error, name, dtype)
 
 
@@ -341,7 +345,7 @@ class MeanSquaredLogarithmicError(MeanMetricWrapper):
     Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
     """
 
-    def __init__(self, name: str = "mean_squared_logarithmic_error", dtype: Any = None) -> None:
+    def __init__(self, name: str = "mean_squared_logarithmic_error", dtype: DTypeLike | None = None) -> None:
         super().__init__(losses.mean_squared_logarithmic_error, name, dtype)
 
 
@@ -368,7 +372,9 @@ class CosineSimilarity(MeanMetricWrapper):
       0.4999999701976776
     """
 
-    def __init__(self, name: str = "cosine_similarity", dtype: Any = None, axis: int = -1) -> None:
+    def __init__(
+        self, name: str = "cosine_similarity", dtype: DTypeLike | None = None, axis: int = -1
+    ) -> None:
         super().__init__(_cosine, name, dtype, axis=axis)
 
 
@@ -383,7 +389,7 @@ class LogCoshError(MeanMetricWrapper):
     Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
     """
 
-    def __init__(self, name: str = "logcosh", dtype: Any = None) -> None:
+    def __init__(self, name: str = "logcosh", dtype: DTypeLike | None = None) -> None:
         super().__init__(losses.log_cosh, name, dtype)
 
 
@@ -399,7 +405,7 @@ class KLDivergence(MeanMetricWrapper):
     Source: Kullback and Leibler, On information and sufficiency, 1951.
     """
 
-    def __init__(self, name: str = "kl_divergence", dtype: Any = None) -> None:
+    def __init__(self, name: str = "kl_divergence", dtype: DTypeLike | None = None) -> None:
         super().__init__(losses.kl_divergence, name, dtype)
 
 
@@ -415,7 +421,7 @@ class Poisson(MeanMetricWrapper):
     Source: Cameron and Trivedi, Regression analysis of count data, 1998, without the factorial.
     """
 
-    def __init__(self, name: str = "poisson", dtype: Any = None) -> None:
+    def __init__(self, name: str = "poisson", dtype: DTypeLike | None = None) -> None:
         super().__init__(losses.poisson, name, dtype)
 
 
@@ -431,7 +437,7 @@ class Hinge(MeanMetricWrapper):
     Source: Cortes and Vapnik, Support-vector networks, 1995.
     """
 
-    def __init__(self, name: str = "hinge", dtype: Any = None) -> None:
+    def __init__(self, name: str = "hinge", dtype: DTypeLike | None = None) -> None:
         super().__init__(losses.hinge, name, dtype)
 
 
@@ -447,7 +453,7 @@ class SquaredHinge(MeanMetricWrapper):
     Source: Cortes and Vapnik, Support-vector networks, 1995, squared.
     """
 
-    def __init__(self, name: str = "squared_hinge", dtype: Any = None) -> None:
+    def __init__(self, name: str = "squared_hinge", dtype: DTypeLike | None = None) -> None:
         super().__init__(losses.squared_hinge, name, dtype)
 
 
@@ -463,7 +469,7 @@ class CategoricalHinge(MeanMetricWrapper):
     Source: Crammer and Singer, On the algorithmic implementation of multiclass kernel-based vector machines, 2001.
     """
 
-    def __init__(self, name: str = "categorical_hinge", dtype: Any = None) -> None:
+    def __init__(self, name: str = "categorical_hinge", dtype: DTypeLike | None = None) -> None:
         super().__init__(losses.categorical_hinge, name, dtype)
 
 
@@ -484,7 +490,7 @@ class BinaryCrossentropy(MeanMetricWrapper):
     def __init__(
         self,
         name: str = "binary_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         from_logits: bool = False,
         label_smoothing: float = 0.0,
     ) -> None:
@@ -510,7 +516,7 @@ class CategoricalCrossentropy(MeanMetricWrapper):
     def __init__(
         self,
         name: str = "categorical_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         from_logits: bool = False,
         label_smoothing: float = 0.0,
         axis: int = -1,
@@ -537,7 +543,7 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
     def __init__(
         self,
         name: str = "sparse_categorical_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         from_logits: bool = False,
         ignore_class: int | None = None,
         axis: int = -1,
@@ -546,7 +552,9 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
         super().__init__(losses.sparse_categorical_crossentropy, name, dtype, **options)
         self._ignored = ignore_class
 
-    def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: Any = None) -> None:  # type: ignore[override]
+    def update_state(  # type: ignore[override]
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Take a batch of labels and predictions into account."""
         if self._ignored is not None:
             labels = _integers(y_true, y_pred)

@@ -5,11 +5,16 @@ In float16 a running sum of ones stays at 2048. Every `eval` that adds up more t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core import arrays
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array, AxisLike
+    from graphad.devices.array import DeviceArray
+
 
 _FLOAT32 = np.dtype(np.float32)
 # `reduce` with its arguments by position, which is quicker; NumPy's stubs want names.
@@ -68,12 +73,12 @@ def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return _FLOAT32 if is_narrow(dtype) else dtype
 
 
-def widened(x: Any) -> Any:
+def widened(x: DeviceArray | Array) -> Any:
     """`x` itself, or in float32 if it is narrow."""
     return x.astype(_FLOAT32) if is_narrow(x.dtype) else x
 
 
-def as_dtype_of(y: Any, x: Any) -> Any:
+def as_dtype_of(y: Any, x: DeviceArray | Array) -> Any:
     """`y` rounded to the dtype of `x`."""
     return y if y.dtype is x.dtype else y.astype(x.dtype)
 
@@ -83,7 +88,7 @@ def by_position(formula: np.ufunc) -> Any:
     return formula.reduce
 
 
-def combined(formula: np.ufunc, x: Any, axes: Any, keepdims: bool = False) -> Any:
+def combined(formula: np.ufunc, x: DeviceArray | Array, axes: AxisLike, keepdims: bool = False) -> Any:
     """x with some axes (None for all) combined away by np.add or np.multiply."""
     dtype = x.dtype
     if has_short_rows(x, axes):
@@ -95,7 +100,7 @@ def combined(formula: np.ufunc, x: Any, axes: Any, keepdims: bool = False) -> An
     )  # sums of size symbols (dtype object) are Python objects
 
 
-def summed(x: Any, axes: Any, keepdims: bool = False) -> Any:
+def summed(x: DeviceArray | Array, axes: AxisLike, keepdims: bool = False) -> Any:
     """x summed over some axes, None for all."""
     dtype = x.dtype
     accumulated = wide(dtype)
@@ -103,7 +108,7 @@ def summed(x: Any, axes: Any, keepdims: bool = False) -> Any:
     return y if accumulated is dtype else y.astype(dtype)
 
 
-def running(formula: np.ufunc, x: Any, axis: int) -> Any:
+def running(formula: np.ufunc, x: DeviceArray | Array, axis: int) -> Any:
     """The running np.add, np.multiply or np.logaddexp of x along an axis."""
     y = formula.accumulate(widened(x), axis)
     return y if y.dtype is x.dtype else y.astype(x.dtype)
@@ -165,7 +170,9 @@ def add_at(into: Any, key: Any, added: Any) -> None:
         np.add.at(flat, places.reshape(-1), rows[start : start + step].reshape(-1))
 
 
-def _takes_rows(into: Any, parts: Any, added: Any, row: Any) -> bool:
+def _takes_rows(
+    into: object, parts: tuple[DeviceArray | Array, ...], added: DeviceArray | Array, row: tuple[int, ...]
+) -> bool:
     """Whether positions are arrays that broadcast and `added` has a whole row of numbers for each."""
     return (
         isinstance(into, np.ndarray)

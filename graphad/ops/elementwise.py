@@ -85,7 +85,7 @@ class Elementwise(Op):
     def evaluator(self) -> Callable[..., Any]:
         return type(self).formula if type(self).eval is Elementwise.eval else self.eval
 
-    def quick(self, x: Tensor, y: Tensor | None = None, *more: Any) -> Any:
+    def quick(self, x: Tensor, y: Tensor | None = None, *more: TensorLike) -> Any:
         if type(x) is EagerTensor:
             a = x.data
             dtype = a.dtype
@@ -213,7 +213,7 @@ def class_name(name: str) -> str:
 def comparison(
     name: str,
     formula: Callable[..., Any],
-    vjp: Any,
+    vjp: Callable[..., Any],
     kinds: frozenset[str] = ANY,
     scalar: str | Steps | None = None,
     *,
@@ -362,6 +362,6 @@ def in_float32(formula: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def as_array(x: Any) -> np.ndarray:
+def as_array(x: TensorLike) -> np.ndarray:
     """A NumPy value as an array, for formulas that assign into it."""
     return np.asarray(x)

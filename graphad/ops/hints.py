@@ -6,7 +6,11 @@ replacement.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 _CURES = {
     "record with GradientTape, or differentiate a function with grad(f)(x)": "backward grad",
@@ -32,7 +36,7 @@ class _Elsewhere:
     def __init__(self, name: str, cure: str) -> None:
         self._name, self._cure = name, cure
 
-    def __get__(self, tensor: Any, owner: type) -> NoReturn:
+    def __get__(self, tensor: Tensor, owner: type) -> NoReturn:
         kind = "Variable" if owner.__name__.endswith("Variable") else "Tensor"
         raise AttributeError(self.sentence(kind), name=self._name)
 

@@ -18,6 +18,8 @@ from graphad.ops import array, math
 from graphad.ops.array.advanced import has_arrays, mask_of
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import ShapeLike, TensorLike
+    from graphad.core.dtypes import DType
     from graphad.core.tensor import Handle
 
 
@@ -29,7 +31,7 @@ class At:
     def __init__(self, x: Tensor) -> None:
         self._x = x
 
-    def __getitem__(self, key: Any) -> Place:
+    def __getitem__(self, key: object) -> Place:
         return Place(self._x, key)
 
 
@@ -42,7 +44,7 @@ class Place:
 
     __slots__ = ("_key", "_x")
 
-    def __init__(self, x: Tensor, key: Any) -> None:
+    def __init__(self, x: Tensor, key: object) -> None:
         self._x = x
         self._key = key
 
@@ -50,19 +52,19 @@ class Place:
         """The part itself."""
         return self._x[self._key]
 
-    def set(self, y: Any) -> Tensor:
+    def set(self, y: TensorLike) -> Tensor:
         """The tensor with the part replaced by y."""
         return self._changed(lambda x, y: y, array.tensor_scatter_nd_update, y)
 
-    def add(self, y: Any) -> Tensor:
+    def add(self, y: TensorLike) -> Tensor:
         """The tensor with y added to the part."""
         return self._changed(math.add, array.tensor_scatter_nd_add, y)
 
-    def subtract(self, y: Any) -> Tensor:
+    def subtract(self, y: TensorLike) -> Tensor:
         """The tensor with y taken from the part."""
         return self._changed(math.subtract, array.tensor_scatter_nd_sub, y)
 
-    def multiply(self, y: Any) -> Tensor:
+    def multiply(self, y: TensorLike) -> Tensor:
         """The tensor with the part multiplied by y."""
         return self._changed(math.multiply, self._multiplied, y)
 
@@ -86,7 +88,7 @@ class Place:
         )
 
     def _changed(
-        self, change: Callable[[Tensor, Tensor], Tensor], scatter: Callable[..., Tensor], y: Any
+        self, change: Callable[[Tensor, Tensor], Tensor], scatter: Callable[..., Tensor], y: TensorLike
     ) -> Tensor:
         """The tensor with a part given by a mask changed element by element, any other scattered to."""
         x = lift(self._x)
@@ -128,7 +130,7 @@ def _size(self: Any) -> int | None:
     return count
 
 
-def _reshape(self: Handle | Tensor, *shape: Any) -> Tensor:
+def _reshape(self: Handle | Tensor, *shape: ShapeLike) -> Tensor:
     """The elements in another shape, given as one sequence or as several ints; one of them may be -1."""
     return array.reshape(self, shape[0] if len(shape) == 1 else shape)
 
@@ -145,7 +147,7 @@ def _ravel(self: Any) -> Tensor:
     return array.reshape(self, [-1])
 
 
-def _astype(self: Handle | Tensor, dtype: Any, copy: bool = True) -> Tensor:
+def _astype(self: Handle | Tensor, dtype: DType, copy: bool = True) -> Tensor:
     """The elements in another dtype."""
     return math.cast(self, dtype)
 

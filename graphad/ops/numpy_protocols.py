@@ -27,6 +27,7 @@ from graphad.ops import array
 from graphad.ops import numpy as by_numpy
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import DTypeLike, TensorLike
     from graphad.core.tensor import Tensor
 
 
@@ -54,7 +55,7 @@ _OPTIONS = {
 _signatures = Memo("signatures", 512)
 
 
-def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwargs: Any) -> Any:
     """`__array_ufunc__` of tensors and variables."""
     if any(isinstance(x, VALUES) for x in kwargs.get("out") or ()):
         raise ArgumentTypeError(f"np.{ufunc.__name__}: out= is not supported, since tensors are immutable.")
@@ -97,7 +98,7 @@ def _fitting(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*xs: Any, dtype: Any = None) -> Any:
+    def run(*xs: TensorLike, dtype: DTypeLike | None = None) -> Any:
         if dtype is None:
             return function(*xs)
         return function(*[by_numpy.asarray(x, dtype) for x in xs])
@@ -154,7 +155,7 @@ _ELSEWHERE = {"apply_along_axis": "graphad.numpy.apply_along_axis calls its func
 
 
 def _fitted(
-    function: Any, row: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    function: Any, row: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
     """The arguments of a NumPy call for graphad's function, without those that equal NumPy's defaults.
 
@@ -229,7 +230,7 @@ def _on_arrays(
     return function(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
 
 
-def _plain(args: Any) -> Any:
+def _plain(args: Sequence[Any]) -> Any:
     """Arguments with eager tensors as arrays."""
     return tuple(
         np.asarray(x)

@@ -76,7 +76,7 @@ def while_loop(
     return _unpacked(found, return_same_structure or executing_eagerly())
 
 
-def _one_of(op: str, name: str, new: Any, old: Any) -> Any:
+def _one_of(op: str, name: str, new: object, old: object) -> Any:
     if (new is None) == (old is None):
         raise ArgumentTypeError(f"{op}: {name} must be given, once.")
     return old if new is None else new

@@ -116,7 +116,7 @@ def _long(op: Op, reflected: str, x: TensorLike, y: TensorLike) -> Any:
 
 
 def _hot(
-    op: Any, symbol: Callable[[Any, Any], Any], name: str
+    op: Op, symbol: Callable[[Any, Any], Any], name: str
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """An arithmetic operator and its reflected one, with the short way for `self` an eager tensor."""
     forward_name, reflected_name = f"__{name}__", f"__r{name}__"
@@ -170,7 +170,7 @@ def _plain(function: Callable[[Any, Any], Any], name: str) -> tuple[Callable[...
             return getattr(_by_numpy(), _UFUNCS.get(name, "divide"))(x, y)
         return function(x, y)
 
-    def forward(self: Any, other: Any) -> Any:
+    def forward(self: Any, other: object) -> Any:
         return apply(_value(self), _value(other))
 
     def reflected(self: Tensor, other: float) -> Any:
@@ -183,7 +183,7 @@ def _plain(function: Callable[[Any, Any], Any], name: str) -> tuple[Callable[...
 def _compared(op: Any, symbol: Callable[[Any, Any], Any], name: str) -> Callable[..., Any]:
     reflected_name = {"lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"}[name]
 
-    def compare(self: Tensor, other: Any) -> Any:
+    def compare(self: Tensor, other: TensorLike) -> Any:
         if type(other) is EagerTensor and type(self) is EagerTensor and busy() is None:
             a, b = self.data, other.data
             dtype = a.dtype
@@ -201,7 +201,7 @@ def _compared(op: Any, symbol: Callable[[Any, Any], Any], name: str) -> Callable
 def _equality(op: Any, symbol: Callable[[Any, Any], Any], mismatch: bool, name: str) -> Callable[..., Any]:
     """`==` or `!=`: elementwise; None and shapes that do not broadcast compare as different."""
 
-    def compare(self: Tensor, other: Any) -> Any:
+    def compare(self: Tensor, other: TensorLike | None) -> Any:
         if other is None:
             return mismatch
         if type(other) is EagerTensor and type(self) is EagerTensor and busy() is None:
@@ -264,11 +264,11 @@ def _set_shape(self: Tensor, shape: ShapeLike) -> None:
     set_shape(self, shape)
 
 
-def _divmod(self: Any, other: Any) -> tuple[Tensor, Tensor]:
+def _divmod(self: Any, other: float) -> tuple[Tensor, Tensor]:
     return self // other, self % other
 
 
-def _rdivmod(self: Any, other: Any) -> tuple[Tensor, Tensor]:
+def _rdivmod(self: Any, other: float) -> tuple[Tensor, Tensor]:
     return other // self, other % self
 
 
@@ -333,13 +333,13 @@ def _operators() -> dict[str, Any]:
     return table
 
 
-def _through(op: Any, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _through(op: Op, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """An operator and its reflected one that always go through the op."""
 
-    def forward(self: Any, other: Any) -> Any:
+    def forward(self: Any, other: TensorLike) -> Any:
         return _long(op, f"__r{name}__", self, other)
 
-    def reflected(self: Tensor, other: Any) -> Any:
+    def reflected(self: Tensor, other: float) -> Any:
         return _long(op, f"__{name}__", other, self)
 
     forward.__name__, reflected.__name__ = f"__{name}__", f"__r{name}__"

@@ -7,11 +7,11 @@ With f(x, a) = 0, dx = -(df/dx)^-1 (df/da) da; the gradient solves with the tran
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.core.annotations import NestLike
+from graphad.core.annotations import Array, NestLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
@@ -33,6 +33,9 @@ from graphad.ops.math.compare import logical_and
 from graphad.ops.math.reduce import reduce_max
 from graphad.ops.state.effects import Assert
 from graphad.optimize.packing import Packing, as_tuple, library, packed
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
 
 
 def root(
@@ -123,10 +126,10 @@ def fixed_point(
     if tol is None:
         tol = 100.0 * max(float(np.finfo(np.promote_types(d.numpy, np.float16)).eps) for d in space.dtypes)
 
-    def goes_on(step: Any, x: Any, change: Any) -> Any:
+    def goes_on(step: Any, x: object, change: Any) -> Any:
         return logical_and(step < max_iterations, change > tol)
 
-    def after(step: Any, x: Any, change: Any) -> Any:
+    def after(step: Any, x: object, change: object) -> Any:
         y = equations(x, *theta)
         change = reduce_max(absolute(y - x)) / (1.0 + reduce_max(absolute(y)))
         return step + 1, y, change
@@ -137,21 +140,24 @@ def fixed_point(
         ["optimize.fixed_point: f did not settle; steps, last relative change:", steps, change],
     )
 
-    def residual(x: Any, *values: Any) -> Any:
+    def residual(x: TensorLike, *values: TensorLike) -> Any:
         return equations(x, *values) - x
 
     return space.unpacked(_attached(residual, point, theta))
 
 
 def _equations(
-    name: str, f: Callable[..., Any], x0: Any, args: Any
+    name: str,
+    f: Callable[..., Any],
+    x0: Array | dict[str, Any] | float,
+    args: tuple[Tensor | dict[str, Any] | float, ...],
 ) -> tuple[Packing, list[Any], Callable[..., Any]]:
     """The packing of x, the leaves of the arguments, and f as a function of the packed vector and these leaves."""
     space = Packing(name, x0)
     leaves, rebuild = flatten_records(as_tuple(args))
     theta = [tensor(name, leaf, "an argument") for leaf in leaves]
 
-    def equations(v: Any, *values: Any) -> Any:
+    def equations(v: TensorLike, *values: TensorLike) -> Any:
         y = packed(name, f(space.unpacked(v), *rebuild(list(values))))
         if is_definite(y.dims) and y.dims != (space.size,):
             raise InvalidArgumentError(
@@ -162,7 +168,7 @@ def _equations(
     return space, theta, equations
 
 
-def _attached(residual: Callable[..., Any], point: Any, theta: list[Any]) -> Any:
+def _attached(residual: Callable[..., Any], point: Tensor, theta: list[Any]) -> Any:
     """The solution as a function of the arguments: its value is given, its derivative follows from the residual."""
 
     @custom_gradient

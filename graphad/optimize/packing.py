@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from graphad.ops.array.shape import reshape
 from graphad.ops.array.slice import getitem
 from graphad.ops.math.cast import cast
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+
 
 class Packing:
     """The layout of the leaves of a nest in a vector.
@@ -30,7 +33,7 @@ class Packing:
 
     __slots__ = ("dtypes", "rebuild", "shapes", "size", "start")
 
-    def __init__(self, name: str, value: Any) -> None:
+    def __init__(self, name: str, value: object) -> None:
         leaves, self.rebuild = flatten_records(value)
         found = [tensor(name, leaf, "the starting point") for leaf in leaves]
         for x in found:
@@ -47,7 +50,7 @@ class Packing:
         self.size = sum(int(product(shape)) for shape in self.shapes)
         self.start = packed(name, found)
 
-    def unpacked(self, vector: Any) -> Any:
+    def unpacked(self, vector: object) -> Any:
         """The nest of tensors for a float64 vector."""
         leaves, start = [], 0
         for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
@@ -57,7 +60,7 @@ class Packing:
         return self.rebuild(leaves)
 
 
-def packed(name: str, value: Any) -> Any:
+def packed(name: str, value: object) -> Any:
     """The float64 vector for a nest of tensors."""
     ys, _ = outputs(name, value)
     parts = [reshape(cast(y, float64), (-1,)) for y in ys]
@@ -70,7 +73,7 @@ def compiled(f: Callable[..., Any]) -> Callable[..., list[np.ndarray]]:
     """A traced function of float64 vectors that takes arrays and returns writable arrays."""
     traced = function(f, autograph=False)
 
-    def run(*vectors: Any) -> list[np.ndarray]:
+    def run(*vectors: TensorLike) -> list[np.ndarray]:
         return [np.array(y.numpy()) for y in traced(*[np.asarray(v, np.float64) for v in vectors])]
 
     return run
@@ -97,7 +100,7 @@ def refuse_traces(name: str) -> None:
         )
 
 
-def as_tuple(args: Any) -> tuple[Any, ...]:
+def as_tuple(args: object) -> tuple[Any, ...]:
     """SciPy's `args`: a tuple, or one argument."""
     return tuple(args) if isinstance(args, tuple) else (args,)
 

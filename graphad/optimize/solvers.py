@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.core.annotations import NestLike
+from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64
 from graphad.functional.arguments import check_function, scalar
@@ -22,6 +22,10 @@ from graphad.optimize.packing import (
     packed,
     refuse_traces,
 )
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 _TAKES_GRADIENTS = {
     "cg", "bfgs", "newton-cg", "l-bfgs-b", "tnc", "slsqp", "dogleg", "trust-ncg", "trust-krylov", "trust-exact", "trust-constr"
@@ -66,7 +70,7 @@ def minimize(
     optimize, _ = library("minimize")
     space, rest = Packing("minimize", x0), as_tuple(args)
 
-    def objective(v: Any) -> Any:
+    def objective(v: TensorLike) -> Any:
         return cast(scalar("minimize", fun(space.unpacked(v), *rest)), float64)
 
     chosen = (method or ("slsqp" if constraints else "l-bfgs-b" if bounds is not None else "bfgs")).lower()
@@ -123,7 +127,7 @@ def least_squares(
     optimize, _ = library("least_squares")
     space, rest = Packing("least_squares", x0), as_tuple(args)
 
-    def residuals(v: Any) -> Any:
+    def residuals(v: TensorLike) -> Any:
         return packed("least_squares", fun(space.unpacked(v), *rest))
 
     value = compiled(lambda v: [residuals(v)])
@@ -165,7 +169,7 @@ def solve_ivp(
     _, integrate = library("solve_ivp")
     space, rest = Packing("solve_ivp", y0), as_tuple(args)
 
-    def slope(t: Any, v: Any) -> Any:
+    def slope(t: Tensor, v: TensorLike) -> Any:
         return packed("solve_ivp", fun(t, space.unpacked(v), *rest))
 
     run = compiled(lambda t, v: [slope(t, v)])
@@ -184,7 +188,7 @@ def solve_ivp(
     return found
 
 
-def _constraints(given: Any, space: Packing) -> Any:
+def _constraints(given: object, space: Packing) -> Any:
     if isinstance(given, dict):
         return _constraint(given, space)
     if isinstance(given, list | tuple):
@@ -195,7 +199,7 @@ def _constraints(given: Any, space: Packing) -> Any:
 def _constraint(given: dict[str, Any], space: Packing) -> dict[str, Any]:
     fun, rest = given["fun"], as_tuple(given.get("args", ()))
 
-    def values(v: Any) -> Any:
+    def values(v: TensorLike) -> Any:
         return packed("minimize", fun(space.unpacked(v), *rest))
 
     value, slopes = compiled(lambda v: [values(v)]), compiled(lambda v: [jacrev(values)(v)])

@@ -10,6 +10,8 @@ from graphad.ops.math import cast, maximum, sign, sqrt, square
 from graphad.optimizers.base import Optimizer
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import RateLike
+    from graphad.core.indexed_slices import IndexedSlices
     from graphad.core.tensor import Tensor
 
 
@@ -36,7 +38,7 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: RateLike = 0.001,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
@@ -49,7 +51,9 @@ class Adam(Optimizer):
         if amsgrad:
             self.slots = ("m", "v", "largest_v")
 
-    def update(self, variable: Variable, gradient: Tensor, slots: tuple[Variable, ...]) -> None:
+    def update(
+        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
+    ) -> None:
         m, v, *largest = slots
         step = self.step(variable)
         rate = self.rate(variable) * sqrt(1.0 - self.beta_2**step) / (1.0 - self.beta_1**step)
@@ -77,7 +81,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: RateLike = 0.001,
         weight_decay: float | None = 0.004,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
@@ -106,7 +110,7 @@ class Adamax(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: RateLike = 0.001,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
@@ -115,7 +119,9 @@ class Adamax(Optimizer):
         super().__init__(learning_rate, **options)
         self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
 
-    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+    def update(
+        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
+    ) -> None:
         m, u = slots
         new_m = m + (gradient - m) * (1.0 - self.beta_1)
         new_u = maximum(self.beta_2 * u, absolute(gradient))
@@ -143,7 +149,7 @@ class Nadam(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: RateLike = 0.001,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
@@ -157,13 +163,15 @@ class Nadam(Optimizer):
     def variables(self) -> list[Any]:
         return [self.iterations, self._rate, self.product, *self._slot_variables]
 
-    def _momentum(self, step: Any) -> Any:
+    def _momentum(self, step: Tensor) -> Any:
         return self.beta_1 * (1.0 - 0.5 * 0.96**step)
 
     def begin(self, variables: list[Variable]) -> None:
         self.product.assign(self.product * self._momentum(self.step(self.product)))
 
-    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+    def update(
+        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
+    ) -> None:
         m, v = slots
         step = self.step(variable)
         now, ahead = self._momentum(step), self._momentum(step + 1.0)
@@ -191,7 +199,7 @@ class Lion(Optimizer):
     slots = ("m",)
 
     def __init__(
-        self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.99, **options: Any
+        self, learning_rate: RateLike = 0.001, beta_1: float = 0.9, beta_2: float = 0.99, **options: Any
     ) -> None:
         super().__init__(learning_rate, **options)
         self.beta_1, self.beta_2 = float(beta_1), float(beta_2)

@@ -9,6 +9,8 @@ from graphad.ops.math import clip_by_value, sqrt, square
 from graphad.optimizers.base import Optimizer
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import RateLike
+    from graphad.core.indexed_slices import IndexedSlices
     from graphad.core.tensor import Tensor
 
 
@@ -28,7 +30,7 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: RateLike = 0.001,
         initial_accumulator_value: float = 0.1,
         epsilon: float = 1e-7,
         **options: Any,
@@ -39,7 +41,9 @@ class Adagrad(Optimizer):
     def first(self, slot: str) -> float:
         return self.initial_accumulator_value
 
-    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+    def update(
+        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
+    ) -> None:
         (accumulator,) = slots
         total = accumulator + square(gradient)
         accumulator.assign(total)
@@ -63,12 +67,14 @@ class Adadelta(Optimizer):
     slots = ("accumulated_grad", "accumulated_delta")
 
     def __init__(
-        self, learning_rate: Any = 0.001, rho: float = 0.95, epsilon: float = 1e-7, **options: Any
+        self, learning_rate: RateLike = 0.001, rho: float = 0.95, epsilon: float = 1e-7, **options: Any
     ) -> None:
         super().__init__(learning_rate, **options)
         self.rho, self.epsilon = float(rho), float(epsilon)
 
-    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+    def update(
+        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
+    ) -> None:
         gradients, steps = slots
         seen = self.rho * gradients + (1.0 - self.rho) * square(gradient)
         step = gradient * sqrt(steps + self.epsilon) / sqrt(seen + self.epsilon)
@@ -96,7 +102,7 @@ class RMSprop(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: RateLike = 0.001,
         rho: float = 0.9,
         momentum: float = 0.0,
         epsilon: float = 1e-7,
@@ -144,7 +150,7 @@ class Ftrl(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: RateLike = 0.001,
         learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
@@ -164,7 +170,9 @@ class Ftrl(Optimizer):
     def first(self, slot: str) -> float:
         return self.initial_accumulator_value if slot == "accumulator" else 0.0
 
-    def update(self, variable: Variable, gradient: Tensor, slots: tuple[Variable, ...]) -> None:
+    def update(
+        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
+    ) -> None:
         accumulator, linear = slots
         rate, power, l1 = self.rate(variable), -self.learning_rate_power, self.l1_regularization_strength
         total = accumulator + square(gradient)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from graphad.eager.variable import Variable, pin
 from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
 from graphad.ops.math import cast, clip_by_value
 from graphad.optimizers.decay import LearningRateSchedule
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import RateLike
 
 
 class Optimizer(Trackable):
@@ -83,7 +86,7 @@ class Optimizer(Trackable):
         return schedule(self.iterations) if isinstance(schedule, LearningRateSchedule) else schedule()
 
     @learning_rate.setter
-    def learning_rate(self, value: Any) -> None:
+    def learning_rate(self, value: RateLike) -> None:
         if callable(value):
             self._graphad_schedule = value
         elif self._graphad_schedule is not None:
@@ -224,14 +227,16 @@ class Optimizer(Trackable):
             return clip_by_global_norm(gradients, self.global_clipnorm)[0]
         return gradients
 
-    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+    def update(
+        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
+    ) -> None:
         """Update one variable."""
         raise ArgumentTypeError(
             f"{type(self).__name__}: an optimizer must define update(variable, gradient, slots)."
         )
 
 
-def _require_shape(name: str, gradient: Any, variable: Variable) -> None:
+def _require_shape(name: str, gradient: Tensor | IndexedSlices, variable: Variable) -> None:
     """Raise for a gradient that cannot belong to the variable."""
     if isinstance(gradient, IndexedSlices):
         dims = gradient.dims

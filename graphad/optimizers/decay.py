@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -13,6 +13,9 @@ from graphad.core.tensor import Tensor
 from graphad.core.trackable import Trackable
 from graphad.ops.math import cast, ceil, cos, floor, less, log, maximum, minimum, where
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+
 
 class LearningRateSchedule(Trackable):
     """Base class: an optimizer calls the schedule with the number of steps before this one.
@@ -20,7 +23,7 @@ class LearningRateSchedule(Trackable):
     Subclasses define `__call__(self, step)`.
     """
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         raise NotImplementedError(f"{type(self).__name__}: a schedule must define __call__(self, step).")
 
     def get_config(self) -> dict[str, Any]:
@@ -42,7 +45,7 @@ class _Kept(LearningRateSchedule):
     def get_config(self) -> dict[str, Any]:
         return dict(self._graphad_config)
 
-    def parts(self, step: Any, *names: str) -> tuple[Any, ...]:
+    def parts(self, step: TensorLike, *names: str) -> tuple[Any, ...]:
         """The number of steps and these arguments, in one dtype."""
         config = self._graphad_config
         start = lift(config["initial_learning_rate"])
@@ -60,9 +63,9 @@ class _Rated(_Kept):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        decay_rate: Any,
+        initial_learning_rate: TensorLike,
+        decay_steps: TensorLike,
+        decay_rate: TensorLike,
         staircase: bool = False,
         name: str | None = None,
     ) -> None:
@@ -76,7 +79,7 @@ class _Rated(_Kept):
             staircase=staircase,
         )
 
-    def rated(self, step: Any) -> tuple[Any, Any, Any]:
+    def rated(self, step: TensorLike) -> tuple[Any, Any, Any]:
         """The first learning rate, the decay rate, and how many times it has been applied."""
         step, first, steps, rate = self.parts(step, "initial_learning_rate", "decay_steps", "decay_rate")
         return first, rate, floor(step / steps) if self._graphad_config["staircase"] else step / steps
@@ -86,7 +89,7 @@ class ExponentialDecay(_Rated):
     """initial_learning_rate * decay_rate ** (step / decay_steps); with `staircase` the exponent is rounded down.
 
     Args:
-      initial_learning_rate: The rate at step 0.
+      initial_learning_rate: The rate at step 0, a number or a scalar tensor, as are the others.
       decay_steps: After how many steps the rate has fallen by the factor.
       decay_rate: The factor.
       staircase: Whether the rate falls in steps.
@@ -98,7 +101,7 @@ class ExponentialDecay(_Rated):
       0.02500000037252903
     """
 
-    def __call__(self, step: Any) -> Tensor:
+    def __call__(self, step: TensorLike) -> Tensor:
         first, rate, done = self.rated(step)
         return first * rate**done  # type: ignore[no-any-return]
 
@@ -107,7 +110,7 @@ class InverseTimeDecay(_Rated):
     """initial_learning_rate / (1 + decay_rate * step / decay_steps); with `staircase` the quotient is rounded down.
 
     Args:
-      initial_learning_rate: The rate at step 0.
+      initial_learning_rate: The rate at step 0, a number or a scalar tensor, as are the others.
       decay_steps: How many steps count as one.
       decay_rate: How much the divisor grows each time.
       staircase: Whether the rate falls in steps.
@@ -120,7 +123,7 @@ class InverseTimeDecay(_Rated):
       0.05000000074505806
     """
 
-    def __call__(self, step: Any) -> Tensor:
+    def __call__(self, step: TensorLike) -> Tensor:
         first, rate, done = self.rated(step)
         return first / (1.0 + rate * done)  # type: ignore[no-any-return]
 
@@ -131,7 +134,7 @@ class PolynomialDecay(_Kept):
     After `decay_steps` it stays at `end_learning_rate`; with `cycle` the number of steps becomes the next multiple instead.
 
     Args:
-      initial_learning_rate: The rate at step 0.
+      initial_learning_rate: The rate at step 0, a number or a scalar tensor, as are the others.
       decay_steps: Over how many steps it falls.
       end_learning_rate: The last rate.
       power: The exponent; 1 for a straight line.
@@ -146,10 +149,10 @@ class PolynomialDecay(_Kept):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        end_learning_rate: Any = 0.0001,
-        power: Any = 1.0,
+        initial_learning_rate: TensorLike,
+        decay_steps: TensorLike,
+        end_learning_rate: TensorLike = 0.0001,
+        power: TensorLike = 1.0,
         cycle: bool = False,
         name: str = "PolynomialDecay",
     ) -> None:
@@ -163,7 +166,7 @@ class PolynomialDecay(_Kept):
             cycle=cycle,
         )
 
-    def __call__(self, step: Any) -> Tensor:
+    def __call__(self, step: TensorLike) -> Tensor:
         step, first, steps, last, power = self.parts(
             step, "initial_learning_rate", "decay_steps", "end_learning_rate", "power"
         )
@@ -180,7 +183,7 @@ class CosineDecay(_Kept):
     With a `warmup_target` the rate first grows in a line to it, for `warmup_steps`, and falls from there.
 
     Args:
-      initial_learning_rate: The rate at step 0.
+      initial_learning_rate: The rate at step 0, a number or a scalar tensor, as are the others.
       decay_steps: Over how many steps it falls.
       alpha: The last rate as a part of the first.
       name: Name.
@@ -196,12 +199,12 @@ class CosineDecay(_Kept):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        alpha: Any = 0.0,
+        initial_learning_rate: TensorLike,
+        decay_steps: TensorLike,
+        alpha: TensorLike = 0.0,
         name: str = "CosineDecay",
-        warmup_target: Any = None,
-        warmup_steps: Any = 0,
+        warmup_target: TensorLike | None = None,
+        warmup_steps: TensorLike = 0,
     ) -> None:
         _positive("CosineDecay", "decay_steps", decay_steps)
         super().__init__(
@@ -213,7 +216,7 @@ class CosineDecay(_Kept):
             warmup_steps=warmup_steps,
         )
 
-    def __call__(self, step: Any) -> Tensor:
+    def __call__(self, step: TensorLike) -> Tensor:
         step, first, steps, alpha = self.parts(step, "initial_learning_rate", "decay_steps", "alpha")
         if self._graphad_config["warmup_target"] is None:
             return first * _above(alpha, _half_wave(minimum(step, steps) / steps))  # type: ignore[no-any-return]
@@ -227,7 +230,7 @@ class CosineDecayRestarts(_Kept):
     """`CosineDecay` that begins again after `first_decay_steps`, each time `t_mul` times as long and `m_mul` times as high.
 
     Args:
-      initial_learning_rate: The rate at step 0.
+      initial_learning_rate: The rate at step 0, a number or a scalar tensor, as are the others.
       first_decay_steps: The length of the first period.
       t_mul: How many times as long each period is as the one before.
       m_mul: How many times as high each period begins.
@@ -243,11 +246,11 @@ class CosineDecayRestarts(_Kept):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
-        first_decay_steps: Any,
-        t_mul: Any = 2.0,
-        m_mul: Any = 1.0,
-        alpha: Any = 0.0,
+        initial_learning_rate: TensorLike,
+        first_decay_steps: TensorLike,
+        t_mul: TensorLike = 2.0,
+        m_mul: TensorLike = 1.0,
+        alpha: TensorLike = 0.0,
         name: str = "SGDRDecay",
     ) -> None:
         _positive("CosineDecayRestarts", "first_decay_steps", first_decay_steps)
@@ -260,7 +263,7 @@ class CosineDecayRestarts(_Kept):
             alpha=alpha,
         )
 
-    def __call__(self, step: Any) -> Tensor:
+    def __call__(self, step: TensorLike) -> Tensor:
         step, first, steps, longer, height, alpha = self.parts(
             step, "initial_learning_rate", "first_decay_steps", "t_mul", "m_mul", "alpha"
         )
@@ -274,12 +277,12 @@ class CosineDecayRestarts(_Kept):
         return first * _above(alpha, height**count * _half_wave(part))  # type: ignore[no-any-return]
 
 
-def _half_wave(part: Any) -> Any:
+def _half_wave(part: Tensor) -> Any:
     """From 1 to 0 while `part` goes from 0 to 1."""
     return 0.5 * (1.0 + cos(math.pi * part))
 
 
-def _above(alpha: Any, height: Any) -> Any:
+def _above(alpha: Tensor, height: Tensor) -> Any:
     """A height from 0 to 1 as one from `alpha` to 1."""
     return (1.0 - alpha) * height + alpha
 
@@ -308,7 +311,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
             )
         self.boundaries, self.values, self.name = boundaries, values, name
 
-    def __call__(self, step: Any) -> Tensor:
+    def __call__(self, step: TensorLike) -> Tensor:
         step = lift(step)
         rate = lift(self.values[0])
         for boundary, value in zip(self.boundaries, self.values[1:], strict=True):

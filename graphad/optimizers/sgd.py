@@ -9,6 +9,8 @@ from graphad.eager.variable import Variable
 from graphad.optimizers.base import Optimizer
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import RateLike
+    from graphad.core.indexed_slices import IndexedSlices
     from graphad.core.tensor import Tensor
 
 
@@ -31,7 +33,7 @@ class SGD(Optimizer):
     """
 
     def __init__(
-        self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False, **options: Any
+        self, learning_rate: RateLike = 0.01, momentum: float = 0.0, nesterov: bool = False, **options: Any
     ) -> None:
         super().__init__(learning_rate, **options)
         if not 0 <= momentum <= 1:
@@ -40,7 +42,9 @@ class SGD(Optimizer):
         self.nesterov = nesterov
         self.slots = ("momentum",) if momentum else ()
 
-    def update(self, variable: Variable, gradient: Tensor, slots: tuple[Variable, ...]) -> None:
+    def update(
+        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
+    ) -> None:
         step = gradient * self.rate(variable)
         if not slots:
             variable.assign_sub(step)

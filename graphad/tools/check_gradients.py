@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from graphad.gradient.tape import GradientTape
 from graphad.ops.array.gather import gather
 from graphad.ops.array.shape import reshape
 from graphad.ops.math.reduce import reduce_sum
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+
 
 SEED = 20260101
 SCALES = 4  # steps that are tried, each an eighth of the one before
@@ -118,7 +122,7 @@ def check_gradients(
     if order not in (1, 2):
         raise InvalidArgumentError(f"check_gradients: the order is {order!r}; it is 1 or 2.")
 
-    def check(*args: Any) -> GradientCheck:
+    def check(*args: object) -> GradientCheck:
         found = _checked(f, args, rtol, elements)
         if order == 2:
             second = _checked(_slopes(f), args, rtol, elements, "the gradient of ")
@@ -135,7 +139,7 @@ def check_gradients(
 def _slopes(f: Callable[..., Any]) -> Callable[..., Any]:
     """The gradient of a weighted sum of the results of `f`."""
 
-    def slopes(*args: Any) -> Any:
+    def slopes(*args: TensorLike) -> Any:
         leaves = [x for x in flatten_records(list(args))[0] if _is_real(x)]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(leaves)
@@ -170,7 +174,7 @@ def _checked(
             "check_gradients: no argument is a real tensor or variable; give float32 or float64 ones (complex ones as two)."
         )
 
-    def call(k: int = -1, data: Any = None) -> list[Any]:
+    def call(k: int = -1, data: TensorLike | None = None) -> list[Any]:
         """The real results, with the data of leaf k replaced."""
         if k >= 0 and isinstance(leaves[k].value, Handle):
             return _with_value(leaves[k].value, data, lambda: _results(f, lifted, rebuild))
@@ -260,7 +264,7 @@ def _mismatch(title: str, wrong: list[tuple[float, Mismatch]], compared: int) ->
     return error
 
 
-def _own(x: Any) -> EagerTensor:
+def _own(x: TensorLike) -> EagerTensor:
     tensor = lift(x)
     if not isinstance(tensor, EagerTensor):
         raise InvalidArgumentError(
@@ -286,7 +290,7 @@ def _with_value(variable: Handle, data: Any, call: Callable[[], list[Any]]) -> l
 def _reverse(
     f: Callable[..., Any],
     values: Sequence[Any],
-    rebuild: Any,
+    rebuild: object,
     leaves: Sequence[_Leaf],
     rows: Sequence[np.ndarray],
     columns: Sequence[np.ndarray],
@@ -311,7 +315,7 @@ def _reverse(
 def _forward(
     f: Callable[..., Any],
     values: Sequence[Any],
-    rebuild: Any,
+    rebuild: object,
     leaves: Sequence[_Leaf],
     rows: Sequence[np.ndarray],
     columns: Sequence[np.ndarray],
@@ -430,7 +434,7 @@ def _chosen(size: int, most: int) -> np.ndarray:
     return np.sort(np.random.default_rng(SEED).choice(size, most, replace=False))
 
 
-def _is_real(x: Any) -> bool:
+def _is_real(x: TensorLike) -> bool:
     if isinstance(x, float):
         return True
     if isinstance(x, np.ndarray | np.generic):

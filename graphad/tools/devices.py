@@ -6,6 +6,7 @@ Settings that the CPU cannot fulfil are refused; settings without effect (memory
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
 from typing import Any
 
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
@@ -88,7 +89,9 @@ def get_visible_devices(device_type: str | None = None) -> list[Any]:
     return list_physical_devices(device_type)
 
 
-def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+def set_visible_devices(
+    devices: PhysicalDevice | Sequence[PhysicalDevice] | None, device_type: str | None = None
+) -> None:
     """Say which devices the program sees. It must see the CPU, which is the only one.
 
     Args:
@@ -309,7 +312,7 @@ def get_autoclustering() -> str:
     return ""
 
 
-def set_autoclustering(enabled: Any) -> None:
+def set_autoclustering(enabled: object) -> None:
     """Ask for TensorFlow's compiler. Functions are compiled as `config.set_jit` says, and give the same results either way.
 
     Args: enabled: Anything; it changes nothing.
@@ -367,14 +370,14 @@ def _logical_cpu(index: int) -> Any:
     return LogicalDevice(f"/device:CPU:{index}", "CPU")
 
 
-def _is_gpu(device: Any) -> bool:
+def _is_gpu(device: object) -> bool:
     return isinstance(device, PhysicalDevice | LogicalDevice) and device in [
         *list_physical_devices("GPU"),
         *list_logical_devices("GPU"),
     ]
 
 
-def _require(device: Any) -> None:
+def _require(device: object) -> None:
     if _is_gpu(device):
         return
     if device != _CPU and device not in list_logical_devices():

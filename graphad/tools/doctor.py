@@ -11,13 +11,19 @@ import sys
 import time
 from collections.abc import Iterator
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core.flags import flags
 from graphad.core.tree import in_bytes
 from graphad.core.version import VERSION
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from graphad.core.annotations import TensorLike
+
 
 _PACKAGES = (
     "numpy numba llvmlite msgpack optree scipy ml_dtypes matplotlib tqdm numba-cuda cupy-cuda13x".split()
@@ -187,19 +193,19 @@ def _compiles() -> str:
     return f"{said}, {tier}"
 
 
-def _expected(found: Any, wanted: Any) -> str:
+def _expected(found: TensorLike, wanted: TensorLike) -> str:
     if found != wanted:
         raise RuntimeError(f"it gives {found} in place of {wanted}")
     return "ok"
 
 
-def _short(path: Any) -> str:
+def _short(path: object) -> str:
     home = os.path.expanduser("~")
     text = str(path)
     return "~" + text[len(home) :] if text.startswith(home + os.sep) else text
 
 
-def _nearest(path: Any) -> Any:
+def _nearest(path: Path) -> Any:
     """The directory in which `path` would be made."""
     while not path.exists() and path != path.parent:
         path = path.parent

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from graphad.graph.ir import Graph
 from graphad.graph.text import print_graph
 from graphad.tools.svg import svg_of
 from graphad.trace.specialise import specialise_call
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array, TensorLike
+
 
 REPEATS = 200
 LONGEST = 0.2  # seconds spent on timing one tier
@@ -109,7 +113,7 @@ def explain(fn: object, jit_compile: bool = True) -> Callable[..., Explanation]:
     Raises: ArgumentTypeError: `fn` is neither.
     """
 
-    def explained(*args: Any, **kwargs: Any) -> Explanation:
+    def explained(*args: TensorLike, **kwargs: Any) -> Explanation:
         if isinstance(fn, Graph):
             return explain_graph(fn, [_value(x) for x in args], jit_compile)
         if isinstance(fn, ConcreteFunction):
@@ -229,7 +233,7 @@ def _timed(call: Callable[[], Any]) -> float:
     return sorted(taken)[len(taken) // 2]
 
 
-def _value(x: Any) -> Any:
+def _value(x: TensorLike) -> Any:
     if isinstance(x, Handle):
         return x
     if isinstance(x, np.ndarray | np.generic):
@@ -238,8 +242,8 @@ def _value(x: Any) -> Any:
     return tensor.data if isinstance(tensor, EagerTensor) else tensor
 
 
-def _shape(value: Any) -> tuple[int, ...]:
-    return value.data.shape if isinstance(value, Handle) else value.shape  # type: ignore[no-any-return]
+def _shape(value: Handle | Array) -> tuple[int, ...]:
+    return value.data.shape if isinstance(value, Handle) else value.shape
 
 
 def _section(title: str, text: str) -> str:

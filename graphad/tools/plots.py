@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.core.annotations import NestLike
+from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnavailableError
 from graphad.core.tensor import Tensor
 from graphad.core.tree import plain
@@ -330,7 +330,7 @@ def _target_axes(part: np.ndarray, target: Any) -> int:
     return rank
 
 
-def _array(name: str, value: Any) -> np.ndarray:
+def _array(name: str, value: TensorLike) -> np.ndarray:
     if value is None:
         raise InvalidArgumentError(
             f"{name}: a Jacobian is None; the source does not reach the target, tape.why_none says why."

@@ -13,7 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphad.compiler.plan.executable import Executable, Sizes
 from graphad.compiler.plan.native import Bound
@@ -24,6 +24,11 @@ from graphad.core import forks
 from graphad.core.errors import FailedPreconditionError, GraphadError
 from graphad.core.flags import NEVER, flags
 from graphad.function.polymorphic import Function
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+    from graphad.function.signature import Arguments
+
 
 SAMPLED = 8  # native calls of one kind that run kernel by kernel
 MOST_EVENTS = 200_000  # of the time line; sums go on
@@ -155,7 +160,7 @@ class profile:
 
         return html_of(self)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: object) -> None:
         """Write the profile to a file.
 
         Args:
@@ -207,7 +212,7 @@ _fast: list[tuple[Any, dict[Any, Any]]] = []  # the short ways of functions, whi
 class _NoQuickWay(dict[Any, Any]):
     """Replaces a function's table of short ways, and keeps nothing."""
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: tuple[TensorLike, ...], value: tuple[Any, ...]) -> None:
         pass
 
 
@@ -243,13 +248,13 @@ def _remove(closed: profile) -> None:
             _hosts.clear()
 
 
-def _replace(owner: type, name: str, clocked: Any) -> None:
+def _replace(owner: type, name: str, clocked: Callable[..., Any]) -> None:
     _put_back.append((owner, name, vars(owner)[name]))
     setattr(owner, name, clocked)
 
 
 def _calling(call: Callable[..., Any]) -> Callable[..., Any]:
-    def clocked(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def clocked(self: Any, *args: TensorLike, **kwargs: Any) -> Any:
         if self._fast is not _NONE:
             with _lock:
                 if _open and self._fast is not _NONE:
@@ -269,7 +274,7 @@ def _calling(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _tracing(trace: Callable[..., Any]) -> Callable[..., Any]:
-    def clocked(self: Any, arguments: Any) -> Any:
+    def clocked(self: Any, arguments: Arguments) -> Any:
         start = time.perf_counter()
         found = trace(self, arguments)
         seconds = time.perf_counter() - start
@@ -287,14 +292,14 @@ def _tracing(trace: Callable[..., Any]) -> Callable[..., Any]:
     return clocked
 
 
-def _difference(function: Any, before: Any, now: Any) -> str:
+def _difference(function: Any, before: object, now: object) -> str:
     from graphad.function.retracing import difference
 
     return difference(function.signature, before, now)
 
 
 def _running(run: Callable[..., Any]) -> Callable[..., Any]:
-    def clocked(self: Any, values: Sequence[Any], jit_compile: Any = None, guards: Any = None) -> Any:
+    def clocked(self: Any, values: Sequence[Any], jit_compile: bool | None = None, guards: Any = None) -> Any:
         mine = _Run(self)
         runs = _stack.runs
         above = runs[-1] if runs else None
@@ -334,7 +339,7 @@ def _note(each: profile, mine: _Run, start: float, seconds: float) -> None:
             each._event(step, kind, at, took, "", thread)
 
 
-def _why_numpy(executable: Any, values: Sequence[Any], jit_compile: Any) -> str:
+def _why_numpy(executable: Executable, values: Sequence[Any], jit_compile: bool | None) -> str:
     """Why a call was not native, in words."""
     if jit_compile is False:
         return "jit_compile=False"
@@ -381,7 +386,7 @@ _hosts: dict[int, tuple[HostPlan, HostPlan]] = {}
 
 
 def _clocked(kind: str, name: str, f: Callable[..., Any]) -> Callable[..., Any]:
-    def clocked(*values: Any) -> Any:
+    def clocked(*values: TensorLike) -> Any:
         start = time.perf_counter()
         out = f(*values)
         runs = _stack.runs

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.html import box, folded, note, table
 from graphad.core.tree import plain
+
+if TYPE_CHECKING:
+    from graphad.tools.profile import Ran
+
 
 MOST_ROWS = 30
 _LANES = {0: "compiling"}
@@ -66,7 +70,7 @@ def trace_of(found: Any) -> dict[str, Any]:
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
-def save(found: Any, path: Any) -> None:
+def save(found: object, path: Any) -> None:
     """See `profile.save`."""
     name = os.fspath(path)
     if name.endswith(".json"):
@@ -143,11 +147,11 @@ def _by_time(totals: Any) -> list[tuple[str, Any]]:
     return sorted(totals.items(), key=lambda pair: -pair[1].seconds)[:MOST_ROWS]
 
 
-def _tiers(ran: Any) -> str:
+def _tiers(ran: Ran) -> str:
     return ", ".join(f"{t.count} {tier}" for tier, t in sorted(ran.tiers.items()))
 
 
-def _why(ran: Any) -> str:
+def _why(ran: Ran) -> str:
     return "; ".join(f"{plain(reason)} ({count})" for reason, count in ran.reasons.items())
 
 

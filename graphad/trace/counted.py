@@ -8,18 +8,25 @@ body adds a constant to that carry.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core.dims import Dim
 from graphad.graph.ir import Graph, Node
 
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+    from graphad.trace.specialise import Specialiser
+
+
 UNLIMITED = np.iinfo(np.int32).max
 _SWAPPED = {"<": ">", ">": "<"}
 
 
-def steps_of(ctx: Any, op: Any, limit: Any, carry: Sequence[Any], invariants: Sequence[Any]) -> Any | None:
+def steps_of(
+    ctx: Specialiser, op: Any, limit: Tensor, carry: Sequence[Any], invariants: Sequence[Any]
+) -> Any | None:
     """The number of steps of a loop with a test, a number or a size; None if it is not determined.
 
     Args:

@@ -24,7 +24,7 @@ def symbols_of(op: Op) -> frozenset[str]:
     return found
 
 
-def _symbols(x: Any) -> frozenset[str]:
+def _symbols(x: object) -> frozenset[str]:
     if isinstance(x, Dim):
         return x.symbols
     if isinstance(x, Graph):
@@ -61,7 +61,7 @@ def with_sizes(op: Op, numbers: Mapping[str, int]) -> Op:
     return found
 
 
-def _numbered(x: Any, numbers: Mapping[str, int]) -> Any:
+def _numbered(x: object, numbers: Mapping[str, int]) -> Any:
     if isinstance(x, Dim):
         return evaluate(x, numbers)
     if isinstance(x, Graph):

@@ -34,6 +34,7 @@ from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
+    from graphad.core.dims import Size
     from graphad.core.tensor import Handle, Tensor
 
 
@@ -235,7 +236,7 @@ class Specialiser(Trace):
             self._shared[key] = done
         return done
 
-    def known_operand(self, x: Any) -> Any:
+    def known_operand(self, x: SlicesSpec | Tensor) -> Any:
         """What is known of an operand of a sub-graph: its integers, those of every slice, or None."""
         values = self.known_values(x)
         if values is not None:
@@ -247,7 +248,7 @@ class Specialiser(Trace):
             return mask
         return self._slices.get(x.index) if type(x) is SymbolicTensor and x.trace is self else None
 
-    def slice_of(self, x: Any) -> Any:
+    def slice_of(self, x: Tensor) -> Any:
         """A slice of a stack as an operand of `specialised`: the integers that every slice holds, or its spec."""
         values = self.known_values(x)
         spec = TensorSpec.of(None if x.dims is None else tuple(x.dims[1:]), x.dtype)
@@ -413,7 +414,7 @@ class Specialiser(Trace):
 
     # the context of fold rules
 
-    def known(self, x: Any) -> list[Any] | None:
+    def known(self, x: Tensor) -> list[Any] | None:
         """The sizes that an integer value holds, in row-major order, or None where they are not known."""
         values = self.known_values(x)
         return None if values is None else [_plain(size) for size in np.ravel(values)]
@@ -422,7 +423,7 @@ class Specialiser(Trace):
         """A vector of sizes as data."""
         return self._sizes(dims, dtype, False)
 
-    def size(self, dim: Any, dtype: DType) -> Any:
+    def size(self, dim: Size, dtype: DType) -> Any:
         """One size as a scalar."""
         return self._sizes((dim,), dtype, True)
 
@@ -506,7 +507,7 @@ class Specialiser(Trace):
         return start
 
 
-def _plain(size: Any) -> Any:
+def _plain(size: Array | Size) -> Any:
     return size if isinstance(size, Dim) else int(size)
 
 
@@ -529,7 +530,7 @@ def _packed(sizes: Sequence[Dim | int], dtype: DType) -> Array:
     return np.array([int(size) for size in sizes], dtype.numpy)
 
 
-def _tidy(values: Any, dtype: DType) -> Array | Dim:
+def _tidy(values: Array | Size, dtype: DType) -> Array | Dim:
     """The result of an `eval`, with its proper dtype unless it contains symbols."""
     if isinstance(values, Dim):
         return values

@@ -19,7 +19,7 @@ from graphad.core.errors import (
     SymbolicValueError,
 )
 from graphad.core.frames import user_line, why_unconverted
-from graphad.core.levels import current, entered, here
+from graphad.core.levels import Level, current, entered, here
 from graphad.core.op import Op
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle, Tensor
@@ -32,6 +32,8 @@ from graphad.trace.folded import learn
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
+    from graphad.core.dtypes import DType
+    from graphad.eager.variable import Variable
 
 
 # The most nodes of a graph with all calls inlined; a larger one would take minutes per call, doubling with each level.
@@ -71,7 +73,7 @@ class SymbolicTensor(Tensor):
         where = f" (the tensor was made at {self.line})" if self.line else ""
         raise SymbolicValueError(f"{message}{where}{why_unconverted()}")
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> Any:
         raise SymbolicConversionError(
             f"Cannot convert a symbolic tf.Tensor ({self!r}) to a numpy array: it has no value while {self.trace.name!r} is "
             "traced. Use graphad's functions instead of NumPy's, or call NumPy in tf.numpy_function."
@@ -116,7 +118,7 @@ class Trace:
 
     is_trace = True
 
-    def __init__(self, name: str = "graph", adopted: Trace | None = None, below: Any = None) -> None:
+    def __init__(self, name: str = "graph", adopted: Trace | None = None, below: Level | None = None) -> None:
         self.name = name
         self.builder = GraphBuilder()
         self.below = current() if below is None else below
@@ -178,7 +180,7 @@ class Trace:
         self._arguments.setdefault(id(x), (x, x.index))
         x.index, x.spec = y.index, y.spec
 
-    def capture(self, x: Any) -> int:
+    def capture(self, x: Handle | Tensor | Variable) -> int:
         """Make an outer value an input of the graph; returns its serial number."""
         known = self._known.get(id(x))
         if known is None:

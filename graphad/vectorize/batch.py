@@ -40,7 +40,7 @@ from graphad.vectorize.closing import closed
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
-    from graphad.core.dims import Dim
+    from graphad.core.dims import Dim, Size
     from graphad.core.tensor import Handle
 
 
@@ -49,7 +49,7 @@ class BatchedTensor(Tensor):
 
     __slots__ = ("__weakref__", "level", "mark", "spec", "stacked")
 
-    def __init__(self, level: BatchLevel, stacked: Any) -> None:
+    def __init__(self, level: BatchLevel, stacked: object) -> None:
         self.level = level
         self.stacked = stacked
         spec = known_spec(stacked)
@@ -111,10 +111,10 @@ class BatchContext:
         spec = known_spec(self._inputs[i])
         return spec.with_dims(None if spec.dims is None else tuple(spec.dims[1:]))
 
-    def unstacked(self, value: Any) -> Any:
+    def unstacked(self, value: Tensor) -> Any:
         return Unstacked(value)
 
-    def stack(self, x: Any) -> Any:
+    def stack(self, x: Tensor) -> Any:
         """An unstacked value repeated for every row."""
         return repeated(x, self.size)
 
@@ -156,7 +156,7 @@ class BatchContext:
             operands[:n] = wider
         return operands
 
-    def rowwise(self, op: Op, *xs: Any) -> Any:
+    def rowwise(self, op: Op, *xs: Tensor) -> Any:
         """The op run once per row, for ops without a better rule. The number of rows must be known."""
         if not isinstance(self.size, int):
             rule = op.batch_given if op.refers else op.batch
@@ -203,7 +203,7 @@ class BatchLevel:
       size: The number of rows; a number, or a size symbol.
     """
 
-    def __init__(self, size: Any) -> None:
+    def __init__(self, size: Size) -> None:
         self.size = size
         self.below = current()
         self.recorders: tuple[Any, ...] = ()
@@ -232,7 +232,7 @@ class BatchLevel:
     def constant(self, data: Array) -> Tensor:
         return EagerTensor(data) if self.below is None else self.below.constant(data)
 
-    def is_stacked(self, x: Any) -> bool:
+    def is_stacked(self, x: Tensor) -> bool:
         return type(x) is BatchedTensor and x.level is self
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
@@ -289,7 +289,7 @@ class BatchLevel:
 _DEFINITE_LIMIT = 64
 
 
-def _definite(graph: Graph, operands: Sequence[Any], below: Any) -> Graph:
+def _definite(graph: Graph, operands: Sequence[Any], below: object) -> Graph:
     """The graph for operands of known sizes; known integers are folded into it, since shapes may depend on them."""
     find = getattr(below, "known_operand", _small_integers)
     known = [None if isinstance(x, TensorSpec) else find(x) for x in operands]
@@ -334,7 +334,7 @@ def _small_integers(x: Handle | Tensor) -> Array | None:
     return data if data is not None and data.dtype.kind in "iu" and data.size <= KNOWN_LIMIT else None
 
 
-def repeated(x: Any, size: Any) -> Tensor:
+def repeated(x: Tensor, size: Any) -> Tensor:
     """x stacked `size` times."""
     if not is_definite(x.dims):
         return bind(BroadcastTo((size, *entries_of(x.dims))), x, shape(x))
@@ -364,7 +364,7 @@ def batched(
 
 
 def _batch(
-    graph: Graph, stacked: tuple[bool, ...], size: Any, all_stacked: bool
+    graph: Graph, stacked: tuple[bool, ...], size: Size, all_stacked: bool
 ) -> tuple[Graph, tuple[bool, ...]]:
     trace = Trace(f"{graph.name}_batched")
     with entered(trace):

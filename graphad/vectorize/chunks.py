@@ -7,7 +7,7 @@ time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,8 +28,11 @@ from graphad.ops.control.loop import Loop
 from graphad.vectorize.batch import BatchLevel, batched, stack_rows
 from graphad.vectorize.closing import closed
 
+if TYPE_CHECKING:
+    from graphad.core.dims import Size
 
-def chunk_of(count: Any, specs: Iterable[TensorSpec | HandleSpec], at_once: int | None) -> Any:
+
+def chunk_of(count: Size, specs: Iterable[TensorSpec | HandleSpec], at_once: int | None) -> Any:
     """How many of `count` rows to compute at once; `count` itself if all fit.
 
     Args:

@@ -6,7 +6,7 @@ Batching rules need definite shapes. Once the graph around it is specialised, th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
+from graphad.core.dims import Size
 from graphad.core.dtypes import from_numpy
 from graphad.core.errors import InvalidArgumentError, UnansweredError
 from graphad.core.levels import entered
@@ -47,6 +48,9 @@ from graphad.ops.math.reduce import reduce_sum
 from graphad.trace.specialise import KNOWN_LIMIT
 from graphad.vectorize.batch import BatchLevel, batched, definite, stack_rows
 from graphad.vectorize.chunks import chunk_of, in_chunks
+
+if TYPE_CHECKING:
+    from graphad.gradient.transforms import Transforms
 
 
 @define
@@ -193,7 +197,7 @@ class Vectorize(Structured):
                 outputs.append(np.array(np.broadcast_to(y, (size, *np.shape(y)))))
         return tuple(outputs)
 
-    def _chunk(self, graph: Graph, size: Any) -> Any:
+    def _chunk(self, graph: Graph, size: Size) -> Any:
         """How many rows of the graph, which has known sizes, to compute at once; `size` itself for all."""
         if self.at_once is None or self.effects:
             return size
@@ -325,7 +329,7 @@ class Vectorize(Structured):
             outputs.update(zip(rows, in_chunks(part, self.stacked, inputs, size, chunk), strict=True))
         return [outputs[k] for k in range(self.n_outputs)]
 
-    def augmented(self, transforms: Any, needs: Sequence[bool]) -> Vectorize:
+    def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Vectorize:
         """The same op with residuals for each row."""
         pullback = transforms.pullback_of(self.graph, needs)
         same = self.same_in_all_rows(pullback.forward, self.stacked)

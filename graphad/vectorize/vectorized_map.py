@@ -71,7 +71,7 @@ def _unknown(fn: Callable[[Any], Any], stacks: list[Tensor], is_shared: list[boo
     """For unknown sizes: the function of one row as a graph, which is batched when they are known."""
     found: list[Rebuild] = []
 
-    def run(*rows: Any) -> list[Any]:
+    def run(*rows: Tensor) -> list[Any]:
         flat, rebuild_out = flatten_records(fn(rebuild(list(rows))))
         found.append(rebuild_out)
         return [lift(y) for y in flat]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError
@@ -25,6 +25,10 @@ from serialization.saved_model.options import options_of, path_of_user
 from serialization.storage import write_model
 from serialization.wire.files import FileSystem
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    pass
+
 
 _ROOT, _COUNTER = PRIVATE + "root", PRIVATE + "save_counter"
 
@@ -51,7 +55,7 @@ class CheckpointOptions:
 
     def __init__(
         self,
-        experimental_io_device: Any = None,
+        experimental_io_device: object = None,
         experimental_enable_async_checkpoint: bool = False,
         experimental_write_callbacks: Sequence[Callable[..., Any]] | None = None,
         enable_async: bool = False,
@@ -108,7 +112,7 @@ class Checkpoint(Trackable):
       >>> checkpoint.restore(path).assert_consumed()                       # doctest: +SKIP
     """
 
-    def __init__(self, root: Any = None, **kwargs: Any) -> None:
+    def __init__(self, root: object = None, **kwargs: Any) -> None:
         vars(self)[_ROOT] = vars(self)[_COUNTER] = None
         if root is not None:
             _require_trackable("root", root, roots=True)
@@ -300,7 +304,7 @@ def _without_slots(saved: Saved) -> Saved:
     return saved.replace(nodes=tuple(nodes))
 
 
-def _require_trackable(name: str, value: Any, roots: bool = False) -> None:
+def _require_trackable(name: str, value: object, roots: bool = False) -> None:
     allowed = isinstance(value, FUNCTIONS) or (
         is_state(value) and not (roots and isinstance(value, list | tuple | dict))
     )
@@ -324,6 +328,6 @@ def _call_back(options: CheckpointOptions, path: str) -> None:
         callback(*[path][: _arguments_of(callback)])
 
 
-def value_of(x: Any) -> int:
+def value_of(x: object) -> int:
     """A number that may be a variable or a tensor."""
     return int(lift(x).numpy())

@@ -6,7 +6,7 @@ A checkpoint is a saved model without functions: the same records in the same di
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,10 @@ from serialization.schema.model import (
 )
 from serialization.schema.versions import CHECKPOINT
 
+if TYPE_CHECKING:
+    pass
+
+
 CONTAINERS = (list, tuple, dict)
 VALUES = (Variable, Generator)
 
@@ -39,7 +43,7 @@ def is_state(x: Any) -> bool:
     return isinstance(x, (Trackable, *VALUES, *CONTAINERS))
 
 
-def state_of(x: Any) -> Iterator[tuple[str, Any]]:
+def state_of(x: object) -> Iterator[tuple[str, Any]]:
     """The children of an object by the names that a checkpoint gives them."""
     if isinstance(x, Trackable):
         found = type(x)._graphad_state(
@@ -67,7 +71,7 @@ def can_carry(x: Any) -> bool:
     return isinstance(x, Trackable) and hasattr(x, "__dict__")
 
 
-def pending_of(x: Any) -> Any:
+def pending_of(x: object) -> Any:
     return vars(x).get(PENDING) if can_carry(x) else None
 
 
@@ -109,7 +113,7 @@ class _Walk:
         self.children: list[dict[str, int]] = []
         self._done = 0
 
-    def add(self, x: Any, path: str) -> int:
+    def add(self, x: object, path: str) -> int:
         known = self.numbers.get(id(x))
         if known is None:
             known = self.numbers[id(x)] = len(self.objects)
@@ -118,7 +122,7 @@ class _Walk:
             self.children.append({})
         return known
 
-    def add_child(self, number: int, name: str, child: Any) -> None:
+    def add_child(self, number: int, name: str, child: object) -> None:
         if name in self.children[number]:
             raise SaveError(f"{self.paths[number] or 'the object'} has two children of the name {name!r}.")
         path = f"{self.paths[number]}.{name}" if self.paths[number] else name
@@ -147,7 +151,7 @@ def _holds_state(x: Any) -> bool:
     return False
 
 
-def _node(x: Any, path: str, names: list[str], arrays: ArrayWriter) -> Any:
+def _node(x: object, path: str, names: list[str], arrays: ArrayWriter) -> Any:
     if isinstance(x, Variable):
         dims = None if x.dims is None else tuple(x.dims)
         tensor = arrays.store(path, np.asarray(x.here()))

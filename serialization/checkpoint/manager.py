@@ -61,7 +61,7 @@ class CheckpointManager:
         max_to_keep: int | None,
         keep_checkpoint_every_n_hours: float | None = None,
         checkpoint_name: str = "ckpt",
-        step_counter: Any = None,
+        step_counter: object = None,
         checkpoint_interval: int | None = None,
         init_fn: Callable[[], Any] | None = None,
         last_checkpoint_step: int | None = None,
@@ -142,7 +142,7 @@ class CheckpointManager:
 
     def save(
         self,
-        checkpoint_number: Any = None,
+        checkpoint_number: object = None,
         check_interval: bool = True,
         options: CheckpointOptions | None = None,
     ) -> str | None:
@@ -247,7 +247,7 @@ def checkpoints_iterator(
 
 
 def _new_checkpoints(
-    directory: Any, least: float, timeout: float | None, timeout_fn: Callable[[], bool] | None
+    directory: object, least: float, timeout: float | None, timeout_fn: Callable[[], bool] | None
 ) -> Iterator[str]:
     last: str | None = None
     while True:

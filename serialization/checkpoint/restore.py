@@ -155,7 +155,7 @@ class Restoration:
                 if edge is not None:
                     queue.append((child, edge, mine))
 
-    def _take(self, step: _Step, x: Any, node: int) -> bool:
+    def _take(self, step: _Step, x: object, node: int) -> bool:
         """Match an object with a node, if that is possible."""
         if isinstance(x, VALUES) and self.saved.nodes[node].key is None:
             return False  # the file has something else of that name
@@ -304,7 +304,7 @@ class _Pending:
     def __init__(self) -> None:
         self._of: list[tuple[Restoration, list[tuple[Any, list[int]]]]] = []
 
-    def set(self, owner: Any, one: Restoration, watched: list[tuple[Any, list[int]]], waits: bool) -> None:
+    def set(self, owner: object, one: Restoration, watched: list[tuple[Any, list[int]]], waits: bool) -> None:
         others = [entry for entry in self._of if entry[0] is not one]
         if waits or watched:
             others.append((one, watched))
@@ -314,7 +314,7 @@ class _Pending:
             vars(owner).pop(PENDING, None)
         wait_for_items(owner, any(watched for _, watched in others))
 
-    def assigned(self, owner: Any, name: str, value: Any) -> None:
+    def assigned(self, owner: object, name: str, value: object) -> None:
         if is_state(value):
             for one, _ in list(self._of):
                 one.assigned(owner, name, value)
@@ -323,7 +323,7 @@ class _Pending:
         for one, _ in list(self._of):
             one.go_on(owner)
 
-    def look(self, owner: Any) -> None:
+    def look(self, owner: object) -> None:
         for number, (one, watched) in enumerate(list(self._of)):
             now = [(container, _items(container)) for container, _ in watched]
             if any(items != before for (_, items), (_, before) in zip(now, watched, strict=True)):
@@ -332,7 +332,7 @@ class _Pending:
 
     # pending values belong to this object only, not to copies and pickles
 
-    def __deepcopy__(self, memo: Any) -> None:
+    def __deepcopy__(self, memo: object) -> None:
         return None
 
     def __copy__(self) -> None:
@@ -346,7 +346,7 @@ def _nothing() -> None:
     return None
 
 
-def _containers_of(owner: Any, coming: list[Any]) -> Iterator[Any]:
+def _containers_of(owner: object, coming: list[Any]) -> Iterator[Any]:
     """The lists, tuples and dicts among the attributes of an object, and those inside of them."""
     seen = set()
     stack = coming + [child for _, child in state_of(owner) if isinstance(child, CONTAINERS)]
@@ -416,5 +416,5 @@ def assign_all(values: list[tuple[Any, Any]]) -> None:
             _give(x, array if array.ndim else array[()])
 
 
-def _named(x: Any) -> str:
+def _named(x: object) -> str:
     return x.name if isinstance(x, Variable) else f"a {type(x).__name__}"

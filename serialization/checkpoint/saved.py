@@ -147,7 +147,7 @@ def _keys(model: ModelRecord, slots: Mapping[int, tuple[Slot, ...]], limits: Lim
     ]
 
 
-def _key_of(node: Any, path: str) -> str | None:
+def _key_of(node: Record, path: str) -> str | None:
     if isinstance(node, GeneratorNode):
         return f"{path}/_state_var/{_VALUE}".lstrip("/")
     return f"{path}/{_VALUE}".lstrip("/") if isinstance(node, VariableNode) else None

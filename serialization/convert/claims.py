@@ -39,7 +39,7 @@ def check_attributes(op_class: Any, values: Sequence[Any]) -> None:
             )
 
 
-def _is_plain(x: Any) -> bool:
+def _is_plain(x: object) -> bool:
     if type(x) is tuple:
         return all(map(_is_plain, x))
     return x is None or type(x) in (bool, int, float, str) or isinstance(x, DType | Graph)

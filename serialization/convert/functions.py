@@ -39,7 +39,11 @@ from serialization.schema.values import DictValue, OutputValue, SpecValue, Struc
 if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
     from graphad.graph.ir import Graph
+    from graphad.module import Module
+    from graphad.ops.sparse.tensor import SparseTensorSpec
+    from serialization.saved_model.save import _Given
     from serialization.schema.model import ModelRecord
+    from serialization.storage.read import LoadedArrays
 
 
 FUNCTIONS = (Function, ConcreteFunction, RestoredFunction)
@@ -187,7 +191,7 @@ class FunctionWriter:
             records.append(ParameterRecord(parameter.name, int(parameter.kind), default))
         return tuple(records)
 
-    def _value(self, x: Any, name: str) -> Any:
+    def _value(self, x: tuple[SparseTensorSpec | TensorSpec, ...] | None, name: str) -> Any:
         try:
             return value_record(x, spec_leaf(self._graphs.add_spec))
         except Unsavable as cause:
@@ -209,7 +213,7 @@ def _require_outputs(record: Any) -> None:
             _require_outputs(item)
 
 
-def _no_leaf(x: Any) -> Any:
+def _no_leaf(x: Module | Callable[..., Any]) -> Any:
     raise Unsavable(f"a {type(x).__name__}")
 
 
@@ -221,7 +225,11 @@ class FunctionReader:
     """
 
     def __init__(
-        self, model: ModelRecord, arrays: Any, graphs: GraphReader, handle: Callable[[int], Any]
+        self,
+        model: ModelRecord,
+        arrays: LoadedArrays | _Given,
+        graphs: GraphReader,
+        handle: Callable[[int], Any],
     ) -> None:
         self._model = model
         self._arrays = arrays

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.dtypes import int64
 from graphad.core.op import Composed, Op
@@ -46,6 +46,11 @@ from serialization.schema.graph import OP, GraphRecord, NodeRecord, OpRecord, Ru
 from serialization.schema.table import Table
 from serialization.schema.values import SPEC, GraphValue, RuleValue
 from serialization.wire.codec import TEXT
+
+if TYPE_CHECKING:
+    from serialization.saved_model.save import _Given
+    from serialization.storage.read import LoadedArrays
+
 
 _DIRECTORIES = re.compile(r"^.*[\\/](?=[^\\/]*:\d+ in )")
 
@@ -254,7 +259,7 @@ def _shape_of(value: int, specs: Sequence[TensorSpec]) -> Node:
 class GraphReader:
     """Creates graphs from the tables of a model, each once and on demand."""
 
-    def __init__(self, model: Any, arrays: Any) -> None:
+    def __init__(self, model: Any, arrays: LoadedArrays | _Given) -> None:
         self._model = model
         self._arrays = arrays
         self._graphs: dict[int, Graph] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +53,7 @@ from serialization.schema.values import is_key
 
 if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
+    from serialization.wire.record import Record
 
 
 _MISSING = object()
@@ -63,7 +64,7 @@ _LEAVES = (Variable, Generator, Asset, SignatureMap, *FUNCTIONS)
 class ObjectWriter:
     """Walks the object graph breadth first and collects all tables of a model."""
 
-    def __init__(self, root: Any, graphs: GraphWriter) -> None:
+    def __init__(self, root: object, graphs: GraphWriter) -> None:
         self.graphs = graphs
         self.assets: list[str] = []
         me = weakref.ref(self)  # avoids a cycle, so that saved objects are freed at once
@@ -75,7 +76,7 @@ class ObjectWriter:
                 root
             )  # the first trace of a function may create variables and assign them to attributes
 
-    def _walk(self, root: Any) -> None:
+    def _walk(self, root: object) -> None:
         self._numbers: dict[int, int] = {}
         self._objects: list[Any] = []
         self._paths: list[str] = []
@@ -110,7 +111,7 @@ class ObjectWriter:
             function.get_concrete_function()
         return bool(new)
 
-    def _add(self, x: Any, path: str) -> int:
+    def _add(self, x: object, path: str) -> int:
         known = self._numbers.get(id(x))
         if known is None:
             known = self._numbers[id(x)] = len(self._objects)
@@ -163,7 +164,7 @@ class ObjectWriter:
             ]
         )
 
-    def _node(self, x: Any, path: str) -> Any:
+    def _node(self, x: object, path: str) -> Any:
         if isinstance(x, Variable):
             dims = None if x.dims is None else tuple(x.dims)
             tensor = self.graphs.arrays.store(path, np.asarray(x.here()))
@@ -205,7 +206,7 @@ class ObjectWriter:
         return AssetNode(self.assets.index(path))
 
 
-def _children(x: Any) -> Iterator[tuple[str, Any]]:
+def _children(x: object) -> Iterator[tuple[str, Any]]:
     """The named children of an object that a file can hold."""
     if isinstance(x, _LEAVES):
         return
@@ -232,7 +233,7 @@ def _children(x: Any) -> Iterator[tuple[str, Any]]:
                         yield name, getattr(x, name)
 
 
-def _properties_of(x: Any) -> list[str]:
+def _properties_of(x: object) -> list[str]:
     """The properties that users' classes have; graphad's own give no functions."""
     if not isinstance(x, Trackable) or isinstance(x, _LEAVES):
         return []
@@ -245,7 +246,7 @@ def _properties_of(x: Any) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _given(x: Any, name: str) -> Any:
+def _given(x: object, name: str) -> Any:
     """The function that a property gives, or None."""
     try:
         with warnings.catch_warnings():
@@ -343,7 +344,7 @@ class ObjectReader:
         except GraphadError as error:
             raise as_load_error(error) from error
 
-    def _each(self, number: int, make: Any, record: Any) -> None:
+    def _each(self, number: int, make: Callable[..., Any], record: Record) -> None:
         try:
             self._objects[number] = make(record)
         except LoadError as error:
@@ -476,7 +477,7 @@ def _tuples_first(records: tuple[ObjectRecord, ...]) -> Iterator[int]:
             yield number
 
 
-def savable_root(obj: Any) -> Any:
+def savable_root(obj: object) -> Any:
     """`obj` itself. Raises: SaveError: it is not a trackable object."""
     if isinstance(obj, (Trackable, Variable, *FUNCTIONS)):
         return obj

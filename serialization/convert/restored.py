@@ -106,7 +106,7 @@ class Restored(Trackable):
 class RestoredCallable(Restored):
     """A restored object whose class had a saved `__call__`."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: Any) -> Any:
         return vars(self)["__call__"](*args, **kwargs)
 
 
@@ -179,7 +179,11 @@ class RestoredFunction(Printed):
         return result
 
     def _remember(
-        self, args: tuple[Any, ...], kwargs: Any, values: Sequence[Tensor], concrete: ConcreteFunction
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        values: Sequence[Tensor],
+        concrete: ConcreteFunction,
     ) -> None:
         if kwargs or len(self._fast) >= _KEPT or len(args) != len(values) or current() is not None:
             return
@@ -205,7 +209,9 @@ class RestoredFunction(Printed):
         except ArgumentTypeError:
             raise self._refused(args, kwargs) from None
 
-    def _fitting(self, arguments: Arguments, args: Any, kwargs: Any) -> tuple[ConcreteFunction, list[Any]]:
+    def _fitting(
+        self, arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[ConcreteFunction, list[Any]]:
         best: tuple[int, ConcreteFunction, list[Any]] | None = None
         listed = None
         if self.signature.input_signature is None and any(
@@ -245,7 +251,7 @@ class RestoredFunction(Printed):
             "nothing of it; give it an input_signature, or call it once, before saving."
         )
 
-    def _refused(self, args: Any, kwargs: Any) -> Exception:
+    def _refused(self, args: Any, kwargs: dict[str, Any]) -> Exception:
         """The error for arguments that do not fit the parameters, the signature, or, nested as they are, any trace."""
         try:
             self.signature.bound(args, kwargs)
@@ -255,7 +261,7 @@ class RestoredFunction(Printed):
             return error
         return self._misfit(args, kwargs)
 
-    def _misfit(self, args: Any, kwargs: Any) -> ValueError:
+    def _misfit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ValueError:
         options = [
             f"Option {k + 1}:\n  {concrete.structured_input_signature!r}"
             for k, concrete in enumerate(self.concrete_functions)
@@ -352,13 +358,13 @@ def _values_for(mine: Arguments, theirs: Arguments) -> list[Tensor] | None:
     return [values[i] for i in range(len(values))]
 
 
-def _known(leaf: Any) -> int:
+def _known(leaf: object) -> int:
     if not isinstance(leaf, TensorSpec) or leaf.dims is None:
         return 0
     return 1 + sum(size is not None for size in leaf.dims)
 
 
-def _described(x: Any) -> str:
+def _described(x: object) -> str:
     spec = getattr(x, "spec", None)
     try:
         if is_record(x):
@@ -439,7 +445,7 @@ class SignatureFunction:
     def _named(self, result: Any) -> dict[str, Any]:
         return dict(zip(self.output_names, flat_outputs(result), strict=True))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def __call__(self, *args: object, **kwargs: Any) -> dict[str, Any]:
         given = dict(zip(self.input_names, args, strict=False)) | kwargs
         few = len(self.input_names) == 1  # with several keywords a positional argument would be ambiguous
         if len(args) > few or set(given) != set(self.input_names):
@@ -460,7 +466,7 @@ class SignatureFunction:
         return f"<signature ({', '.join(self.input_names)}) -> ({', '.join(self.output_names)})>"
 
 
-def _fitted(name: str, value: Any, spec: TensorSpec) -> Any:
+def _fitted(name: str, value: object, spec: TensorSpec) -> Any:
     """A keyword argument of a signature as the tensor, or the variable, that its trace takes."""
     if spec.is_handle:
         fits = (
@@ -482,7 +488,7 @@ def _fitted(name: str, value: Any, spec: TensorSpec) -> Any:
     return tensor
 
 
-def flat_outputs(value: Any) -> list[Any]:
+def flat_outputs(value: TensorSpec | dict[str, Any] | list[TensorSpec]) -> list[Any]:
     """The outputs of a signature in the order of their names: a dict by sorted key."""
     if isinstance(value, dict):
         return [value[key] for key in sorted(value)]

@@ -42,7 +42,7 @@ class UnreadVariable(Variable):
             return _slot.__get__(self)
 
     @data.setter
-    def data(self, value: Any) -> None:
+    def data(self, value: object) -> None:
         with _lock:
             _slot.__set__(self, value)
             if type(self) is UnreadVariable:

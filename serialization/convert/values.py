@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,10 @@ from serialization.schema.values import (
     is_key,
 )
 from serialization.wire.arrays import dtype_name, from_bytes
+
+if TYPE_CHECKING:
+    pass
+
 
 LONGEST_NAME = 200  # bytes of a tensor's name that comes from attribute names
 
@@ -139,13 +143,13 @@ def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
     return leaf(x)
 
 
-def _key(key: Any) -> Any:
+def _key(key: str) -> Any:
     if not is_key(key):
         raise Unsavable(f"the dict key {key!r}")
     return key
 
 
-def value_of(record: Any, leaf: Callable[[Any], Any]) -> Any:
+def value_of(record: object, leaf: Callable[[Any], Any]) -> Any:
     """The Python value of a record; `leaf` turns the records that are not plain values into objects."""
     if record is None or type(record) in (bool, int, float, complex, str, bytes):
         return record
@@ -228,7 +232,7 @@ def _titled(x: Any) -> tuple[str, Record]:
 def spec_leaf(add_spec: Callable[[TensorSpec], int]) -> Callable[[Any], Any]:
     """A `leaf` for `value_record` that knows specs."""
 
-    def leaf(x: Any) -> Any:
+    def leaf(x: TensorSpec) -> Any:
         if isinstance(x, TensorSpec):
             return SpecValue(add_spec(x))
         raise Unsavable(f"{type(x).__name__} objects")
@@ -236,7 +240,7 @@ def spec_leaf(add_spec: Callable[[TensorSpec], int]) -> Callable[[Any], Any]:
     return leaf
 
 
-def output_leaf(x: Any) -> Any:
+def output_leaf(x: Output) -> Any:
     """A `leaf` for `value_record` that knows positions of outputs."""
     if isinstance(x, Output):
         return OutputValue(x.number)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from serialization.schema.graph import GraphRecord, OpRecord
 from serialization.schema.model import (
@@ -43,6 +43,10 @@ from serialization.schema.values import (
 from serialization.storage import MANIFEST, read_model
 from serialization.wire.arrays import TensorRecord, byte_count, payload_name, plan_layout
 from serialization.wire.header import DIGEST_BYTES, HEADER_BYTES
+
+if TYPE_CHECKING:
+    from serialization.wire.record import Record
+
 
 Described = dict[str, Any]
 
@@ -137,7 +141,7 @@ def _objects(model: ModelRecord) -> list[Described]:
     return found
 
 
-def _labels(node: Any, names: Sequence[str]) -> list[str]:
+def _labels(node: Record, names: Sequence[str]) -> list[str]:
     if isinstance(node, DictNode):
         keys: Sequence[Any] = names if node.keys is None else node.keys
         return [f"[{_value(key)}]" for key in keys]

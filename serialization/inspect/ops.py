@@ -42,7 +42,7 @@ def document() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _family(kind: Any) -> str:
+def _family(kind: object) -> str:
     """The part of the tree an op is in, such as `math`."""
     parts = _module(kind).split(".")
     return parts[2] if parts[1] == "ops" else parts[1]
@@ -78,7 +78,7 @@ def meaning(kind: Any) -> str:
     return inspect.cleandoc(kind.__doc__ or "")
 
 
-def _inputs(kind: Any) -> str:
+def _inputs(kind: object) -> str:
     shown = []
     for each in schema_of(kind).inputs:
         name = f"any number of `{each.name}`" if each.variadic else f"`{each.name}`"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from serialization.errors import shown
@@ -11,7 +11,7 @@ WIDTH = 200  # of one piece of text that comes from the file
 ROWS = 1000  # of one section
 
 
-def plain(text: Any, limit: int = WIDTH) -> str:
+def plain(text: int | str, limit: int = WIDTH) -> str:
     """Text from a file without quotes, escaped to printable ASCII and cut."""
     return shown(str(text), limit)[1:-1] if isinstance(text, str) else shown(text, limit)
 
@@ -40,7 +40,7 @@ def lines_of(found: dict[str, Any]) -> Iterator[str]:
         yield from _graph(graph)
 
 
-def _section(title: str, entries: list[Any], line: Any) -> Iterator[str]:
+def _section(title: str, entries: list[Any], line: Callable[..., Any]) -> Iterator[str]:
     if not entries:
         return
     yield ""

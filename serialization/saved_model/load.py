@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.frames import warn_user
@@ -11,6 +11,9 @@ from serialization.convert.objects import ObjectReader, as_load_error
 from serialization.errors import LoadError
 from serialization.saved_model.options import SERVING, LoadOptions, directory_of, options_of
 from serialization.storage import contains_model, read_model
+
+if TYPE_CHECKING:
+    pass
 
 
 def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:
@@ -66,7 +69,7 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
     return root
 
 
-def _give_aliases(root: Any, aliases: dict[str, Any]) -> None:
+def _give_aliases(root: object, aliases: dict[str, Any]) -> None:
     if not hasattr(root, "__dict__") or "function_aliases" in vars(root):
         raise InvalidArgumentError(
             "Could not load with experimental_load_function_aliases: the object has an attribute of its own called "

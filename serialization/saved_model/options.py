@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from graphad.core.errors import ArgumentTypeError
+
+if TYPE_CHECKING:
+    from serialization.wire.limits import Limits
+
 
 T = TypeVar("T")
 
@@ -16,12 +20,12 @@ VARIABLES_DIRECTORY = "variables"
 DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
 
 
-def directory_of(op: str, path: Any) -> str:
+def directory_of(op: str, path: object) -> str:
     """A directory's path as a string. Raises: ArgumentTypeError: it is neither a string nor a path."""
     return path_of_user(op, path, "export_dir")
 
 
-def path_of_user(op: str, path: Any, name: str = "the path") -> str:
+def path_of_user(op: str, path: object, name: str = "the path") -> str:
     """A path as a string. Raises: ArgumentTypeError: it is neither a string, encoded or not, nor a path."""
     if isinstance(path, str | bytes | os.PathLike):
         return os.fsdecode(path)
@@ -37,7 +41,7 @@ def options_of(op: str, kind: type[T], options: Any) -> T:
     return options
 
 
-def _aliases(given: Any) -> dict[str, Any]:
+def _aliases(given: Mapping[str, Any] | None) -> dict[str, Any]:
     if given is not None and not isinstance(given, Mapping):
         raise ArgumentTypeError(
             f"SaveOptions: function_aliases must be a dict of functions by name, got {given!r}."
@@ -69,11 +73,11 @@ class SaveOptions:
         experimental_custom_gradients: bool = True,
         durable: bool = True,
         *,
-        namespace_whitelist: Any = None,
+        namespace_whitelist: Sequence[str] | None = None,
         save_debug_info: bool = False,
-        function_aliases: Any = None,
-        experimental_io_device: Any = None,
-        experimental_variable_policy: Any = None,
+        function_aliases: Mapping[str, Any] | None = None,
+        experimental_io_device: str | None = None,
+        experimental_variable_policy: object = None,
     ) -> None:
         self.experimental_variable_policy = experimental_variable_policy
         self.experimental_custom_gradients = bool(experimental_custom_gradients)
@@ -102,12 +106,12 @@ class LoadOptions:
 
     def __init__(
         self,
-        verify: Any = "lazy",
-        limits: Any = None,
+        verify: bool | Literal["lazy"] = "lazy",
+        limits: Limits | None = None,
         links: str = "refuse",
         *,
         allow_partial_checkpoint: bool = False,
-        experimental_io_device: Any = None,
+        experimental_io_device: str | None = None,
         experimental_load_function_aliases: bool = False,
     ) -> None:
         self.experimental_io_device = experimental_io_device

@@ -41,7 +41,10 @@ class UnreachableError(SaveError, KeyError):
 
 
 def save(
-    obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None, options: SaveOptions | None = None
+    obj: Any,
+    export_dir: str | os.PathLike[str],
+    signatures: object = None,
+    options: SaveOptions | None = None,
 ) -> None:
     """Save an object so that another process can load it, call it, differentiate it and train it further.
 
@@ -77,7 +80,7 @@ def save(
         )
 
 
-def _records(root: Any, signatures: Any, options: SaveOptions) -> tuple[ModelRecord, ObjectWriter]:
+def _records(root: Any, signatures: object, options: SaveOptions) -> tuple[ModelRecord, ObjectWriter]:
     graphs = GraphWriter(options.experimental_custom_gradients)
     objects = ObjectWriter(root, graphs)
     chosen = _signatures(signatures, objects)
@@ -146,7 +149,7 @@ def _rehearse(model: ModelRecord, arrays: _Given) -> None:
         raise SaveError(f"the model could not be loaded: {error}") from error
 
 
-def _signatures(given: Any, objects: ObjectWriter) -> dict[str, ConcreteFunction | SignatureFunction]:
+def _signatures(given: object, objects: ObjectWriter) -> dict[str, ConcreteFunction | SignatureFunction]:
     if given is None:
         found = [_with_signature(f) for f in objects.functions_of_root()]
         fitting = [concrete for concrete in found if concrete is not None and _is_flat(concrete)]
@@ -172,7 +175,7 @@ def _is_flat(concrete: ConcreteFunction) -> bool:
     return True
 
 
-def _concrete_of(function: Any) -> ConcreteFunction | SignatureFunction:
+def _concrete_of(function: object) -> ConcreteFunction | SignatureFunction:
     if isinstance(function, SignatureFunction | ConcreteFunction):
         return function
     if isinstance(function, Function | RestoredFunction):

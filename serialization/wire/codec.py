@@ -239,7 +239,7 @@ class Text:
 class Choice(Text):
     """One of a few strings."""
 
-    def __init__(self, what: str, allowed: Any) -> None:
+    def __init__(self, what: str, allowed: dict[str, Any]) -> None:
         self.what, self.allowed = what, allowed
 
     def read(self, reader: Reader) -> str:
@@ -448,7 +448,7 @@ class Tagged:
             raise CorruptModelError(f"{size - 1} fields where {fields.cls.__name__} has {fields.size}.")
         return fields.read_fields(reader)
 
-    def write(self, writer: Writer, value: Any) -> None:
+    def write(self, writer: Writer, value: Record) -> None:
         tag = self.tags[_check(value, *self.tags)]
         fields = self.kinds[tag]
         if isinstance(fields, Extended) and value[fields.few :] == fields.defaults:

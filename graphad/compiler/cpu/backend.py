@@ -42,7 +42,7 @@ class Cpu(Backend):
     copied = frozenset(movement.SIZES)
     misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE))
 
-    def supported(self, form: Any) -> Any:
+    def supported(self, form: object) -> Any:
         return supported(form)
 
     def why_not(self, kernel: Kernel | Stages) -> str | None:
@@ -164,10 +164,10 @@ class Cpu(Backend):
     def strided(self, root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
         return buffers.strided(root, shape, strides, offset)
 
-    def to_host(self, array: Any) -> Any:
+    def to_host(self, array: object) -> Any:
         return array
 
-    def to_device(self, array: Any) -> Any:
+    def to_device(self, array: object) -> Any:
         return array
 
     # arguments
@@ -178,7 +178,7 @@ class Cpu(Backend):
     def bind_check(self, guard: Any) -> Callable[..., Any]:
         return entry.bind_check(guard)
 
-    def fitted(self, value: Any) -> Any:
+    def fitted(self, value: object) -> Any:
         if isinstance(value, np.ndarray) and value.ndim:
             plain = type(value) is np.ndarray and value.flags.c_contiguous and value.flags.aligned
             return value if plain else np.array(value, order="C")

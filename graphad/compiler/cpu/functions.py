@@ -36,7 +36,7 @@ def supports(kernel: Kernel) -> str | None:
     return None
 
 
-def supported(form: Any) -> Any:
+def supported(form: object) -> Any:
     """Returns the form, None if it has no native code."""
     maps = [form] if isinstance(form, Map) else [form.source] if isinstance(form, Reduce) else []
     for m in maps:

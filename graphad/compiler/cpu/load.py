@@ -70,7 +70,7 @@ class Registry:
             return None
 
 
-def _keep_for_ever(thing: Any) -> None:
+def _keep_for_ever(thing: object) -> None:
     """Add a reference that is never released: code must outlive even the interpreter's shutdown."""
     _immortal.append(thing)
     if sys.implementation.name == "cpython":

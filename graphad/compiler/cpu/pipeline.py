@@ -7,8 +7,6 @@ This module imports Numba; it is imported where something is compiled.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import typed_passes, untyped_passes
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager, register_pass
@@ -21,7 +19,7 @@ class Types(typed_passes.NopythonTypeInference):  # type: ignore[misc]
 
     _name = "graphad_types"
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: object) -> bool:
         context = cpu_target.target_context
         context.refresh()
         context.refresh = lambda: None

@@ -50,7 +50,7 @@ class Cuda(Backend):
 
     # what it supports
 
-    def supported(self, form: Any) -> Any:
+    def supported(self, form: object) -> Any:
         maps = [form] if isinstance(form, Map) else [form.source] if isinstance(form, Reduce) else []
         for m in maps:
             dtypes = [*m.inputs, *m.scalars, *[statement.dtype for statement in m.body]]
@@ -154,7 +154,7 @@ class Cuda(Backend):
         held = library().lib.stride_tricks.as_strided(flat, shape, strides)
         return DeviceArray(held, self.index, root.stream)
 
-    def to_host(self, array: Any) -> Any:
+    def to_host(self, array: object) -> Any:
         return array.host() if isinstance(array, DeviceArray) else array
 
     def to_device(self, array: Any) -> Any:
@@ -183,7 +183,7 @@ class Cuda(Backend):
 
         return check
 
-    def fitted(self, value: Any) -> Any:
+    def fitted(self, value: object) -> Any:
         return value if isinstance(value, Handle) else self.to_device(value)
 
     def register_holder(self, kind: type, attribute: str) -> Any:

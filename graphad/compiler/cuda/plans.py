@@ -49,7 +49,7 @@ class Plan(Builder):
     def add_row(self, row: Row) -> None:
         self.rows.append((row, len(self.abouts) - 1))
 
-    def build(self, arena_bytes: int, release_lock: bool, guard: Any) -> Image:
+    def build(self, arena_bytes: int, release_lock: bool, guard: object) -> Image:
         return Image(self, arena_bytes, guard)
 
 
@@ -160,7 +160,7 @@ class _Scalar:
     def __init__(self, instance: Instance, offset: int, dtype: np.dtype[Any]) -> None:
         self._instance, self._offset, self._dtype = instance, offset, dtype
 
-    def __getitem__(self, key: Any) -> DeviceArray:
+    def __getitem__(self, key: object) -> DeviceArray:
         memory = self._instance._memory
         with on(memory.index):
             piece = memory.arena[self._offset : self._offset + self._dtype.itemsize]

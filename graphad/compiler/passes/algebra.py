@@ -217,6 +217,6 @@ def by_root(s: Sweep, node: Node) -> Any:
     return s.bind(mul, x, s.bind(rsqrt, inner.inputs[0]))
 
 
-def run(graph: Graph, options: Any = None) -> Graph:
+def run(graph: Graph, options: object = None) -> Graph:
     groups = [EXACT, RELAXED] if getattr(options, "relaxed", False) else [EXACT]
     return sweep(graph, combined(groups))

@@ -11,7 +11,7 @@ selected.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import RuleTable, Sweep
@@ -20,6 +20,10 @@ from graphad.core.dims import product
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.kernels import forms
+
+if TYPE_CHECKING:
+    from graphad.ops.control.cond import Cond
+
 
 TABLE = RuleTable()
 ELEMENTS = 128  # the most elements that both branches together compute
@@ -55,7 +59,7 @@ def both_branches(s: Sweep, node: Node) -> Any:
     return out
 
 
-def _by_output(op: Any) -> tuple[list[Any], list[Any]]:
+def _by_output(op: Cond) -> tuple[list[Any], list[Any]]:
     """The spec of each output in either branch, None if a branch does not have it."""
     specs = iter(op.then_graph.output_specs), iter(op.else_graph.output_specs)
     return (

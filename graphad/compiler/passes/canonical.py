@@ -11,7 +11,7 @@ the powers
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
 from graphad.core.dims import Dim, product
@@ -19,18 +19,22 @@ from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.ops.array.shape import SizeVector
 
+if TYPE_CHECKING:
+    from graphad.core.dims import Size
+
+
 TABLE = RuleTable()
 rewrite = TABLE.rewrite
 
 
-def same_size(a: Any, b: Any) -> bool:
+def same_size(a: Size | None, b: Size | None) -> bool:
     """Whether two sizes are certainly equal, without pinning a symbol."""
     if isinstance(a, Dim) or isinstance(b, Dim):
         return isinstance(a, Dim) and isinstance(b, Dim) and a.terms == b.terms
     return a is not None and bool(a == b)  # two unknown sizes may differ
 
 
-def same_dims(a: Any, b: Any) -> bool:
+def same_dims(a: tuple[Size | None, ...] | None, b: tuple[Size | None, ...] | None) -> bool:
     """Whether two shapes are certainly equal, without pinning a symbol."""
     return a is not None and b is not None and len(a) == len(b) and all(map(same_size, a, b))
 
@@ -91,7 +95,7 @@ def sum_over_nothing(s: Sweep, node: Node) -> Any:
     return None
 
 
-def _of_one(s: Sweep, x: int, dims: Any) -> Any:
+def _of_one(s: Sweep, x: int, dims: tuple[Size | None, ...]) -> Any:
     """Sums of one number each: NumPy's sums start with +0, which turns -0 into +0."""
     y, spec, add = _reshaped(s, x, dims), s.spec(x), s.op("add")
     if y is None or not (spec.dtype.is_floating or spec.dtype.is_complex) or add is None:
@@ -220,5 +224,5 @@ def _reshaped(s: Sweep, x: int, dims: Any) -> Any:
     return None if op is None else s.bind(op, x)
 
 
-def run(graph: Graph, options: Any = None) -> Graph:
+def run(graph: Graph, options: object = None) -> Graph:
     return sweep(graph, TABLE.rules)

@@ -8,11 +8,9 @@ Nodes with effects stay apart: two reads of a variable, two random draws, two pr
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphad.compiler.passes.rewrite import sweep
 from graphad.graph.ir import Graph
 
 
-def run(graph: Graph, options: Any = None) -> Graph:
+def run(graph: Graph, options: object = None) -> Graph:
     return sweep(graph, {})

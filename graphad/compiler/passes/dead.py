@@ -10,13 +10,16 @@ returns (op, positions of the remaining inputs, positions of the remaining outpu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.op import IO, WRITES
 from graphad.graph.ir import Graph, Node, renumbered
 
+if TYPE_CHECKING:
+    from graphad.compiler.pipeline import Options
 
-def run(graph: Graph, options: Any = None) -> Graph:
+
+def run(graph: Graph, options: Options | None = None) -> Graph:
     wanted = [False] * graph.size
     for value in graph.outputs:
         wanted[value] = True

@@ -56,5 +56,5 @@ def fold_constants(s: Sweep, node: Node) -> Any:
 ON_CONSTANTS = (fold_constants,)
 
 
-def run(graph: Graph, options: Any = None) -> Graph:
+def run(graph: Graph, options: object = None) -> Graph:
     return sweep(graph, TABLE.rules, ON_CONSTANTS)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
@@ -30,6 +30,10 @@ from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import runs_user_code, unchanging
 from graphad.kernels import forms
+
+if TYPE_CHECKING:
+    from graphad.core.dims import Size
+
 
 TABLE = RuleTable()
 SMALL = (
@@ -163,7 +167,7 @@ class Split:
             return True
         return not is_heavy and sum(read) <= width
 
-    def _fills(self, value: int, size: Any) -> bool:
+    def _fills(self, value: int, size: Size) -> bool:
         """Whether a value has at least as many elements."""
         dims = self.graph.specs[value].dims
         return is_definite(dims) and at_most(size, product(dims))
@@ -195,7 +199,7 @@ def _is_map(graph: Graph, node: Node) -> bool:
     return isinstance(form_of(graph, node), forms.Map)
 
 
-def _is_positive(steps: Any) -> bool:
+def _is_positive(steps: Size | None) -> bool:
     return steps is not None and at_most(1, steps)
 
 
@@ -302,5 +306,5 @@ def _is_branch(node: Node) -> bool:
     return node.op.branches and not node.op.depth  # type: ignore[attr-defined]
 
 
-def run(graph: Graph, options: Any = None) -> Graph:
+def run(graph: Graph, options: object = None) -> Graph:
     return sweep(graph, TABLE.rules)

@@ -10,7 +10,7 @@ adds are offered to the rules again. Nodes with effects are never merged, and no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
 from graphad.graph.text import print_spec
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 Rule = Callable[["Sweep", Node], Any]
 Rules = Mapping[str, Sequence[Rule]]
@@ -126,7 +130,7 @@ class Sweep:
         finally:
             self.line = own
 
-    def constant(self, data: Any, like: TensorSpec | None = None) -> int:
+    def constant(self, data: Array | int, like: TensorSpec | None = None) -> int:
         """A constant, in the dtype of `like` if given; equal small ones are one value."""
         array = np.asarray(data) if like is None else np.asarray(data, like.dtype.numpy)
         array = array if array.ndim else array[()]

@@ -10,7 +10,7 @@ not negative.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
 from graphad.ops.array.slice import Slice
+
+if TYPE_CHECKING:
+    from graphad.ops.control.loop import Loop
+
 
 TABLE = RuleTable()
 
@@ -90,7 +94,7 @@ def _constant(body: Graph, value: int) -> int | None:
     return int(data) if np.size(data) == 1 and data.dtype.kind in "iu" else None
 
 
-def _reads(op: Any, counters: dict[int, tuple[Any, int]]) -> Iterator[tuple[int, tuple[int, Any, int]]]:
+def _reads(op: Loop, counters: dict[int, tuple[Any, int]]) -> Iterator[tuple[int, tuple[int, Any, int]]]:
     """(value of the body, (invariant, first index, step)) for lookups along axis 0 by a counter plus a constant."""
     fixed = op.operands.invariants
     for node in op.body.nodes:
@@ -145,5 +149,5 @@ def _given(body: Graph, specs: list[TensorSpec], slices: dict[int, int]) -> Grap
     return builder.finish([known[i] for i in body.outputs], body.name)[0]
 
 
-def run(graph: Graph, options: Any = None) -> Graph:
+def run(graph: Graph, options: object = None) -> Graph:
     return sweep(graph, TABLE.rules)

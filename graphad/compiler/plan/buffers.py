@@ -10,12 +10,16 @@ import heapq
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from graphad.core import forks
 from graphad.core.flags import flags
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 ALIGNMENT = 64
 POOLED = 1 << 18  # bytes from which a result comes from the pool: fresh pages cost more than the work
@@ -73,12 +77,12 @@ def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return out
 
 
-def as_value(y: Any) -> Any:
+def as_value(y: object) -> Any:
     """The result of `eval` as an operand: a NumPy scalar for shape (), never an array of rank 0."""
     return y[()] if type(y) is np.ndarray and not y.ndim else y
 
 
-def own(y: Any, *sources: Any) -> Any:
+def own(y: Any, *sources: object) -> Any:
     """A host step's result as an output: a NumPy scalar for shape (), a copy if it is a view or one of `sources`."""
     if type(y) is np.ndarray:
         if not y.ndim:
@@ -91,7 +95,7 @@ def own(y: Any, *sources: Any) -> Any:
     return y
 
 
-def strided(root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+def strided(root: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
     """A read-only view of contiguous memory."""
     if 0 in shape:
         return np.empty(shape, root.dtype)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,10 @@ from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
 from graphad.kernels.sites import Site, reach
 from graphad.trace.numbered import with_sizes
+
+if TYPE_CHECKING:
+    from graphad.core.dims import Size
+    from graphad.core.dtypes import DType
 
 
 class Bound:
@@ -82,7 +86,7 @@ class Bound:
 
     # numbers
 
-    def size(self, dim: Any) -> int:
+    def size(self, dim: Size) -> int:
         return evaluate(dim, self.numbers)
 
     def shape(self, value: int) -> tuple[int, ...]:
@@ -420,7 +424,7 @@ class Bound:
 _PLAIN = 0x101  # NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED among an array's flags
 
 
-def same(y: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def same(y: Any, shape: tuple[int, ...], dtype: DType) -> Any:
     """Check a host step's result against the graph, since later steps access its elements by address."""
     if y.shape != shape or y.dtype != dtype:
         raise InternalError(
@@ -429,7 +433,7 @@ def same(y: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return y
 
 
-def fit(y: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def fit(y: object, shape: tuple[int, ...], dtype: DType) -> Any:
     """`same` for a result that a native step reads, which needs C order or a NumPy scalar."""
     same(y, shape, dtype)
     if shape and (type(y) is not np.ndarray or not y.flags.c_contiguous or not y.flags.aligned):

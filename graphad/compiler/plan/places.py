@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from graphad.compiler import rows as table
 from graphad.compiler.backend import Backend
@@ -15,6 +15,10 @@ from graphad.kernels.forms import Kernel
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import Site
 from graphad.kernels.stages import Nest, Stages
+
+if TYPE_CHECKING:
+    from graphad.compiler.plan.steps import RepeatMaker
+
 
 ARGUMENT, ARENA, FIXED = "argument", "arena", "fixed"
 RELEASE_NANOSECONDS = 20_000  # estimated work above which a plan lets other Python threads run
@@ -44,7 +48,9 @@ class Place(NamedTuple):
     def shifted(self, offset: int) -> Place:
         return Place(self.kind, self.number, self.offset + offset, self.low, self.high, self.strides)
 
-    def moved_by(self, loop: Any, size: int, rounds: int, backwards: bool, is_inside: bool = False) -> Place:
+    def moved_by(
+        self, loop: RepeatMaker, size: int, rounds: int, backwards: bool, is_inside: bool = False
+    ) -> Place:
         """The slice of `size` bytes of each round of a loop; `rounds` slices are contiguous."""
         if not is_inside:
             self.check(0, size * rounds)
@@ -93,7 +99,7 @@ class Surroundings(Protocol):
 
 
 def moves_of(
-    loop: Any, tables: Sequence[Sequence[Made]]
+    loop: object, tables: Sequence[Sequence[Made]]
 ) -> tuple[list[int], list[tuple[int, Place]], list[Pointer]]:
     """The moves between rounds of a loop over tables of rows.
 

@@ -7,7 +7,7 @@ Python is a fresh array; a result of shape () stays in the arena and is read out
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from graphad.compiler.units import NATIVE, Partition, Unit
 from graphad.core.dims import product
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import same_size
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+
 
 INPUT, CONSTANT, PYTHON, FRESH, ARENA, SCALAR = "input", "constant", "python", "fresh", "arena", "scalar"
 
@@ -131,6 +135,6 @@ def elements(shape: Sequence[Any]) -> Any:
     return product(shape)
 
 
-def as_storage(array: Any) -> np.ndarray:
+def as_storage(array: Array) -> np.ndarray:
     """A constant as memory that a kernel can read: an own array in C order."""
     return np.ascontiguousarray(array) if np.ndim(array) else np.array(array)

@@ -11,7 +11,7 @@ numbers; at the next one, symbols mostly prove it for all sizes: the walks stay 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from graphad.compiler.plan.schedule import as_storage
 from graphad.compiler.repeat import COPIED, DIRECT, Repeat
 from graphad.compiler.rows import Arena, Argument, Row, Step
 from graphad.compiler.units import BLOCKS, COPY, GEMM, LOOP, PARTS, REPEAT, STAGES, Partition, Unit, loop_of
-from graphad.core.dims import evaluate
+from graphad.core.dims import Size, evaluate
 from graphad.core.errors import InternalError, UnavailableError
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Node
@@ -44,6 +44,10 @@ from graphad.kernels.forms import block_layout, scalar_word
 from graphad.kernels.sites import Site, reach, same_size
 from graphad.kernels.stages import Nest, bases_of
 from graphad.trace.numbered import with_sizes
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.core.dtypes import DType
 
 
 class Scope:
@@ -67,7 +71,7 @@ class Scope:
         self._bytes: dict[int, int] = {}
         self._chains: dict[int, Blocks] = {}
 
-    def size(self, dim: Any) -> int:
+    def size(self, dim: Size) -> int:
         return evaluate(dim, self.numbers)
 
     def shape(self, value: int) -> tuple[int, ...]:
@@ -283,7 +287,7 @@ class Scope:
             found[1].check(*reach(shape, to, dtype.itemsize))
         return self._step(step, found, 20 + 0.3 * dtype.itemsize * float(np.prod(shape, dtype=float)))
 
-    def fill(self, value: Any, target: Site, is_inside: bool = False) -> Made:
+    def fill(self, value: Array | int, target: Site, is_inside: bool = False) -> Made:
         """A row that fills a site with one number; with `is_inside` it is known to stay in its storage."""
         dtype = self.part.specs[target.root].dtype
         shape, to = self.strided(target)
@@ -292,12 +296,12 @@ class Scope:
         place = self.place(target) if is_inside else self._checked(target, (shape, to), dtype.itemsize)
         return self._step(step, [place], work)
 
-    def known(self, scalar: Any) -> Any:
+    def known(self, scalar: Node | Array) -> Any:
         """The number of a scalar that is a constant or the node of a size."""
         op: Any = scalar.op if isinstance(scalar, Node) else None
         return scalar if op is None else self.size(op.as_size)
 
-    def scalar(self, scalar: Any, dtype: Any) -> int:
+    def scalar(self, scalar: Node | Array, dtype: DType) -> int:
         """The word of a scalar that is a constant or a size."""
         return scalar_word(self.known(scalar), dtype)
 

@@ -36,8 +36,12 @@ if TYPE_CHECKING:  # modules that only compiling needs are imported when somethi
     from graphad.compiler.backend import Backend
     from graphad.compiler.plan.native import Bound
     from graphad.compiler.plan.schedule import Schedule
+    from graphad.core.annotations import Array
+    from graphad.core.spec import TensorSpec
+    from graphad.devices.array import DeviceArray
     from graphad.kernels.forms import Kernel
     from graphad.kernels.stages import Stages
+    from graphad.ops.control.stacks import RaggedStack
 
 HOT_CALLS = 3
 LARGE_ELEMENTS = 200_000  # elements computed by one call above which the first call requests compiling
@@ -129,7 +133,7 @@ def _valued(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: as_value(f(*values))
 
 
-def _result(y: Any, shared: bool, spec: Any) -> Any:
+def _result(y: DeviceArray | RaggedStack | Array, shared: bool, spec: TensorSpec) -> Any:
     if (y.shape != spec.dims and not spec.describes(y.shape)) or y.dtype != spec.dtype.numpy:
         raise InternalError(
             f"plan: a result has shape {y.shape} and dtype {y.dtype} where its graph says {spec.dims} and {spec.dtype.name}"

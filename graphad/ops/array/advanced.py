@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,13 +27,16 @@ from graphad.ops.array.transpose import transpose
 from graphad.ops.math.cast import cast
 from graphad.ops.math.select import where
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+
 
 def has_arrays(key: Any) -> bool:
     """Whether a key holds lists, arrays or tensors of rank 1 or more; convertible objects are tensors already."""
     return any(map(_is_array, key)) if type(key) is tuple else _is_array(key)
 
 
-def _is_array(item: Any) -> bool:
+def _is_array(item: object) -> bool:
     if isinstance(item, np.ndarray):
         return item.ndim > 0
     # A tensor of unknown rank counts as a scalar.
@@ -51,7 +54,7 @@ def mask_of(x: Tensor, key: Any) -> Tensor | None:
     return lift(key)
 
 
-def pick(x: Tensor, key: Any, basic: Callable[[Any, Any], Tensor]) -> Tensor:
+def pick(x: Tensor, key: object, basic: Callable[[Any, Any], Tensor]) -> Tensor:
     """x[key] for a key with arrays; `basic` is x[key] for one without.
 
     Raises: ArgumentTypeError: something else in the key; InvalidArgumentError: too many indices, or arrays that do not
@@ -133,11 +136,11 @@ def _check_masks(items: Sequence[Any], x: Tensor, rest: int) -> None:
         axis += width
 
 
-def _is_mask(item: Any) -> bool:
+def _is_mask(item: object) -> bool:
     return _is_array(item) and not (isinstance(item, list) and not item) and lift(item).dtype.is_bool
 
 
-def _is_whole_number(item: Any) -> bool:
+def _is_whole_number(item: object) -> bool:
     if isinstance(item, bool | np.bool_):
         return False
     return hasattr(item, "__index__") or (
@@ -145,7 +148,7 @@ def _is_whole_number(item: Any) -> bool:
     )
 
 
-def _arrays(item: Any) -> list[Tensor]:
+def _arrays(item: TensorLike) -> list[Tensor]:
     index = lift(item) if not isinstance(item, list) or item else lift(np.zeros(0, np.int64))
     if index.dtype.is_bool:
         if index.dims is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
@@ -13,12 +13,15 @@ from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.sorting import top_k
 from graphad.ops.array.transpose import transpose
 
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 class ApproxTopK(NamedTuple):
     """The result of the functions of this module."""
 
-    values: Any
-    indices: Any
+    values: Tensor
+    indices: Tensor
 
 
 def approx_top_k(

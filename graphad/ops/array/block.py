@@ -101,7 +101,7 @@ class BlockBounds(TupleOp):
         return ctx.sizes(starts, begin.dtype), ctx.sizes(stops, begin.dtype)
 
 
-def _outside(axis: int, total: Any, first: Any, many: Any) -> InvalidArgumentError:
+def _outside(axis: int, total: Any, first: Array | int, many: Array | int) -> InvalidArgumentError:
     rest = None if total is None else total - first
     return InvalidArgumentError(
         f"slice: Expected begin[{axis}] in [0, {total}] and size[{axis}] in [-1, {rest}], but got {first} and {many}."
@@ -162,7 +162,7 @@ def _at(entries: Sequence[Any] | None, axis: int) -> Any:
     return None if entries is None else entries[axis]
 
 
-def _rank(x: Any, *given: Sequence[Any] | None) -> int:
+def _rank(x: Tensor, *given: Sequence[Any] | None) -> int:
     ranks = {len(entries) for entries in given if entries is not None}
     if x.ndim is not None:
         ranks.add(x.ndim)

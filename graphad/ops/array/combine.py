@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -154,7 +154,7 @@ def tensor_scatter_nd_min(
     return _extreme("tensor_scatter_nd_min", ScatterExtreme(kind="min"), tensor, indices, updates)
 
 
-def _extreme(caller: str, op: ScatterExtreme, tensor: Any, indices: Any, updates: Any) -> Tensor:
+def _extreme(caller: str, op: ScatterExtreme, tensor: object, indices: object, updates: object) -> Tensor:
     x = lift(tensor)
     return bind(op, x, index_tensor(caller, indices, "indices"), lift_like(caller, updates, x.dtype))
 

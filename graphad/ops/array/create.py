@@ -169,7 +169,7 @@ def ones(shape: ShapeLike, dtype: DTypeLike = dtypes.float32, name: str | None =
     return _filled("ones", shape, as_dtype(dtype), 1)
 
 
-def _filled(op: str, shape: Any, dtype: DType, value: int) -> Tensor:
+def _filled(op: str, shape: object, dtype: DType, value: int) -> Tensor:
     sizes = static_sizes(op, shape)
     if sizes is not None:
         require_sizes(op, sizes)
@@ -254,7 +254,7 @@ def ones_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | Non
     return _like(OnesLike, input, dtype)
 
 
-def _like(kind: Any, x: Any, dtype: Any) -> Tensor:
+def _like(kind: Any, x: TensorLike, dtype: DTypeLike | None) -> Tensor:
     if not isinstance(x, Tensor):
         x = lift(x)
     wanted = x.dtype if dtype is None else as_dtype(dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
@@ -20,20 +20,23 @@ from graphad.ops.math.compare import not_equal
 from graphad.ops.math.composed import invert_permutation
 from graphad.ops.math.cumulative import cumsum
 
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
 
 class Unique(NamedTuple):
     """The result of `unique`."""
 
-    y: Any
-    idx: Any
+    y: Tensor
+    idx: Tensor
 
 
 class UniqueWithCounts(NamedTuple):
     """The result of `unique_with_counts`."""
 
-    y: Any
-    idx: Any
-    count: Any
+    y: Tensor
+    idx: Tensor
+    count: Tensor  # type: ignore[assignment]  # hides tuple.count, as TensorFlow's does
 
 
 def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -> Unique:

@@ -18,6 +18,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dims import Size
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, define
 from graphad.core.schema import Count
@@ -60,7 +61,7 @@ class EnsureShape(Op):
     def lower(self, x: TensorSpec) -> forms.Form | None:
         return forms.View("reshape", x.dims)
 
-    def _check(self, dims: Any) -> None:
+    def _check(self, dims: tuple[Size | None, ...] | None) -> None:
         if not are_compatible(self.dims, dims):
             raise InvalidArgumentError(
                 f"ensure_shape: the tensor has shape {format_dims(dims)}, which is not compatible with the expected shape "
@@ -86,7 +87,7 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     return bind(EnsureShape(dims), x)
 
 
-def set_shape(x: Any, shape: Any) -> None:
+def set_shape(x: Any, shape: ShapeLike) -> None:
     """`Tensor.set_shape`: from now on `x` has the sizes of `shape` where its own are unknown.
 
     The actual shape of a traced tensor is checked at run time, as by `ensure_shape`.

@@ -69,7 +69,7 @@ def blocks(params: Array, indices: Array, axis: int, batch_dims: int) -> tuple[A
     )
 
 
-def _count(dims: Any) -> int:
+def _count(dims: tuple[int, ...]) -> int:
     total = 1
     for size in dims:
         total *= size

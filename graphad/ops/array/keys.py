@@ -15,7 +15,7 @@ import numpy as np
 
 from graphad.core.annotations import RowAxis
 from graphad.core.convert import lift, stands_for_tensor
-from graphad.core.dims import Dim
+from graphad.core.dims import Dim, Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.op import MIXED
 from graphad.core.references import AT, Reference, filled, is_reference, references, text_of, well_formed
@@ -33,7 +33,7 @@ REFUSED = "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`), a
 _LARGEST = 256
 
 
-def encode(key: Any, given: list[Any]) -> Key:
+def encode(key: object, given: list[Any]) -> Key:
     """A Python key as an attribute; scalar tensors whose value is not known are appended to `given`."""
     items = key if type(key) is tuple else (key,)
     out = [_entry(item, given) for item in items]
@@ -78,18 +78,18 @@ def encode_bound(item: Any, given: list[Any]) -> Any:
     return item.__index__()
 
 
-def is_key(x: Any) -> bool:
+def is_key(x: object) -> bool:
     """Whether an attribute is a key as this module encodes it."""
     if type(x) is not tuple or x.count(REST) > 1:
         return False
     return all(_is_bound(entry) or entry in (NEW, REST) or _is_whole_slice(entry) for entry in x)
 
 
-def _is_bound(x: Any) -> bool:
+def _is_bound(x: Size | str | tuple[Size | str | tuple[int | str, ...] | None, ...]) -> bool:
     return type(x) is int or isinstance(x, Dim) or well_formed(x, 0)
 
 
-def _is_whole_slice(x: Any) -> bool:
+def _is_whole_slice(x: tuple[Size | str | tuple[int | str, ...] | None, ...]) -> bool:
     if type(x) is not tuple or len(x) != 5 or x[0] != "slice":
         return False
     _, start, stop, step, size = x
@@ -108,13 +108,13 @@ class _Keys(Kind):
     def __init__(self) -> None:
         super().__init__("Key", is_key, frozenset({int}))
 
-    def asked(self, x: Any) -> list[Reference] | None:
+    def asked(self, x: object) -> list[Reference] | None:
         return references(x) or None
 
-    def seen(self, x: Any, given: Sequence[TensorSpec]) -> Any:
+    def seen(self, x: object, given: Sequence[TensorSpec]) -> Any:
         return x
 
-    def written_out(self, x: Any, given: Sequence[TensorSpec]) -> Any:
+    def written_out(self, x: object, given: Sequence[TensorSpec]) -> Any:
         return x
 
     def filled(self, x: Any, values: Sequence[Any], op: str) -> Any:
@@ -142,7 +142,7 @@ def _text(entry: Any, given: Sequence[str]) -> str:
 declare(_Keys())
 
 
-def is_slice(entry: Any) -> bool:
+def is_slice(entry: object) -> bool:
     return type(entry) is tuple and entry[0] == "slice"
 
 
@@ -180,7 +180,7 @@ def resolve_slice(entry: Any, size: Any) -> tuple[Any, Any, Any]:
         return 0, 1, size
     low, high = (0, size) if step > 0 else (-1, size - 1)
 
-    def clamp(bound: Any, default: Any) -> Any:
+    def clamp(bound: Any, default: object) -> Any:
         if bound is None:
             return default
         bound = bound + size if bound < 0 else bound
@@ -195,7 +195,7 @@ def resolve_slice(entry: Any, size: Any) -> tuple[Any, Any, Any]:
     return first, step, span if width == 1 else (span + width - 1) // width
 
 
-def front_index(entry: int, axis: int, size: Any) -> Any:
+def front_index(entry: int, axis: int, size: Size) -> Any:
     """An index counted from the front. Raises: OutOfRangeError: it is out of range."""
     if not -size <= entry < size:
         raise OutOfRangeError(
@@ -305,7 +305,7 @@ def only_index(key: Key, rank: int) -> int | None:
 def spilled(key: Key, given: list[Any]) -> Key:
     """The key with large numbers as inputs, so that a Python loop over rows does not create an op for each row."""
 
-    def number(bound: Any) -> Any:
+    def number(bound: int | None) -> Any:
         if type(bound) is not int or -_LARGEST < bound < _LARGEST:
             return bound
         given.append(lift(np.int64(bound)))

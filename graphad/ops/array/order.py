@@ -8,16 +8,21 @@ finds the order, after which the few that are equal are put in order.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.devices.array import DeviceArray
+
 
 _DIGITS = 1 << 16
 _RUNS = 4
 _LARGE = 256  # elements; for fewer the stable sort is as quick
 
 
-def stable_order(x: Any) -> Any:
+def stable_order(x: DeviceArray | Array) -> Any:
     """The indices that sort x, from the smallest on; of equal elements the first comes first."""
     if not isinstance(x, np.ndarray) or x.size < _LARGE:
         return np.argsort(x, -1, kind="stable")
@@ -65,7 +70,7 @@ def descending_order(x: Any) -> Any:
     return x.shape[-1] - 1 - stable_order(np.flip(x, -1))[..., ::-1]
 
 
-def _quick_order(x: Any) -> Any:
+def _quick_order(x: Array) -> Any:
     order = np.argsort(x, -1)
     ranked = np.take_along_axis(x, order, -1)
     is_tie = ranked[..., 1:] == ranked[..., :-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -33,6 +33,10 @@ from graphad.kernels.sites import Part, Site
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.slice import GetItem, Slice
 from graphad.ops.array.support import static_array
+
+if TYPE_CHECKING:
+    from graphad.devices.array import DeviceArray
+
 
 Pairs = tuple[tuple[Any, Any], ...]
 
@@ -102,7 +106,7 @@ class Pad(Op):
         return axes[0] if axes[0] is None or self.paddings[axes[0]] == (0, 0) else MIXED
 
 
-def _require_paddings(paddings: Any) -> None:
+def _require_paddings(paddings: Array) -> None:
     if (paddings < 0).any():
         raise InvalidArgumentError(f"pad: Paddings must be non-negative, got {paddings.tolist()}.")
 
@@ -115,7 +119,7 @@ def _require_fill(x: TensorSpec, value: TensorSpec) -> None:
         )
 
 
-def _pad(x: Any, value: Any, pairs: Any) -> Any:
+def _pad(x: DeviceArray | Array, value: DeviceArray | Array, pairs: tuple[tuple[int, ...], ...]) -> Any:
     dims = [size + int(low) + int(high) for size, (low, high) in zip(np.shape(x), pairs, strict=True)]
     out = arrays.full(dims, value, x.dtype, x)
     out[
@@ -176,7 +180,7 @@ class PadInner(Op):
         return _inner(x, self.paddings, self.infer(x.spec).dims)
 
 
-def _negative(pairs: Any) -> tuple[Any, ...]:
+def _negative(pairs: tuple[tuple[int, ...] | None, ...]) -> tuple[Any, ...]:
     return tuple([None if pair is None else (-pair[0], -pair[1]) for pair in pairs])
 
 

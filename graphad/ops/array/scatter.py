@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,6 +57,9 @@ from graphad.ops.array.support import (
 from graphad.ops.choice import chosen
 from graphad.ops.math.compare import EQUAL
 from graphad.ops.math.select import where
+
+if TYPE_CHECKING:
+    from graphad.devices.array import DeviceArray
 
 
 def scatter_nd(
@@ -204,7 +207,7 @@ def tensor_scatter_nd_sub(
     return _added("tensor_scatter_nd_sub", tensor, indices, updates, -1)
 
 
-def _added(op: str, tensor: Any, indices: Any, updates: Any, sign: int) -> Tensor:
+def _added(op: str, tensor: object, indices: TensorLike, updates: TensorLike, sign: int) -> Tensor:
     x = lift(tensor)
     u = lift_like(op, updates, x.dtype)
     i = index_tensor(op, indices, "indices")
@@ -223,7 +226,13 @@ def _check_added(op: str, x: Any, indices: Any, updates: Any) -> None:
         check_coordinates(op, known, x.dims)
 
 
-def _unfit(op: str, x: Any, indices: Any, updates: Any, want: Any) -> InvalidArgumentError:
+def _unfit(
+    op: str,
+    x: TensorSpec | Tensor,
+    indices: TensorSpec | Tensor,
+    updates: TensorSpec | Tensor,
+    want: tuple[int, ...],
+) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"{op}: updates has shape {format_dims(updates.dims)}; for tensor with shape {format_dims(x.dims)} and "
         f"indices with shape {format_dims(indices.dims)} it must be {format_dims(want)}."
@@ -285,7 +294,7 @@ class UnsortedSegmentSum(Segments):
         return (bind(SegmentGather(self.batch_dims), g, ctx.inputs[1]), None)
 
 
-def _first_part(op: str, data: Any, ids: Any) -> bool:
+def _first_part(op: str, data: tuple[Size | None, ...] | None, ids: tuple[Size | None, ...] | None) -> bool:
     """Whether both ranks are known. Raises: InvalidArgumentError: the shape of data does not begin with that of ids."""
     if data is None or ids is None:
         return False
@@ -297,7 +306,9 @@ def _first_part(op: str, data: Any, ids: Any) -> bool:
     return True
 
 
-def members(op: str, data: Any, ids: Any, num: int, batch_dims: int) -> tuple[Any, Any, Any, Any]:
+def members(
+    op: str, data: DeviceArray | Array, ids: DeviceArray | Array, num: int, batch_dims: int
+) -> tuple[Any, Any, Any, Any]:
     """The sizes of the axes before and behind those of the ids, the number of its segment among those of all rows for each slice
     that has one, and those slices.
     """
@@ -396,7 +407,7 @@ def unsorted_segment_sum(
 # -- masks -----------------------------------------------------------------------------------------------------------------
 
 
-def _masked_dims(op: str, dims: Any, mask: TensorSpec, axis: int) -> Any:
+def _masked_dims(op: str, dims: tuple[Size | None, ...] | None, mask: TensorSpec, axis: int) -> Any:
     require_kind(op, mask, BOOLEAN, "mask")
     if mask.dims is not None and not mask.dims:
         raise InvalidArgumentError(f"{op}: mask cannot be scalar.")

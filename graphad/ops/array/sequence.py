@@ -173,7 +173,7 @@ def _common(values: Sequence[Array]) -> DType:
     return max([dtypes.from_numpy(x.dtype) for x in values], key=_order)
 
 
-def _converted(x: Any, dtype: DType) -> Any:
+def _converted(x: TensorLike, dtype: DType) -> Any:
     if stands_for_tensor(x):
         x = lift(x)
         if x.dtype is not dtype:

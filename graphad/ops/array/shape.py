@@ -204,7 +204,7 @@ def is_rest(size: Dim | int) -> bool:
     return type(size) is int and size == -1
 
 
-def _wrong_size(have: Any, want: Any) -> InvalidArgumentError:
+def _wrong_size(have: tuple[Size, ...], want: tuple[Size, ...]) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"reshape: x with shape {format_dims(have)} has {product(have)} elements, the requested shape "
         f"{format_dims(want)} has {product(want)}; the numbers of elements must be equal."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape, is_definite
 from graphad.core.tensor import EagerTensor
 from graphad.graph.builder import UNKNOWN
+
+if TYPE_CHECKING:
+    pass
 
 
 def known_value(x: Any) -> Any:
@@ -140,7 +143,7 @@ def require_sizes(op: str, sizes: Sequence[Any], word: str = "shape") -> None:
             )
 
 
-def require_count(op: str, count: Any, word: str) -> None:
+def require_count(op: str, count: object, word: str) -> None:
     """Raises: InvalidArgumentError: a number that is known is negative."""
     if isinstance(count, int) and count < 0:
         raise InvalidArgumentError(f"{op}: {word} is {count}; it must be 0 or more.")
@@ -173,7 +176,7 @@ def vector_of(sizes: Any, given: Sequence[Any]) -> Any:
     return bind(lookup("concat")(0), *parts)
 
 
-def _static_size(op: str, item: Any) -> Any:
+def _static_size(op: str, item: object) -> Any:
     """A size as a number or symbol, None where it is only known at run time."""
     if isinstance(item, Dim):
         return item

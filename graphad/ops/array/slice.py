@@ -194,7 +194,7 @@ def _require_inside(op: str, starts: Any, strides: Any, sizes: Any, dims: Any) -
         raise _outside(op, starts, strides, sizes, dims)
 
 
-def _outside(op: str, starts: Any, strides: Any, sizes: Any, dims: Any) -> InvalidArgumentError:
+def _outside(op: str, starts: object, strides: object, sizes: Any, dims: Any) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"{op}: starts {starts}, strides {strides} and sizes {format_dims(sizes)} do not lie inside of {format_dims(dims)}."
     )
@@ -391,7 +391,7 @@ def _other_part(dims: Any, part: Any) -> InvalidArgumentError:
 # -- public ----------------------------------------------------------------------------------------------------------------
 
 
-def getitem(x: Any, key: Any) -> Tensor:
+def getitem(x: object, key: Any) -> Tensor:
     """x[key], as `Tensor.__getitem__`.
 
     Args:
@@ -434,7 +434,7 @@ def _lifted(key: Any) -> Any:
     return lift(key) if stands_for_tensor(key) else key
 
 
-def _is_mask(key: Any) -> bool:
+def _is_mask(key: Array | Tensor | tuple[Any, ...] | None) -> bool:
     if isinstance(key, Tensor):
         return bool(key.dtype.is_bool)
     return isinstance(key, np.ndarray) and key.dtype == bool

@@ -101,7 +101,7 @@ class TopIndices(Op):
         return MIXED if axes[0] is not None and axes[0] == len(specs[0].dims or ()) - 1 else axes[0]
 
 
-def _largest(x: Any, k: int) -> Any:
+def _largest(x: Array, k: int) -> Any:
     """The first k of these for each row: those above the k-th largest number, which alone are sorted."""
     size = x.shape[-1]
     least = np.partition(x, size - k, -1)[:, size - k]
@@ -120,8 +120,8 @@ def _largest(x: Any, k: int) -> Any:
 class TopK(NamedTuple):
     """The result of `top_k`: the values and their indices."""
 
-    values: Any
-    indices: Any
+    values: Tensor
+    indices: Tensor
 
 
 def _is_descending(op: str, direction: str) -> bool:

@@ -22,18 +22,18 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.select import maximum, minimum, where
 
 
-def has_steps(key: Any) -> bool:
+def has_steps(key: object) -> bool:
     """Whether a slice of a key has a step without a value."""
     return any(map(_is_stepped, key)) if type(key) is tuple else _is_stepped(key)
 
 
-def _is_stepped(item: Any) -> bool:
+def _is_stepped(item: object) -> bool:
     if type(item) is not builtins.slice or not stands_for_tensor(item.step):
         return False
     return known_value(lift(item.step)) is None
 
 
-def pick_steps(x: Tensor, key: Any, getitem: Callable[[Any, Any], Tensor]) -> Tensor:
+def pick_steps(x: Tensor, key: object, getitem: Callable[[Any, Any], Tensor]) -> Tensor:
     """x[key] where slices have such steps: the rest of the key first, then one axis after another."""
     items = key if type(key) is tuple else (key,)
     y = getitem(x, tuple([builtins.slice(None) if _is_stepped(item) else item for item in items]))
@@ -52,7 +52,7 @@ def _places(item: builtins.slice, size: Tensor) -> Tensor:
     goes_up = step > 0
     low, high = where(goes_up, 0, -1), where(goes_up, size, size - 1)
 
-    def clamped(bound: Any, default: Tensor) -> Tensor:
+    def clamped(bound: Tensor | None, default: Tensor) -> Tensor:
         if bound is None:
             return default
         b = _whole(bound)
@@ -63,7 +63,7 @@ def _places(item: builtins.slice, size: Tensor) -> Tensor:
     return spread(start, where(goes_up, maximum(start, stop), minimum(start, stop)), step)
 
 
-def _whole(bound: Any) -> Tensor:
+def _whole(bound: Tensor) -> Tensor:
     b = lift(bound)
     if not b.dtype.is_integer or b.dims:
         raise ArgumentTypeError(f"{REFUSED}, got {bound!r}.")

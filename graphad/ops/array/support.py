@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import BatchContext, FoldContext, Ranked, RowAxes, RowAxis
+from graphad.core.annotations import BatchContext, FoldContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import array_of, lift, stands_for_tensor
 from graphad.core.dims import Dim, Size
@@ -66,7 +66,7 @@ def same_row(axes: RowAxes) -> RowAxis:
     return None if not found else found.pop() if len(found) == 1 else MIXED
 
 
-def static_array(x: Any) -> Any:
+def static_array(x: object) -> Any:
     """An integer argument (list, array, tensor) as a NumPy array where its value is known now, else None."""
     if stands_for_tensor(x):
         value = known_value(lift(x))
@@ -88,7 +88,7 @@ def require_number(op: str, x: Any, name: str) -> None:
             raise ArgumentTypeError(f"{op}: {name} must be a number, got {shown[:60]}.")
 
 
-def static_int(op: str, x: Any, name: str) -> Size | None:
+def static_int(op: str, x: object, name: str) -> Size | None:
     """An integer scalar argument as a Python int where its value is known now, else None."""
     if type(x) is int:
         return x
@@ -106,7 +106,7 @@ def static_int(op: str, x: Any, name: str) -> Size | None:
     return int(value)
 
 
-def requested_size(op: str, size: Any, word: str) -> tuple[Any, tuple[Any, ...]]:
+def requested_size(op: str, size: TensorLike, word: str) -> tuple[Any, tuple[Any, ...]]:
     """The same for one size."""
     known = static_int(op, size, word)
     if known is not None:
@@ -115,7 +115,7 @@ def requested_size(op: str, size: Any, word: str) -> tuple[Any, tuple[Any, ...]]
     return (AT, 1), (lift(size),)
 
 
-def index_tensor(op: str, x: Any, name: str) -> Any:
+def index_tensor(op: str, x: object, name: str) -> Any:
     """An index argument as an int32 or int64 tensor."""
     x = lift(x)
     require_kind(op, x, INTEGER, name)
@@ -186,7 +186,7 @@ def known_scalar(ctx: FoldContext, x: Tensor) -> Dim | int | None:
     return known[0] if known is not None and len(known) == 1 else None
 
 
-def sizes(ctx: FoldContext, values: Any, dtype: DType) -> Tensor:
+def sizes(ctx: FoldContext, values: TensorLike, dtype: DType) -> Tensor:
     """Sizes computed while specialising, as data again: a list as a vector, one size as a scalar."""
     if isinstance(values, list | tuple):
         return ctx.sizes(tuple(values), dtype)
@@ -195,7 +195,7 @@ def sizes(ctx: FoldContext, values: Any, dtype: DType) -> Tensor:
     return lift(dtype.numpy.type(values))
 
 
-def is_eager(x: Any) -> bool:
+def is_eager(x: TensorLike) -> bool:
     return type(x) is EagerTensor
 
 

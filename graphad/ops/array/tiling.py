@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,6 +45,9 @@ from graphad.ops.array.shape import (
 from graphad.ops.array.sizes import requested
 from graphad.ops.array.slice import GetItem
 from graphad.ops.array.support import require_index, static_array
+
+if TYPE_CHECKING:
+    from graphad.devices.array import DeviceArray
 
 
 def multiples_were_input(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +128,7 @@ def _not_for_each_axis(multiples: Sequence[Any], dims: Any) -> InvalidArgumentEr
     )
 
 
-def _untiled(g: Tensor, multiples: Any, sizes: Any) -> Tensor:
+def _untiled(g: Tensor, multiples: Tensor, sizes: Tensor) -> Tensor:
     """The sum over the copies, with all sizes known at run time."""
     rank = multiples.dims[0] if multiples.dims is not None else None
     pairs = reshape(bind(Stack(1), multiples, sizes), [-1])
@@ -215,7 +218,7 @@ class Repeat(Op):
         return MIXED if axes[1] is not None or axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
 
 
-def _require_repeats(repeats: Any) -> None:
+def _require_repeats(repeats: DeviceArray | Array) -> None:
     flat = np.ravel(repeats)
     if flat.dtype.kind not in "iub" and flat.size:
         raise ArgumentTypeError(

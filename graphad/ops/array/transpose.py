@@ -24,6 +24,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dims import Size
 from graphad.core.dtypes import int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Composed, Op, define
@@ -130,7 +131,7 @@ def _from_front(order: Tensor) -> Any:
     return bind(lookup("mod")(), order, bind(lookup("size")(order.dtype), order))
 
 
-def _no_permutation(perm: Any, rank: int) -> InvalidArgumentError:
+def _no_permutation(perm: object, rank: int) -> InvalidArgumentError:
     return InvalidArgumentError(f"transpose: perm {perm} is not a permutation of 0 to {rank - 1}.")
 
 
@@ -187,7 +188,7 @@ class SwapAxes(Op):
         return None if axes[0] is None else _swapped(len(dims), self.a, self.b, dims).index(axes[0])
 
 
-def _swapped(rank: int, a: int, b: int, dims: Any) -> tuple[int, ...]:
+def _swapped(rank: int, a: int, b: int, dims: tuple[Size | None, ...]) -> tuple[int, ...]:
     a = normalize_axis("swap_axes", a, rank, "x", dims)
     b = normalize_axis("swap_axes", b, rank, "x", dims)
     perm = list(range(rank))

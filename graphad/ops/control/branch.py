@@ -21,15 +21,19 @@ from graphad.ops.math import cast
 from graphad.ops.state.effects import require
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from graphad.core.tensor import Tensor
+
+    R = TypeVar("R")
 
 
 def cond(
     pred: TensorLike,
-    true_fn: Callable[[], Any] | None = None,
-    false_fn: Callable[[], Any] | None = None,
+    true_fn: Callable[[], R] | None = None,
+    false_fn: Callable[[], R] | None = None,
     name: str | None = None,
-) -> Any:
+) -> R:
     """The result of `true_fn()` if `pred` holds, else that of `false_fn()`.
 
     Args:
@@ -47,7 +51,8 @@ def cond(
     for argument, fn in (("true_fn", true_fn), ("false_fn", false_fn)):
         if not callable(fn):
             raise ArgumentTypeError(f"cond: {argument} must be callable, got {fn!r}.")
-    return conditional(pred, true_fn, false_fn)  # type: ignore[arg-type]
+    result: R = conditional(pred, true_fn, false_fn)  # type: ignore[arg-type]
+    return result
 
 
 def conditional(
@@ -64,7 +69,7 @@ def conditional(
     found: dict[str, Any] = {}
     nests: dict[str, Nest] = {}
 
-    def traced(function: Callable[[], Any], side: str, like: Any) -> Part:
+    def traced(function: Callable[[], Any], side: str, like: object) -> Part:
         def run() -> list[Any]:
             found[side] = completed(function(), like)
             nests[side] = Nest(found[side])  # here, because it may split values of the branch

@@ -19,6 +19,7 @@ from graphad.core.annotations import (
     FoldContext,
     Ranked,
     RowAxis,
+    TensorLike,
     VjpContext,
 )
 from graphad.core.bind import bind
@@ -321,7 +322,7 @@ class CondLayer(Layer):
     __slots__ = ("else_pullback", "then_pullback")
     first = 1
 
-    def __init__(self, op: Cond, base: Cond, then_pullback: Any, else_pullback: Any) -> None:
+    def __init__(self, op: Any, base: Any, then_pullback: Any, else_pullback: Any) -> None:
         super().__init__(op, base)
         self.then_pullback = then_pullback
         self.else_pullback = else_pullback
@@ -454,7 +455,7 @@ def _as_rows(predicate: Any, x: Any) -> Tensor:
     return bind(ExpandDims(tuple(range(rank, rank + missing))), predicate) if missing else predicate
 
 
-def as_predicate(op: str, x: Any) -> Tensor:
+def as_predicate(op: str, x: TensorLike) -> Tensor:
     """A tensor as a bool scalar; numbers count as true unless they are 0."""
     if type(x) is EagerTensor and x.data.__class__ is np.bool_:
         return x

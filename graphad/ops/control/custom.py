@@ -216,7 +216,7 @@ class UnsavedCustom(_PassesOutputs):
 
     rows = no_rows("its rule is not in the file")
 
-    def augmented(self, transforms: Any, needs: Sequence[bool]) -> Op:
+    def augmented(self, transforms: object, needs: Sequence[bool]) -> Op:
         raise missing_rule(self.rule_name)
 
     def vjp(self, ctx: VjpContext, *y_bars: Tensor) -> Cotangents:

@@ -6,7 +6,7 @@ Through their VJPs a dummy cotangent would stay alive inside the sub-graphs, and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import DualContext
 from graphad.core.bind import bind
@@ -15,8 +15,13 @@ from graphad.graph.compose import append, rewired
 from graphad.graph.walk import with_outputs
 from graphad.ops.control.layers import add_zeros, zeros_for
 
+if TYPE_CHECKING:
+    from graphad.ops.control.call import Call
+    from graphad.ops.control.cond import Cond
+    from graphad.ops.control.loop import Loop
 
-def push_call(op: Any, call: Any, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
+
+def push_call(op: Call, call: Any, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
     """The tangents of a call's outputs; `call` is the class of ops to bind."""
     which = [dot is not None for dot in x_dots]
     dual, mask = ctx.dual_of(op.graph, which)
@@ -28,7 +33,7 @@ def push_call(op: Any, call: Any, ctx: DualContext, x_dots: Sequence[Any]) -> li
     return [next(y_dots) if has else None for has in mask]
 
 
-def push_cond(op: Any, cond: Any, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
+def push_cond(op: Cond, cond: Any, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
     """The tangents of a cond's outputs; `cond` is the class of ops to bind."""
     which = [dot is not None for dot in x_dots[1:]]
     sides = [(graph, *ctx.dual_of(graph, which)) for graph in (op.then_graph, op.else_graph)]
@@ -67,7 +72,7 @@ def push_cond(op: Any, cond: Any, ctx: DualContext, x_dots: Sequence[Any]) -> li
     return [y_dots.get(k) for k in range(len(op.kinds))]
 
 
-def push_loop(op: Any, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
+def push_loop(op: Loop, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
     """The tangents of a loop's outputs."""
     places, gives = op.operands, op.results
     which = [dot is not None for dot in x_dots[1:]]

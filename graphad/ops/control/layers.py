@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from graphad.core.annotations import Cotangents, VjpContext
 from graphad.core.bind import bind_all
 from graphad.core.convert import lift
+from graphad.core.dims import Size
 from graphad.core.dtypes import int32
 from graphad.core.errors import FailedPreconditionError, InternalError
 from graphad.core.op import IO, WRITES, TupleOp
@@ -28,7 +29,7 @@ from graphad.ops.control.stacks import known_spec
 from graphad.ops.state.variables import READ, Read
 
 if TYPE_CHECKING:
-    from graphad.core.op import Op
+    pass
 
 
 def merged_dims(a: Any, b: Any) -> Any:
@@ -123,7 +124,7 @@ class GraphLayer(Layer):
 
     __slots__ = ("pullback",)
 
-    def __init__(self, op: Op, base: Op, pullback: Any) -> None:
+    def __init__(self, op: Any, base: Any, pullback: Any) -> None:
         super().__init__(op, base)
         self.pullback = pullback
 
@@ -199,7 +200,7 @@ def add_zeros_of(builder: GraphBuilder, spec: TensorSpec) -> int:
     return add(builder, BroadcastTo(tuple(spec.dims)), zero) if spec.dims else zero
 
 
-def add_repeated(builder: GraphBuilder, x: int, size: Any) -> int:
+def add_repeated(builder: GraphBuilder, x: int, size: Size) -> int:
     """A value of a graph repeated for every row."""
     dims = builder.specs[x].dims
     row = add(builder, ExpandDims((0,)), x)
@@ -208,7 +209,7 @@ def add_repeated(builder: GraphBuilder, x: int, size: Any) -> int:
     return add(builder, BroadcastTo((size, *entries_of(dims))), row, add(builder, Shape(int32), x))  # type: ignore[no-any-return]
 
 
-def with_stacked_outputs(graph: Graph, mask: Sequence[bool], wanted: Sequence[bool], size: Any) -> Graph:
+def with_stacked_outputs(graph: Graph, mask: Sequence[bool], wanted: Sequence[bool], size: Size) -> Graph:
     """A batched graph in which the outputs `wanted` are stacked although they may be the same in every row."""
     if not any(want and not has for has, want in zip(mask, wanted, strict=True)):
         return graph

@@ -126,7 +126,7 @@ class Loop(Structured):
     def effects(self) -> int:  # type: ignore[override]
         return self.body.effects | (0 if self.test is None else self.test.effects)
 
-    def counted(self, steps: Any) -> Loop:
+    def counted(self, steps: Size) -> Loop:
         """The same loop without its test, for a limit that is known to be the number of steps."""
         return self.changed(test=None, steps=steps)
 

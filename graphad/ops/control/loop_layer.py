@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import VjpContext
 from graphad.core.bind import bind
@@ -16,6 +16,10 @@ from graphad.ops.array.shape import reshape_like
 from graphad.ops.control.layers import Layer, add_zeros, zeros_for
 from graphad.ops.control.segments import Segments
 from graphad.ops.math.arithmetic import ADD
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+    from graphad.ops.control.loop import Loop
 
 
 class LoopLayer(Layer):
@@ -30,7 +34,7 @@ class LoopLayer(Layer):
     __slots__ = ("invariant", "pullback", "stacked")
     first = 1
 
-    def __init__(self, op: Any, base: Any, pullback: Any, stacked: Sequence[int], invariant: Any) -> None:
+    def __init__(self, op: object, base: Loop, pullback: Any, stacked: Sequence[int], invariant: Any) -> None:
         super().__init__(op, base)
         self.pullback = pullback
         self.stacked = stacked
@@ -176,5 +180,5 @@ def _cotangent_spec(spec: TensorSpec) -> TensorSpec:
     return TensorSpec.of(spec.dims, spec.dtype)
 
 
-def _slice_spec(spec: TensorSpec, stack: Any) -> TensorSpec:
+def _slice_spec(spec: TensorSpec, stack: Tensor) -> TensorSpec:
     return spec if spec.dims is not None or stack.dims is None else spec.with_dims(tuple(stack.dims[1:]))

@@ -7,7 +7,7 @@ a `cond` on the active rows, so that nothing computed for a finished row reaches
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from graphad.core import dtypes
 from graphad.core.annotations import BatchContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dims import Size
 from graphad.core.errors import UnansweredError
 from graphad.core.op import IO, WRITES
 from graphad.core.spec import TensorSpec
@@ -32,6 +33,10 @@ from graphad.ops.math.arithmetic import ADD, SUB
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import LESS, LOGICAL_AND
 from graphad.ops.math.reduce import ReduceAny, reduce_max
+
+if TYPE_CHECKING:
+    from graphad.ops.control.loop import Loop
+
 
 _INT = TensorSpec.of((), dtypes.int32)
 
@@ -79,9 +84,9 @@ def batch_loop(loop: Any, ctx: BatchContext, limit: Any, values: Sequence[Any]) 
 
 
 def _own_steps(
-    loop: Any,
+    loop: Loop,
     ctx: BatchContext,
-    limit: Any,
+    limit: Tensor,
     values: Sequence[Any],
     stacked: Sequence[bool],
     operands: Sequence[Any],
@@ -127,12 +132,12 @@ def _own_steps(
 
 
 def _step(
-    loop: Any,
+    loop: Loop,
     body: Graph,
     test: Graph | None,
     flags: Sequence[bool],
     once: Sequence[bool],
-    size: Any,
+    size: Size,
     limit: TensorSpec,
 ) -> Graph:
     """One step in which only active rows change: carry, t (and with a test: active rows, counts), invariants, xs."""
@@ -167,7 +172,7 @@ def _step(
     return builder.finish([*outputs, *found.ys(results)], body.name)[0]
 
 
-def _finished(loop: Any, body: Graph, once: Sequence[bool]) -> Graph:
+def _finished(loop: Loop, body: Graph, once: Sequence[bool]) -> Graph:
     """What a finished row does: it keeps its carry, and its own slices of the ys are zero."""
     builder = GraphBuilder()
     outputs = list(loop.operands.carries([builder.add_input(spec) for spec in body.inputs]))

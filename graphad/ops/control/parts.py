@@ -8,7 +8,7 @@ assigns one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.composites import (
     flatten_composites,
@@ -32,6 +32,10 @@ from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
 from graphad.ops.control.cond import placeholder
+
+if TYPE_CHECKING:
+    from graphad.eager.variable import Variable
+    from graphad.ops.random.generator import State
 
 
 class Nest:
@@ -82,7 +86,7 @@ class _Place(int):
 class _Shown:
     """A leaf as messages print it."""
 
-    def __init__(self, leaf: Any) -> None:
+    def __init__(self, leaf: object) -> None:
         self._leaf = leaf
 
     def __repr__(self) -> str:
@@ -105,7 +109,7 @@ class Again(Exception):
       owner: Whose value it is.
     """
 
-    def __init__(self, value: Any, owner: Any = None) -> None:
+    def __init__(self, value: Any, owner: object = None) -> None:
         super().__init__()
         self.value = value
         self.owner = owner
@@ -126,7 +130,7 @@ def _lacking(value: Any, like: Any) -> list[tuple[Any, Any]]:
     ]
 
 
-def lacks(value: Any, like: Any) -> bool:
+def lacks(value: object, like: object) -> bool:
     """Whether `completed` would change the value."""
     return any(other is not None for _, other in _lacking(value, like))
 
@@ -181,7 +185,7 @@ def same_structure(a: Any, b: Any) -> bool:
     return not is_nested(b) and not is_record(b) and (a is None) == (b is None)
 
 
-def _same_field(a: Any, b: Any) -> bool:
+def _same_field(a: _Place | int | str | None, b: _Place | int | str | None) -> bool:
     """Whether fields have one structure; what is not a tensor has to be equal."""
     if is_nested(a) or is_record(a) or isinstance(a, _Place) or a is None:
         return same_structure(a, b) and type(a) is type(b)
@@ -298,7 +302,7 @@ def common(parts: Sequence[Part]) -> list[Tensor]:
     return list({id(x): x for part in parts for x in part.outer}.values())
 
 
-def spec_of(x: Any) -> TensorSpec:
+def spec_of(x: State | Tensor | Variable) -> TensorSpec:
     """The spec under which an outer value becomes an operand."""
     spec = x.spec
     return HandleSpec.of(spec.dims, spec.dtype) if isinstance(x, Handle) and not spec.is_handle else spec

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import DTypeLike, NestLike
+from graphad.core.annotations import DTypeLike, NestLike, TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import trace_in_progress
@@ -25,13 +25,18 @@ from graphad.ops.control.parts import Nest, Part, same_structure
 from graphad.ops.control.while_loop import bind_loop, check_carry
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from graphad.core.dtypes import DType
+    from graphad.core.tensor import Tensor
+
+    R = TypeVar("R")
 
 
 class Walk:
     """Tensors that a loop walks together along their first axis."""
 
-    def __init__(self, op: str, elems: Any) -> None:
+    def __init__(self, op: str, elems: object) -> None:
         self.nest = Nest(elems)
         self.xs = self.nest.tensors()
         if not self.xs:
@@ -100,7 +105,9 @@ def scan(
     _require_callable("scan", fn)
     walk = Walk("scan", elems)
     out = _fold("scan", fn, walk, initializer, reverse, True)
-    return out if back_prop else _constant(out)
+    if not back_prop:
+        out = _constant(out)
+    return out
 
 
 def foldl(
@@ -159,7 +166,7 @@ def foldr(
 
 
 def map_fn(
-    fn: Callable[[Any], Any],
+    fn: Callable[[Any], R],
     elems: NestLike,
     dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
@@ -168,7 +175,7 @@ def map_fn(
     infer_shape: bool = True,
     name: str | None = None,
     fn_output_signature: object = None,
-) -> Any:
+) -> R:
     """`fn` of each element along the first axis, one after another, stacked.
 
     Args:
@@ -187,14 +194,14 @@ def map_fn(
     _require_callable("map_fn", fn)
     walk = Walk("map_fn", elems)
     signature = fn_output_signature if fn_output_signature is not None else dtype
-    out = _map(fn, walk, signature)
+    out: R = _map(fn, walk, signature)
     return out if back_prop else _constant(out)
 
 
 def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
     found: list[Nest] = []
 
-    def run(*slices: Any) -> list[Any]:
+    def run(*slices: TensorLike) -> list[Any]:
         found[:] = [Nest(fn(walk.nest.build(slices)))]
         return found[0].tensors()
 
@@ -215,7 +222,7 @@ def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
 
 
 def _fold(
-    op: str, fn: Callable[[Any, Any], Any], walk: Walk, initializer: Any, reverse: bool, all_results: bool
+    op: str, fn: Callable[[Any, Any], Any], walk: Walk, initializer: object, reverse: bool, all_results: bool
 ) -> Any:
     """The last result of a fold, or all of them along a new first axis."""
     first = None
@@ -229,7 +236,7 @@ def _fold(
         nest = Nest(initializer)
         start = nest.tensors()
 
-    def step(*values: Any) -> list[Any]:
+    def step(*values: TensorLike) -> list[Any]:
         result = fn(nest.build(values[: len(start)]), walk.nest.build(values[len(start) :]))
         found = Nest(result)
         if not same_structure(found.shape, nest.shape):
@@ -272,7 +279,7 @@ def _traced_fold(
     n = len(start)
     specs = [TensorSpec.of(x.dims, x.dtype) for x in start] + walk.specs()
 
-    def run(*values: Any) -> list[Any]:
+    def run(*values: TensorLike) -> list[Any]:
         results = step(*values)
         return [*results, *results] if all_results else results
 
@@ -286,7 +293,7 @@ def _traced_fold(
     return list(outputs[:n]), list(outputs[n + 1 :])
 
 
-def _same_dtype(op: str, x: Any, leaf: Any) -> Any:
+def _same_dtype(op: str, x: Tensor, leaf: Tensor) -> Any:
     try:
         y = lift_like(op, leaf, x.dtype)
     except DTypeError:
@@ -316,7 +323,7 @@ def _check_signature(specs: Sequence[TensorSpec], signature: DType | None) -> No
             )
 
 
-def _empty(op: str, signature: Any) -> Any:
+def _empty(op: str, signature: object) -> Any:
     if signature is None:
         return zeros((0,), dtypes.float32)
     nest = Nest(signature)
@@ -324,7 +331,7 @@ def _empty(op: str, signature: Any) -> Any:
     return nest.build([zeros((0, *[size or 0 for size in spec.dims or ()]), spec.dtype) for spec in specs])
 
 
-def _constant(value: Any) -> Any:
+def _constant(value: object) -> Any:
     nest = Nest(value)
     return nest.build([stop_gradient(x) for x in nest.tensors()])
 

@@ -17,7 +17,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Array
+    from graphad.core.annotations import Array, DTypeLike
     from graphad.core.tensor import Tensor
 
 
@@ -66,21 +66,21 @@ def _plain(x: Array | RaggedStack) -> Any:
     return np.asarray(x) if isinstance(x, RaggedStack) else x
 
 
-def _has_slices(x: Any) -> bool:
+def _has_slices(x: object) -> bool:
     return type(x) is RaggedStack and x.slices is not None
 
 
-def _with_slices(whole: Any, slices: list[Any], axis: int, has_rank: bool) -> RaggedStack:
+def _with_slices(whole: Array, slices: list[Any], axis: int, has_rank: bool) -> RaggedStack:
     stack = whole.view(RaggedStack)
     stack.slices, stack.axis, stack.has_rank = slices, axis, has_rank
-    return stack  # type: ignore[no-any-return]
+    return stack
 
 
-def _sum(x: Any, y: Any) -> Any:
+def _sum(x: Array, y: Array) -> Any:
     return y if x is None else x if y is None else np.add(x, y)
 
 
-def full_like(x: Array, value: int, dtype: Any) -> Any:
+def full_like(x: Array, value: int, dtype: DTypeLike | None) -> Any:
     """An array with the shape of `x`, slices included, and the same number everywhere."""
     return x.full_like(value, dtype) if type(x) is RaggedStack else np.full(np.shape(x), value, dtype)
 
@@ -184,7 +184,7 @@ def _padded(slices: Sequence[Any], dtype: Any) -> RaggedStack:
     return stack
 
 
-def _differs(i: int, shape: Any, other: Any) -> InvalidArgumentError:
+def _differs(i: int, shape: object, other: object) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"loop: a value that is collected has shape {shape} in step {i} and {other} in another; "
         "what a loop collects must have one shape in all steps."

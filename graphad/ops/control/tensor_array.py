@@ -30,6 +30,7 @@ from graphad.ops.control.branch import conditional
 from graphad.ops.math import cast, equal, maximum, reduce_all, reduce_max
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
     from graphad.core.tensor import Tensor
 
 
@@ -60,15 +61,15 @@ class TensorArray:
 
     def __init__(
         self,
-        dtype: Any,
-        size: Any = None,
+        dtype: object,
+        size: TensorLike | None = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
         handle: Any = None,
         flow: Any = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: TensorLike | None = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
@@ -131,7 +132,7 @@ class TensorArray:
 
     # -- one element -----------------------------------------------------------------------------------------------
 
-    def read(self, index: Any, name: str | None = None) -> Any:
+    def read(self, index: TensorLike, name: str | None = None) -> Any:
         """The element under a number. One that was never written is zeros, where the shape of the elements is known."""
         number = _number(index)
         if self._items is None or number is None:
@@ -149,7 +150,7 @@ class TensorArray:
             self._items[number] = _CLEARED
         return item
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: TensorLike, value: Any, name: str | None = None) -> TensorArray:
         """The array with another element under a number."""
         value = self._checked("write", value, None)
         number = _number(index)
@@ -225,7 +226,7 @@ class TensorArray:
             )
         return self._with(items=list(unstack(value)), dims=dims)
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(self, indices: TensorLike, value: Any, name: str | None = None) -> TensorArray:
         """The array with the slices of a tensor under several numbers."""
         value = self._checked("scatter", value, 1)
         indices = lift(indices)
@@ -239,7 +240,7 @@ class TensorArray:
         buffer = tensor_scatter_nd_update(self._grown(value, indices), reshape(indices, [-1, 1]), value)
         return self._with(buffer=buffer, dims=dims)
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         """The array with the parts of a tensor along its first axis as its elements."""
         value = self._checked("split", value, 1)
         lengths = lift(lengths)
@@ -334,7 +335,7 @@ class TensorArray:
     def _with(
         self,
         items: list[Any] | None = None,
-        buffer: Any = None,
+        buffer: object = None,
         dims: Any = ...,
         copy: bool = False,
     ) -> TensorArray:
@@ -375,7 +376,7 @@ class TensorArray:
             return self._allocated(value.dims)._room_for(value)
         return self._room_for(value)
 
-    def _room_for(self, value: Any) -> Any:
+    def _room_for(self, value: Tensor) -> Any:
         buffer = self._stacked()
         if is_definite(self._dims):
             return buffer
@@ -395,14 +396,14 @@ class TensorArray:
         more = concat([reshape(missing, [1]), getitem(shape(buffer), slice(1, None))], 0)
         return concat([buffer, zeros(more, self._dtype)], 0)
 
-    def _updated(self, index: Any, value: Any) -> Any:
+    def _updated(self, index: TensorLike, value: Any) -> Any:
         index = lift(index)
         if index.dtype is not dtypes.int32 and index.dtype.is_integer:
             index = cast(index, dtypes.int32)
         buffer = self._grown(value, index, True)
         return tensor_scatter_nd_update(buffer, reshape(index, [1, 1]), expand_dims(value, 0))
 
-    def _checked(self, op: str, value: Any, least_rank: int | None) -> Any:
+    def _checked(self, op: str, value: TensorLike, least_rank: int | None) -> Any:
         try:
             value = lift_like(f"TensorArray.{op}", value, self._dtype)
         except DTypeError:

@@ -113,7 +113,7 @@ def repeat(
     body: Callable[..., Any],
     loop_vars: Any,
     shape_invariants: Any,
-    maximum: Any,
+    maximum: TensorLike | None,
     names: Sequence[str],
 ) -> Any:
     """`while_loop` with a name for each loop variable, for messages."""
@@ -130,7 +130,7 @@ def _repeated(
     body: Callable[..., Any],
     loop_vars: Any,
     shape_invariants: Sequence[TensorShape] | None,
-    maximum: Any,
+    maximum: TensorLike | None,
     names: Sequence[str],
 ) -> Any:
     limit = None if maximum is None else step_limit(maximum)
@@ -161,7 +161,7 @@ def _repeated(
 def _traced(
     test: Callable[..., Any],
     body: Callable[..., Any],
-    loop_vars: Any,
+    loop_vars: Sequence[Any],
     nest: Nest,
     values: Sequence[Tensor],
     shape_invariants: Sequence[TensorShape] | None,
@@ -234,7 +234,9 @@ def check_carry(specs: Sequence[TensorSpec], after: Sequence[TensorSpec], labels
             )
 
 
-def _next(nest: Nest, values: Sequence[Tensor], result: Any, labels: Sequence[str]) -> list[Any]:
+def _next(
+    nest: Nest, values: Sequence[Tensor], result: Tensor | Sequence[Any], labels: Sequence[str]
+) -> list[Any]:
     """The next loop variables as tensors, after checking structure and dtypes."""
     if isinstance(result, list | tuple) and len(result) == len(values) == len(nest.shape):
         for x, y in zip(values, result, strict=True):
@@ -270,7 +272,7 @@ def _next(nest: Nest, values: Sequence[Tensor], result: Any, labels: Sequence[st
 
 
 def _carried(
-    loop_vars: Any, values: Sequence[Any], shape_invariants: Any
+    loop_vars: Sequence[Any], values: Sequence[Any], shape_invariants: Sequence[TensorShape] | None
 ) -> tuple[list[Any], list[TensorSpec]]:
     """The first values, and their specs in every step. A shape invariant that is more precise than the first value is checked
     at run time."""
@@ -342,6 +344,6 @@ def _names(body: Callable[..., Any], count: int) -> list[str]:
     return [named[k] if k < len(named) else f"loop_vars[{k}]" for k in range(count)]
 
 
-def _labels(loop_vars: Any, names: Sequence[str], apart: bool) -> list[str]:
+def _labels(loop_vars: Sequence[Any], names: Sequence[str], apart: bool) -> list[str]:
     """For each tensor among the loop variables the name of its variable."""
     return [name for name, part in zip(names, loop_vars, strict=True) for _ in Nest(part, apart).given()]

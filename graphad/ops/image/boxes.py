@@ -68,7 +68,9 @@ def crop_and_resize(
     return cropped(x, corners, which, counts, method, extrapolation_value)
 
 
-def cropped(x: Any, corners: Any, which: Any, counts: Sequence[Any], method: str, outside: Any) -> Tensor:
+def cropped(
+    x: Any, corners: Tensor, which: TensorLike, counts: Sequence[Any], method: str, outside: TensorLike
+) -> Tensor:
     """The same for images and boxes of one float dtype."""
     inside: list[Any] = []
     ends: list[Any] = []

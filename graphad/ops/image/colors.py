@@ -85,7 +85,7 @@ def convert_image_dtype(
     return to(x, new) * ((new.max + 1) // (old.max + 1))  # type: ignore[no-any-return]
 
 
-def _in_floats(image: Any, f: Callable[[Any], Any]) -> Tensor:
+def _in_floats(image: TensorLike, f: Callable[[Any], Any]) -> Tensor:
     """`f` of images of integers in float32, and back; those of float16 and float32 stay what they are."""
     x = lift_own(image)
     if x.dtype is float16 or x.dtype is float32:
@@ -93,7 +93,7 @@ def _in_floats(image: Any, f: Callable[[Any], Any]) -> Tensor:
     return convert_image_dtype(f(convert_image_dtype(x, float32)), x.dtype, saturate=True)
 
 
-def _colored(op: str, images: Any, size: int = 3) -> Any:
+def _colored(op: str, images: TensorLike, size: int = 3) -> Any:
     """Images as a tensor. Raises: InvalidArgumentError: their last axis is known not to have `size` channels."""
     x = lift_own(images)
     if x.dims is not None and (not x.dims or x.dims[-1] not in (None, size)):
@@ -295,7 +295,7 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     return concat([x, x, x], -1)
 
 
-def _converted(op: str, images: Any, kernel: Any) -> Tensor:
+def _converted(op: str, images: Any, kernel: list[list[float]]) -> Tensor:
     x = _colored(op, images)
     require_kind(op, x, FLOATING, "images")
     return tensordot(x, lift_like(op, kernel, x.dtype), [[-1], [0]])

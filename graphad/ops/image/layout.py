@@ -18,13 +18,13 @@ from graphad.ops.math.rounding import floor
 from graphad.ops.math.select import maximum, minimum
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Array
+    from graphad.core.annotations import Array, TensorLike
 
 
 HEIGHT, WIDTH = -3, -2
 
 
-def image_of(op: str, image: Any, ranks: Sequence[int] = (3, 4), name: str = "image") -> Tensor:
+def image_of(op: str, image: TensorLike, ranks: Sequence[int] = (3, 4), name: str = "image") -> Tensor:
     """An image, or several, as a tensor. Raises: InvalidArgumentError: its rank is unknown or none of `ranks`."""
     x = lift_own(image)
     if x.ndim is None or x.ndim not in ranks:
@@ -36,7 +36,7 @@ def image_of(op: str, image: Any, ranks: Sequence[int] = (3, 4), name: str = "im
     return x
 
 
-def images_of(op: str, image: Any, name: str = "image") -> Tensor:
+def images_of(op: str, image: TensorLike, name: str = "image") -> Tensor:
     """Images behind any number of axes. Raises: InvalidArgumentError: the rank is known and less than 3."""
     x = lift_own(image)
     if x.ndim is not None and x.ndim < 3:
@@ -52,13 +52,13 @@ def size_along(x: Tensor, axis: int) -> Any:
     return shape(x)[axis] if known is None else known
 
 
-def number(op: str, value: Any, word: str) -> Any:
+def number(op: str, value: TensorLike, word: str) -> Any:
     """An integer argument as a number where it is known, else as an int32 tensor."""
     known = static_int(op, value, word)
     return cast(value, int32) if known is None else known
 
 
-def is_known(*values: Any) -> bool:
+def is_known(*values: TensorLike) -> bool:
     """Whether all of these are numbers that Python can compute with now."""
     return not any(stands_for_tensor(value) for value in values)
 
@@ -71,7 +71,7 @@ def smallest(a: Any, b: Any) -> Any:
     return min(a, b) if is_known(a, b) else minimum(a, b)
 
 
-def as_float(n: Any, dtype: DType = float32) -> Any:
+def as_float(n: TensorLike, dtype: DType = float32) -> Any:
     """A size as a number of a float dtype; TensorFlow divides sizes in float32."""
     return cast(n, dtype) if stands_for_tensor(n) else dtype.numpy.type(n)
 
@@ -81,6 +81,6 @@ def whole(x: Array) -> Any:
     return cast(floor(x), int32) if stands_for_tensor(x) else int(x // 1)
 
 
-def vector(*sizes: Any) -> Any:
+def vector(*sizes: TensorLike) -> Any:
     """Sizes as a shape: a list where they are known, else one tensor."""
     return list(sizes) if is_known(*sizes) else stack([cast(lift(n), int32) for n in sizes])

@@ -307,7 +307,7 @@ def _flat(parts: Tensor, window: tuple[int, ...], x: Tensor) -> Tensor:
     return reshape(parts, concat([of_parts[: rank + 1], vector(count * size_along(x, -1))], 0))
 
 
-def _inner(op: str, word: str, given: Any, rank: int = 2) -> tuple[int, ...]:
+def _inner(op: str, word: str, given: object, rank: int = 2) -> tuple[int, ...]:
     known = static_array(given)
     if known is None or known.shape != (rank + 2,) or known[0] != 1 or known[-1] != 1 or known.min() < 1:
         axes = "rows, columns" if rank == 2 else "planes, rows, columns"

@@ -34,13 +34,13 @@ def _stateless(seed: Any) -> Draw:
     return lambda sizes: stateless_uniform(sizes, seed)
 
 
-def _between(draw: Draw, low: Any, high: Any) -> Any:
+def _between(draw: Draw, low: float, high: float) -> Any:
     """A number from `low` to `high`."""
     start, end = cast(low, float32), cast(high, float32)
     return start + draw([]) * (end - start)
 
 
-def _require_order(op: str, low: Any, high: Any, names: tuple[str, str], above: bool = False) -> None:
+def _require_order(op: str, low: float, high: float, names: tuple[str, str], above: bool = False) -> None:
     """Raises: InvalidArgumentError: numbers that are known are not 0 <= low < high; equal ones pass unless `above`."""
     for given, name in zip((low, high), names, strict=True):
         require_number(op, given, name)
@@ -109,7 +109,7 @@ def stateless_random_flip_up_down(image: TensorLike, seed: TensorLike) -> Tensor
     return _flipped("stateless_random_flip_up_down", image, HEIGHT, _stateless(seed))
 
 
-def _brightness(op: str, image: Any, most: Any, draw: Draw) -> Tensor:
+def _brightness(op: str, image: Any, most: float, draw: Draw) -> Tensor:
     require_number(op, most, "max_delta")
     if most < 0:
         raise InvalidArgumentError(f"{op}: max_delta is {most}; it must be 0 or more.")
@@ -144,7 +144,7 @@ def stateless_random_brightness(image: TensorLike, max_delta: float, seed: Tenso
     return _brightness("stateless_random_brightness", image, max_delta, _stateless(seed))
 
 
-def _contrast(op: str, image: Any, low: Any, high: Any, draw: Draw) -> Tensor:
+def _contrast(op: str, image: Any, low: float, high: float, draw: Draw) -> Tensor:
     _require_order(op, low, high, ("lower", "upper"), True)
     return adjust_contrast(image, _between(draw, low, high))
 
@@ -177,7 +177,7 @@ def stateless_random_contrast(image: TensorLike, lower: float, upper: float, see
     return _contrast("stateless_random_contrast", image, lower, upper, _stateless(seed))
 
 
-def _saturation(op: str, image: Any, low: Any, high: Any, draw: Draw) -> Tensor:
+def _saturation(op: str, image: Any, low: float, high: float, draw: Draw) -> Tensor:
     _require_order(op, low, high, ("lower", "upper"), True)
     return adjust_saturation(image, _between(draw, low, high))
 
@@ -212,7 +212,7 @@ def stateless_random_saturation(
     return _saturation("stateless_random_saturation", image, lower, upper, _stateless(seed))
 
 
-def _hue(op: str, image: Any, most: Any, draw: Draw) -> Tensor:
+def _hue(op: str, image: Any, most: float, draw: Draw) -> Tensor:
     require_number(op, most, "max_delta")
     if not 0 <= most <= 0.5:
         raise InvalidArgumentError(f"{op}: max_delta is {most}; it must be in [0, 0.5].")
@@ -247,7 +247,7 @@ def stateless_random_hue(image: TensorLike, max_delta: float, seed: TensorLike) 
     return _hue("stateless_random_hue", image, max_delta, _stateless(seed))
 
 
-def _cropped(op: str, value: Any, size: Any, draw: Draw) -> Tensor:
+def _cropped(op: str, value: object, size: Any, draw: Draw) -> Tensor:
     x, part = lift_own(value), cast(size, "int32")
     room: Any = shape(x) - part
     require((room >= 0), f"{op}: size \x00 does not fit into value, whose shape is \x00.", [part, shape(x)])

@@ -60,24 +60,24 @@ class ResizeMethod:
     NEAREST_NEIGHBOR = "nearest"
 
 
-def _triangle(x: Any) -> Any:
+def _triangle(x: Tensor) -> Any:
     return maximum(1.0 - x, 0.0)
 
 
-def _cubic(x: Any) -> Any:
+def _cubic(x: Tensor) -> Any:
     """The cubic convolution with slope -1/2."""
     near, far = ((1.5 * x - 2.5) * x) * x + 1.0, ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
     return where(x < 1.0, near, where(x < 2.0, far, 0.0))
 
 
-def _mitchell(x: Any) -> Any:
+def _mitchell(x: Tensor) -> Any:
     """The cubic of Mitchell and Netravali, with B = C = 1/3."""
     near = ((7 / 6 * x - 2.0) * x) * x + 8 / 9
     far = ((-7 / 18 * x + 2.0) * x - 10 / 3) * x + 16 / 9
     return where(x < 1.0, near, where(x < 2.0, far, 0.0))
 
 
-def _gaussian(x: Any) -> Any:
+def _gaussian(x: Tensor) -> Any:
     """A bell whose three standard deviations end at 3/2."""
     return where(x < 1.5, exp(-2.0 * square(x)), 0.0)
 
@@ -98,7 +98,7 @@ _kept_weights = Memo("weights of resizes", 32)
 METHODS = (*_KERNELS, ResizeMethod.AREA, ResizeMethod.NEAREST_NEIGHBOR)
 
 
-def _weights(method: str, antialias: bool, old: Any, new: Any, dtype: DType) -> Tensor:
+def _weights(method: str, antialias: bool, old: TensorLike, new: TensorLike, dtype: DType) -> Tensor:
     """The weights [new, old] of the old rows in the new ones."""
     scale = as_float(old, dtype) / as_float(new, dtype)
     rows: Any = cast(range_of(new), dtype)[:, None]
@@ -121,7 +121,7 @@ def _weights(method: str, antialias: bool, old: Any, new: Any, dtype: DType) -> 
     return divide_no_nan(found, reduce_sum(found, 1, keepdims=True))
 
 
-def _weights_for(x: Any, method: str, antialias: bool, old: Any, new: Any) -> Tensor:
+def _weights_for(x: Any, method: str, antialias: bool, old: TensorLike, new: TensorLike) -> Tensor:
     """The same, kept for the next image of that size; a graph computes them, so that a file holds no tables."""
     if type(x) is not EagerTensor or inside_function() or not is_known(old, new):
         return _weights(method, antialias, old, new, x.dtype)
@@ -133,7 +133,7 @@ def _weights_for(x: Any, method: str, antialias: bool, old: Any, new: Any) -> Te
     return found  # type: ignore[no-any-return]
 
 
-def weighted(x: Any, weights: Any, axis: int) -> Any:
+def weighted(x: TensorLike, weights: TensorLike, axis: int) -> Any:
     """Rows of weights [new, old] times what lies along `axis`, the third or second from the end."""
     return einsum("oh,...hwc->...owc" if axis == HEIGHT else "ow,...hwc->...hoc", weights, x)
 

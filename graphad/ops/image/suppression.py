@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from graphad.ops.array.shape import reshape, shape
 from graphad.ops.array.support import static_int
 from graphad.ops.control.scan import map_fn
 from graphad.ops.image.boxes import non_max_suppression
+
+if TYPE_CHECKING:
+    from graphad.devices.array import DeviceArray
 
 
 def _best(scores: Any, most: int, lowest: float, covered: Callable[[int], Any]) -> list[int]:
@@ -171,10 +174,10 @@ def non_max_suppression_padded(
 class CombinedNonMaxSuppression(NamedTuple):
     """What is left in each image, best first, and how much of it counts."""
 
-    nmsed_boxes: Any
-    nmsed_scores: Any
-    nmsed_classes: Any
-    valid_detections: Any
+    nmsed_boxes: Tensor
+    nmsed_scores: Tensor
+    nmsed_classes: Tensor
+    valid_detections: Tensor
 
 
 @define
@@ -217,7 +220,7 @@ class SuppressByClass(TupleOp):
             TensorSpec.of((batch,), int32),
         )
 
-    def _compare(self, boxes: Any, scores: Any) -> None:
+    def _compare(self, boxes: tuple[int | None, ...], scores: tuple[int | None, ...]) -> None:
         pairs = [(boxes[0], scores[0]), (boxes[1], scores[1])]
         pairs += [(boxes[2], scores[2])] if boxes[2] != 1 else []
         if any(type(a) is int and type(b) is int and a != b for a, b in pairs):
@@ -249,7 +252,7 @@ class SuppressByClass(TupleOp):
             kinds[row, :count] = kind
         return found, points, kinds, counts
 
-    def _of_class(self, boxes: Any, scores: Any) -> list[int]:
+    def _of_class(self, boxes: DeviceArray | Array, scores: DeviceArray | Array) -> list[int]:
         low, high = (f(boxes[:, :2], boxes[:, 2:]) for f in (np.minimum, np.maximum))
         areas = np.prod(high - low, axis=1)
 

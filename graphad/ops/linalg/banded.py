@@ -142,7 +142,7 @@ def turned(bands: Any, below: int, above: int) -> Any:
     return stack(rows, -2)
 
 
-def compact_diagonals(op: str, diagonals: Any, form: str) -> Any:
+def compact_diagonals(op: str, diagonals: TensorLike, form: str) -> Any:
     """The three diagonals of a tridiagonal matrix as rows."""
     if form == "matrix":
         a = lift(diagonals)
@@ -203,7 +203,7 @@ def tridiagonal_matmul(
 
 
 def tridiagonal_solve(
-    diagonals: Any,
+    diagonals: TensorLike,
     rhs: TensorLike,
     diagonals_format: str = "compact",
     transpose_rhs: bool = False,

@@ -26,7 +26,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
-from graphad.core.dims import Dim, is_one, product
+from graphad.core.dims import Dim, Size, is_one, product
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.schema import Kind, declare
@@ -283,7 +283,7 @@ def _pair(
     return y, (*lead, *rows, *columns)
 
 
-def _is_one(size: Any) -> bool:
+def _is_one(size: Size) -> bool:
     return type(size) is int and size == 1
 
 
@@ -507,7 +507,7 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
     return _apply([tuple(la), tuple(lb)], tuple(result), [a, b])
 
 
-def _flat_product(a: Any, b: Any, axes: Any) -> Tensor:
+def _flat_product(a: Tensor, b: Tensor, axes: object) -> Tensor:
     """`tensordot` while a rank is unknown: both flattened to matrices, sizes as data."""
     if not hasattr(axes, "__index__") or hasattr(axes, "__len__") or int(axes) < 0:
         raise InvalidArgumentError(

@@ -29,7 +29,7 @@ from graphad.ops.rules import require_rank
 _ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
-def _range(op: str, k: Any) -> tuple[int, int, bool]:
+def _range(op: str, k: TensorLike) -> tuple[int, int, bool]:
     """The lowest and the highest diagonal, and whether a range was asked for."""
     known = static_array(k)
     if known is None:
@@ -104,7 +104,7 @@ def diag_part(
     return stack(rows, -2)
 
 
-def _padding(value: Any, dtype: DType) -> Any:
+def _padding(value: object, dtype: DType) -> Any:
     """The 0 that stands for no padding value is False among bools."""
     return bool(value) if dtype is bool_ and type(value) is int else value
 

@@ -76,7 +76,7 @@ def _inverse_differences(x: Tensor) -> Tensor:
     return where(same, scalar_like(0, x), 1.0 / where(same, scalar_like(1, x), difference))
 
 
-def _scaled(a: Any, values: Any) -> Any:
+def _scaled(a: Tensor, values: Any) -> Any:
     """a with its columns scaled by real values."""
     return a * cast(_columns(values), a.dtype)
 

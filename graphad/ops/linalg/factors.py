@@ -178,7 +178,7 @@ def _unit(factors: Tensor) -> Tensor:
     return bind(SetDiag(0), low, zeros_like(d) + scalar_like(1, d))
 
 
-def _rows_at(x: Any, order: Any) -> Tensor:
+def _rows_at(x: Any, order: Tensor) -> Tensor:
     """Row order[..., i] of x for row i."""
     rank = order.ndim
     if rank is None or x.ndim is None:

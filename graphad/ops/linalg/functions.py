@@ -6,8 +6,8 @@ rule for matrix functions"), and its adjoint is that at the conjugate transpose.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from graphad.ops.linalg.matmul import adjoint, align_matrices
 from graphad.ops.linalg.systems import require_matrix
 from graphad.ops.rules import broadcast_specs, same_dtype, unbroadcast
 
+if TYPE_CHECKING:
+    from graphad.devices.array import DeviceArray
+
 
 class _OfSquare(Op):
     """What functions of square matrices share."""
@@ -58,7 +61,7 @@ class _OfSquare(Op):
         return matrix_rows(specs, axes, (2,))
 
 
-def _each(function: Any, x: Any) -> Any:
+def _each(function: Callable[..., Any], x: DeviceArray | Array) -> Any:
     """A function of one matrix for each of a stack, NaN where it has no result of the dtype of x."""
     out = np.empty_like(x)
     for place in np.ndindex(x.shape[:-2]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int32
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 class CGState(NamedTuple):
     """What `conjugate_gradient` gives: steps, solution, residual, the next direction, and residual times preconditioned one."""
 
-    i: Any
-    x: Any
-    r: Any
-    p: Any
-    gamma: Any
+    i: Tensor
+    x: Tensor
+    r: Tensor
+    p: Tensor
+    gamma: Tensor
 
 
 def conjugate_gradient(

@@ -260,7 +260,7 @@ def matmul(
     return _general(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b)
 
 
-def _general(a: Any, b: Any, ta: bool, tb: bool, aa: bool, ab: bool) -> Tensor:
+def _general(a: TensorLike, b: object, ta: bool, tb: bool, aa: bool, ab: bool) -> Tensor:
     if (ta and aa) or (tb and ab):
         word = "a" if ta and aa else "b"
         raise InvalidArgumentError(

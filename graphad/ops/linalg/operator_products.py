@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, broadcast_dims
@@ -20,6 +20,9 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import conj
 from graphad.ops.math.exponential import log
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+
 
 class LinearOperatorBlockDiag(LinearOperator):
     """Operators along the diagonal, zeros elsewhere. Its products take and give one matrix.
@@ -31,7 +34,7 @@ class LinearOperatorBlockDiag(LinearOperator):
     """
 
     def __init__(
-        self, operators: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        self, operators: object, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None, is_square: bool | None = True, name: str | None = None,
     ) -> None:  # fmt: skip
         self.operators = sequence_of(type(self).__name__, operators)
@@ -70,10 +73,10 @@ class LinearOperatorBlockDiag(LinearOperator):
         lead = broadcast_dims(self.name, *[part.dims[:-2] for part in parts]) or ()
         return concat([broadcast_to(part, [*lead, *part.dims[-2:]]) for part in parts], -2)
 
-    def _matmul(self, x: Any, adjoint: bool) -> Any:
+    def _matmul(self, x: object, adjoint: bool) -> Any:
         return self._by_block(x, -2 if adjoint else -1, lambda op, part: op.matmul(part, adjoint=adjoint))
 
-    def _solve(self, b: Any, adjoint: bool) -> Any:
+    def _solve(self, b: object, adjoint: bool) -> Any:
         return self._by_block(b, -1 if adjoint else -2, lambda op, part: op.solve(part, adjoint=adjoint))
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
@@ -108,7 +111,7 @@ class LinearOperatorKronecker(LinearOperator):
     """
 
     def __init__(
-        self, operators: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        self, operators: object, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None, is_square: bool | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
         self.operators = sequence_of(type(self).__name__, operators)
@@ -162,7 +165,7 @@ class LinearOperatorKronecker(LinearOperator):
     def _matmul(self, x: Tensor, adjoint: bool) -> Any:
         return self._each(x, -2 if adjoint else -1, lambda op, part: op.matmul(part, adjoint=adjoint))
 
-    def _solve(self, b: Any, adjoint: bool) -> Any:
+    def _solve(self, b: object, adjoint: bool) -> Any:
         return self._each(b, -1 if adjoint else -2, lambda op, part: op.solve(part, adjoint=adjoint))
 
     def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
@@ -199,7 +202,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     """
 
     def __init__(
-        self, base_operator: LinearOperator, u: Any, diag_update: Any = None, v: Any = None,
+        self, base_operator: LinearOperator, u: Tensor, diag_update: TensorLike | None = None, v: TensorLike | None = None,
         is_diag_update_positive: bool | None = None, is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
         is_square: bool | None = None, name: str = "LinearOperatorLowRankUpdate",

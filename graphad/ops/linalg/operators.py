@@ -58,7 +58,7 @@ class LinearOperator:
         is_positive_definite: bool | None = None,
         is_square: bool | None = None,
         name: str | None = None,
-        parameters: Any = None,
+        parameters: dict[str, Any] | None = None,
     ) -> None:
         self.dtype: DType = as_dtype(dtype)
         if is_positive_definite:
@@ -162,7 +162,13 @@ class LinearOperator:
             )
         return x
 
-    def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
+    def matmul(
+        self,
+        x: LinearOperator | TensorLike,
+        adjoint: bool = False,
+        adjoint_arg: bool = False,
+        name: str = "matmul",
+    ) -> Any:
         """The product with a matrix [..., n, k]; with another operator an operator."""
         if isinstance(x, LinearOperator):
             return LinearOperatorComposition(
@@ -172,12 +178,18 @@ class LinearOperator:
 
     __matmul__ = matmul
 
-    def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Tensor:
+    def matvec(self, x: TensorLike, adjoint: bool = False, name: str = "matvec") -> Tensor:
         """The product with a vector [..., n]."""
         column = expand_dims(lift_like("matvec", x, self.dtype), -1)
         return squeeze(self.matmul(column, adjoint=adjoint), -1)
 
-    def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve") -> Any:
+    def solve(
+        self,
+        rhs: LinearOperator | TensorLike,
+        adjoint: bool = False,
+        adjoint_arg: bool = False,
+        name: str = "solve",
+    ) -> Any:
         """x with the product of this operator and x equal to rhs [..., m, k]; of another operator an operator."""
         if isinstance(rhs, LinearOperator):
             own = self.adjoint() if adjoint else self
@@ -186,7 +198,7 @@ class LinearOperator:
             raise InvalidArgumentError(f"{type(self).__name__}.solve: the operator is said to be singular.")
         return self._solve(self._right("solve", rhs, adjoint, adjoint_arg), adjoint)
 
-    def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Tensor:
+    def solvevec(self, rhs: TensorLike, adjoint: bool = False, name: str = "solve") -> Tensor:
         """`solve` for a vector [..., m]."""
         return squeeze(
             self.solve(expand_dims(lift_like("solvevec", rhs, self.dtype), -1), adjoint=adjoint), -1
@@ -457,7 +469,7 @@ class LinearOperatorComposition(LinearOperator):
     """
 
     def __init__(
-        self, operators: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        self, operators: object, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None, is_square: bool | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
         self.operators = sequence_of(type(self).__name__, operators)
@@ -482,7 +494,7 @@ class LinearOperatorComposition(LinearOperator):
         lead = common_stack(self.name, self.operators)
         return TensorShape([*lead, self.operators[0].dims[-2], self.operators[-1].dims[-1]])
 
-    def _matmul(self, x: Any, adjoint: bool) -> Any:
+    def _matmul(self, x: Tensor, adjoint: bool) -> Any:
         for op in self.operators if adjoint else self.operators[::-1]:
             x = op.matmul(x, adjoint=adjoint)
         return x
@@ -508,7 +520,7 @@ class LinearOperatorComposition(LinearOperator):
         )
 
 
-def of_rank(name: str, x: Any, least: int, dtype: DType | None = None) -> Any:
+def of_rank(name: str, x: TensorLike, least: int, dtype: DType | None = None) -> Any:
     """x as a tensor of known rank. Raises: InvalidArgumentError: its rank is not known, or below `least`."""
     x = lift_like(name, x, dtype)
     if x.ndim is None or x.ndim < least:
@@ -518,7 +530,7 @@ def of_rank(name: str, x: Any, least: int, dtype: DType | None = None) -> Any:
     return x
 
 
-def sequence_of(name: str, operators: Any) -> list[LinearOperator]:
+def sequence_of(name: str, operators: object) -> list[LinearOperator]:
     """Operators that make up another one. Raises: InvalidArgumentError: there are none, or their dtypes differ."""
     found = list(operators) if isinstance(operators, Sequence) else []
     if not found or not all(isinstance(x, LinearOperator) for x in found):

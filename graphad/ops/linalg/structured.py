@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift
-from graphad.core.dtypes import complex64, float32, int32
+from graphad.core.dtypes import DType, complex64, float32, int32
 from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
 from graphad.core.shapes import TensorShape, broadcast_dims
 from graphad.core.tensor import Tensor
@@ -138,7 +138,7 @@ class LinearOperatorIdentity(LinearOperatorScaledIdentity):
     """
 
     def __init__(
-        self, num_rows: int, batch_shape: Any = None, dtype: Any = None, is_non_singular: bool | None = True,
+        self, num_rows: int, batch_shape: Any = None, dtype: DTypeLike | None = None, is_non_singular: bool | None = True,
         is_self_adjoint: bool | None = True, is_positive_definite: bool | None = True,
         is_square: bool | None = True, assert_proper_shapes: bool = False, name: str = "LinearOperatorIdentity",
     ) -> None:  # fmt: skip
@@ -311,7 +311,7 @@ class LinearOperatorPermutation(LinearOperator):
     def _matmul(self, x: Any, adjoint: bool) -> Any:
         return gather(x, invert_permutation(self.perm) if adjoint else self.perm, axis=-2)
 
-    def _solve(self, b: Any, adjoint: bool) -> Any:
+    def _solve(self, b: object, adjoint: bool) -> Any:
         return self._matmul(b, not adjoint)
 
 
@@ -369,7 +369,7 @@ class LinearOperatorCirculant(LinearOperator):
     """
 
     def __init__(
-        self, spectrum: Any, input_output_dtype: Any = complex64, is_non_singular: bool | None = None,
+        self, spectrum: Any, input_output_dtype: DType = complex64, is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
         is_square: bool | None = True, name: str = "LinearOperatorCirculant",
     ) -> None:  # fmt: skip
@@ -384,7 +384,7 @@ class LinearOperatorCirculant(LinearOperator):
         sizes = self.spectrum.shape.as_list()
         return TensorShape([*sizes, sizes[-1]])
 
-    def _filtered(self, x: Any, factor: Any) -> Any:
+    def _filtered(self, x: Any, factor: Tensor) -> Any:
         turn = [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2]
         rows = fft(transpose(cast(x, self._wide), turn)) * expand_dims(cast(factor, self._wide), -2)
         wide = ifft(rows)

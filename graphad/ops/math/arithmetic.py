@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,6 +52,9 @@ from graphad.ops.rules import (
     unbroadcast,
 )
 
+if TYPE_CHECKING:
+    from graphad.devices.array import DeviceArray
+
 
 def _neg_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(NEG, g),)
@@ -89,7 +92,7 @@ def _div_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return x_bar, y_bar
 
 
-def no_zero(op: str, y: Any) -> None:
+def no_zero(op: str, y: DeviceArray | Array) -> None:
     # Sizes arrive as objects while a graph is specialised; they are never 0 there.
     if getattr(y, "dtype", np.dtype(object)).kind in "iu" and not np.all(y):
         raise InvalidArgumentError(f"{op}: Integer division by zero; make sure that no element of y is 0.")
@@ -215,7 +218,7 @@ SquaredDifference = elementwise(
 SQUARE = Square()
 
 
-def _no_nan(x: Any, y: Any, out: Any) -> Any:
+def _no_nan(x: object, y: Any, out: Any) -> Any:
     out = chosen(y == 0, np.zeros((), out.dtype), out)
     return out if out.ndim else out[()]
 
@@ -238,7 +241,7 @@ def _multiply_no_nan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     )
 
 
-def _mul_zero_vjp(ctx: VjpContext, f_first: Any) -> Cotangents:
+def _mul_zero_vjp(ctx: VjpContext, f_first: Tensor) -> Cotangents:
     g, f = ctx.inputs
     return (
         unbroadcast(ctx, 0, bind(MUL_ZERO, f_first, conjugate(f))) if ctx.needs(0) else None,

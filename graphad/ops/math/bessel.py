@@ -27,6 +27,8 @@ from graphad.ops.math.trigonometric import cos, sin
 from graphad.ops.rules import FLOATING, scalar_like
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from graphad.core.annotations import Array
     from graphad.core.tensor import Tensor
 
@@ -67,7 +69,7 @@ def _but(
       place: Which of several results it is.
     """
 
-    def of_special(special: Any) -> Callable[..., Any]:
+    def of_special(special: ModuleType) -> Callable[..., Any]:
         def function(x: Array) -> Any:
             y = np.asarray(
                 getattr(special, source)(x) if place is None else getattr(special, source)(x)[place]
@@ -95,7 +97,13 @@ _SECTIONS = {
 }
 
 
-def _row(name: str, source: str, slope: Callable[[Any, Any], Any], doc: str, function: Any = None) -> Any:
+def _row(
+    name: str,
+    source: str,
+    slope: Callable[[Any, Any], Any],
+    doc: str,
+    function: Callable[..., Any] | None = None,
+) -> Any:
     """One function: its name, SciPy's name, its derivative from x and y, and what it computes."""
     op_class = elementwise(
         name,

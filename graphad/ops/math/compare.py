@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ IsFinite = comparison(
 )
 
 
-def _bitwise(name: str, formula: Any, scalar: str, doc: str) -> Any:
+def _bitwise(name: str, formula: Callable[..., Any], scalar: str, doc: str) -> Any:
     return elementwise(
         name,
         formula,

@@ -23,6 +23,7 @@ from graphad.ops.rules import FLOATING, NUMERIC, scalar_like, unbroadcast
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
+    from graphad.devices.array import DeviceArray
 
 
 def part_dtype(dtype: DType) -> DType:
@@ -73,7 +74,7 @@ def _part(x: Array) -> Array:
     return x.real.copy() if type(x) is np.ndarray else x.real
 
 
-def _imaginary(x: Any) -> Any:
+def _imaginary(x: DeviceArray | Array) -> Any:
     return x.imag.copy() if type(x) is np.ndarray else x.imag
 
 

@@ -255,7 +255,7 @@ class CumLogSumExp(_Running):
         return (bind(MUL, bind(EXP, bind(SUB, x, y)), s),)
 
 
-def _axis_of(op: str, axis: Any, x: Any) -> int:
+def _axis_of(op: str, axis: object, x: Tensor) -> int:
     if isinstance(axis, Tensor):
         axis = int(axis)
     return normalize_axis(op, axis, x.ndim, "x", x.dims)

@@ -20,6 +20,7 @@ from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
+    from graphad.devices.array import DeviceArray
 
 
 def _scaled(factor: float, x: Any) -> Tensor:
@@ -71,7 +72,7 @@ def _hypot(x: Array, y: Array) -> Any:
     return np.hypot(x, y)
 
 
-def _copysign(x: Any, y: Any) -> Any:
+def _copysign(x: DeviceArray | Array, y: DeviceArray | Array) -> Any:
     return np.copysign(x, y)
 
 

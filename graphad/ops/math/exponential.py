@@ -7,12 +7,12 @@ ops of their own, since they are in every network.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core import arrays
-from graphad.core.annotations import Cotangents, TensorLike, VjpContext, VjpRule
+from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext, VjpRule
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
@@ -23,6 +23,9 @@ from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
+
+if TYPE_CHECKING:
+    from graphad.devices.array import DeviceArray
 
 
 def times(derivative: Callable[[Tensor], Tensor]) -> VjpRule:
@@ -61,7 +64,7 @@ def _sigmoid(x: Any) -> Any:
     return np.reciprocal(y, y)
 
 
-def _softplus(x: Any) -> Any:
+def _softplus(x: DeviceArray | Array) -> Any:
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
@@ -108,7 +111,7 @@ def _logaddexp_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     )
 
 
-def _plus_one(x: Any) -> Tensor:
+def _plus_one(x: Tensor) -> Tensor:
     return bind(ADD, x, scalar_like(1.0, x))
 
 
@@ -121,7 +124,7 @@ def _exp_of(x: Tensor) -> Tensor:
     return bind(EXP, x)
 
 
-def _expm1(x: Any) -> Any:
+def _expm1(x: DeviceArray | Array) -> Any:
     """`np.expm1`, for complex numbers with an infinite part, a NaN or no imaginary part as C's Annex G has it for exp."""
     y = np.expm1(x)
     if x.dtype.kind != "c":
@@ -302,7 +305,7 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     return bind(NEG, bind(SOFTPLUS, bind(NEG, lift(x))))
 
 
-def _present(x: Any) -> Tensor:
+def _present(x: Tensor) -> Tensor:
     """1 where x is not 0, else 0."""
     return bind(Cast(x.dtype), bind(NOT_EQUAL, x, scalar_like(0, x)))
 
@@ -326,7 +329,7 @@ def _xdivy_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return x_bar, y_bar
 
 
-def _zero_where_zero(x: Any, out: Any) -> Any:
+def _zero_where_zero(x: DeviceArray | Array, out: DeviceArray | Array) -> Any:
     out = chosen(x == 0, out.dtype.type(0), out)
     return out if out.ndim else out[()]
 

@@ -65,7 +65,7 @@ def histogram_fixed_width_bins(
     return cast(_bins("histogram_fixed_width_bins", values, value_range, nbins), as_dtype(dtype))
 
 
-def _bins(op: str, values: Any, value_range: Any, nbins: Any) -> Any:
+def _bins(op: str, values: object, value_range: TensorLike, nbins: object) -> Any:
     """The numbers of bins as float64, NaN for NaN."""
     values, value_range = lift_pair(op, values, value_range)
     if not (values.dtype.is_floating or values.dtype.is_integer):

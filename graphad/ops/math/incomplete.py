@@ -26,6 +26,9 @@ from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
+
+    from graphad.devices.array import DeviceArray
 
 
 def _erfcinv_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -92,7 +95,7 @@ _WIDTH = 12.0  # standard deviations, beyond which a gamma variable of large a i
 _NODES = 160
 
 
-def _by_large_a(n: int, a: Array, x: Array, special: Any) -> Array:
+def _by_large_a(n: int, a: Array, x: Array, special: ModuleType) -> Array:
     """The n-th derivative in a of the integral of the density up to x, by a quadrature whose nodes do not depend on a.
 
     With t = a (1 + e) and e = u / sqrt(a) the density of u is exp(-a (e - log(1 + e)) - 1/12a + ...) / (1 + e) / sqrt(2 pi); its
@@ -234,8 +237,8 @@ zeta = binary_function(
 )
 
 
-def _polygamma_of(special: Any) -> Callable[..., Any]:
-    def formula(n: Any, x: Any) -> Any:
+def _polygamma_of(special: ModuleType) -> Callable[..., Any]:
+    def formula(n: Any, x: DeviceArray | Array) -> Any:
         with np.errstate(all="ignore"):
             far = np.where(n % 2 == 0, -1.0, 1.0) * special.gamma(n + 1.0) * special.zeta(n + 1.0, x)
             y = np.where(n == 0, special.psi(x), far)

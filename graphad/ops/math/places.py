@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from graphad.core.annotations import DTypeLike, TensorLike
@@ -58,7 +56,7 @@ def sobol_sample(
     return lift(points.astype(as_dtype(dtype).numpy))
 
 
-def _number(word: str, x: Any, least: int) -> int:
+def _number(word: str, x: object, least: int) -> int:
     number = static_int("sobol_sample", x, word)
     if not isinstance(number, int) or number < least:
         raise InvalidArgumentError(

@@ -131,7 +131,7 @@ def argmin(
     return _position(ArgMin, input, axis, output_type)
 
 
-def _position(op_class: type[_Position], input: Any, axis: Any, output_type: Any) -> Tensor:
+def _position(op_class: type[_Position], input: object, axis: object, output_type: object) -> Tensor:
     x, dtype = lift(input), dtypes.as_dtype(output_type)
     if not dtype.is_integer:
         raise DTypeError(f"{op_class.name}: output_type is {dtype.name}; an integer dtype is needed.")

@@ -7,7 +7,7 @@ rank. The way back is to put the reduced axes in again with size 1 and to broadc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -62,6 +62,9 @@ from graphad.ops.math.cumulative import CumProd
 from graphad.ops.math.exponential import EXP, LOG
 from graphad.ops.math.select import SELECT
 from graphad.ops.rules import BOOLEAN, FLOATING, NUMERIC, REAL, require_kind, scalar_like
+
+if TYPE_CHECKING:
+    pass
 
 
 class Reduction(Op):
@@ -123,7 +126,7 @@ class Reduction(Op):
             return g if dims is None else bind(ExpandDims(tuple(range(len(dims)))), g) if dims else g
         return bind(ExpandDims(self.axes), g) if self.axes else g
 
-    def spread(self, ctx: VjpContext, g: Any) -> Tensor:
+    def spread(self, ctx: VjpContext, g: Tensor) -> Tensor:
         """`g` broadcast back to the shape of the input."""
         dims = ctx.shape(0)
         if not self.keepdims and dims is not None:
@@ -396,7 +399,7 @@ class ReduceLogSumExp(Reduction):
 # -- public functions --------------------------------------------------------------------------------------------------
 
 
-def as_axes(op: str, axis: Any, x: Tensor) -> tuple[int, ...] | None:
+def as_axes(op: str, axis: object, x: Tensor) -> tuple[int, ...] | None:
     """The `axis` argument of a public function: None, an integer, a list or tuple of them, or an eager tensor."""
     if axis is None:
         return normalize_axes(op, None, x.ndim)
@@ -415,7 +418,7 @@ def as_axes(op: str, axis: Any, x: Tensor) -> tuple[int, ...] | None:
     return normalize_axes(op, axis, x.ndim, "x", x.dims)
 
 
-def _reduce(op_class: type[Reduction], x: Any, axis: Any, keepdims: bool) -> Tensor:
+def _reduce(op_class: type[Reduction], x: TensorLike, axis: object, keepdims: bool) -> Tensor:
     x = lift(x)
     axes = as_axes(op_class.name, axis, x)
     if not axes and axes is not None:

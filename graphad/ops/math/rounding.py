@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def zeros_of(x: Any) -> Tensor:
 _constant = no_gradient("rounding is piecewise constant")
 
 
-def _rounding(name: str, formula: Any, doc: str) -> Any:
+def _rounding(name: str, formula: Callable[..., Any], doc: str) -> Any:
     return elementwise(
         name, formula, vjp=_constant, kinds=FLOATING, scalar=name, keeps=(False, False), doc=doc
     )

@@ -55,7 +55,7 @@ class SortedIds(Op):
         return MIXED if axes[0] is not None and axes[0] == rank - 1 else axes[0]
 
 
-def sorted_segments(op: str, segment_ids: Any) -> tuple[Any, Any]:
+def sorted_segments(op: str, segment_ids: TensorLike) -> tuple[Any, Any]:
     """Sorted ids as a tensor, and how many segments there are."""
     ids = index_tensor(op, segment_ids, "segment_ids")
     if ids.ndim not in (None, 1):
@@ -68,13 +68,13 @@ def sorted_segments(op: str, segment_ids: Any) -> tuple[Any, Any]:
     return ids, int(known[-1]) + 1 if known.size else 0
 
 
-def _totals(data: Any, ids: Any, count: Any) -> tuple[Any, Any]:
+def _totals(data: Any, ids: Tensor, count: TensorLike) -> tuple[Any, Any]:
     """The sum of each segment and how many members it has, at least 1, shaped to divide the sum by."""
     total = unsorted_segment_sum(data, ids, count)
     return total, maximum(members_of(total, ids, count), 1)
 
 
-def members_of(total: Tensor, ids: Tensor, count: Any) -> Tensor:
+def members_of(total: Tensor, ids: Tensor, count: TensorLike) -> Tensor:
     """How many members each segment has, in the dtype of `total`, which it is shaped to meet."""
     members = unsorted_segment_sum(ones(shape(ids), total.dtype), ids, count)
     if total.ndim is None:

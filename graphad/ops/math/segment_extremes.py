@@ -132,7 +132,7 @@ class UnsortedSegmentProd(_Combined):
         return self.spread(g, ids) * conjugate(bind(SegmentOthers(self.batch_dims), data, ids)), None
 
 
-def _unsorted(op_class: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
+def _unsorted(op_class: Any, data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike) -> Any:
     name = op_class.name
     x, ids = lift(data), index_tensor(name, segment_ids, "segment_ids")
     count, given = requested_size(name, num_segments, "num_segments")
@@ -192,7 +192,7 @@ def unsorted_segment_prod(
     return _unsorted(UnsortedSegmentProd, data, segment_ids, num_segments)  # type: ignore[no-any-return]
 
 
-def _sorted(op_class: Any, caller: str, data: Any, segment_ids: Any) -> Any:
+def _sorted(op_class: object, caller: str, data: Any, segment_ids: TensorLike) -> Any:
     ids, count = sorted_segments(caller, segment_ids)
     y = _unsorted(op_class, data, ids, count)
     if op_class is UnsortedSegmentProd:

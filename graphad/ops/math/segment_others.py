@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from graphad.ops.array.order import stable_order
 from graphad.ops.array.support import all_stacked, require_index
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.rules import NUMERIC
+
+if TYPE_CHECKING:
+    from graphad.devices.array import DeviceArray
+
 
 Polynomial = dict[int, Any]  # from a set of directions, a bit each, to its factors; what is not there is 0
 
@@ -72,7 +76,7 @@ class SegmentOthers(Op):
             order = stable_order(at)
             row, column, at = row[order], column[order], at[order]
 
-            def members(x: Any) -> Any:
+            def members(x: DeviceArray | Array) -> Any:
                 return widened(np.reshape(x, out.shape)[row, column])
 
             polynomial = {0: members(data)}

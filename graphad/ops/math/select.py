@@ -7,7 +7,7 @@ bound of `clip_by_value` counts as inside.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,8 +44,11 @@ from graphad.ops.rules import (
     unbroadcast,
 )
 
+if TYPE_CHECKING:
+    from graphad.devices.array import DeviceArray
 
-def _where(condition: Any, x: Any, y: Any) -> Any:
+
+def _where(condition: DeviceArray | Array, x: DeviceArray | Array, y: DeviceArray | Array) -> Any:
     out = chosen(condition, x, y)
     return out if out.ndim else out[()]
 
@@ -136,7 +139,7 @@ def where(
     return bind(SELECT, condition, x, y)
 
 
-def _split(ctx: VjpContext, g: Tensor, first: Any) -> Sequence[Any]:
+def _split(ctx: VjpContext, g: Tensor, first: Tensor) -> Sequence[Any]:
     """The cotangents of two operands of which `first` says where the first was chosen."""
     zero = scalar_like(0, g)
     return (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import Cotangents, VjpContext
+from graphad.core.annotations import Array, Cotangents, VjpContext
 from graphad.core.bind import bind
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import elementwise, unary_function
@@ -209,12 +209,12 @@ def _outer(x: np.ndarray) -> np.ndarray:
     return outer
 
 
-def _erf(wide: Any) -> Any:
+def _erf(wide: Array) -> Any:
     size = np.abs(wide)
     return np.copysign(series.by_part(size, [(size <= 1.0, _near), (size < 6.0, _outer)], 1.0), wide)
 
 
-def _erfc(wide: Any) -> Any:
+def _erfc(wide: Array) -> Any:
     parts: list[tuple[Any, Any]] = [
         ((wide >= -1.0) & (wide < _BORDER), lambda x: 1.0 - _near(x)),
         ((wide > 0) & (wide < _END), _far),
@@ -241,14 +241,14 @@ def _tail(p: np.ndarray) -> np.ndarray:
     return found
 
 
-def _erfinv(wide: Any) -> Any:
+def _erfinv(wide: Array) -> Any:
     size = np.abs(wide)
     with np.errstate(all="ignore"):
         found = series.by_part(size, [(size * size <= 0.5, _inverse), (size <= 1.0, _tail)], np.nan)
     return np.copysign(found, wide)
 
 
-def _bell(x: Any, factor: float) -> Tensor:
+def _bell(x: Tensor, factor: float) -> Tensor:
     """factor * exp(-x ** 2)."""
     return bind(MUL, scalar_like(factor, x), bind(EXP, bind(NEG, bind(SQUARE, x))))
 

@@ -164,7 +164,7 @@ def _spectral_norm(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
     return largest
 
 
-def _two_norm(x: Any, axis: Any, keepdims: bool) -> Tensor:
+def _two_norm(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
     squares = real(bind(MUL, x, conjugate(x))) if x.dtype.is_complex else square(x)
     return sqrt(reduce_sum(squares, axis, keepdims))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,9 @@ def _atan2_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     )
 
 
-def _row(name: str, formula: Any, vjp: Any, keeps: Any = (True, False), *, doc: str) -> type[Elementwise]:
+def _row(
+    name: str, formula: Callable[..., Any], vjp: Callable[..., Any], keeps: Any = (True, False), *, doc: str
+) -> type[Elementwise]:
     return elementwise(name, formula, vjp=vjp, kinds=INEXACT, scalar=name, keeps=keeps, doc=doc)
 
 

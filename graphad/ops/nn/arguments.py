@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.bind import bind
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -14,8 +14,11 @@ from graphad.ops.array.support import static_array
 from graphad.ops.array.transpose import Transpose, move_axis
 from graphad.ops.nn.windows import layout
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
 
-def per_axis(op: str, name: str, value: Any, rank: int, first: bool = False) -> tuple[int, ...]:
+
+def per_axis(op: str, name: str, value: object, rank: int, first: bool = False) -> tuple[int, ...]:
     """A positive number for each of `rank` axes, from so many, one for all, or two more with 1 for batch and channels; None is 1.
 
     Args:
@@ -46,12 +49,12 @@ def per_axis(op: str, name: str, value: Any, rank: int, first: bool = False) -> 
     return tuple(items)
 
 
-def _apart(items: Any, first: bool) -> tuple[Any, Any]:
+def _apart(items: Sequence[TensorLike], first: bool) -> tuple[Any, Any]:
     """What is said of batch and channels, and of the axes between or behind them."""
     return (items[:2], items[2:]) if first else ([items[0], items[-1]], items[1:-1])
 
 
-def axes_of(op: str, name: str, value: Any) -> int:
+def axes_of(op: str, name: str, value: object) -> int:
     """How many axes numbers that are given for each of them are for."""
     known = static_array(value)
     if known is None or known.dtype.kind not in "iu" or known.ndim > 1 or not known.size:

@@ -21,7 +21,7 @@ from graphad.ops.array.transpose import transpose
 from graphad.ops.math.cast import cast
 
 
-def _block(op: str, block_shape: Any) -> list[int]:
+def _block(op: str, block_shape: object) -> list[int]:
     known = static_array(block_shape)
     if known is None or known.dtype.kind not in "iu" or known.ndim > 1 or (known.size and known.min() < 1):
         raise ArgumentTypeError(
@@ -30,7 +30,7 @@ def _block(op: str, block_shape: Any) -> list[int]:
     return [int(n) for n in known.ravel()]
 
 
-def _pairs(op: str, word: str, given: Any, count: int) -> list[list[Any]]:
+def _pairs(op: str, word: str, given: TensorLike, count: int) -> list[list[Any]]:
     """For each axis of a block two numbers, known or not."""
     known = static_array(given)
     if known is not None:
@@ -49,7 +49,7 @@ def _sizes(x: Any) -> list[Any]:
     return [vector[k] if size is None else size for k, size in enumerate(x.dims)]
 
 
-def _of_rank(op: str, input: Any, count: int) -> Any:
+def _of_rank(op: str, input: object, count: int) -> Any:
     x = lift(input)
     if x.dims is None or len(x.dims) < count + 1:
         raise InvalidArgumentError(

@@ -155,7 +155,7 @@ def depth_to_space(
     return in_order("depth_to_space", out_of_channels, x, 2, data_format == "NCHW")
 
 
-def _image(op: str, input: Any, block_size: Any, data_format: str) -> tuple[Any, int]:
+def _image(op: str, input: object, block_size: int, data_format: str) -> tuple[Any, int]:
     """The image with known rank, and the size of blocks, by which its sizes can be divided as far as they are known."""
     x, first = lift(input), channels_first(op, data_format, 2)
     if x.ndim != 4 or not isinstance(block_size, int) or block_size < 2:

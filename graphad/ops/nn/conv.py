@@ -15,7 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.dims import Size, product
 from graphad.core.errors import InvalidArgumentError
@@ -40,7 +49,7 @@ class Filtering(w.Windowed):
     total = True
     title = "conv{}d"
 
-    def like(self, kind: Any, *dims: Any) -> Any:
+    def like(self, kind: Any, *dims: TensorLike) -> Any:
         """Another of the three ops, for the same convolution."""
         return kind(self.strides, self.padding, self.dilations, *dims)
 

@@ -27,12 +27,12 @@ from graphad.ops.nn.conv import Convolution, ConvolutionInputGrad
 
 def _convolve(
     op: str,
-    input: Any,
-    filters: Any,
+    input: TensorLike,
+    filters: TensorLike,
     rank: int,
-    strides: Any,
-    padding: Any,
-    dilations: Any,
+    strides: object,
+    padding: object,
+    dilations: object,
     data_format: str | None = None,
 ) -> Tensor:
     first = channels_first(op, data_format, rank)
@@ -46,7 +46,7 @@ def _convolve(
 
 
 def _attributes(
-    op: str, strides: Any, padding: Any, dilations: Any, rank: int, first: bool = False
+    op: str, strides: object, padding: object, dilations: object, rank: int, first: bool = False
 ) -> tuple[Any, Any, Any]:
     return (
         per_axis(op, "stride" if op == "conv1d" else "strides", strides, rank, first),
@@ -211,13 +211,13 @@ def atrous_conv2d(
 
 def _transpose(
     op: str,
-    input: Any,
-    filters: Any,
-    output_shape: Any,
+    input: object,
+    filters: object,
+    output_shape: object,
     rank: int,
-    strides: Any,
-    padding: Any,
-    dilations: Any,
+    strides: object,
+    padding: object,
+    dilations: object,
     data_format: str | None = None,
 ) -> Tensor:
     first = channels_first(op, data_format, rank)
@@ -403,7 +403,13 @@ def depthwise_conv2d(
 
 
 def _depthwise(
-    op: str, input: Any, filter: Any, strides: Any, padding: Any, data_format: str | None, dilations: Any
+    op: str,
+    input: object,
+    filter: object,
+    strides: object,
+    padding: object,
+    data_format: str | None,
+    dilations: object,
 ) -> Tensor:
     first = channels_first(op, data_format, 2)
     x, kernel = lift_pair(op, input, filter)
@@ -467,7 +473,7 @@ def depthwise_conv2d_backprop_input(
     inner = (dims[0], *dims[2:], dims[1]) if first else tuple(dims)
     window = ((height, width), *_attributes(op, strides, padding, dilations, 2, first))
 
-    def spread(images: Any) -> Any:
+    def spread(images: TensorLike) -> Any:
         sizes: Any = shape(images)
         each = reshape(images, concat([sizes[:3], [channels, multiplier]], 0))
         return bind(w.PatchesSum(*window, inner), einsum("bijcm,pqcm->bijpqc", each, kernel))

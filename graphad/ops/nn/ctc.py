@@ -38,7 +38,7 @@ _NONE = -1e30  # the logarithm of no way at all: finite, so that derivatives sta
 _HARDLY = -1e29
 
 
-def _blank(op: str, blank_index: Any, classes: Any, default: int) -> Any:
+def _blank(op: str, blank_index: int | None, classes: Any, default: int) -> Any:
     known = static_int(op, default if blank_index is None else blank_index, "blank_index")
     if known is None:
         raise InvalidArgumentError(f"{op}: blank_index must be known while tracing; give a number.")
@@ -53,7 +53,7 @@ def ctc_loss(
     label_length: TensorLike | None,
     logit_length: TensorLike,
     logits_time_major: bool = True,
-    unique: Any = None,
+    unique: object = None,
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -99,7 +99,7 @@ def ctc_loss(
     return loss if narrow is None else cast(loss, narrow)
 
 
-def _loss(logits: Any, labels: Any, label_length: Any, logit_length: Any, blank: Any) -> Any:
+def _loss(logits: Tensor, labels: Tensor, label_length: Tensor, logit_length: Tensor, blank: int) -> Any:
     batch: Any = shape(labels)[0]
     pairs = reshape(stack([zeros_like(labels) + blank, labels], 2), stack([batch, 2 * shape(labels)[1]]))
     row: Any = concat([pairs, fill(stack([batch, 1]), lift(blank, int32))], 1)

@@ -6,7 +6,7 @@ Each beginning is a node of a tree, with the probabilities that the frames so fa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from graphad.ops.math.reduce import reduce_max
 from graphad.ops.math.search import sequence_mask
 from graphad.ops.nn.softmax import log_softmax
 from graphad.ops.sparse.tensor import SparseTensor
+
+if TYPE_CHECKING:
+    pass
 
 
 @define
@@ -193,7 +196,7 @@ def ctc_beam_search_decoder(
     return [_sparse(labels[:, k], counts[:, k]) for k in range(numbers[1])], logs
 
 
-def _sparse(labels: Any, counts: Any) -> SparseTensor:
+def _sparse(labels: Tensor, counts: Tensor) -> SparseTensor:
     mask = sequence_mask(counts, shape(labels)[1])
     sizes = shape(labels)
     row = broadcast_to(range_of(sizes[0])[:, None], sizes)

@@ -29,7 +29,7 @@ from graphad.ops.sparse.tensor import SparseTensor, require_rank, require_sparse
 Combiner = Literal["sum", "mean", "sqrtn"]
 
 
-def _table(op: str, params: Any) -> Any:
+def _table(op: str, params: object) -> Any:
     """The one table. Raises: InvalidArgumentError: it comes in several parts."""
     if isinstance(params, list | tuple) and params and stands_for_tensor(params[0]):
         if len(params) != 1:
@@ -40,7 +40,14 @@ def _table(op: str, params: Any) -> Any:
     return params
 
 
-def _combined(op: str, params: Any, ids: Any, weights: Any, combiner: Any, max_norm: Any) -> Any:
+def _combined(
+    op: str,
+    params: Tensor,
+    ids: SparseTensor,
+    weights: SparseTensor | None,
+    combiner: object,
+    max_norm: float | None,
+) -> Any:
     kind = "mean" if combiner is None else combiner
     if kind not in ("sum", "mean", "sqrtn"):
         raise InvalidArgumentError(f"{op}: combiner {combiner!r} is none of 'sum', 'mean' and 'sqrtn'.")
@@ -148,7 +155,7 @@ def _as_matrix(x: SparseTensor) -> SparseTensor:
     return SparseTensor.of(stack([from_front, x.indices[:, -1]], 1), x.values, shape)
 
 
-def _extreme(op: str, operand: Any, k: Any, axis: Any, sign: int) -> tuple[Any, Any]:
+def _extreme(op: str, operand: object, k: Any, axis: Any, sign: int) -> tuple[Any, Any]:
     x = lift(operand)
     place = normalize_axis(op, axis, x.ndim, "operand", x.dims)
     values, indices = top_k(move_axis(x, place, -1) * sign, k)

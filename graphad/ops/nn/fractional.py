@@ -28,12 +28,12 @@ from graphad.ops.random.generator import shuffle, uniform
 class FractionalPool(NamedTuple):
     """The pooled image, and where its windows begin along both axes."""
 
-    output: Any
-    row_pooling_sequence: Any
-    col_pooling_sequence: Any
+    output: Tensor
+    row_pooling_sequence: Tensor
+    col_pooling_sequence: Tensor
 
 
-def _starts(op: str, length: Any, ratio: float, pseudo_random: bool, seed: Any) -> tuple[Tensor, int]:
+def _starts(op: str, length: object, ratio: float, pseudo_random: bool, seed: Any) -> tuple[Tensor, int]:
     """Where windows begin, and the end, int64 [count + 1]; and the size of the largest window."""
     if length is None or not isinstance(length, int):
         raise InvalidArgumentError(f"{op}: the height and width of value must be known; one is not.")
@@ -64,7 +64,13 @@ def _ratios(op: str, ratio: Any) -> tuple[float, float]:
 
 
 def _pooled(
-    op: str, value: Any, pooling_ratio: Any, pseudo_random: bool, overlapping: bool, seed: int, largest: bool
+    op: str,
+    value: object,
+    pooling_ratio: object,
+    pseudo_random: bool,
+    overlapping: bool,
+    seed: int,
+    largest: bool,
 ) -> FractionalPool:
     x = lift(value)
     if x.dims is None or len(x.dims) != 4:

@@ -63,7 +63,7 @@ class IsotonicSegments(Op):
 
     vjp = no_gradient("where a segment ends is piecewise constant")
 
-    def batch(self, ctx: Any, x: Any) -> Tensor:
+    def batch(self, ctx: object, x: Any) -> Tensor:
         return bind(self, x)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
@@ -106,7 +106,7 @@ def isotonic_regression(inputs: TensorLike, decreasing: bool = True, axis: int =
     return transpose(fitted, back), transpose(segments, back)
 
 
-def _means(x: Any, segments: Any) -> Tensor:
+def _means(x: Tensor, segments: Tensor) -> Tensor:
     """Each element's mean over its segment [..., n]."""
     sizes = shape(x)
     flat, own = reshape(x, [-1]), reshape(segments, [-1])

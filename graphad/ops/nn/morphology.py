@@ -74,7 +74,7 @@ def erosion2d(
 
 
 def _dilated(
-    op: str, x: Any, kernel: Any, strides: Any, padding: Any, data_format: Any, dilations: Any
+    op: str, x: Tensor, kernel: Any, strides: object, padding: str, data_format: object, dilations: object
 ) -> Any:
     require_kind(op, x, REAL, "input")
     dims = kernel.dims

@@ -161,7 +161,9 @@ def dropout(
     )
 
 
-def dropped(op: str, x: Any, rate: Any, noise_shape: Any, draw: Callable[[Any, Any], Any]) -> Tensor:
+def dropped(
+    op: str, x: TensorLike, rate: TensorLike, noise_shape: ShapeLike | None, draw: Callable[[Any, Any], Any]
+) -> Tensor:
     """`dropout` by numbers from 0 to 1 that `draw` gives for a shape and a dtype."""
     x = lift_own(x)
     if not x.dtype.is_floating:
@@ -173,7 +175,7 @@ def dropped(op: str, x: Any, rate: Any, noise_shape: Any, draw: Callable[[Any, A
     elif not 0 <= part < 1:
         raise InvalidArgumentError(f"{op}: rate {rate} is out of range; 0 <= rate < 1.")
     elif part == 0:
-        return x  # type: ignore[no-any-return]
+        return x
     sizes: Any = x.shape if x.shape.is_fully_defined() else shape(x)
     if isinstance(noise_shape, list | tuple):
         sizes = [sizes[k] if size is None else size for k, size in enumerate(noise_shape)]

@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core import arrays
-from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.dims import Size
 from graphad.core.op import define
@@ -27,6 +36,9 @@ from graphad.ops.math.rounding import zeros_of
 from graphad.ops.nn import windows as w
 from graphad.ops.rules import FLOATING, REAL, require_kind
 
+if TYPE_CHECKING:
+    pass
+
 
 class Pool(w.Windowed):
     """What the pooling ops share: every input is an image, or a result, with the batch first."""
@@ -34,7 +46,7 @@ class Pool(w.Windowed):
     takes_symbols = False
     window: tuple[Positive, ...]
 
-    def like(self, kind: Any, *dims: Any) -> Any:
+    def like(self, kind: Any, *dims: TensorLike) -> Any:
         """Another of the ops, for the same windows."""
         return kind(self.window, self.strides, self.padding, self.dilations, *dims)
 
@@ -47,7 +59,7 @@ class Pool(w.Windowed):
         found = self.places(x.dims, self.window)
         return TensorSpec.of((*found, None if x.dims is None else x.dims[-1]), x.dtype)
 
-    def parts(self, x: Any, outside: Any) -> Any:
+    def parts(self, x: Any, outside: float) -> Any:
         """All windows of an image, whose padding is `outside`."""
         whole = w.padded(x, self.pads_for(x.shape), outside)
         return w.windows(whole, self.window, self.strides, self.dilations)

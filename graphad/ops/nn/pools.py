@@ -22,13 +22,13 @@ from graphad.ops.nn.pooling import AvgPool, MaxPool, MaxPoolPick
 def _pool(
     op: str,
     kind: Any,
-    x: Any,
+    x: Tensor,
     rank: int,
-    window: Any,
-    strides: Any,
-    padding: Any,
+    window: object,
+    strides: object,
+    padding: object,
     data_format: str | None,
-    dilations: Any = None,
+    dilations: object = None,
 ) -> Tensor:
     first = arguments.channels_first(op, data_format, rank)
     pads = arguments.padding_of(op, padding, rank, kind is MaxPool, first)
@@ -224,8 +224,8 @@ def avg_pool(
 class MaxPoolWithArgmax(NamedTuple):
     """What `max_pool_with_argmax` gives: the largest elements, and where they are."""
 
-    output: Any
-    argmax: Any
+    output: Tensor
+    argmax: Tensor
 
 
 def max_pool_with_argmax(
@@ -270,7 +270,7 @@ def max_pool_with_argmax(
 
 
 def _by_rank(
-    op: str, kind: Any, x: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None
+    op: str, kind: object, x: Tensor, ksize: object, strides: object, padding: object, data_format: str | None
 ) -> Tensor:
     if x.ndim is None:
         raise InvalidArgumentError(f"{op}: the rank of input must be known; use {op}1d, {op}2d or {op}3d.")

@@ -32,7 +32,7 @@ from graphad.ops.random.candidates import log_uniform_candidate_sampler
 _LOWEST = float(np.finfo(np.float32).min)
 
 
-def _whole(op: str, weights: Any) -> Tensor:
+def _whole(op: str, weights: object) -> Tensor:
     """The matrix of weights, of which a list gives parts one below the other."""
     parts = [lift(part) for part in weights] if isinstance(weights, list | tuple) and weights else []
     if parts and all(part.ndim == 2 for part in parts):
@@ -47,10 +47,10 @@ def _whole(op: str, weights: Any) -> Tensor:
 
 def _logits(
     op: str,
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+    weights: object,
+    biases: object,
+    labels: object,
+    inputs: object,
     num_sampled: Any,
     num_classes: Any,
     num_true: int,

@@ -54,7 +54,9 @@ def span(size: int, dilation: int) -> Any:
     return (size - 1) * dilation + 1
 
 
-def output_size(op: str, padding: Any, size: Any, window: Any, stride: int, place: int) -> Any:
+def output_size(
+    op: str, padding: Any, size: Size | None, window: Size | None, stride: int, place: int
+) -> Any:
     """The size of the result along one axis, None where it is not known; `window` is the window's span."""
     if size is None or window is None:
         return None
@@ -171,7 +173,7 @@ def fold_rows(x: Tensor) -> Tensor:
     return bind(Reshape((rows * batch, *rest)), x)
 
 
-def unfold_rows(y: Tensor, rows: Any, batch: Any) -> Tensor:
+def unfold_rows(y: Tensor, rows: Size, batch: Size) -> Tensor:
     """[rows * batch, ...] to [rows, batch, ...]."""
     return bind(Reshape((rows, batch, *ranked(y.dims)[1:])), y)
 

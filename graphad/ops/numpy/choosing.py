@@ -123,7 +123,9 @@ def where(condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | 
     return math.where(condition, x1, x2)
 
 
-def select(condlist: Any, choicelist: Any, default: TensorLike = 0) -> Tensor:
+def select(
+    condlist: Sequence[TensorLike], choicelist: Sequence[TensorLike], default: TensorLike = 0
+) -> Tensor:
     """For each element the choice of the first condition that holds, `default` where none does.
 
     Args:
@@ -263,7 +265,7 @@ def trim_zeros(filt: TensorLike, trim: str = "fb") -> Tensor:
     return filt[first : math.maximum(first, last)]
 
 
-def choose(a: Any, choices: Any) -> Tensor:
+def choose(a: TensorLike, choices: Any) -> Tensor:
     """For each element k of `a` that of choices[k].
 
     Args:
@@ -355,7 +357,7 @@ def sort_complex(a: TensorLike) -> Tensor:
     return a if a.dtype.is_complex else math.cast(a, dtypes.complex128)
 
 
-def partition(a: TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
+def partition(a: TensorLike, kth: int | Sequence[int], axis: int | None = -1) -> Tensor:
     """The elements in an order with element `kth` where sorting puts it: sorted, which is one.
 
     Args:
@@ -368,7 +370,7 @@ def partition(a: TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
     return sort(a, axis)
 
 
-def argpartition(a: TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
+def argpartition(a: TensorLike, kth: int | Sequence[int], axis: int | None = -1) -> Tensor:
     """The indices of `partition`: those that sort.
 
     Args:
@@ -401,7 +403,9 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
     return order
 
 
-def searchsorted(x1: TensorLike, x2: TensorLike, /, side: str = "left", sorter: Any = None) -> Tensor:
+def searchsorted(
+    x1: TensorLike, x2: TensorLike, /, side: str = "left", sorter: TensorLike | None = None
+) -> Tensor:
     """Where each element of x2 would be put into the sorted vector x1: before equal ones, or with "right" behind them.
 
     Args:
@@ -424,7 +428,7 @@ def searchsorted(x1: TensorLike, x2: TensorLike, /, side: str = "left", sorter: 
     return array.reshape(found, array.shape(x2))
 
 
-def digitize(x: TensorLike, bins: Any, right: bool = False) -> Tensor:
+def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
     """Between which of some rising or falling bounds each element lies.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def asarray(
     return array.identity(x) if copy else x
 
 
-def _converted(obj: Any, dtype: DType) -> Any:
+def _converted(obj: TensorLike, dtype: DType) -> Any:
     with np.errstate(all="ignore"):
         found = np.asarray(obj, dtype.numpy)
     return found if found.ndim else found[()]
@@ -83,7 +83,7 @@ def _any_tensor(x: Any) -> bool:
 
 
 def array_of(
-    object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True, ndmin: int = 0
+    object: TensorLike, dtype: DTypeLike | None = None, *, copy: bool | None = True, ndmin: int = 0
 ) -> Tensor:
     """`object` as a tensor; as `asarray`, but a copy unless `copy` says otherwise.
 
@@ -129,7 +129,7 @@ def copy(a: TensorLike) -> Tensor:
     return asarray(a, copy=True)
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(x: object, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
     """The elements that another library hands out by DLPack, copied.
 
     Args:
@@ -268,7 +268,13 @@ empty_like = _like("empty_like", array.zeros)
 
 
 def full_like(
-    x: Any, /, fill_value: Any, dtype: Any = None, *, shape: Any = None, device: Any = None
+    x: Any,
+    /,
+    fill_value: TensorLike,
+    dtype: DTypeLike | None = None,
+    *,
+    shape: Any = None,
+    device: str | None = None,
 ) -> Tensor:
     """`fill_value` everywhere, of the shape and dtype of `x` unless others are given.
 
@@ -289,19 +295,19 @@ def full_like(
                 fill_value, given_dtype(dtype, x.dtype), device=device)  # fmt: skip
 
 
-def _dims(x: Any) -> Any:
+def _dims(x: Tensor) -> Any:
     return (None,) if x.dims is None else [size if isinstance(size, int) else None for size in x.dims]
 
 
-def _are_known(*xs: Any) -> bool:
+def _are_known(*xs: object) -> bool:
     return not any(stands_for_tensor(x) for x in xs)
 
 
 def arange(
-    start: Any,
+    start: TensorLike,
     /,
-    stop: Any = None,
-    step: Any = 1,
+    stop: TensorLike | None = None,
+    step: TensorLike = 1,
     dtype: DTypeLike | None = None,
     *,
     device: str | None = None,
@@ -330,17 +336,41 @@ def arange(
     return cast_to(array.range(start, stop, step), given_dtype(dtype, start.dtype))
 
 
+@overload
 def linspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
+    start: TensorLike,
+    stop: TensorLike,
+    num: int | Tensor = ...,
+    endpoint: bool = ...,
+    retstep: Literal[False] = ...,
+    dtype: DTypeLike | None = ...,
+    axis: int = ...,
+    *,
+    device: str | None = ...,
+) -> Tensor: ...
+@overload
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: int | Tensor = ...,
+    endpoint: bool = ...,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = ...,
+    axis: int = ...,
+    device: str | None = ...,
+) -> tuple[Tensor, Tensor]: ...
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: int | Tensor = 50,
     endpoint: bool = True,
     retstep: bool = False,
     dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
     device: str | None = None,
-) -> Any:
+) -> Tensor | tuple[Tensor, Tensor]:
     """`num` numbers in equal steps from `start` to `stop`, which is among them with `endpoint`.
 
     Args:
@@ -377,9 +407,9 @@ def linspace(
 
 
 def logspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
+    start: TensorLike,
+    stop: TensorLike,
+    num: int | Tensor = 50,
     endpoint: bool = True,
     base: TensorLike = 10.0,
     dtype: DTypeLike | None = None,
@@ -406,7 +436,12 @@ def logspace(
 
 
 def geomspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: DTypeLike | None = None, axis: int = 0
+    start: TensorLike,
+    stop: TensorLike,
+    num: int | Tensor = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
 ) -> Tensor:
     """`num` numbers from `start` to `stop`, of one sign, each the same multiple of the one before.
 

@@ -318,7 +318,11 @@ def _within(bound: Any, x: Tensor) -> Any:
 
 
 def nan_to_num(
-    x: TensorLike, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+    x: TensorLike,
+    copy: bool = True,
+    nan: TensorLike = 0.0,
+    posinf: TensorLike | None = None,
+    neginf: TensorLike | None = None,
 ) -> Tensor:
     """NaN replaced by `nan`, and infinities by the largest and lowest numbers or by what is given.
 
@@ -399,7 +403,7 @@ def iscomplex(x: TensorLike) -> Tensor:
 
 
 def isclose(
-    a: TensorLike, b: TensorLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+    a: TensorLike, b: TensorLike, rtol: TensorLike = 1e-05, atol: TensorLike = 1e-08, equal_nan: bool = False
 ) -> Tensor:
     """Which elements of a and b differ by `atol + rtol * |b|` at most; an infinity is close to itself alone.
 
@@ -427,7 +431,7 @@ def isclose(
 
 
 def allclose(
-    a: TensorLike, b: TensorLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+    a: TensorLike, b: TensorLike, rtol: TensorLike = 1e-05, atol: TensorLike = 1e-08, equal_nan: bool = False
 ) -> Tensor:
     """Whether all elements are close; see `isclose`.
 
@@ -485,7 +489,7 @@ def array_equiv(a1: TensorLike, a2: TensorLike) -> Tensor:
     return math.reduce_all(same)
 
 
-def lcm(x1: Any, x2: Any, /) -> Tensor:
+def lcm(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The least common multiple of integers, not negative; 0 where one is 0.
 
     Args: x1, x2: Tensors of shapes that broadcast together, of integer dtypes, which become one first.

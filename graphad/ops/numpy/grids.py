@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from graphad.ops.numpy.types import default_dtype
 
 
 def eye(
-    n_rows: Any,
-    n_cols: Any = None,
+    n_rows: int | Tensor,
+    n_cols: int | Tensor | None = None,
     /,
     k: int = 0,
     dtype: DTypeLike | None = None,
@@ -117,7 +117,7 @@ def triu(m: TensorLike, k: int = 0) -> Tensor:
     return _band(tensor_of(m), k, False)
 
 
-def ix_(*args: Any) -> tuple[Tensor, ...]:
+def ix_(*args: TensorLike) -> tuple[Tensor, ...]:
     """Vectors shaped to index together: number k has its elements along axis k. One of bools stands for where it is True.
 
     Args: args: Vectors of integers or bools.
@@ -137,7 +137,7 @@ def ix_(*args: Any) -> tuple[Tensor, ...]:
     return tuple(found)
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> list[Tensor]:
     """Grids of coordinates of vectors, as many as there are vectors; the second varies along axis 0 with "xy".
 
     Args:
@@ -179,7 +179,7 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
     return math.pow(array.expand_dims(x, 1), cast_to(lift(powers), x.dtype))
 
 
-def indices(dimensions: Any, dtype: DTypeLike | None = int) -> Tensor:
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = int) -> Tensor:
     """The index along each axis of each element of a grid: [rank, *dimensions].
 
     Args:

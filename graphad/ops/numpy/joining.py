@@ -27,7 +27,7 @@ def _together(arrays: TensorLike, dtype: DTypeLike | None) -> list[Any]:
     return xs if dtype is None else [cast_to(x, default_dtype(dtype)) for x in xs]
 
 
-def _widths(given: Any, rank: int) -> np.ndarray:
+def _widths(given: object, rank: int) -> np.ndarray:
     return np.broadcast_to(np.asarray(given, np.int64), (rank, 2))
 
 
@@ -214,7 +214,9 @@ def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(array.unstack(tensor_of(x), axis=axis))
 
 
-def split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+def split(
+    ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLike, axis: int = 0
+) -> list[Tensor]:
     """Parts along an axis: as many of equal size, or those that end before each of some indices.
 
     Args:
@@ -233,7 +235,7 @@ def split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tens
     return _cut(ary, known, axis) if isinstance(known, list) else array.split(ary, known, axis)
 
 
-def _places(op: str, given: Any) -> Any:
+def _places(op: str, given: object) -> Any:
     """How many parts, an int, or where they begin, a list. Raises: ArgumentTypeError: it is neither."""
     known = static_array(given)
     if known is None or known.ndim > 1 or (known.size and known.dtype.kind not in "iu"):
@@ -244,13 +246,15 @@ def _places(op: str, given: Any) -> Any:
     return known.tolist()
 
 
-def _cut(ary: Any, places: Sequence[Any], axis: int) -> list[Tensor]:
+def _cut(ary: Tensor, places: Sequence[Any], axis: int) -> list[Tensor]:
     axis = normalize_axis("split", axis, rank_of("split", ary))
     ends = [None, *(int(place) for place in places), None]
     return [ary[along(axis, slice(start, stop))] for start, stop in pairwise(ends)]
 
 
-def array_split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+def array_split(
+    ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLike, axis: int = 0
+) -> list[Tensor]:
     """`split`, where the first parts may be longer by one.
 
     Args:
@@ -278,7 +282,7 @@ def array_split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> lis
     return _cut(ary, np.cumsum([each + (k < longer) for k in range(count)])[:-1].tolist(), axis)
 
 
-def hsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
+def hsplit(ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLike) -> list[Tensor]:
     """`split` along axis 1, of vectors along axis 0.
 
     Args:
@@ -291,7 +295,7 @@ def hsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
     return split(ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
 
 
-def vsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
+def vsplit(ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLike) -> list[Tensor]:
     """`split` along axis 0.
 
     Args:
@@ -303,7 +307,7 @@ def vsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
     return split(ary, indices_or_sections, 0)
 
 
-def dsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
+def dsplit(ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLike) -> list[Tensor]:
     """`split` along axis 2.
 
     Args:
@@ -430,7 +434,7 @@ def _fits(size: Any, most: int, mode: str) -> bool:
     return not isinstance(size, int) or most < size + (mode == "symmetric")
 
 
-def delete(arr: TensorLike, obj: Any, axis: int | None = None) -> Tensor:
+def delete(arr: TensorLike, obj: int | slice | TensorLike, axis: int | None = None) -> Tensor:
     """The slices along an axis but those that `obj`, an int, a slice or a list of ints or bools, names.
 
     Args:
@@ -457,7 +461,7 @@ def delete(arr: TensorLike, obj: Any, axis: int | None = None) -> Tensor:
     return array.gather(arr, by_numpy("delete", np.delete, np.arange(size), obj), axis=axis)
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
+def insert(arr: TensorLike, obj: int | slice | TensorLike, values: Any, axis: int | None = None) -> Tensor:
     """`values` put in before the index `obj`, an int, along an axis.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,37 +21,37 @@ from graphad.ops.numpy.promotion import cast_to, inexact, promoted, rank_of, ten
 class EigResult(NamedTuple):
     """What `eig` gives."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
     """What `eigh` gives."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class QRResult(NamedTuple):
     """What `qr` gives."""
 
-    Q: Any
-    R: Any
+    Q: Tensor
+    R: Tensor
 
 
 class SlogdetResult(NamedTuple):
     """What `slogdet` gives."""
 
-    sign: Any
-    logabsdet: Any
+    sign: Tensor
+    logabsdet: Tensor
 
 
 class SVDResult(NamedTuple):
     """What `svd` gives."""
 
-    U: Any
-    S: Any
-    Vh: Any
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
 
 
 def matrix_of(name: str, x: TensorLike) -> Any:
@@ -202,7 +203,14 @@ def pinv(x: Any, /, *, rcond: Any = None, rtol: Any = None, hermitian: bool = Fa
     return ops.pinv(x, None if bound is None else cast_to(tensor_of(bound), x.dtype.real_dtype))
 
 
-def matrix_rank(x: TensorLike, /, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
+def matrix_rank(
+    x: TensorLike,
+    /,
+    tol: TensorLike | None = None,
+    hermitian: bool = False,
+    *,
+    rtol: TensorLike | None = None,
+) -> Tensor:
     """How many singular values of matrices are above `tol`, or above `rtol` times the largest.
 
     Args:
@@ -307,7 +315,7 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     return ops.solve(x1, x2)
 
 
-def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
+def lstsq(a: Any, b: TensorLike, rcond: TensorLike | None = None) -> tuple[Any, Any, Any, Any]:
     """The x that makes |a x - b| smallest, of least norm; the squares of what is left over, the rank, the singular values.
 
     Args:
@@ -362,7 +370,7 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     return found  # type: ignore[no-any-return]
 
 
-def multi_dot(arrays: Any) -> Tensor:
+def multi_dot(arrays: Sequence[TensorLike]) -> Tensor:
     """The product of several matrices, in the order of the fewest multiplications; the first and the last may be vectors.
 
     Args: arrays: Tensors [rows, columns] whose sizes fit, of any dtypes, which become one.

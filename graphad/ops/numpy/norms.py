@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = Fal
     return math.pow(math.reduce_sum(math.pow(size, power), axis, keepdims), cast_to(1.0 / ord, size.dtype))
 
 
-def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
+def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: object = "fro") -> Tensor:
     """The norms of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf.
 
     Args:
@@ -93,7 +94,12 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Any = "fro") -
     return array.expand_dims(array.expand_dims(found, -1), -1) if keepdims else found
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+def norm(
+    x: TensorLike,
+    ord: float | str | None = None,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+) -> Tensor:
     """The norm of vectors, of matrices where `axis` names two axes, or of all elements; see `vector_norm` and `matrix_norm`.
 
     Args:
@@ -161,7 +167,7 @@ def tensorinv(a: Any, ind: int = 2) -> Tensor:
     return array.reshape(inv(array.reshape(a, [count, -1])), [*a.dims[ind:], *a.dims[:ind]])
 
 
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
+def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Tensor:
     """The x with tensordot(a, x, x.ndim) = b.
 
     Args:

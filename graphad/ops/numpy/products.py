@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from graphad.ops.numpy.reductions import sum as sum_of
 from graphad.ops.numpy.shapes import diagonal, moveaxis, ravel
 
 
-def _of_bools(function: Any, *xs: Any) -> Tensor:
+def _of_bools(function: Callable[..., Tensor], *xs: Tensor) -> Tensor:
     """A product of bools: as of integers, and what is not 0 is true again."""
     found = function(*[math.cast(x, dtypes.int32) for x in xs])
     return math.not_equal(found, cast_to(0, dtypes.int32))
@@ -145,7 +146,7 @@ def outer(a: TensorLike, b: TensorLike) -> Tensor:
     return multiply(array.reshape(a, [-1, 1]), array.reshape(b, [1, -1]))
 
 
-def tensordot(x1: TensorLike, x2: Any, /, axes: Any = 2) -> Tensor:
+def tensordot(x1: TensorLike, x2: TensorLike, /, axes: int | Sequence[Any] = 2) -> Tensor:
     """The sum of products over axes: the last of one and as many first ones of the other, or those named for each.
 
     Args:
@@ -175,7 +176,7 @@ def _counted(axes: Any, x: Tensor) -> list[int]:
     return [normalize_axis("tensordot", int(k), rank_of("tensordot", x)) for k in axes]
 
 
-def _all_with_all(x1: Any, x2: Any) -> Tensor:
+def _all_with_all(x1: TensorLike, x2: Tensor) -> Tensor:
     for _ in range(rank_of("tensordot", x2)):
         x1 = array.expand_dims(x1, -1)
     return math.multiply(x1, x2)
@@ -211,7 +212,7 @@ def vecmat(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     return array.squeeze(matmul(array.expand_dims(math.conj(tensor_of(x1)), -2), x2), [-2])
 
 
-def einsum(subscripts: str, /, *operands: Any, optimize: Any = None) -> Tensor:
+def einsum(subscripts: str, /, *operands: TensorLike, optimize: object = None) -> Tensor:
     """Sums of products by Einstein's convention, such as "ij,jk->ik".
 
     Args:
@@ -302,7 +303,7 @@ def trace(
     return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
-def _full_convolution(a: Any, v: Any, n: int, m: int) -> Any:
+def _full_convolution(a: Tensor, v: Any, n: int, m: int) -> Any:
     """Pieces of a, which overlap by m - 1, times one matrix that has the numbers of v along its diagonals."""
     piece = min(max(m, 64), 256, n + m - 1)
     count = -(-(n + m - 1) // piece)

@@ -6,8 +6,8 @@ tensors that they meet. Which dtypes an elementwise function computes in is aske
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,12 +19,16 @@ from graphad.core.memo import Memo
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+
+
 NUMBERS = (bool, int, float, complex)
 _RANKS = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
 _loops = Memo("loops", 2048)
 
 
-def tensor_of(x: Any, dtype: DType | None = None) -> Tensor:
+def tensor_of(x: object, dtype: DType | None = None) -> Tensor:
     """`x` as a tensor: of `dtype`, or of the dtype that it has for NumPy."""
     if not isinstance(x, Tensor):
         if stands_for_tensor(x):
@@ -42,7 +46,7 @@ def _holds_tensors(x: Any) -> bool:
     )
 
 
-def by_numpy(op: str, function: Any, *args: Any) -> Any:
+def by_numpy(op: str, function: Callable[..., Any], *args: object) -> Any:
     """What a function of NumPy makes of known values. Raises: ArgumentTypeError, InvalidArgumentError: it refuses them."""
     try:
         return function(*args)
@@ -57,20 +61,20 @@ def _briefly(args: Sequence[Any]) -> str:
     return ", ".join(text if len(text) <= 40 else f"{text[:40]}..." for text in texts)
 
 
-def cast_to(x: Any, dtype: DType) -> Tensor:
+def cast_to(x: object, dtype: DType) -> Tensor:
     """A tensor, or a number of Python's, as a tensor of `dtype`."""
     if not isinstance(x, Tensor):
         return lift(x, dtype)
     return x if x.dtype is dtype else math.cast(x, dtype)
 
 
-def inexact(x: Any) -> Tensor:
+def inexact(x: TensorLike) -> Tensor:
     """`x` as a tensor of a float or complex dtype; integers and bools become float64."""
     x = tensor_of(x)
     return x if x.dtype.is_differentiable else math.cast(x, dtypes.float64)
 
 
-def promoted(*xs: Any) -> list[Tensor]:
+def promoted(*xs: object) -> list[Tensor]:
     """Operands as tensors of the one dtype that NumPy gives them together."""
     xs = tuple([x if isinstance(x, Tensor) or type(x) in NUMBERS else tensor_of(x) for x in xs])
     dtype = joint_dtype(xs)
@@ -88,11 +92,11 @@ def joint_dtype(xs: Sequence[Any]) -> DType:
     return dtypes.from_numpy(np.result_type(*[dtype.numpy for dtype in known], *weak))
 
 
-def _kind(x: Any) -> str:
+def _kind(x: object) -> str:
     return {bool: "bool", int: "int", float: "float", complex: "complex"}[type(x)]
 
 
-def operands(ufunc: np.ufunc, *xs: Any) -> list[Tensor]:
+def operands(ufunc: np.ufunc, *xs: TensorLike) -> list[Tensor]:
     """Operands as tensors of the dtypes in which a ufunc takes them.
 
     Raises: DTypeError (a TypeError): it takes no such dtypes.
@@ -134,7 +138,7 @@ def rank_of(name: str, x: Tensor) -> int:
     return rank
 
 
-def along(axis: int, item: Any) -> tuple[Any, ...]:
+def along(axis: int, item: object) -> tuple[Any, ...]:
     """The key of an indexing with `item` at a non-negative axis."""
     return (*(slice(None),) * axis, item)
 

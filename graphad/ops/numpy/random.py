@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64
 from graphad.core.tensor import Tensor
@@ -39,7 +39,7 @@ def rand(*size: int) -> Tensor:
     return drawn_between(size, dtype=float64)
 
 
-def random(size: Any = None) -> Tensor:
+def random(size: int | Sequence[int] | None = None) -> Tensor:
     """Numbers from 0 to below 1, drawn evenly.
 
     Args: size: The sizes of the result, or one size of a vector; a scalar by default.
@@ -50,7 +50,7 @@ def random(size: Any = None) -> Tensor:
     return drawn_between(_sizes(size), dtype=float64)
 
 
-def uniform(low: float = 0.0, high: float = 1.0, size: Any = None) -> Tensor:
+def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, size: Any = None) -> Tensor:
     """Numbers from `low` to below `high`, drawn evenly.
 
     Args:
@@ -77,7 +77,7 @@ def randn(*size: int) -> Tensor:
     return normal(size, dtype=float64)
 
 
-def standard_normal(size: Any = None) -> Tensor:
+def standard_normal(size: int | Sequence[int] | None = None) -> Tensor:
     """Normally distributed numbers of mean 0 and deviation 1.
 
     Args: size: The sizes of the result, or one size of a vector; a scalar by default.
@@ -102,7 +102,12 @@ def poisson(lam: TensorLike = 1.0, size: int | Sequence[int] | None = None) -> T
     return stateless_poisson(shape, get_global_generator().next_key(), rate, "int64")
 
 
-def randint(low: int, high: int | None = None, size: Any = None, dtype: Any = "int64") -> Tensor:
+def randint(
+    low: TensorLike,
+    high: TensorLike | None = None,
+    size: int | Sequence[int] | None = None,
+    dtype: DTypeLike = "int64",
+) -> Tensor:
     """Integers from `low` to below `high`, or from 0 to below `low`.
 
     Args:
@@ -121,5 +126,5 @@ def randint(low: int, high: int | None = None, size: Any = None, dtype: Any = "i
     return cast(drawn_between(_sizes(size), first, last, "int64"), dtype)
 
 
-def _sizes(size: Any) -> Any:
+def _sizes(size: int | Sequence[int] | None) -> Any:
     return () if size is None else size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ def _truth(a: TensorLike) -> Tensor:
     return a if a.dtype.is_bool else math.not_equal(a, cast_to(0, a.dtype))
 
 
-def _kept(a: Any, where: Any, neutral: Any) -> Tensor:
+def _kept(a: Tensor, where: TensorLike | None, neutral: int) -> Tensor:
     """`a`, and what changes nothing where an element is left out."""
     return a if where is None or where is True else math.where(tensor_of(where), a, cast_to(neutral, a.dtype))
 
@@ -99,7 +99,12 @@ def _extreme(
     name: str, reduce: Callable[..., Tensor], logical: Callable[..., Tensor], join: Callable[..., Tensor]
 ) -> Callable[..., Tensor]:
     def function(
-        a: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
+        a: Any,
+        axis: AxisLike = None,
+        keepdims: bool = False,
+        *,
+        initial: TensorLike | None = None,
+        where: TensorLike | None = None,
     ) -> Tensor:
         a = tensor_of(a)
         if a.dtype.is_bool:
@@ -247,7 +252,7 @@ argmin = _position("argmin", math.argmin)
 
 
 def _running(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    def run(a: Any, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
         a = wide(a, dtype)
         a, axis = on_axis(a, axis)
         return function(a, axis)  # type: ignore[no-any-return]
@@ -275,7 +280,7 @@ cumprod = _running("cumprod", math.cumprod)
 
 def _cumulative(name: str, function: Callable[..., Any], start: int) -> Callable[..., Any]:
     def run(
-        x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+        x: Any, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
     ) -> Tensor:
         x = wide(x, dtype)
         rank = rank_of(name, x)
@@ -353,7 +358,7 @@ def diff(
     return a
 
 
-def _slab(x: Any, a: Any, axis: int) -> Any:
+def _slab(x: object, a: Any, axis: int) -> Any:
     """What is put before or behind `a`; a number stands for a slab of size 1 filled with it."""
     x = tensor_of(x)
     if x.ndim:
@@ -381,7 +386,9 @@ def ediff1d(ary: TensorLike, to_end: TensorLike | None = None, to_begin: TensorL
     return array.concat(parts, 0) if len(parts) > 1 else found
 
 
-def gradient(f: TensorLike, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(
+    f: TensorLike, *varargs: TensorLike, axis: int | Sequence[int] | None = None, edge_order: int = 1
+) -> Any:
     """Differences along axes as derivatives: central ones inside, one-sided ones at both ends.
 
     Args:

@@ -23,24 +23,24 @@ from graphad.ops.numpy.shapes import moveaxis, ravel
 class UniqueAll(NamedTuple):
     """What `unique_all` gives."""
 
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
 
 
 class UniqueCounts(NamedTuple):
     """What `unique_counts` gives."""
 
-    values: Any
-    counts: Any
+    values: Tensor
+    counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
     """What `unique_inverse` gives."""
 
-    values: Any
-    inverse_indices: Any
+    values: Tensor
+    inverse_indices: Tensor
 
 
 def _groups(x: TensorLike) -> tuple[Any, Any, Any, Any]:
@@ -80,7 +80,7 @@ def unique_all(x: TensorLike, /) -> UniqueAll:
     )
 
 
-def _first(starts: Any) -> Tensor:
+def _first(starts: Tensor) -> Tensor:
     return array.shape(starts)[0]
 
 
@@ -203,7 +203,7 @@ def _one_nan(found: UniqueAll) -> UniqueAll:
     return UniqueAll(values, indices, math.minimum(found.inverse_indices, last), counts)
 
 
-def _is_first(mask: Any) -> Tensor:
+def _is_first(mask: Tensor) -> Tensor:
     return math.equal(math.cumsum(math.cast(mask, dtypes.int64)), lift(np.int64(1)))
 
 

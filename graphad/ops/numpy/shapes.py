@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from graphad.ops.numpy.promotion import cast_to, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
 
-def listed(x: Any) -> list[Any]:
+def listed(x: object) -> list[Any]:
     return list(x) if isinstance(x, Iterable) and getattr(x, "shape", None) != () else [x]
 
 
@@ -66,7 +66,7 @@ def ravel(a: TensorLike, order: str = "C") -> Tensor:
     return reshape(a, [-1], order)
 
 
-def transpose(a: Any, axes: Any = None) -> Tensor:
+def transpose(a: TensorLike, axes: Any = None) -> Tensor:
     """The axes in another order, reversed by default.
 
     Args:
@@ -82,7 +82,7 @@ def transpose(a: Any, axes: Any = None) -> Tensor:
     return array.transpose(tensor_of(a), axes)
 
 
-def permute_dims(x: Any, /, axes: Any) -> Tensor:
+def permute_dims(x: TensorLike, /, axes: Any) -> Tensor:
     """The axes in another order.
 
     Args:
@@ -123,7 +123,7 @@ def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:
     return array.transpose(a, order)
 
 
-def moveaxis(a: TensorLike, source: Any, destination: Any) -> Tensor:
+def moveaxis(a: TensorLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Axes moved to other places; the others keep their order.
 
     Args:
@@ -167,7 +167,7 @@ def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Tensor:
     return moveaxis(a, axis, start - 1 if axis < start else start)
 
 
-def squeeze(a: Any, axis: Any = None) -> Tensor:
+def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     """Axes of size 1 left out: those named, or all.
 
     Args:
@@ -353,7 +353,7 @@ def flipud(m: TensorLike) -> Tensor:
     return flip(m, 0)
 
 
-def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
+def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     """The plane of two axes turned by k quarters, from the first towards the second.
 
     Args:
@@ -424,7 +424,7 @@ def tile(A: TensorLike, reps: TensorLike) -> Tensor:
     return array.tile(A, [1] * missing + counts)
 
 
-def repeat(a: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
+def repeat(a: TensorLike, repeats: int | TensorLike, axis: int | None = None) -> Tensor:
     """Each element, or slice along an axis, as often as `repeats` says; without an axis of all elements as one vector.
 
     Args:

@@ -123,7 +123,7 @@ nancumprod = _without("nancumprod", cumprod, 1)
 
 
 def _extreme(name: str, function: Callable[..., Any], value: float) -> Callable[..., Any]:
-    def run(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    def run(a: Any, axis: AxisLike = None, keepdims: bool = False) -> Tensor:
         a, missing = _instead(a, value)
         found = function(a, axis, keepdims)
         if missing is None:
@@ -185,7 +185,7 @@ def nanargmin(a: TensorLike, axis: int | None = None, *, keepdims: bool = False)
     return argmin(_instead(a, np.inf)[0], axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def nanmean(a: Any, axis: AxisLike = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Tensor:
     """`mean` of the elements that are not NaN.
 
     Args:
@@ -208,7 +208,7 @@ def nanvar(
     a: TensorLike,
     axis: AxisLike = None,
     dtype: DTypeLike | None = None,
-    ddof: Any = 0,
+    ddof: TensorLike = 0,
     keepdims: bool = False,
 ) -> Tensor:
     """`var` of the elements that are not NaN.
@@ -241,7 +241,7 @@ def nanstd(
     a: TensorLike,
     axis: AxisLike = None,
     dtype: DTypeLike | None = None,
-    ddof: Any = 0,
+    ddof: TensorLike = 0,
     keepdims: bool = False,
 ) -> Tensor:
     """`std` of the elements that are not NaN.

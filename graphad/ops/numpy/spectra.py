@@ -22,7 +22,7 @@ _FORWARD = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
 _WIDE = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32}
 
 
-def _scaled(name: str, y: Any, sizes: list[Any], power: float) -> Any:
+def _scaled(name: str, y: Tensor, sizes: list[Any], power: float) -> Any:
     """y divided by the number of elements to a power."""
     if not power:
         return y
@@ -35,7 +35,7 @@ def _scaled(name: str, y: Any, sizes: list[Any], power: float) -> Any:
     return math.multiply(y, math.cast(factor, y.dtype))
 
 
-def _power(name: str, norm: Any) -> float:
+def _power(name: str, norm: str | None) -> float:
     if norm not in _FORWARD:
         raise InvalidArgumentError(
             f"{name}: norm {norm!r} is unknown; it is 'backward', 'ortho' or 'forward'."
@@ -51,7 +51,9 @@ def _operand(x: TensorLike, is_complex: bool) -> Any:
     return x
 
 
-def _transformed(name: str, x: Any, sizes: Any, axes: Any, norm: Any, inverse: bool, real: bool) -> Tensor:
+def _transformed(
+    name: str, x: Any, sizes: Any, axes: Any, norm: str | None, inverse: bool, real: bool
+) -> Tensor:
     power = _power(name, norm)
     x = _operand(x, not real or inverse)
     if real and not inverse and x.dtype.is_complex:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -71,10 +72,10 @@ def var(
     a: TensorLike,
     axis: AxisLike = None,
     dtype: DTypeLike | None = None,
-    ddof: Any = 0,
+    ddof: TensorLike = 0,
     keepdims: bool = False,
     *,
-    correction: Any = None,
+    correction: TensorLike | None = None,
     mean: TensorLike | None = None,
 ) -> Tensor:
     """The variance over axes: the sum of squared distances from the mean, divided by the number of elements less `ddof`.
@@ -111,10 +112,10 @@ def std(
     a: TensorLike,
     axis: AxisLike = None,
     dtype: DTypeLike | None = None,
-    ddof: Any = 0,
+    ddof: TensorLike = 0,
     keepdims: bool = False,
     *,
-    correction: Any = None,
+    correction: TensorLike | None = None,
     mean: TensorLike | None = None,
 ) -> Tensor:
     """The standard deviation over axes, the square root of `var`.
@@ -136,7 +137,12 @@ def std(
 
 
 def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
+    a: Any,
+    axis: Any = None,
+    weights: TensorLike | None = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
 ) -> Any:
     """The weighted mean over axes, with `returned` also the sum of the weights.
 
@@ -166,7 +172,7 @@ def average(
     return (found, total) if returned else found
 
 
-def _to_end(name: str, a: Any, axis: Any) -> tuple[Any, Any]:
+def _to_end(name: str, a: Any, axis: AxisLike) -> tuple[Any, Any]:
     """The axes that are reduced as one axis at the end, and the shape of the result with sizes 1 for them."""
     rank = rank_of(name, a)
     axes = normalize_axes(name, axis, rank) or ()
@@ -202,7 +208,7 @@ def _places(q: TensorLike, last: Tensor, method: str) -> tuple[Any, Any, Any]:
     return low, high, part
 
 
-def _read(flat: Any, q: Any, skips_nan: bool) -> tuple[Any, Any] | None:
+def _read(flat: Tensor, q: Tensor, skips_nan: bool) -> tuple[Any, Any] | None:
     """Which elements of the sorted rows the quantiles read, the last of all at the end, and where in the rows these are; None
     where the rows have to be sorted: in a graph, for many quantiles, and where one of them has an equal in its row, since
     sorting says which of the two it is.
@@ -243,7 +249,9 @@ def _columns(read: tuple[Any, Any] | None, places: Any) -> Any:
     return places if read is None else lift(np.searchsorted(read[0], places.data))
 
 
-def quantiles(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, skips_nan: bool) -> Tensor:
+def quantiles(
+    name: str, a: Any, q: Any, axis: AxisLike, method: str, keepdims: bool, skips_nan: bool
+) -> Tensor:
     if method not in _METHODS:
         raise UnsupportedOptionError(
             f"{name}: method {method!r} is not supported; it is one of {', '.join(_METHODS)}."
@@ -368,7 +376,12 @@ def bincount(x: TensorLike, /, weights: TensorLike | None = None, minlength: int
 
 
 def interp(
-    x: TensorLike, xp: TensorLike, fp: TensorLike, left: Any = None, right: Any = None, period: Any = None
+    x: TensorLike,
+    xp: TensorLike,
+    fp: TensorLike,
+    left: TensorLike | None = None,
+    right: TensorLike | None = None,
+    period: TensorLike | None = None,
 ) -> Tensor:
     """Values at x of the straight lines through points (xp, fp), xp rising; the ends' values outside, or `left` and `right`.
 
@@ -416,7 +429,11 @@ def interp(
 
 
 def cov(
-    m: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: bool = False, ddof: Any = None
+    m: TensorLike,
+    y: TensorLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
 ) -> Tensor:
     """The covariances of variables, which are the rows of `m`, and those of `y`; the columns with rowvar=False.
 

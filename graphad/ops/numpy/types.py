@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import CPU, Tensor
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, joint_dtype, tensor_of
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import DTypeLike, TensorLike
+
 
 _KINDS = {
     "bool": ("bool",),
@@ -62,7 +66,7 @@ def _dtype_of(x: Any) -> DType:
     return x.dtype if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") else default_dtype(x)
 
 
-def default_dtype(x: Any) -> DType:
+def default_dtype(x: object) -> DType:
     """The dtype that a word means, float and int being the wide ones as in NumPy."""
     wide = {float: dtypes.float64, int: dtypes.int64, "float": dtypes.float64, "int": dtypes.int64}
     try:
@@ -74,7 +78,7 @@ def default_dtype(x: Any) -> DType:
     return dtypes.from_numpy(x.dtype) if isinstance(x, np.ndarray | np.generic) else as_dtype(x)
 
 
-def finfo(type: Any, /) -> FloatInfo:
+def finfo(type: DTypeLike | Tensor, /) -> FloatInfo:
     """The numbers of a float dtype, or of the parts of a complex one, given as the dtype or by a tensor of it.
 
     Args: type: A float or complex dtype, its name, or a tensor of it.
@@ -98,7 +102,7 @@ def finfo(type: Any, /) -> FloatInfo:
     )
 
 
-def iinfo(type: Any, /) -> IntInfo:
+def iinfo(type: DTypeLike | Tensor, /) -> IntInfo:
     """The numbers of an integer dtype, given as the dtype or by a tensor of it.
 
     Args: type: An integer dtype, its name, or a tensor of it.
@@ -114,7 +118,7 @@ def iinfo(type: Any, /) -> IntInfo:
     return IntInfo(8 * dtype.itemsize, int(dtype.max), int(dtype.min), dtype)
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[Any, ...]) -> bool:
     """Whether a dtype is of a kind.
 
     Args:
@@ -139,7 +143,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return found.kind in _KINDS[kind]
 
 
-def result_type(*arrays_and_dtypes: Any) -> DType:
+def result_type(*arrays_and_dtypes: TensorLike | DTypeLike) -> DType:
     """The dtype of tensors, dtypes and Python's numbers together.
 
     Args: arrays_and_dtypes: Tensors of any shapes, arrays, dtypes, and numbers, which take the dtype of the others where
@@ -156,7 +160,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     return joint_dtype([tensor_of(x) for x in xs] if all(map(builtin, xs)) else xs)
 
 
-def promote_types(type1: Any, type2: Any) -> DType:
+def promote_types(type1: DTypeLike, type2: DTypeLike) -> DType:
     """The smallest dtype that holds the elements of two.
 
     Args: type1, type2: Dtypes or their names.
@@ -169,7 +173,7 @@ def promote_types(type1: Any, type2: Any) -> DType:
     return result_type(default_dtype(type1), default_dtype(type2))
 
 
-def issubdtype(arg1: Any, arg2: Any) -> bool:
+def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Whether a dtype is another one, or below an abstract one of NumPy's, such as `numpy.floating`.
 
     Args:
@@ -185,12 +189,12 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     return bool(np.issubdtype(default_dtype(arg1).numpy, above))
 
 
-def builtin(x: Any) -> bool:
+def builtin(x: object) -> bool:
     """Whether x is a number of Python's."""
     return type(x) in NUMBERS
 
 
-def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+def can_cast(from_: DTypeLike | Tensor, to: DTypeLike, casting: Any = "safe") -> bool:
     """Whether elements of a dtype, or a tensor's, may become those of another: of no lesser kind and size, for "safe".
 
     Args:
@@ -206,7 +210,7 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     return bool(np.can_cast(_dtype_of(from_).numpy, default_dtype(to).numpy, casting))
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True, device: str | None = None) -> Tensor:
     """x with the elements in another dtype.
 
     Args:
@@ -235,7 +239,7 @@ class Information:
         """Where tensors are made."""
         return CPU
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+    def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
         """The dtypes of what is made without one."""
         require_cpu("default_dtypes", device)
         return dict(_DEFAULTS)
@@ -244,7 +248,7 @@ class Information:
         """Where tensors may live."""
         return [CPU]
 
-    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
+    def dtypes(self, *, device: str | None = None, kind: str | None = None) -> dict[str, DType]:
         """The dtypes of the standard, those of a kind alone where one is given."""
         require_cpu("dtypes", device)
         left_out = ("float16", "bfloat16")  # which the standard does not name
@@ -260,7 +264,7 @@ def __array_namespace_info__() -> Information:
     return Information()
 
 
-def shape(a: Any) -> TensorShape:
+def shape(a: TensorLike) -> TensorShape:
     """The sizes of a tensor's axes, None where one is not known yet.
 
     Args: a: Tensor of any shape and dtype.
@@ -286,7 +290,7 @@ def ndim(a: Any) -> int | None:
     return tensor_of(a).ndim
 
 
-def size(a: Any, axis: int | None = None) -> int | None:
+def size(a: TensorLike, axis: int | None = None) -> int | None:
     """How many elements a tensor has, in all or along an axis; None where that is not known yet.
 
     Args:
@@ -302,7 +306,7 @@ def size(a: Any, axis: int | None = None) -> int | None:
     return x.shape.num_elements() if axis is None else x.shape[axis]
 
 
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: TensorLike) -> bool:
     """Whether x has a complex dtype.
 
     Args: x: Tensor of any shape and dtype, an array or a number.
@@ -312,7 +316,7 @@ def iscomplexobj(x: Any) -> bool:
     return bool(tensor_of(x).dtype.is_complex)
 
 
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: TensorLike) -> bool:
     """Whether x has no complex dtype.
 
     Args: x: Tensor of any shape and dtype, an array or a number.
@@ -322,7 +326,7 @@ def isrealobj(x: Any) -> bool:
     return not iscomplexobj(x)
 
 
-def isscalar(element: Any) -> bool:
+def isscalar(element: object) -> bool:
     """Whether `element` is a number and no tensor.
 
     Args: element: Anything.

@@ -391,7 +391,7 @@ minimum = _binary(
 )
 
 
-def _remainder(x: Any, y: Any) -> Tensor:
+def _remainder(x: Tensor, y: Tensor) -> Tensor:
     rest = math.mod(x, y)  # a 0 has the sign of x
     if not x.dtype.is_floating:
         return rest
@@ -422,14 +422,14 @@ pow = power = _binary(np.power, "x1 to the power x2.", [[2.0, 3.0], 2.0], math.p
 subtract = _binary(np.subtract, "x1 - x2.", [[1.0, 2.0], 3.0], math.subtract)
 
 
-def _logaddexp2(x: Any, y: Any) -> Tensor:
+def _logaddexp2(x: Tensor, y: Tensor) -> Tensor:
     large, least = math.maximum(x, y), math.minimum(x, y)
     gap = math.where(math.equal(large, least), array.zeros_like(large), math.subtract(least, large))
     ratio = cast_to(float(np.log2(np.e)), x.dtype)
     return math.add(large, math.multiply(math.log1p(digits.exp2(gap)), ratio))
 
 
-def _fmod(x: Any, y: Any) -> Tensor:
+def _fmod(x: Tensor, y: Tensor) -> Tensor:
     if x.dtype.is_integer:
         rest = math.mod(x, y)
         none = cast_to(0, x.dtype)
@@ -440,14 +440,14 @@ def _fmod(x: Any, y: Any) -> Tensor:
     return digits.copysign(math.mod(math.abs(x), math.abs(y)), x)
 
 
-def _heaviside(x: Any, y: Any) -> Tensor:
+def _heaviside(x: Tensor, y: Tensor) -> Tensor:
     zero, one = cast_to(0, x.dtype), cast_to(1, x.dtype)
     step = math.where(math.less(x, zero), zero, math.where(math.equal(x, zero), y, one))
     return math.where(math.is_nan(x), x, step)
 
 
 def _skipping_nan(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(x: Any, y: Any) -> Any:
+    def run(x: Any, y: TensorLike) -> Any:
         if not x.dtype.is_floating:
             return function(x, y)
         return math.where(math.is_nan(x), y, math.where(math.is_nan(y), x, function(x, y)))

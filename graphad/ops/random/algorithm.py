@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ class Algorithm(Enum):
 _NAMES = {"philox": 1, "threefry": 2, "auto_select": 3}
 
 
-def check_algorithm(caller: str, alg: Any) -> None:
+def check_algorithm(caller: str, alg: object) -> None:
     """Raises: ArgumentTypeError, InvalidArgumentError: `alg`, an argument of `caller`, is not the method that there is."""
     if alg is None:
         return

@@ -8,7 +8,7 @@ with probability p is expected p * num_sampled times.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -39,13 +39,16 @@ from graphad.ops.random.draw import require_key
 from graphad.ops.random.generator import fresh_key
 from graphad.ops.state.effects import require
 
+if TYPE_CHECKING:
+    pass
+
 
 class Candidates(NamedTuple):
     """Drawn classes, and how often the true and the drawn ones were to be expected."""
 
-    sampled_candidates: Any
-    true_expected_count: Any
-    sampled_expected_count: Any
+    sampled_candidates: Tensor
+    true_expected_count: Tensor
+    sampled_expected_count: Tensor
 
 
 @define
@@ -168,9 +171,9 @@ def _drawn(
     kind: Literal["log_uniform", "uniform", "weights"],
     true_classes: TensorLike,
     num_true: int,
-    num_sampled: Any,
+    num_sampled: object,
     unique: bool,
-    range_max: Any,
+    range_max: int,
     seed: Any,
     weights: Tensor | None = None,
 ) -> Candidates:

@@ -48,7 +48,7 @@ def _joined(size: Any, *parameters: Any) -> Any:
     return concat([head, cast(lift(np.array(inner, np.int32) if known else inner), dtypes.int32)], 0)
 
 
-def _gamma(op: str, key: Any, size: Any, alpha: Any, beta: Any) -> Tensor:
+def _gamma(op: str, key: Tensor, size: object, alpha: Any, beta: Any) -> Tensor:
     sizes, given = requested(op, size)
     require_sizes(op, sizes)
     sample = bind(DrawGamma(sizes), key, alpha, *given)
@@ -60,7 +60,7 @@ def _tiny(dtype: DType) -> float:
     return 2.0**-14 if dtype is dtypes.float16 else 2.0**-126 if dtype.itemsize <= 4 else 2.0**-1022
 
 
-def _of_gamma(op: str, alpha: Any, beta: Any, dtype: Any) -> tuple[Any, Any]:
+def _of_gamma(op: str, alpha: TensorLike, beta: TensorLike | None, dtype: DTypeLike) -> tuple[Any, Any]:
     dtype = as_dtype(dtype)
     if not dtype.is_floating:
         raise DTypeError(f"{op}: dtype is {dtype.name}; a float dtype is needed.")
@@ -223,7 +223,7 @@ def stateless_parameterized_truncated_normal(
     return mean + deviation * where(is_above, -z, z)
 
 
-def _probability(z: Any) -> Any:
+def _probability(z: Tensor) -> Any:
     """That of a standard normal number below z."""
     return 0.5 * erfc(z * -(2.0**-0.5))
 

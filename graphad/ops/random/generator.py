@@ -37,14 +37,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def _draw(kind: Distribution, key: Tensor, size: Any, dtype: DType, limits: Sequence[Tensor] = ()) -> Tensor:
+def _draw(
+    kind: Distribution, key: Tensor, size: object, dtype: DType, limits: Sequence[Tensor] = ()
+) -> Tensor:
     sizes, given = requested("random", size)
     require_sizes(f"random.{kind}", sizes)
     return bind(Draw(kind, sizes, dtype), key, *limits, *given)
 
 
 def _normal(
-    kind: Distribution, key: Tensor, size: Any, mean: TensorLike, stddev: TensorLike, dtype: DTypeLike | None
+    kind: Distribution,
+    key: Tensor,
+    size: object,
+    mean: TensorLike,
+    stddev: TensorLike,
+    dtype: DTypeLike | None,
 ) -> Tensor:
     dtype = as_dtype(dtype)
     z = _draw(kind, key, size, dtype)
@@ -55,7 +62,7 @@ def _normal(
     return z
 
 
-def _uniform(key: Any, size: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
+def _uniform(key: Any, size: Any, minval: Any, maxval: Any, dtype: DTypeLike | None) -> Tensor:
     dtype = as_dtype(dtype)
     if dtype.is_floating:
         u = _draw("uniform", key, size, dtype)
@@ -78,7 +85,7 @@ def _uniform(key: Any, size: Any, minval: Any, maxval: Any, dtype: Any) -> Tenso
     return _draw("integers", key, size, dtype, limits)
 
 
-def shuffled(key: Any, value: Any) -> Tensor:
+def shuffled(key: Tensor, value: TensorLike) -> Tensor:
     x = lift(value)
     if x.dims is not None and not x.dims:
         raise InvalidArgumentError("random.shuffle: value is a scalar; it must have rank 1 or more.")
@@ -97,7 +104,7 @@ def _state_of(caller: str, state: TensorLike) -> Any:
     return data.astype(np.int64)
 
 
-def _state_of_key(caller: str, key: Any, counter: Any) -> np.ndarray:
+def _state_of_key(caller: str, key: TensorLike, counter: TensorLike) -> np.ndarray:
     """The state of a seed and a count, which may be a vector whose other elements are 0."""
     seed, count = np.asarray(key), np.atleast_1d(np.asarray(counter))
     if seed.size != 1 or not count.size or seed.dtype.kind not in "iu" or count.dtype.kind not in "iu":
@@ -153,7 +160,7 @@ class Generator:
       TensorShape([2])
     """
 
-    def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None) -> None:
+    def __init__(self, copy_from: Any = None, state: TensorLike | None = None, alg: object = None) -> None:
         check_algorithm("Generator", alg)
         if copy_from is not None:
             state = copy_from.state.data
@@ -175,12 +182,12 @@ class Generator:
         return cls(state=philox.key_of_seed(_entropy()), alg=alg)
 
     @classmethod
-    def from_state(cls, state: TensorLike, alg: Any = None) -> Generator:
+    def from_state(cls, state: TensorLike, alg: str | int | None = None) -> Generator:
         """A generator that goes on from a state."""
         return cls(state=state, alg=alg)
 
     @classmethod
-    def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
+    def from_key_counter(cls, key: TensorLike, counter: TensorLike, alg: str | int | None) -> Generator:
         """A generator with the seed `key` that has given `counter` keys: an integer, or a vector that begins with it."""
         return cls(state=_state_of_key("Generator.from_key_counter", key, counter), alg=alg)
 
@@ -203,11 +210,11 @@ class Generator:
         """Start again from a seed."""
         self.reset(philox.key_of_seed(int(seed)))
 
-    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+    def reset_from_key_counter(self, key: TensorLike, counter: TensorLike) -> None:
         """Go on as `from_key_counter` starts."""
         self.reset(_state_of_key("Generator.reset_from_key_counter", key, counter))
 
-    def reset(self, state: Any) -> None:
+    def reset(self, state: TensorLike) -> None:
         """Go on from another state."""
         bind(SET_STATE, self._state, lift(_state_of("Generator.reset", state)))
 
@@ -258,27 +265,34 @@ class Generator:
 
     def uniform(
         self,
-        shape: Any,
-        minval: Any = 0,
-        maxval: Any = None,
-        dtype: Any = dtypes.float32,
+        shape: TensorLike,
+        minval: TensorLike = 0,
+        maxval: TensorLike | None = None,
+        dtype: DTypeLike = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
         """Numbers from `minval` to `maxval`, which is left out. See `random.uniform`."""
         return _uniform(self.next_key(), shape, minval, maxval, dtype)
 
-    def uniform_full_int(self, shape: Any, dtype: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    def uniform_full_int(
+        self, shape: ShapeLike, dtype: DTypeLike = dtypes.int32, name: str | None = None
+    ) -> Tensor:
         """Integers over the whole range of the dtype."""
         return _uniform(self.next_key(), shape, None, None, dtype)
 
     def binomial(
-        self, shape: Any, counts: Any, probs: Any, dtype: Any = dtypes.int32, name: str | None = None
+        self,
+        shape: TensorLike,
+        counts: TensorLike,
+        probs: TensorLike,
+        dtype: DTypeLike = dtypes.int32,
+        name: str | None = None,
     ) -> Tensor:
         """Samples of the binomial distribution. See `random.stateless_binomial`."""
         parameters = [cast(lift(counts), dtypes.float64), cast(lift(probs), dtypes.float64)]
         return counts_of("Generator.binomial", "binomial", self.next_key(), shape, parameters, dtype)
 
-    def shuffle(self, value: Any, name: str | None = None) -> Tensor:
+    def shuffle(self, value: TensorLike, name: str | None = None) -> Tensor:
         """`value` with its slices along axis 0 in random order."""
         return shuffled(self.next_key(), value)
 

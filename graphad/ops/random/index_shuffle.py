@@ -29,13 +29,13 @@ _ROUND = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(33)
 
 
-def _mixed(x: Any) -> Any:
+def _mixed(x: Array) -> Any:
     for factor in _MIX:
         x = (x ^ (x >> _SHIFT)) * factor
     return x ^ (x >> _SHIFT)
 
 
-def _permuted(x: Any, keys: Any, half: int, rounds: int) -> Any:
+def _permuted(x: Array, keys: Array, half: int, rounds: int) -> Any:
     """x, of 2 * half bits, after some rounds with a stack of three words of the key."""
     width, mask = np.uint64(half), np.uint64(2**half - 1)
     left, right = x >> width, x & mask

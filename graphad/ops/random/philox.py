@@ -15,6 +15,7 @@ from graphad.core.annotations import DTypeLike
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
+    from graphad.devices.array import DeviceArray
 
 
 _TWO_PI = 2.0 * np.pi
@@ -95,7 +96,7 @@ def truncated_normal(key: Array, count: int, dtype: DTypeLike | None) -> np.ndar
     return np.asarray(np.clip(out, -2.0, 2.0))
 
 
-def integers(key: Any, count: int, low: Any, high: Any, dtype: Any) -> np.ndarray:
+def integers(key: Any, count: int, low: DeviceArray | Array | None, high: Any, dtype: Any) -> np.ndarray:
     """Integers from low to high - 1; None for both gives every value of the dtype."""
     bits = words(key, count, 64)
     if low is None:

@@ -11,7 +11,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    DTypeLike,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, as_dtype
@@ -46,17 +55,17 @@ def _drawn(kind: str, keys: Array, shape: Sequence[int], parameters: Sequence[Ar
     return out
 
 
-def _gamma(source: Any, shape: Any, alpha: Any) -> Any:
+def _gamma(source: Any, shape: tuple[int, ...], alpha: Any) -> Any:
     fits = alpha >= 0
     return np.where(fits, source.standard_gamma(np.where(fits, alpha, 1.0), shape), np.nan)
 
 
-def _poisson(source: Any, shape: Any, rate: Any) -> Any:
+def _poisson(source: Any, shape: tuple[int, ...], rate: Array) -> Any:
     fits = (rate >= 0) & (rate < 2.0**62)
     return np.where(fits, source.poisson(np.where(fits, rate, 1.0), shape), -1.0)
 
 
-def _binomial(source: Any, shape: Any, counts: Array, probabilities: Array) -> Array:
+def _binomial(source: Any, shape: tuple[int, ...], counts: Array, probabilities: Array) -> Array:
     fits = (counts >= 0) & (counts < 2.0**62) & (probabilities >= 0) & (probabilities <= 1)
     number, p = np.where(fits, counts, 0.0).astype(np.int64), np.where(fits, probabilities, 0.5)
     return np.where(fits, source.binomial(number, p, shape), -1.0)
@@ -168,7 +177,9 @@ class DrawCounts(_Sample):
     vjp = no_gradient("counts are whole numbers")
 
 
-def counts_of(op: str, kind: Any, key: Any, size: Any, parameters: Sequence[Any], dtype: Any) -> Tensor:
+def counts_of(
+    op: str, kind: Any, key: Tensor, size: object, parameters: Sequence[Any], dtype: DTypeLike
+) -> Tensor:
     """Samples of a distribution of counts, drawn with a key; the parameters are float64."""
     sizes, given = requested(op, size)
     require_sizes(op, sizes)
@@ -178,7 +189,7 @@ def counts_of(op: str, kind: Any, key: Any, size: Any, parameters: Sequence[Any]
 # -- the derivative of a sample --------------------------------------------------------------------------------------------
 
 
-def _slope(alpha: Any, y: Any) -> Any:
+def _slope(alpha: Array, y: Array) -> Any:
     """-(dP / d alpha) / p for P(alpha, y) with the density p, term by term of
     P / p = y / alpha * sum of y**k / ((alpha + 1) ... (alpha + k)).
     """

@@ -90,7 +90,7 @@ class Dct(Op):
         return row if row is None or row < len(specs[0].dims or ()) - 1 else MIXED
 
 
-def _kind(op: str, type: Any, axis: AxisLike, norm: Any) -> tuple[Any, bool]:
+def _kind(op: str, type: int, axis: AxisLike, norm: str | None) -> tuple[Any, bool]:
     if type not in (1, 2, 3, 4):
         raise InvalidArgumentError(f"{op}: type is {type!r}; 1, 2, 3 or 4 is taken.")
     if axis != -1:

@@ -168,7 +168,7 @@ class Irfft(_Transform):
         self._check_half(x.dims)
         return TensorSpec.of((*x.dims[:-1], self.size), dtype)
 
-    def _check_half(self, dims: Any) -> None:
+    def _check_half(self, dims: tuple[Size | None, ...]) -> None:
         if isinstance(dims[-1], int) and isinstance(self.size, int) and dims[-1] != self.size // 2 + 1:
             raise InvalidArgumentError(
                 f"irfft: input has shape {format_dims(dims)}; for {self.size} numbers its last size must be "
@@ -196,7 +196,7 @@ def _last_size(x: TensorLike) -> Tensor:
     return getitem(sizes_of(x), -1)
 
 
-def with_size(x: Any, axis: int, size: Any) -> Any:
+def with_size(x: Any, axis: int, size: Size) -> Any:
     """x cut, or continued by zeros, to a size along one of its last axes, counted from the end."""
     n = static_int("fft_length", size, "fft_length")
     have = None if x.dims is None else x.dims[axis]
@@ -213,7 +213,7 @@ def with_size(x: Any, axis: int, size: Any) -> Any:
     return pad(x, [(0, 0)] * (len(x.dims) + axis) + [(0, missing)] + [(0, 0)] * (-1 - axis))
 
 
-def _lengths(op: str, fft_length: Any, rank: int) -> list[Any] | None:
+def _lengths(op: str, fft_length: object, rank: int) -> list[Any] | None:
     """The sizes that a transform is asked for."""
     if fft_length is None:
         return None
@@ -334,7 +334,12 @@ irfft, irfft2d, irfft3d = (_real_inverse(f"irfft{d}", k) for k, d in ((1, ""), (
 
 
 def _along(
-    op: str, x: Any, fft_length: Any, axes: Any, run: Callable[[Any, list[Any] | None, int], Any], norm: Any
+    op: str,
+    x: Any,
+    fft_length: Any,
+    axes: Any,
+    run: Callable[[Any, list[Any] | None, int], Any],
+    norm: object,
 ) -> Tensor:
     """A transform along any axes: they are moved to the end, and back."""
     if x.ndim is None:

@@ -11,7 +11,7 @@ import numpy as np
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dtypes import as_dtype, float32, int32
+from graphad.core.dtypes import DType, as_dtype, float32, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
@@ -198,7 +198,7 @@ def inverse_stft_window_fn(
     """
     step = _positive("inverse_stft_window_fn", frame_step, "frame_step")
 
-    def window(frame_length: Any, dtype: DTypeLike | None = float32) -> Tensor:
+    def window(frame_length: int, dtype: DTypeLike | None = float32) -> Tensor:
         length = _positive("inverse_stft_window_fn", frame_length, "frame_length")
         forward = lift(forward_window_fn(length, dtype=dtype))
         count = -(-length // step)
@@ -280,7 +280,7 @@ def mdct(
     return dct(concat([first, second], axis=-1), type=4, norm=norm)
 
 
-def _flat(dtype: Any) -> Tensor:
+def _flat(dtype: DType) -> Tensor:
     """The constant window whose overlapping squares add up to 1."""
     return lift(math.sqrt(0.5), dtype)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
 
-def _length(op: str, window_length: Any) -> int:
+def _length(op: str, window_length: object) -> int:
     n = static_int(op, window_length, "window_length")
     if n is None or n < 0:
         raise InvalidArgumentError(
@@ -36,7 +36,7 @@ def _as(op: str, window: Array, dtype: DTypeLike | None) -> Tensor:
 
 
 def _raised_cosine(
-    op: str, window_length: Any, periodic: Any, dtype: DTypeLike | None, mean: float
+    op: str, window_length: object, periodic: object, dtype: DTypeLike | None, mean: float
 ) -> Tensor:
     n = _length(op, window_length)
     if n == 1:

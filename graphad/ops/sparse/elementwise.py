@@ -90,7 +90,7 @@ def to_dense(
     return y
 
 
-def _shaped(y: Any, dims: Any) -> Any:
+def _shaped(y: Tensor, dims: tuple[int, ...]) -> Any:
     return y if y.dims == dims else ensure_shape(y, list(dims))
 
 
@@ -175,7 +175,7 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTenso
                 [found[0].indices, x.indices],
             )
 
-    def plain(x: Any) -> Any:
+    def plain(x: SparseTensor | float) -> Any:
         return x.values if isinstance(x, SparseTensor) else x
 
     return found[0].with_values(op(*map(plain, args), **{key: plain(x) for key, x in kwargs.items()}))
@@ -224,7 +224,7 @@ def add(a: Any, b: Any, threshold: TensorLike = 0) -> Tensor | SparseTensor:
     )
 
 
-def _extreme(op: str, a: Any, b: Any, choose: Callable[[Any, Any], Any]) -> SparseTensor:
+def _extreme(op: str, a: SparseTensor, b: object, choose: Callable[[Any, Any], Any]) -> SparseTensor:
     x, y = require_sparse(op, a, "sp_a"), require_sparse(op, b, "sp_b")
     indices, order, group, count = _joint(op, x, y)
     sides = [

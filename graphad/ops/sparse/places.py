@@ -253,7 +253,7 @@ def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
     return _kept(x, lift(to_retain))
 
 
-def _kept(x: SparseTensor, mask: Any) -> SparseTensor:
+def _kept(x: SparseTensor, mask: Tensor) -> SparseTensor:
     return SparseTensor.of(boolean_mask(x.indices, mask), boolean_mask(x.values, mask), x.dense_shape, x.dims)
 
 

@@ -35,7 +35,11 @@ from graphad.ops.state.effects import require
 
 
 def sparse_dense_matmul(
-    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+    sp_a: Any,
+    b: SparseTensor | TensorLike,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The product of a sparse and a dense matrix, or of a dense and a sparse one.
 
@@ -57,7 +61,7 @@ def sparse_dense_matmul(
     return _product(op, sp_a, adjoint_of(dense) if adjoint_b else dense, adjoint_a)  # type: ignore[no-any-return]
 
 
-def _product(op: str, a: SparseTensor, b: Any, adjoint: bool) -> Any:
+def _product(op: str, a: SparseTensor, b: Tensor, adjoint: bool) -> Any:
     if a.rank not in (None, 2) or b.ndim not in (None, 2):
         raise InvalidArgumentError(
             f"{op}: shapes {format_dims(a.dims)} and {format_dims(b.dims)}; two matrices are needed."
@@ -75,7 +79,7 @@ def _product(op: str, a: SparseTensor, b: Any, adjoint: bool) -> Any:
     return unsorted_segment_sum(parts, a.indices[:, row], size)
 
 
-def _groups(op: str, x: SparseTensor, axis: Any) -> tuple[list[int], list[int]]:
+def _groups(op: str, x: SparseTensor, axis: TensorLike | None) -> tuple[list[int], list[int]]:
     """The axes that are summed over, and those that are left."""
     rank = require_rank(op, x)
     if axis is None:
@@ -100,7 +104,12 @@ def _left(x: SparseTensor, left: list[int]) -> tuple[Any, Any]:
 
 
 def _reduced(
-    op: str, sp_input: Any, axis: Any, keepdims: Any, output_is_sparse: bool, largest_of: bool
+    op: str,
+    sp_input: SparseTensor,
+    axis: Any,
+    keepdims: bool | None,
+    output_is_sparse: bool,
+    largest_of: bool,
 ) -> Any:
     x = require_sparse(op, sp_input)
     gone, left = _groups(op, x, axis)
@@ -181,7 +190,7 @@ def reduce_max(
 
 
 def _taken(
-    op: str, data: Any, indices: Any, segment_ids: Any, num_segments: Any, slices: bool
+    op: str, data: object, indices: Any, segment_ids: Any, num_segments: object, slices: bool
 ) -> tuple[Any, Any, Any]:
     x = lift(data)
     rows = gather(x, indices) if slices else taken(x, indices)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.convert import lift
 from graphad.core.dtypes import int32, int64
@@ -25,11 +25,15 @@ from graphad.ops.sparse.places import in_line, out_of_line
 from graphad.ops.sparse.tensor import SparseTensor
 from graphad.ops.state.effects import require
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+
+
 # The rows of a value as (number of the row, member) for each member, and the sizes in front of the last axis.
 Rows = tuple[Any, Any, Any]
 
 
-def _rows(op: str, x: Any, name: str) -> Rows:
+def _rows(op: str, x: SparseTensor | Tensor, name: str) -> Rows:
     if isinstance(x, SparseTensor):
         sizes = x.dense_shape[:-1]
         return in_line(x.indices[:, :-1], sizes), x.values, sizes
@@ -98,7 +102,9 @@ def _both(x: Rows, y: Rows) -> tuple[Any, Any, Any, Any]:
     return rows, members, side, again
 
 
-def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def intersection(
+    a: SparseTensor | TensorLike, b: SparseTensor | TensorLike, validate_indices: bool = True
+) -> SparseTensor:
     """The integers that are in a row of `a` and in the same row of `b`.
 
     Args:
@@ -116,7 +122,12 @@ def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     return _result(boolean_mask(rows, again), boolean_mask(members, again), x[2])
 
 
-def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+def difference(
+    a: SparseTensor | TensorLike,
+    b: SparseTensor | TensorLike,
+    aminusb: bool = True,
+    validate_indices: bool = True,
+) -> SparseTensor:
     """The integers that are in a row of `a` and not in the same row of `b`; the other way round without `aminusb`.
 
     Args:
@@ -137,7 +148,9 @@ def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = Tr
     return _result(boolean_mask(rows, left), boolean_mask(members, left), x[2])
 
 
-def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def union(
+    a: SparseTensor | TensorLike, b: SparseTensor | TensorLike, validate_indices: bool = True
+) -> SparseTensor:
     """The integers that are in a row of `a` or in the same row of `b`.
 
     Args:
@@ -155,7 +168,7 @@ def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     return _result(rows, members, x[2])
 
 
-def size(a: object, validate_indices: bool = True) -> Tensor:
+def size(a: SparseTensor | TensorLike, validate_indices: bool = True) -> Tensor:
     """How many distinct values are in each row.
 
     Args:

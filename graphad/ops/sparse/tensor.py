@@ -72,18 +72,20 @@ class SparseTensor(Sparse):
                 f"{format_dims(whole)}; [n, rank], [n] and [rank] are needed."
             )
 
-    def _set(self, indices: Any, values: Any, dense_shape: Any, dims: Sequence[int | None] | None) -> None:
+    def _set(
+        self, indices: object, values: object, dense_shape: object, dims: Sequence[int | None] | None
+    ) -> None:
         self.indices, self.values, self.dense_shape, self._dims = indices, values, dense_shape, dims
 
     @classmethod
-    def of(cls, indices: Any, values: Any, dense_shape: Any, dims: Any = None) -> SparseTensor:
+    def of(cls, indices: Any, values: TensorLike, dense_shape: TensorLike, dims: Any = None) -> SparseTensor:
         """One of parts that are known to fit; `dims` is what is known of the shape of the whole."""
         made = cls.__new__(cls)
         made._set(indices, values, dense_shape, dims)
         return made
 
     @classmethod
-    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+    def from_value(cls, sparse_tensor_value: SparseTensor) -> SparseTensor:
         """One of what has `indices`, `values` and `dense_shape`."""
         if not all(hasattr(sparse_tensor_value, word) for word in ("indices", "values", "dense_shape")):
             raise ArgumentTypeError(
@@ -161,13 +163,13 @@ class SparseTensor(Sparse):
 
     # -- what may be done with it -----------------------------------------------------------------------------------------
 
-    def _by(self, other: Any, divides: bool) -> SparseTensor:
+    def _by(self, other: TensorLike, divides: bool) -> SparseTensor:
         """The values times, or divided by, what a dense tensor that is broadcast has in their places."""
         y = lift_like("SparseTensor", other, self.dtype)
         there = y if y.dims == () else gather_nd(broadcast_to(y, self.dense_shape), self.indices)
         return self.with_values(self.values / there if divides else self.values * there)
 
-    def __mul__(self, other: Any) -> SparseTensor:
+    def __mul__(self, other: TensorLike) -> SparseTensor:
         return self._by(other, False)
 
     __rmul__ = __mul__
@@ -211,7 +213,7 @@ class SparseTensorSpec(Sparse):
         return TensorSpec([None], self._dtype)
 
     @staticmethod
-    def from_value(value: Any) -> SparseTensorSpec:
+    def from_value(value: SparseTensor) -> SparseTensorSpec:
         """The spec of a sparse tensor."""
         return SparseTensorSpec(value.dims, value.dtype)
 
@@ -224,7 +226,7 @@ class SparseTensorSpec(Sparse):
     def kind(self) -> Hashable:
         return SparseTensor, self._dims
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether a sparse tensor, or a spec of one, may be what this describes."""
         x = spec_or_value
         if not isinstance(x, SparseTensor | SparseTensorSpec):
@@ -243,7 +245,7 @@ class SparseTensorSpec(Sparse):
         return f"SparseTensorSpec({TensorShape(self._dims)}, {self._dtype!r})"
 
 
-def require_sparse(op: str, x: Any, name: str = "sp_input") -> SparseTensor:
+def require_sparse(op: str, x: object, name: str = "sp_input") -> SparseTensor:
     """Raises: ArgumentTypeError: `x` is not a sparse tensor."""
     if not isinstance(x, SparseTensor):
         raise ArgumentTypeError(

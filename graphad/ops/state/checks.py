@@ -316,8 +316,8 @@ def assert_proper_iterable(values: Any) -> None:
 
 def _check_rank(
     op: str,
-    x: Any,
-    rank: Any,
+    x: object,
+    rank: TensorLike,
     message: str | None,
     compare: Callable[..., Any],
     words: str,

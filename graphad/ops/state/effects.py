@@ -157,14 +157,14 @@ def print(
     bind(Print(pieces, -1 if summarize is None else int(summarize), _stream_name(output_stream)), *tensors)
 
 
-def _slotted(item: Any, tensors: list[Any]) -> Any:
+def _slotted(item: object, tensors: list[Any]) -> Any:
     if stands_for_tensor(item):
         tensors.append(lift(item))
         return _Slot()
     return item
 
 
-def _stream_name(stream: Any) -> str:
+def _stream_name(stream: object) -> str:
     if stream is None or stream is sys.stderr or stream is sys.__stderr__ or stream == "stderr":
         return "stderr"
     if stream is sys.stdout or stream is sys.__stdout__ or stream == "stdout":

@@ -7,14 +7,27 @@ value. The cotangents of all reads add up on the handle.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
 from graphad.core.op import READS, WRITES, Op, define, no_batch, no_gradient
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor, guard_of
+
+if TYPE_CHECKING:
+    from graphad.eager.elsewhere import DeviceVariable
+    from graphad.eager.variable import Variable
 
 
 @define
@@ -32,7 +45,7 @@ class Read(Op):
     def eval(self, handle: Handle) -> Any:
         return handle.data
 
-    def quick(self, handle: Any) -> Any:
+    def quick(self, handle: DeviceVariable | Variable) -> Any:
         return handle.data if isinstance(handle, Handle) else None
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -67,7 +80,7 @@ class Assign(Op):
             handle.data = value
         return value
 
-    def quick(self, handle: Any, value: Any) -> Any:
+    def quick(self, handle: DeviceVariable | Variable, value: TensorLike) -> Any:
         return self.eval(handle, value.data) if type(value) is EagerTensor else None
 
     vjp = no_gradient("assigning is not differentiable; later reads of the variable are constants")
