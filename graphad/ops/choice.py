@@ -6,7 +6,7 @@ mask and three bitwise steps give the same bits with vector instructions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def _bits(x: Any, like: Any, whole: Any) -> Any:
     return x.view(whole) if x.dtype == like.dtype and x.dtype.kind != "O" else None
 
 
-def _fits(condition: Array, x: Array) -> bool:
+def _fits(condition: np.ndarray, x: np.ndarray) -> bool:
     return bool(x.ndim == 0 or x.shape == condition.shape)
 
 

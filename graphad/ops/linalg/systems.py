@@ -38,7 +38,7 @@ from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.rules import same_dtype, scalar_like, unbroadcast
 
 if TYPE_CHECKING:
-    from graphad.devices.array import DeviceArray
+    pass
 
 
 _BLOCK, _WHOLE = 32, 48  # rows of a triangle that are solved at once

@@ -345,7 +345,8 @@ def nan_to_num(
     high = float(x.dtype.max) if posinf is None else posinf
     low = float(x.dtype.min) if neginf is None else neginf
     x_is_nan = math.is_nan(x)
-    if posinf is None and neginf is None and isinstance(nan, int | float) and low <= nan <= high:
+    least, most = float(x.dtype.min), float(x.dtype.max)
+    if posinf is None and neginf is None and isinstance(nan, int | float) and least <= nan <= most:
         return math.clip_by_value(math.where(x_is_nan, cast_to(nan, x.dtype), x), low, high)
     infinite = math.is_inf(x)
     zero = cast_to(0.0, x.dtype)
