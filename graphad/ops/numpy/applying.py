@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -12,6 +12,8 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.numpy.grids import indices
 from graphad.ops.numpy.promotion import cast_to, rank_of, tensor_of
+
+Result = TypeVar("Result")
 
 
 def _check(name: str, function: object) -> None:
@@ -86,8 +88,8 @@ def piecewise(x: TensorLike, condlist: Any, funclist: Sequence[Any], *args: Any,
 
 
 def fromfunction(
-    function: Callable[..., Any], shape: Sequence[int], *, dtype: DTypeLike = float, **kwargs: Any
-) -> Any:
+    function: Callable[..., Result], shape: Sequence[int], *, dtype: DTypeLike = float, **kwargs: Any
+) -> Result:
     """What a function makes of the coordinates of a tensor, one for each axis, all at once.
 
     Args:

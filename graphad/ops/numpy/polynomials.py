@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from graphad.core.annotations import TensorLike
@@ -237,7 +235,7 @@ def polyfit(
     full: bool = False,
     w: TensorLike | None = None,
     cov: bool | str = False,
-) -> Any:
+) -> Tensor | tuple[Tensor | float, ...]:
     """The polynomial of a degree that comes closest to points, by least squares.
 
     Args:
@@ -275,9 +273,9 @@ def polyfit(
         powers = powers * array.expand_dims(factors, 1)
         y = y * (factors if y.ndim == 1 else array.expand_dims(factors, 1))
     scale = math.sqrt(math.reduce_sum(powers * powers, 0))
-    found, rest, rank, singular = lstsq(powers / scale, y, bound)
+    scaled, rest, rank, singular = lstsq(powers / scale, y, bound)
     per_row = scale if y.ndim == 1 else array.expand_dims(scale, 1)
-    found = found / per_row
+    found: Tensor = scaled / per_row
     if full:
         return found, rest, rank, singular, bound
     if not cov:

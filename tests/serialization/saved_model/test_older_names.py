@@ -12,7 +12,10 @@ from tests.golden import older_names
 def compare(model):
     found = older_names.observed(model)
     with np.load(older_names.HERE / "expected.npz") as expected:
-        assert sorted(found) == sorted(expected.files)
+        # That release had None where a slope does not change, which is zeros now.
+        more = found.keys() - set(expected.files)
+        assert more == {"max_pool2d_grad_63.gradient.0", "max_pool2d_pick_64.gradient.0"}
+        assert not any(found[key].any() for key in more)
         for key in expected.files:
             assert found[key].dtype == expected[key].dtype and found[key].shape == expected[key].shape, key
             np.testing.assert_allclose(found[key], expected[key], rtol=3e-6, atol=1e-6, err_msg=key)
