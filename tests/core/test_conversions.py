@@ -46,6 +46,23 @@ def test_registered_objects_are_operands_with_gradients(way):
     np.testing.assert_allclose(dq, np.full(2, 2.0 + np.cos(1.0)), rtol=1e-6)
 
 
+def test_the_numpy_namespace_and_its_operators_ask_the_conversion_before_the_array():
+    class Exported(Parameter):
+        def __array__(self, dtype=None, copy=None):
+            return self.variable.numpy()
+
+    p, x = Exported([1.0, 2.0]), tf.constant([3.0, 4.0])
+    calls = [tf.numpy.multiply, lambda x, p: tf.numpy.sum(tf.numpy.asarray([x, p])[1] * x), lambda x, p: x * p]
+    tf.experimental.numpy.experimental_enable_numpy_behavior()
+    try:
+        for call in calls:
+            with tf.GradientTape() as tape:
+                y = tf.reduce_sum(call(x, p))
+            np.testing.assert_array_equal(tape.gradient(y, p.variable), x)
+    finally:
+        tf.experimental.numpy.experimental_enable_numpy_behavior(dtype_conversion_mode="off")
+
+
 def test_the_object_itself_is_what_a_traced_function_is_given():
     p = Parameter(2.0)
     seen = []

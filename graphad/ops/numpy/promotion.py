@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.conversions import is_registered
 from graphad.core.convert import array_of, lift, stands_for_tensor
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
@@ -31,7 +32,7 @@ _loops = Memo("loops", 2048)
 def tensor_of(x: object, dtype: DType | None = None) -> Tensor:
     """`x` as a tensor: of `dtype`, or of the dtype that it has for NumPy."""
     if not isinstance(x, Tensor):
-        if stands_for_tensor(x):
+        if stands_for_tensor(x) or is_registered(x):
             x = lift(x)
         elif isinstance(x, list | tuple) and _holds_tensors(x):
             x = array.stack(promoted(*x), 0)
@@ -42,7 +43,10 @@ def tensor_of(x: object, dtype: DType | None = None) -> Tensor:
 
 def _holds_tensors(x: Any) -> bool:
     return any(
-        stands_for_tensor(item) or (isinstance(item, list | tuple) and _holds_tensors(item)) for item in x
+        stands_for_tensor(item)
+        or is_registered(item)
+        or (isinstance(item, list | tuple) and _holds_tensors(item))
+        for item in x
     )
 
 
