@@ -9,6 +9,7 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.floatx import epsilon
+from graphad.core.refusal import refuse
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.losses.base import LossFunction, floating, targets
@@ -76,8 +77,11 @@ def sparse_categorical_crossentropy(
 
 def _classes_last(name: str, x: Tensor, axis: int) -> Tensor:
     """`x` with its axis of classes behind the others."""
-    if axis == -1:
-        return x
+    try:
+        if axis == -1:
+            return x
+    except ValueError as cause:
+        refuse(cause, name, "axis", axis, "an integer is needed")
     if x.ndim is None:
         raise InvalidArgumentError(f"{name}: the rank of y_pred must be known for axis={axis}.")
     where_it_is = normalize_axis(name, axis, x.ndim)

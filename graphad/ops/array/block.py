@@ -24,6 +24,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, TupleOp, define, no_gradient
+from graphad.core.refusal import refuse
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -122,7 +123,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
       array([20, 30], dtype=int32)
     """
     x = lift(input_)
-    firsts, counts = _entries(begin), _entries(size)
+    firsts, counts = _entries("begin", begin), _entries("size", size)
     bounds: Any = None
     entries: list[Any] = []
     given: list[Any] = []
@@ -146,15 +147,21 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
     return bind(GetItem(tuple(entries)), x, *given)
 
 
-def _entries(x: Any) -> Sequence[int | None] | None:
+def _entries(name: str, x: Any) -> Sequence[int | None] | None:
     """The numbers in begin or size, None for those that are known only at run time."""
     if isinstance(x, list | tuple):
         values = [static_array(item) for item in x]
-        return [None if value is None else int(value) for value in values]
+        try:
+            return [None if value is None else int(value) for value in values]
+        except (TypeError, ValueError, OverflowError) as cause:
+            refuse(cause, "slice", name, x, "one integer for each axis is needed")
     vector = lift(x)
     found = partly_known(vector)
     if found is not None:
-        return [None if value == UNKNOWN else int(value) for value in np.ravel(found)]
+        try:
+            return [None if value == UNKNOWN else int(value) for value in np.ravel(found)]
+        except (TypeError, ValueError, OverflowError) as cause:
+            refuse(cause, "slice", name, x, "one integer for each axis is needed")
     return None if not vector.dims or vector.dims[0] is None else [None] * vector.dims[0]
 
 

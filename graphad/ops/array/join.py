@@ -29,6 +29,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.kinds import require_same_dtype
 from graphad.core.op import MIXED, Composed, Op, TupleOp, define
 from graphad.core.references import AT, entries_of
+from graphad.core.refusal import refuse
 from graphad.core.registry import lookup
 from graphad.core.schema import Axis, Count, Given, Positive
 from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
@@ -189,14 +190,18 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
       array([[1, 3],
              [2, 4]], dtype=int32)
     """
-    if hasattr(values, "__graphad_tensor__") and axis == 0:
+    try:
+        leads = bool(axis == 0)
+    except ValueError as cause:
+        refuse(cause, "stack", "axis", axis, "an integer is needed")
+    if leads and hasattr(values, "__graphad_tensor__"):
         return lift(values)
     if not isinstance(values, Iterable):
         raise ArgumentTypeError(f"stack: values is a {type(values).__name__}; a list of tensors is needed.")
     items: list[Any] = list(values)
     if not items:
         raise InvalidArgumentError("stack: there are no tensors; give one at least.")
-    if axis == 0 and all(isinstance(x, bool | int | float | complex) for x in items):
+    if leads and all(isinstance(x, bool | int | float | complex) for x in items):
         return lift(items)  # integers beside floats become floats, as in `constant`
     tensors = lift_all("stack", items)
     rank = next((x.ndim for x in tensors if x.ndim is not None), None)

@@ -11,6 +11,7 @@ from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int32
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.refusal import members
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import constant, size, zeros
 from graphad.ops.array.gather import gather
@@ -96,9 +97,9 @@ def shape_n(input: Sequence[Any], out_type: DTypeLike = int32, name: str | None 
       input: A list of tensors of any shapes and dtypes.
       out_type: int32 or int64.
     Returns: A list of integer tensors [rank].
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): it is not a list, or holds what no tensor is made of.
     """
-    return [shape(x, out_type) for x in input]
+    return [shape(x, out_type) for x in members("shape_n", "input", input, "give a list of tensors")]
 
 
 def reverse_sequence(

@@ -109,6 +109,10 @@ def _count(start: Any, limit: Any, delta: Any, dtype: DType) -> int:
     with np.errstate(all="ignore"):
         first, last, step = np.array([start, limit, delta], dtype.numpy if dtype.is_floating else np.float64)
         steps = float(abs((last - first) / step))
+    if not math.isfinite(steps):
+        raise InvalidArgumentError(
+            f"range: from {start} to {limit} by steps of {delta} there is no finite number of members; give finite numbers."
+        )
     return math.ceil(steps)
 
 
@@ -137,7 +141,7 @@ def range(
       delta: The step.
       dtype: The dtype; by default that of the arguments (float wins over int, 64 bits over 32).
     Returns: Tensor [n]. Its gradient is None.
-    Raises: InvalidArgumentError: `delta` is 0 or leads away from `limit`.
+    Raises: InvalidArgumentError: `delta` is 0 or leads away from `limit`, or a number is not finite.
     Example:
       >>> range(2, 10, 3).numpy()
       array([2, 5, 8], dtype=int32)

@@ -11,6 +11,7 @@ from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.refusal import members
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape, as_dims, broadcast_dims
 from graphad.core.sparse import Sparse
@@ -72,9 +73,9 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Ten
     Args:
       input: A list of tensors of any shapes and dtypes.
     Returns: A list of as many tensors.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): it is not a list, or holds what no tensor is made of.
     """
-    return [bind(IDENTITY, lift(x)) for x in input]
+    return [bind(IDENTITY, lift(x)) for x in members("identity_n", "input", input, "give a list of tensors")]
 
 
 def tuple_of(tensors: NestLike, control_inputs: NestLike = None, name: str | None = None) -> list[Any]:

@@ -29,6 +29,7 @@ from graphad.core.dtypes import int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Composed, Op, define
 from graphad.core.references import ALL, entries_of
+from graphad.core.refusal import refuse
 from graphad.core.registry import lookup
 from graphad.core.schema import Axes, Axis, Given, Permutation
 from graphad.core.shapes import format_dims, normalize_axes, normalize_axis, ranked
@@ -137,7 +138,10 @@ def _no_permutation(perm: object, rank: int) -> InvalidArgumentError:
 
 def permutation(perm: Any, rank: int | None) -> tuple[int, ...]:
     """A permutation with axes counted from 0. Raises: InvalidArgumentError: it is not a permutation, or has another length."""
-    given = tuple([int(axis) for axis in np.ravel(perm)])
+    try:
+        given = tuple([int(axis) for axis in np.ravel(perm)])
+    except (TypeError, ValueError, OverflowError) as cause:
+        refuse(cause, "transpose", "perm", perm, "a permutation of the axes is needed, integers")
     n = len(given) if rank is None else rank
     order = tuple([axis + n if axis < 0 else axis for axis in given])
     if len(given) != n or sorted(order) != list(range(n)):
@@ -308,6 +312,14 @@ class Reverse(Op):
         return forms.View("slice", (starts, tuple(-1 if i in gone else 1 for i in range(len(dims))), dims))
 
 
+def _integers(op: str, axis: object, values: Array) -> list[int]:
+    """The numbers of the axes in `values`, which were given as `axis`. Raises: ArgumentTypeError, InvalidArgumentError."""
+    try:
+        return [int(a) for a in values.ravel()]
+    except (TypeError, ValueError, OverflowError) as cause:
+        refuse(cause, op, "axis", axis, "an integer or a list of integers is needed")
+
+
 def reverse(tensor: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
     """`tensor` walked backwards along the axes that `axis` names.
 
@@ -325,7 +337,7 @@ def reverse(tensor: TensorLike, axis: AxisLike, name: str | None = None) -> Tens
     values = static_array(axis)
     if values is None:
         raise ArgumentTypeError("reverse: axis must be known while tracing; give integers.")
-    axes = normalize_axes("reverse", [int(a) for a in values.ravel()], x.ndim, "tensor", x.dims)
+    axes = normalize_axes("reverse", _integers("reverse", axis, values), x.ndim, "tensor", x.dims)
     return bind(Reverse(axes or ()), x)
 
 
@@ -388,7 +400,9 @@ def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None 
     values = static_array(axis)
     if values is None:
         raise ArgumentTypeError("roll: axis must be known while tracing; give integers.")
-    axes = tuple(normalize_axis("roll", int(a), x.ndim, "input", x.dims) for a in values.ravel())
+    axes = tuple(
+        [normalize_axis("roll", a, x.ndim, "input", x.dims) for a in _integers("roll", axis, values)]
+    )
     shifts = lift(shift)
     if shifts.ndim is None or shifts.ndim == 0:
         shifts = reshape(shifts, [len(axes)])

@@ -233,6 +233,8 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
     """
     require_number("adjust_hue", delta, "delta")
     known = static_array(delta)
+    if known is not None and known.size != 1:
+        raise InvalidArgumentError(f"adjust_hue: delta has shape {list(known.shape)}; one number is needed.")
     if known is not None and not -1 <= known <= 1:
         raise InvalidArgumentError(f"adjust_hue: delta is {known}; it must be in [-1, 1].")
 

@@ -29,6 +29,7 @@ from graphad.core.convert import lift_pair
 from graphad.core.dims import Dim, Size, is_one, product
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
+from graphad.core.refusal import refuse
 from graphad.core.schema import Kind, declare
 from graphad.core.shapes import format_dims, is_definite, normalize_axes, ranked
 from graphad.core.spec import TensorSpec
@@ -489,7 +490,10 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
             raise InvalidArgumentError(f"tensordot: axes is {n}; it must be 0 to {min(a.ndim, b.ndim)}.")
         left, right = list(range(a.ndim - n, a.ndim)), list(range(n))
     else:
-        left, right = ([int(i) for i in np.ravel(part)] for part in pairs)
+        try:
+            left, right = ([int(i) for i in np.ravel(part)] for part in pairs)
+        except (TypeError, ValueError, OverflowError) as cause:
+            refuse(cause, "tensordot", "axes", axes, "a number of axes or two lists of axes are needed")
         for side, x in ((left, a), (right, b)):
             normalize_axes("tensordot", side, x.ndim, "an operand", x.dims)
         left, right = [i % a.ndim for i in left], [i % b.ndim for i in right]

@@ -10,6 +10,7 @@ from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.dtypes import as_dtype, float32, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.refusal import require_one_of
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like, size, zeros_like
 from graphad.ops.array.join import stack
@@ -209,8 +210,7 @@ def bincount(
       array([0, 2, 0, 1], dtype=int32)
     """
     arr = lift(arr)
-    if axis not in (None, 0, -1):
-        raise InvalidArgumentError(f"bincount: axis is {axis!r}; None, 0 and -1 are possible.")
+    require_one_of("bincount", "axis", axis, (None, 0, -1), "None, 0 and -1 are possible")
     by_row = axis == -1 and arr.ndim != 1
     if by_row and arr.ndim != 2:
         raise InvalidArgumentError(

@@ -8,6 +8,7 @@ from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.refusal import refuse
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
@@ -103,7 +104,11 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int, name: str | N
     rows, labels = lift(predictions), cast(targets, int32)
     own = gather(rows, labels[:, None], batch_dims=1)
     above = reduce_sum(cast(rows > own, int32), axis=-1)
-    return (above < k) & reduce_all(is_finite(rows), axis=-1)
+    try:
+        inside = above < k
+    except TypeError as cause:
+        refuse(cause, "in_top_k", "k", k, "an integer is needed")
+    return inside & reduce_all(is_finite(rows), axis=-1)
 
 
 def _sizes(images: Tensor) -> Any:

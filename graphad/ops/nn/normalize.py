@@ -9,6 +9,7 @@ from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_own, stands_for_tensor
 from graphad.core.dtypes import float16, float32
 from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.refusal import refuse
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather
@@ -75,7 +76,10 @@ def batch_normalization(
     factor = rsqrt(variance + variance_epsilon)
     if scale is not None:
         factor = factor * scale
-    shifted = -mean * factor if offset is None else offset - mean * factor
+    try:
+        shifted = -mean * factor if offset is None else offset - mean * factor
+    except TypeError as cause:
+        refuse(cause, "batch_normalization", "offset", offset, "a float tensor or None is needed")
     return x * cast(factor, x.dtype) + cast(shifted, x.dtype)
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.refusal import members
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -70,7 +71,7 @@ def piecewise(x: TensorLike, condlist: Any, funclist: Sequence[Any], *args: Any,
     else:
         given = tensor_of(condlist)
         conditions = array.unstack(given) if rank_of("piecewise", given) > 1 else [given]
-    functions = list(funclist)
+    functions = members("piecewise", "funclist", funclist, "give a list of functions and numbers")
     if len(functions) not in (len(conditions), len(conditions) + 1):
         raise InvalidArgumentError(
             f"piecewise: {len(functions)} functions for {len(conditions)} conditions; give as many, or one more."

@@ -14,7 +14,8 @@ from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
+from graphad.core.refusal import members, refuse
 from graphad.core.shapes import is_definite, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -133,15 +134,23 @@ def select(
       choicelist: As many tensors of any dtypes, which become one.
       default: A number or a tensor.
     Returns: Tensor of the shape that they have together.
-    Raises: ValueError: there are not as many choices as conditions; InvalidArgumentError (a ValueError): shapes do not
-      broadcast.
+    Raises: InvalidArgumentError (a ValueError): there are not as many choices as conditions, or shapes do not broadcast;
+      ArgumentTypeError (a TypeError): one argument is not a list.
     Example:
       >>> x = numpy.arange(4)
       >>> numpy.select([x < 1, x > 2], [x - 10, x + 10]).numpy()
       array([-10,   0,   0,  13])
     """
-    *choices, found = promoted(*choicelist, default)
-    for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
+    conditions = members("select", "condlist", condlist, "give a list of bool tensors")
+    *choices, found = promoted(
+        *members("select", "choicelist", choicelist, "give a list of tensors"), default
+    )
+    if len(conditions) != len(choices):
+        raise InvalidArgumentError(
+            f"select: condlist holds {len(conditions)} conditions, choicelist {len(choices)} choices; give one choice for each "
+            "condition."
+        )
+    for condition, choice in reversed(list(zip(conditions, choices, strict=True))):
         found = where(condition, choice, found)
     return found
 
@@ -278,7 +287,10 @@ def choose(a: TensorLike, choices: Any) -> Tensor:
       >>> numpy.choose([0, 1], [[1, 2], [10, 20]]).numpy()
       array([ 1, 20])
     """
-    stacked = array.stack([broadcast_arrays(a, choice)[1] for choice in promoted(*choices)], 0)
+    given = members("choose", "choices", choices, "give a list of tensors")
+    if not given:
+        raise InvalidArgumentError("choose: choices is empty; give at least one tensor.")
+    stacked = array.stack([broadcast_arrays(a, choice)[1] for choice in promoted(*given)], 0)
     whole = broadcast_arrays(_index("choose", a), stacked[0])[0]
     return bind(TakeAlong(0), stacked, array.expand_dims(whole, 0))[0]
 
@@ -395,7 +407,9 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
       >>> numpy.lexsort([[1, 0, 1], [2, 2, 1]]).numpy()
       array([2, 1, 0])
     """
-    keys = [tensor_of(key) for key in keys]
+    keys = [tensor_of(key) for key in members("lexsort", "keys", keys, "give a list of tensors")]
+    if not keys:
+        raise OutOfRangeError("lexsort: keys is empty; give at least one tensor.")
     axis = normalize_axis("lexsort", axis, rank_of("lexsort", keys[0]))
     order = argsort(keys[0], axis)
     for key in keys[1:]:
@@ -450,6 +464,16 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
     return math.where(math.less_equal(bins[:1], bins[-1:]), rising, falling)
 
 
+def _sizes(op: str, name: str, given: Sequence[int]) -> list[int]:
+    """Sizes as Python's integers. Raises: ArgumentTypeError, InvalidArgumentError: one is none."""
+    needed = "a list of integers is needed, the sizes"
+    listed = members(op, name, given, needed)
+    try:
+        return [int(size) for size in listed]
+    except (TypeError, ValueError, OverflowError) as cause:
+        refuse(cause, op, name, given, needed)
+
+
 def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ...]:
     """The index along each axis of elements that are numbered in row-major order.
 
@@ -464,9 +488,9 @@ def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ..
     """
     rest = _index("unravel_index", indices)
     found = []
-    for size in reversed(list(shape)):
-        found.append(math.mod(rest, cast_to(int(size), rest.dtype)))
-        rest = math.floordiv(rest, cast_to(int(size), rest.dtype))
+    for size in reversed(_sizes("unravel_index", "shape", shape)):
+        found.append(math.mod(rest, cast_to(size, rest.dtype)))
+        rest = math.floordiv(rest, cast_to(size, rest.dtype))
     return tuple(reversed(found))
 
 
@@ -477,14 +501,21 @@ def ravel_multi_index(multi_index: Any, dims: Sequence[int]) -> Tensor:
       multi_index: For each axis integers of one shape.
       dims: The sizes.
     Returns: int64 tensor of that shape.
-    Raises: ValueError: there are not as many indices as sizes; ArgumentTypeError (a TypeError): indices of another dtype.
+    Raises: InvalidArgumentError (a ValueError): there are not as many indices as sizes; ArgumentTypeError (a TypeError):
+      indices of another dtype, or sizes that are no integers.
     Example:
       >>> numpy.ravel_multi_index([[1, 0], [2, 2]], [2, 3]).numpy()
       array([5, 2])
     """
     total = tensor_of(0)
-    for index, size in zip(multi_index, dims, strict=True):
-        total = total * cast_to(int(size), total.dtype) + math.cast(
+    indices = members("ravel_multi_index", "multi_index", multi_index, "give a list of integer tensors")
+    sizes = _sizes("ravel_multi_index", "dims", dims)
+    if len(indices) != len(sizes):
+        raise InvalidArgumentError(
+            f"ravel_multi_index: multi_index holds indices for {len(indices)} axes, dims {len(sizes)} sizes; give as many."
+        )
+    for index, size in zip(indices, sizes, strict=True):
+        total = total * cast_to(size, total.dtype) + math.cast(
             _index("ravel_multi_index", index), total.dtype
         )
     return total

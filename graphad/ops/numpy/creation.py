@@ -14,6 +14,7 @@ from graphad.core.device import require_cpu
 from graphad.core.dlpack import imported
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.refusal import refuse
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.numpy.promotion import by_numpy, cast_to, promoted, rank_of, tensor_of
@@ -61,18 +62,26 @@ def asarray(
         raise InvalidArgumentError(
             "asarray: tensors are immutable, so what is not a tensor of the dtype wanted must be copied; leave copy=False out."
         )
+    return _tensor("asarray", obj, dtype, copy)
+
+
+def _tensor(op: str, obj: TensorLike, dtype: DTypeLike | None, copy: bool | None = None) -> Tensor:
     if dtype is not None and not stands_for_tensor(obj) and not exports_array(obj):
         wanted = default_dtype(dtype)
         if not (isinstance(obj, list | tuple) and _any_tensor(obj)):
-            return lift(_converted(obj, wanted))
+            return lift(_converted(op, obj, wanted))
     x = lift_own(obj) if stands_for_tensor(obj) else tensor_of(obj)
     x = x if dtype is None else cast_to(x, default_dtype(dtype))
     return array.identity(x) if copy else x
 
 
-def _converted(obj: TensorLike, dtype: DType) -> Any:
+def _converted(op: str, obj: TensorLike, dtype: DType) -> Any:
     with np.errstate(all="ignore"):
-        found = np.asarray(obj, dtype.numpy)
+        try:
+            found = np.asarray(obj, dtype.numpy)
+        except (TypeError, ValueError) as cause:
+            name = "fill_value" if op == "full" else "obj"
+            refuse(cause, op, name, obj, f"a number or lists of numbers are needed for dtype {dtype.name}")
     return found if found.ndim else found[()]
 
 
@@ -217,7 +226,7 @@ def full(
              [7., 7.]])
     """
     require_cpu("full", device)
-    value = asarray(fill_value, dtype)
+    value = _tensor("full", fill_value, dtype)
     return array.broadcast_to(value, _sizes(shape)) if value.ndim else array.fill(_sizes(shape), value)
 
 

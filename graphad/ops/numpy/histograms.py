@@ -9,7 +9,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError, OutOfRangeError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.numpy import reductions
@@ -104,10 +104,12 @@ def histogramdd(
              [0., 1.]])
     """
     if isinstance(sample, list | tuple):
-        columns = promoted(*[inexact(x) for x in sample])
+        columns = promoted(*[inexact(x) for x in sample]) if sample else []
     else:
         columns = array.unstack(inexact(sample), axis=-1)
     rank = len(columns)
+    if not rank:
+        raise OutOfRangeError("histogramdd: sample has no axes; give points of at least one number.")
     asked = [bins] * rank if isinstance(bins, int | np.integer) else list(bins)
     ranges = [None] * rank if range is None else list(range)
     if len(asked) != rank or len(ranges) != rank:

@@ -12,6 +12,7 @@ from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import stands_for_tensor
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnsupportedOptionError
+from graphad.core.refusal import refuse
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -500,7 +501,7 @@ def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
       a: Tensor of any shape and dtype.
       new_shape: The sizes.
     Returns: Tensor of that shape and of the same dtype; the gradient of an element is the sum over its places.
-    Raises: TypeError: a size is not an int.
+    Raises: ArgumentTypeError (a TypeError): a size is not an int.
     Example:
       >>> numpy.resize([1, 2, 3], [2, 2]).numpy()
       array([[1, 2],
@@ -508,5 +509,10 @@ def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
     """
     a = ravel(a)
     sizes = listed(new_shape)
-    count = int(np.prod(sizes))
+    try:
+        count = int(np.prod(sizes))
+    except (TypeError, ValueError, OverflowError) as cause:
+        refuse(
+            cause, "resize", "new_shape", new_shape, "an integer or a list of integers is needed, the sizes"
+        )
     return array.reshape(array.gather(a, np.arange(count) % max(int(a.shape[0] or 0), 1)), sizes)

@@ -6,6 +6,7 @@ import numpy as np
 
 from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.refusal import refuse
 from graphad.core.shapes import ranked
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops import array, linalg, math
@@ -259,7 +260,11 @@ def polyfit(
         raise InvalidArgumentError(
             f"polyfit: x has rank {x.ndim} and y {y.ndim}; x must be a vector, y a vector or a matrix."
         )
-    if deg < 0:
+    try:
+        negative = bool(deg < 0)
+    except (TypeError, ValueError) as cause:
+        refuse(cause, "polyfit", "deg", deg, "an integer is needed, the degree")
+    if negative:
         raise InvalidArgumentError(f"polyfit: deg is {deg}; it must not be negative.")
     points = _length("polyfit", x)
     if ranked(y.dims)[0] != points:

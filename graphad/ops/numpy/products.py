@@ -9,7 +9,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError, OutOfRangeError
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
@@ -228,6 +228,10 @@ def einsum(subscripts: str, /, *operands: TensorLike, optimize: object = None) -
     """
     if not isinstance(subscripts, str):
         raise InvalidArgumentError("einsum: subscripts are a text, such as 'ij,jk->ik'.")
+    if not operands:
+        raise InvalidArgumentError(
+            f"einsum: subscripts are {subscripts!r}, and there are no operands; give at least one tensor."
+        )
     return contraction.einsum(subscripts, *promoted(*operands))
 
 
@@ -366,6 +370,9 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
       array([3, 5])
     """
     a, v = promoted(a, v)
+    for name, x in (("a", a), ("v", v)):
+        if x.dims == ():
+            raise OutOfRangeError(f"correlate: {name} has shape []; a vector is needed.")
     swapped = a.dims[0] is not None and v.dims[0] is not None and a.dims[0] < v.dims[0]
     found = convolve(a, array.reverse(math.conj(v), [0]), mode)
     if mode == "same" and swapped and a.dims[0] % 2 == 0:

@@ -10,7 +10,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import normalize_axis
+from graphad.core.shapes import no_axis, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.numpy.promotion import along, cast_to, inexact, on_axis, promoted, rank_of, tensor_of
@@ -405,7 +405,9 @@ def gradient(
     """
     f = inexact(f)
     rank = rank_of("gradient", f)
-    axes = range(rank) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = range(rank) if axis is None else [axis] if isinstance(axis, int | np.integer) else axis
+    if not hasattr(axes, "__iter__"):
+        raise no_axis("gradient", axis)
     places = [normalize_axis("gradient", k, rank) for k in axes]
     steps = list(varargs) if len(varargs) == len(places) else list(varargs or (1.0,)) * len(places)
     if len(steps) != len(places) or edge_order not in (1, 2):

@@ -10,7 +10,7 @@ import numpy as np
 from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import normalize_axis, ranked
+from graphad.core.shapes import no_axis, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
@@ -179,7 +179,12 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Tensor:
       >>> numpy.squeeze([[[1, 2]]]).numpy()
       array([1, 2])
     """
-    return array.squeeze(tensor_of(a), axis if axis is None or isinstance(axis, int) else list(axis))
+    if axis is not None and not isinstance(axis, int | np.integer):
+        try:
+            axis = list(axis)
+        except TypeError as cause:
+            raise no_axis("squeeze", axis) from cause
+    return array.squeeze(tensor_of(a), axis)
 
 
 def expand_dims(a: TensorLike, axis: Any = 0) -> Tensor:
@@ -197,6 +202,8 @@ def expand_dims(a: TensorLike, axis: Any = 0) -> Tensor:
     a = tensor_of(a)
     if hasattr(axis, "__index__"):
         return array.expand_dims(a, axis)
+    if not hasattr(axis, "__len__"):
+        raise no_axis("expand_dims", axis)
     rank = rank_of("expand_dims", a) + len(axis)
     places = sorted(normalize_axis("expand_dims", k, rank) for k in axis)
     if len(set(places)) != len(places):

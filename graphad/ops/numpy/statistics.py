@@ -10,7 +10,7 @@ from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.bind import EagerLevel, bind
 from graphad.core.convert import lift, stands_for_tensor
-from graphad.core.errors import UnsupportedOptionError
+from graphad.core.errors import OutOfRangeError, UnsupportedOptionError
 from graphad.core.levels import busy
 from graphad.core.shapes import normalize_axes
 from graphad.core.tensor import EagerTensor, Tensor
@@ -450,6 +450,8 @@ def cov(
              [4., 8.]])
     """
     rows = [inexact(x) for x in (m, y) if x is not None]
+    if not rows:
+        raise OutOfRangeError("cov: m is None; give a matrix [variables, samples] or a vector.")
     rows = [
         array.expand_dims(x, 0) if rank_of("cov", x) == 1 else x if rowvar else array.transpose(x)
         for x in rows

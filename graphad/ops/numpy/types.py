@@ -11,6 +11,7 @@ from graphad.core import dtypes
 from graphad.core.device import require_cpu
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.refusal import refuse
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import CPU, Tensor
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, joint_dtype, tensor_of
@@ -297,13 +298,19 @@ def size(a: TensorLike, axis: int | None = None) -> int | None:
       a: Tensor of any shape and dtype.
       axis: The axis.
     Returns: An int or None.
-    Raises: IndexError: the axis is out of range.
+    Raises: OutOfRangeError (an IndexError): the axis is out of range; ArgumentTypeError (a TypeError): it is no integer.
     Example:
       >>> numpy.size([[1, 2, 3]])
       3
     """
     x = tensor_of(a)
-    return x.shape.num_elements() if axis is None else x.shape[axis]
+    if axis is None:
+        return x.shape.num_elements()
+    try:
+        found: int | None = x.shape[axis]
+    except (TypeError, IndexError) as cause:
+        refuse(cause, "size", "axis", axis, f"the tensor has shape {x.shape}; an axis of it is needed")
+    return found
 
 
 def iscomplexobj(x: TensorLike) -> bool:

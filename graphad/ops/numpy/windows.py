@@ -9,6 +9,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
+from graphad.core.refusal import refuse
 from graphad.core.tensor import Tensor
 from graphad.ops import math
 from graphad.ops.numpy.elementwise import i0
@@ -82,15 +83,18 @@ def kaiser(M: int, beta: TensorLike) -> Tensor:
       M: How many points; none for less than 1.
       beta: A scalar, differentiable: 0 gives a rectangle, larger ones a narrower window.
     Returns: Vector [M], float64.
-    Raises: TypeError: `M` is no number.
+    Raises: ArgumentTypeError (a TypeError): `M` is no number.
     Source: Kaiser, Digital filters, in System analysis by digital computer, 1966.
     Example:
       >>> numpy.kaiser(3, 14.0).numpy().round(6)
       array([8.e-06, 1.e+00, 8.e-06])
     """
-    half = (M - 1) / 2.0
+    try:
+        half, single = (M - 1) / 2.0, bool(M == 1)
+    except (TypeError, ValueError) as cause:
+        refuse(cause, "kaiser", "M", M, "an integer is needed, the number of points")
     beta = cast_to(tensor_of(beta), dtypes.float64)
-    if M == 1:
+    if single:
         return lift(np.ones(1))
     places = by_numpy("kaiser", np.arange, 0, M)
     inside = np.sqrt(np.maximum(1.0 - ((places - half) / half) ** 2, 0.0))

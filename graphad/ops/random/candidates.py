@@ -18,6 +18,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import float32, int32, int64
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, TupleOp, define, no_batch, no_gradient
+from graphad.core.refusal import refuse
 from graphad.core.schema import Count
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
@@ -139,7 +140,11 @@ def _true(op: str, true_classes: TensorLike, num_true: int) -> Tensor:
     found = lift(true_classes)
     if not found.dtype.is_integer:
         raise DTypeError(f"{op}: true_classes have dtype {found.dtype.name}; int64 is needed.")
-    if found.dims is not None and (len(found.dims) != 2 or found.dims[1] not in (None, num_true)):
+    try:
+        fits = found.dims is None or (len(found.dims) == 2 and found.dims[1] in (None, num_true))
+    except ValueError as cause:
+        refuse(cause, op, "num_true", num_true, "an integer is needed")
+    if not fits:
         raise InvalidArgumentError(
             f"{op}: true_classes have shape {format_dims(found.dims)}; [batch, {num_true}] is needed for num_true={num_true}."
         )

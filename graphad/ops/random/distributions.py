@@ -12,6 +12,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import DTypeError
+from graphad.core.refusal import refuse
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat, stack
@@ -271,7 +272,11 @@ def create_rng_state(seed: int, alg: object) -> np.ndarray:
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
     check_algorithm("random.create_rng_state", alg)
-    return philox.key_of_seed(int(seed))
+    try:
+        number = int(seed)
+    except (TypeError, ValueError, OverflowError) as cause:
+        refuse(cause, "random.create_rng_state", "seed", seed, "an integer is needed")
+    return philox.key_of_seed(number)
 
 
 def stateless_shuffle(

@@ -22,6 +22,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
+from graphad.core.refusal import require_one_of
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
@@ -93,8 +94,7 @@ class Dct(Op):
 def _kind(op: str, type: int, axis: AxisLike, norm: str | None) -> tuple[Any, bool]:
     if type not in (1, 2, 3, 4):
         raise InvalidArgumentError(f"{op}: type is {type!r}; 1, 2, 3 or 4 is taken.")
-    if axis != -1:
-        raise InvalidArgumentError(f"{op}: axis is {axis!r}; the last axis, -1, is taken.")
+    require_one_of(op, "axis", axis, (-1,), "the last axis, -1, is taken")
     if norm not in (None, "ortho"):
         raise InvalidArgumentError(f'{op}: norm is {norm!r}; None or "ortho" is taken.')
     if type == 1 and norm == "ortho":

@@ -25,7 +25,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.schema import Given, Positive
 from graphad.core.shapes import format_dims, normalize_axis
@@ -315,6 +315,8 @@ Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueEr
 
 def _irfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
     _require_axes("irfft", x, rank)
+    if x.dims == ():
+        raise OutOfRangeError("irfftnd: input_tensor has shape []; at least one axis is needed.")
     if lengths is None:
         have = None if x.dims is None else x.dims[-1]
         last: Any = 2 * (have - 1) if have is not None else 2 * (_last_size(x) - 1)

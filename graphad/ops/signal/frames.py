@@ -12,7 +12,7 @@ from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType, as_dtype, float32, int32
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError, OutOfRangeError
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import Gather
@@ -373,13 +373,17 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str 
 
     Args: log_mel_spectrograms: Float tensor [..., n].
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): n is 0; DTypeError (a TypeError): another dtype.
+    Raises: InvalidArgumentError (a ValueError): n is 0, or there is no axis; DTypeError (a TypeError): another dtype.
     Source: Davis and Mermelstein, Comparison of parametric representations for monosyllabic word recognition, 1980.
     Example:
       >>> signal.mfccs_from_log_mel_spectrograms([[1.0, 1.0]]).numpy()
       array([[2., 0.]], dtype=float32)
     """
     x = lift(log_mel_spectrograms)
+    if x.dims == ():
+        raise OutOfRangeError(
+            "mfccs_from_log_mel_spectrograms: log_mel_spectrograms has shape []; an axis of mel bins is needed."
+        )
     n = x.dims[-1] if x.dims is not None and isinstance(x.dims[-1], int) else getitem(shape(x), -1)
     if isinstance(n, int):
         if not n:

@@ -13,6 +13,7 @@ from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.refusal import members
 from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.create import identity, ones
@@ -198,7 +199,8 @@ def concat(
       TensorShape([4, 2])
     """
     op = "sparse.concat"
-    xs = [require_sparse(op, x, "sp_inputs") for x in sp_inputs]
+    given = members(op, "sp_inputs", sp_inputs, "give a list of SparseTensors")
+    xs = [require_sparse(op, x, "sp_inputs") for x in given]
     if not xs:
         raise InvalidArgumentError(f"{op}: sp_inputs is empty; give at least one SparseTensor.")
     if len(xs) == 1:

@@ -8,6 +8,7 @@ from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.refusal import require_one_of
 from graphad.core.shapes import format_dims, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops.array.combine import tensor_scatter_nd_max
@@ -306,8 +307,7 @@ def bincount(
       array([1, 2], dtype=int32)
     """
     op = "sparse.bincount"
-    if axis not in (0, -1):
-        raise InvalidArgumentError(f"{op}: axis is {axis!r}; 0 and -1 are possible.")
+    require_one_of(op, "axis", axis, (0, -1), "0 and -1 are possible")
     if weights is not None and binary_output:
         raise InvalidArgumentError(f"{op}: weights and binary_output do not go together.")
     if isinstance(values, SparseTensor):

@@ -1,0 +1,56 @@
+"""What Python or NumPy refuses, as graphad's errors, which say of which function it is an argument and what is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from graphad.core.errors import (
+    ArgumentTypeError,
+    GraphadError,
+    InvalidArgumentError,
+    OutOfRangeError,
+)
+
+_SHOWN = 60
+
+
+def refuse(cause: Exception, op: str, name: str, given: object, needed: str) -> NoReturn:
+    """Raises graphad's error of the same class of Python's as `cause`, or `cause` itself where it is graphad's already.
+
+    Args:
+      cause: What Python or NumPy raised for an argument.
+      op: The function.
+      name: The argument.
+      given: Its value.
+      needed: What is allowed, a sentence without its full stop.
+    """
+    if isinstance(cause, GraphadError):
+        raise cause
+    kind: type[GraphadError] = InvalidArgumentError
+    if isinstance(cause, TypeError):
+        kind = ArgumentTypeError
+    elif isinstance(cause, IndexError):
+        kind = OutOfRangeError
+    shown = " ".join(repr(given).split())
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+    raise kind(f"{op}: {name} is {shown} of type {type(given).__name__}; {needed}.") from cause
+
+
+def members(op: str, name: str, given: Iterable[Any], needed: str) -> list[Any]:
+    """The list of what an argument holds. Raises: ArgumentTypeError: Python cannot walk through it."""
+    try:
+        walk = iter(given)
+    except TypeError as cause:
+        refuse(cause, op, name, given, needed)
+    return list(walk)
+
+
+def require_one_of(op: str, name: str, given: object, allowed: tuple[Any, ...], needed: str) -> None:
+    """Raises: InvalidArgumentError: an argument is none of the values allowed, or an array of several."""
+    try:
+        found = given in allowed
+    except ValueError as cause:
+        refuse(cause, op, name, given, needed)
+    if not found:
+        raise InvalidArgumentError(f"{op}: {name} is {given!r}; {needed}.")
