@@ -141,6 +141,20 @@ def flatten_records(x: Any) -> tuple[list[Any], Rebuild]:
     return _joined(leaves, rebuild, lambda leaf: _of_record(leaf) if is_record(leaf) else None)
 
 
+def flatten_present(value: object) -> tuple[list[Any], Rebuild]:
+    """As `flatten_records`; None within a nest is no leaf and stays as it is."""
+    leaves, rebuild = flatten_records(value)
+    if value is None or not any(leaf is None for leaf in leaves):
+        return leaves, rebuild
+    absent = [leaf is None for leaf in leaves]
+
+    def again(new: list[Any]) -> Any:
+        given = iter(new)
+        return rebuild([None if none else next(given) for none in absent])
+
+    return [leaf for leaf in leaves if leaf is not None], again
+
+
 def _of_record(x: Any) -> tuple[list[Any], Rebuild]:
     record = record_of(x)
     flat: list[Any] = []

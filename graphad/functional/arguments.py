@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.bind import bind
-from graphad.core.composites import flatten_records, is_record
+from graphad.core.composites import flatten_present, is_record
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, GraphadError, InvalidArgumentError
 from graphad.core.nest import Rebuild
@@ -63,11 +63,14 @@ def chosen(name: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[Sources,
         raise InvalidArgumentError(
             f"{name}: argnums={argnums!r} names no argument, or one of them twice; give an int, or different ones."
         )
-    leaves, rebuild = flatten_records(
+    leaves, rebuild = flatten_present(
         args[places[0]] if isinstance(argnums, int) else tuple([args[k] for k in places])
     )
     whose = [
-        f"argument {place}" for place in places for _ in _leaves(name, args[place], f"argument {place}")[0]
+        f"argument {place}"
+        for place in places
+        if args[place] is not None or isinstance(argnums, int)
+        for _ in _leaves(name, args[place], f"argument {place}")[0]
     ]
     sources = Sources([_own(name, leaf, what) for leaf, what in zip(leaves, whose, strict=True)], rebuild)
     own = sources.nest(sources.leaves)
@@ -79,7 +82,7 @@ def chosen(name: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[Sources,
 
 def _leaves(name: str, value: NestLike, what: str) -> tuple[list[Any], Rebuild]:
     """The leaves of a nest. Raises: ArgumentTypeError: it is a record without tensors."""
-    leaves, rebuild = flatten_records(value)
+    leaves, rebuild = flatten_present(value)
     if not leaves and is_record(value):
         raise ArgumentTypeError(
             f"{name}: {what} is {value!r}, which holds no tensor; numbers in the fields of an object belong to its form: make "
@@ -113,13 +116,13 @@ def tensor(name: str, leaf: object, what: str) -> Tensor:
 
 def outputs(name: str, value: NestLike) -> tuple[list[Tensor], Rebuild]:
     """The results of a function as flat tensors, and a function that rebuilds their structure."""
-    leaves, rebuild = flatten_records(value)
+    leaves, rebuild = flatten_present(value)
     return [tensor(name, y, "the function's result") for y in leaves], rebuild
 
 
 def scalar(name: str, value: NestLike) -> Tensor:
     """The result of a function, which must be a scalar. Raises: InvalidArgumentError: it is not."""
-    leaves, _ = flatten_records(value)
+    leaves, _ = flatten_present(value)
     if len(leaves) != 1:
         raise InvalidArgumentError(
             f"{name}: the function returned {len(leaves)} tensors; it has to return one scalar (with has_aux=True: a scalar and "

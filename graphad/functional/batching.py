@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphad.core.composites import flatten_records
+from graphad.core.composites import flatten_present
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import current
 from graphad.core.nest import is_nested
@@ -52,8 +52,8 @@ def vmap(f: Callable[P, R], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[P
     @functools.wraps(f)
     def batched(*args: P.args, **kwargs: P.kwargs) -> Any:
         axes = _axes_of_arguments(in_axes, args)
-        leaves, rebuild = flatten_records((args, kwargs))
-        kinds = _spread("in_axes", axes, args) + [0] * len(flatten_records(kwargs)[0])
+        leaves, rebuild = flatten_present((args, kwargs))
+        kinds = _spread("in_axes", axes, args) + [0] * len(flatten_present(kwargs)[0])
         if not any(axis is not None for axis in kinds):
             raise InvalidArgumentError(
                 f"vmap: in_axes={in_axes!r} batches nothing; at least one axis has to be a number."
@@ -69,7 +69,7 @@ def vmap(f: Callable[P, R], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[P
             inner = [x if axis is None else next(entries) for x, axis in zip(leaves, kinds, strict=True)]
             inner_args, inner_kwargs = rebuild(inner)
             result = f(*inner_args, **inner_kwargs)
-            ys, rebuild_result = flatten_records(result)
+            ys, rebuild_result = flatten_present(result)
             axes_out = _spread("out_axes", out_axes, result)
             rebuilds.append((rebuild_result, axes_out))
             same.update({k: _same(y) for k, y in enumerate(ys) if axes_out[k] is None})
@@ -95,10 +95,12 @@ def _axes_of_arguments(in_axes: Axes, args: tuple[Any, ...]) -> Axes:
     return in_axes
 
 
-def _spread(name: str, axes: Axes, value: object) -> list[int | None]:
-    """One axis for each leaf of `value`, from a nest of axes that is a prefix of it."""
+def _spread(name: str, axes: Axes, value: object, within: bool = False) -> list[int | None]:
+    """One axis for each leaf of `value`, from a nest of axes that is a prefix of it; none for None `within` a nest."""
+    if value is None and within:
+        return []
     if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
-        return [axes] * len(flatten_records(value)[0])
+        return [axes] * len(flatten_present(value)[0])
     if isinstance(axes, dict) and isinstance(value, dict) and axes.keys() == value.keys():
         parts = [(axes[key], value[key]) for key in sorted(value)]
     elif isinstance(axes, list | tuple) and isinstance(value, list | tuple) and len(axes) == len(value):
@@ -107,7 +109,7 @@ def _spread(name: str, axes: Axes, value: object) -> list[int | None]:
         raise InvalidArgumentError(
             f"vmap: {name} holds {axes!r} where the value is {_described(value)}; give an int, None, or a nest of the same form."
         )
-    return [axis for part in parts for axis in _spread(name, *part)]
+    return [axis for part in parts for axis in _spread(name, *part, within=True)]
 
 
 def _described(value: NestLike) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from graphad.core.annotations import NestLike
-from graphad.core.composites import flatten_fields, flatten_records, is_record
+from graphad.core.composites import flatten_fields, flatten_present, flatten_records, is_record
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.nest import is_nested
@@ -151,7 +151,7 @@ def _tangents(name: str, sources: Sources, primals: Sequence[Any], tangents: Any
 
 def _alike(name: str, one: NestLike, other: NestLike, what: str, whose: str) -> list[Any]:
     """The leaves of `other`. Raises: InvalidArgumentError: it is not a nest like `one`."""
-    leaves = flatten_records(other)[0]
+    leaves = flatten_present(other)[0]
     if any(is_nested(x) or is_record(x) for x in (one, other)):
         _, _, tree = flatten_fields(one)
         _, _, given = flatten_fields(other)
@@ -159,12 +159,21 @@ def _alike(name: str, one: NestLike, other: NestLike, what: str, whose: str) -> 
             raise InvalidArgumentError(
                 f"{name}: {what} have another structure than {whose}: {given} instead of {tree}."
             )
-        count = len(flatten_records(one)[0])
+        count = len(flatten_present(one)[0])
+        if len(leaves) == count and _absent(one) != _absent(other):
+            raise InvalidArgumentError(
+                f"{name}: {what} hold None at other places than {whose}; give a tensor where there is one, and None where "
+                "there is none."
+            )
         if len(leaves) != count:
             raise InvalidArgumentError(
                 f"{name}: {what} hold {len(leaves)} tensors, {whose} {count}; give a tensor for each."
             )
     return leaves
+
+
+def _absent(value: NestLike) -> list[bool]:
+    return [leaf is None for leaf in flatten_records(value)[0]]
 
 
 __all__ = ["jvp", "linearize", "vjp"]

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from graphad.core.composites import flatten_records
+from graphad.core.composites import flatten_present, flatten_records
 from graphad.core.tensor import Tensor
 from graphad.gradient.custom import call_with_rule, custom_gradient, unrecorded
 from graphad.gradient.tape import GradientTape
@@ -38,9 +38,15 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        form = None  # of a result that holds None
+
         def once(*inner: Any) -> Any:
+            nonlocal form
             with unrecorded():
-                value = f(*inner, **kwargs)
+                value: Any = f(*inner, **kwargs)
+            leaves, rebuild = flatten_present(value)
+            if len(leaves) < len(flatten_records(value)[0]):
+                form, value = rebuild, leaves
 
             def backward(*upstream: Tensor, variables: Sequence[Handle | Tensor] | None = None) -> Any:
                 xs = [x for x in flatten_records(list(inner))[0] if isinstance(x, Tensor)]
@@ -48,13 +54,14 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
                 followed = [x for x in (*xs, *others) if x.dtype.is_differentiable]
                 with GradientTape() as tape:
                     tape.watch(followed)
-                    again = f(*inner, **kwargs)
+                    again = flatten_present(f(*inner, **kwargs))[0]
                 bars = tape.gradient(again, [*xs, *(variables or ())], output_gradients=list(upstream))
                 return (bars[: len(xs)], bars[len(xs) :]) if variables else bars
 
             return value, backward
 
-        return call_with_rule(once, args, {}, captures=True)
+        result = call_with_rule(once, args, {}, captures=True)
+        return result if form is None else form(result)
 
     return wrapper
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphad.core.annotations import Array, NestLike, TensorLike
 from graphad.core.bind import bind
-from graphad.core.composites import flatten_records
+from graphad.core.composites import flatten_present
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64
 from graphad.core.errors import InvalidArgumentError
@@ -52,7 +52,7 @@ def root(
       f: A function of a nest like `x0` and of `args` that gives as many numbers as `x0` has. What it reads from outside and
         is not a variable is constant: pass in `args` what is to be differentiated.
       x0: The starting point: a nest of floating tensors, arrays or numbers of known sizes. x does not depend on it.
-      args: A tuple of nests of tensors, arrays or numbers.
+      args: A tuple of nests of tensors, arrays or numbers; Python's numbers are handed on as they are.
       method, tol, options: As SciPy's; methods that take one get the Jacobian.
     Returns: x, a nest of tensors like `x0`. Its gradients, of any order, are those of the exact solution.
     Raises: InvalidArgumentError: the solver found no root, or f gives another number of equations; UnavailableError: SciPy is not
@@ -108,7 +108,7 @@ def fixed_point(
       f: A function of a nest like `x0` and of `args` that gives a nest like `x0`, and is a contraction. What it
         reads from outside and is not a variable is constant: pass in `args` what is to be differentiated.
       x0: The starting point: a nest of floating tensors, arrays or numbers of known sizes.
-      args: A tuple of nests of tensors, arrays or numbers.
+      args: A tuple of nests of tensors, arrays or numbers; Python's numbers are handed on as they are.
       tol: How much the last step may change the largest entry, relative to 1 + that entry; None for 100 units of rounding of
         the coarsest dtype in `x0`.
       max_iterations: The most steps.
@@ -154,11 +154,14 @@ def _equations(
 ) -> tuple[Packing, list[Any], Callable[..., Any]]:
     """The packing of x, the leaves of the arguments, and f as a function of the packed vector and these leaves."""
     space = Packing(name, x0)
-    leaves, rebuild = flatten_records(as_tuple(args))
-    theta = [tensor(name, leaf, "an argument") for leaf in leaves]
+    leaves, rebuild = flatten_present(as_tuple(args))
+    # Python's numbers take the dtype of what they meet, so they are handed on as they are; nothing can be derived by them.
+    theta = [tensor(name, leaf, "an argument") for leaf in leaves if not _is_number(leaf)]
 
     def equations(v: TensorLike, *values: TensorLike) -> Any:
-        y = packed(name, f(space.unpacked(v), *rebuild(list(values))))
+        given = iter(values)
+        inner = [leaf if _is_number(leaf) else next(given) for leaf in leaves]
+        y = packed(name, f(space.unpacked(v), *rebuild(inner)))
         if is_definite(y.dims) and y.dims != (space.size,):
             raise InvalidArgumentError(
                 f"optimize.{name}: f gives {y.dims[0]} numbers for {space.size} unknowns; there have to be as many."
@@ -166,6 +169,10 @@ def _equations(
         return ensure_shape(y, [space.size])
 
     return space, theta, equations
+
+
+def _is_number(leaf: object) -> bool:
+    return type(leaf) in (bool, int, float, complex)
 
 
 def _attached(residual: Callable[..., Any], point: Tensor, theta: list[Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.core.composites import flatten_records
+from graphad.core.composites import flatten_present
 from graphad.core.dims import product
 from graphad.core.dtypes import float64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnavailableError
@@ -19,9 +19,11 @@ from graphad.ops.array.join import concat
 from graphad.ops.array.shape import reshape
 from graphad.ops.array.slice import getitem
 from graphad.ops.math.cast import cast
+from graphad.vectorize.batch import BatchedTensor
 
 if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
+    from graphad.core.tensor import Tensor
 
 
 class Packing:
@@ -34,7 +36,7 @@ class Packing:
     __slots__ = ("dtypes", "rebuild", "shapes", "size", "start")
 
     def __init__(self, name: str, value: object) -> None:
-        leaves, self.rebuild = flatten_records(value)
+        leaves, self.rebuild = flatten_present(value)
         found = [tensor(name, leaf, "the starting point") for leaf in leaves]
         for x in found:
             if not x.dtype.is_floating:
@@ -74,9 +76,19 @@ def compiled(f: Callable[..., Any]) -> Callable[..., list[np.ndarray]]:
     traced = function(f, autograph=False)
 
     def run(*vectors: TensorLike) -> list[np.ndarray]:
-        return [np.array(y.numpy()) for y in traced(*[np.asarray(v, np.float64) for v in vectors])]
+        return [on_host(y) for y in traced(*[np.asarray(v, np.float64) for v in vectors])]
 
     return run
+
+
+def on_host(y: Tensor) -> np.ndarray:
+    """A writable array of a tensor. Raises: InvalidArgumentError: it differs from row to row of a batch."""
+    if isinstance(y, BatchedTensor):
+        raise InvalidArgumentError(
+            "optimize: SciPy's solver steers the calls of the function for one problem at a time, so it cannot be part of vmap; "
+            "call it for one row after the other, or vmap optimize.root or optimize.fixed_point."
+        )
+    return np.array(y.numpy())
 
 
 def library(name: str) -> tuple[Any, Any]:
@@ -105,4 +117,4 @@ def as_tuple(args: object) -> tuple[Any, ...]:
     return tuple(args) if isinstance(args, tuple) else (args,)
 
 
-__all__ = ["Packing", "as_tuple", "compiled", "library", "packed", "refuse_traces"]
+__all__ = ["Packing", "as_tuple", "compiled", "library", "on_host", "packed", "refuse_traces"]

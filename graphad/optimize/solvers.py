@@ -19,6 +19,7 @@ from graphad.optimize.packing import (
     as_tuple,
     compiled,
     library,
+    on_host,
     packed,
     refuse_traces,
 )
@@ -75,7 +76,7 @@ def minimize(
 
     chosen = (method or ("slsqp" if constraints else "l-bfgs-b" if bounds is not None else "bfgs")).lower()
     extra: dict[str, Any] = {}
-    start = np.array(space.start.numpy())
+    start = on_host(space.start)
     if chosen in _TAKES_GRADIENTS:
         run = compiled(value_and_grad(objective))
         extra["jac"] = True
@@ -131,7 +132,7 @@ def least_squares(
         return packed("least_squares", fun(space.unpacked(v), *rest))
 
     value = compiled(lambda v: [residuals(v)])
-    start = np.array(space.start.numpy())
+    start = on_host(space.start)
     rows = value(start)[0].size
     slopes = compiled(lambda v: [(jacfwd if space.size < rows else jacrev)(residuals)(v)])
     found = optimize.least_squares(
@@ -179,7 +180,7 @@ def solve_ivp(
     found = integrate.solve_ivp(
         lambda t, v: run(t, v)[0],
         t_span,
-        np.array(space.start.numpy()),
+        on_host(space.start),
         method=method,
         t_eval=t_eval,
         **options,
