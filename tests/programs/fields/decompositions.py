@@ -96,6 +96,8 @@ def rayleigh_on_sphere(tf, function):
         new_y, new_g = slope(new)
         beta = tf.maximum(0.0, tf.reduce_sum(new_g * (new_g - project(new, g))) / tf.reduce_sum(g * g))
         d = -new_g + beta * project(new, d)
+        if tf.tensordot(new_g, d, axes=1) > 0.0:
+            d = -new_g  # no direction of descent: the search along it would not end
         x, y, g = new, new_y, new_g
         costs.append(y)
     return {"costs": costs, "x": x}
