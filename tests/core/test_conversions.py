@@ -52,7 +52,11 @@ def test_the_numpy_namespace_and_its_operators_ask_the_conversion_before_the_arr
             return self.variable.numpy()
 
     p, x = Exported([1.0, 2.0]), tf.constant([3.0, 4.0])
-    calls = [tf.numpy.multiply, lambda x, p: tf.numpy.sum(tf.numpy.asarray([x, p])[1] * x), lambda x, p: x * p]
+    calls = [
+        tf.numpy.multiply,
+        lambda x, p: tf.numpy.sum(tf.numpy.asarray([x, p])[1] * x),
+        lambda x, p: x * p,
+    ]
     tf.experimental.numpy.experimental_enable_numpy_behavior()
     try:
         for call in calls:

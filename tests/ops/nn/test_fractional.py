@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,11 @@ def pooled(summary: Any, x: Any, rows: Any, columns: Any, overlapping: bool) -> 
             np.stack(
                 [
                     summary(x[:, top : bottom + further, left : right + further], axis=(1, 2))
-                    for left, right in zip(columns, columns[1:], strict=False)
+                    for left, right in pairwise(columns)
                 ],
                 1,
             )
-            for top, bottom in zip(rows, rows[1:], strict=False)
+            for top, bottom in pairwise(rows)
         ],
         1,
     )
@@ -91,4 +92,6 @@ def test_what_cannot_be_pooled_is_refused(shape: Any, ratio: Any, message: str) 
 def test_sizes_must_be_known() -> None:
     spec = tf.TensorSpec([None, None, 4, 1], tf.float32)
     with pytest.raises(ValueError, match="height and width of value must be known"):
-        tf.function(lambda x: tf.nn.fractional_max_pool(x, 2.0), input_signature=[spec])(tf.ones([1, 4, 4, 1]))
+        tf.function(lambda x: tf.nn.fractional_max_pool(x, 2.0), input_signature=[spec])(
+            tf.ones([1, 4, 4, 1])
+        )
