@@ -36,7 +36,9 @@ def folded(x: Any) -> Any:
 
 
 def mapped(x: Any) -> Any:
-    return tf.map_fn(lambda r: r * tf.reduce_sum(r), x)
+    return tf.map_fn(
+        lambda r: r * tf.reduce_sum(r), x, fn_output_signature=tf.TensorSpec(x.shape[1:], x.dtype)
+    )
 
 
 def by_rows(x: Any) -> Any:
