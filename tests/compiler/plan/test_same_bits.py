@@ -98,7 +98,7 @@ def columns(kind: Any, dtype: Any) -> list[np.ndarray]:
 def test_every_elementwise_op_has_the_same_bits_on_every_tier(dtype: Any) -> None:
     checked = 0
     for kind in KINDS:
-        if dtype.kind not in kind.kinds:
+        if dtype.kind not in kind.kinds or (kind.name == "complex" and dtype in (tf.float16, tf.bfloat16)):
             continue
         op = kind()
         xs = [tf.constant(c) for c in columns(kind, dtype)]
