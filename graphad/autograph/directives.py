@@ -5,12 +5,9 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.autograph.convert import converting
-
-if TYPE_CHECKING:
-    pass
 
 
 class Feature(enum.Enum):

@@ -7,16 +7,13 @@ the scalar table's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from graphad.compiler.source import NAMES
 from graphad.core.dtypes import as_dtype
 from graphad.kernels import scalars
-
-if TYPE_CHECKING:
-    pass
 
 
 def run(text: str, block: Sequence[Any]) -> None:

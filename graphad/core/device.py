@@ -6,16 +6,12 @@ import importlib
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.errors import InvalidArgumentError, UnavailableError
 from graphad.core.flags import flags
 from graphad.core.levels import chain
 from graphad.core.tensor import CPU
-
-if TYPE_CHECKING:
-    pass
-
 
 _NAME = r"^(?:/job:\w+)?(?:/replica:\d+)?(?:/task:\d+)?/?(?:device:)?(cpu|gpu|cuda)(?::(\d+))?$"
 

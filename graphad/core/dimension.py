@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-
-if TYPE_CHECKING:
-    pass
 
 
 class Dimension:

@@ -7,15 +7,11 @@ The layout of a capsule is that of the DLPack specification, versions 0.8 and 1.
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from graphad.core.dtypes import bfloat16
-
-if TYPE_CHECKING:
-    pass
-
 
 _INTEGER, _BFLOAT = 1, 4  # codes of unsigned integers and of bfloat
 # Byte offset of the dtype code, by the name of the capsule; the number of bits follows it.

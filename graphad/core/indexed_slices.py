@@ -6,14 +6,11 @@ Row i of `values` is to be added to row indices[i] of a tensor of shape `dense_s
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.registry import lookup
 from graphad.core.sparse import Sparse
-
-if TYPE_CHECKING:
-    pass
 
 
 class IndexedSlices(Sparse):

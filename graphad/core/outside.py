@@ -5,13 +5,10 @@ Calling such a class or reading its attributes raises an error that says why it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from graphad.core.errors import UnavailableError
 from graphad.core.late import refusal_of
-
-if TYPE_CHECKING:
-    pass
 
 
 class _Outside(type):

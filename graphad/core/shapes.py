@@ -7,15 +7,11 @@ rank is unknown. All rules work on raw shapes; users see `TensorShape`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from graphad.core.dimension import Dimension, value_of
 from graphad.core.dims import Dim, is_one
 from graphad.core.errors import ArgumentTypeError, InternalError, InvalidArgumentError
-
-if TYPE_CHECKING:
-    pass
-
 
 Dims = tuple[Any, ...] | None
 

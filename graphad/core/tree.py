@@ -15,15 +15,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Handle
 from graphad.core.trackable import PRIVATE, Trackable
-
-if TYPE_CHECKING:
-    pass
-
 
 MOST_LINES = 200  # of a tree as text; what is left out is counted
 DEEPEST = 40  # modules inside each other that are shown

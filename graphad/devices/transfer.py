@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.bind import EagerLevel, bind
 from graphad.core.device import parse
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import current
 from graphad.core.op import Op, define
+from graphad.core.schema import Text
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, EagerTensor, Tensor
 from graphad.devices.array import device_array
 from graphad.devices.library import require
 from graphad.devices.tensor import DeviceTensor
-
-if TYPE_CHECKING:
-    pass
 
 
 @define
@@ -33,7 +31,7 @@ class Transfer(Op):
     moves = True
     live = True
     keeps = (False, False)
-    device: str
+    device: Text
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         return x

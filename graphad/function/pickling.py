@@ -8,13 +8,9 @@ from __future__ import annotations
 import pickle
 import sys
 from types import FrameType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.errors import FailedPreconditionError
-
-if TYPE_CHECKING:
-    pass
-
 
 _CODE_PICKLERS = frozenset({"cloudpickle", "dill", "_dill"})
 

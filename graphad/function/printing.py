@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle
 from graphad.function.signature import Arguments, Literal, Signature
-
-if TYPE_CHECKING:
-    pass
-
 
 _LITERALS = (int, float, complex, str, bytes, frozenset, type(None))
 

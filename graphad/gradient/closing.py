@@ -6,7 +6,7 @@ without its Python objects. This happens when a pullback, a batch or a file firs
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.errors import FailedPreconditionError, InternalError
 from graphad.core.frames import note_user_line
@@ -17,9 +17,6 @@ from graphad.graph.ir import Graph, Node, turn_of
 from graphad.ops.control.custom import ClosedCustom, ClosedRule, CustomGradient
 from graphad.trace.tracer import SymbolicTensor, trace_flat
 from graphad.vectorize.closing import set_closing
-
-if TYPE_CHECKING:
-    pass
 
 
 class UnclosedRuleError(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, normalize_axis
@@ -12,9 +12,6 @@ from graphad.eager.variable import Variable
 from graphad.layers.base import Layer
 from graphad.ops.array.shape import reshape
 from graphad.ops.nn import batch_normalization, moments
-
-if TYPE_CHECKING:
-    pass
 
 
 class BatchNormalization(Layer):

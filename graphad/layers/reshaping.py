@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
@@ -13,9 +13,6 @@ from graphad.ops.array.join import stack
 from graphad.ops.array.shape import reshape, shape
 from graphad.ops.math import multiply_no_nan, reduce_prod
 from graphad.ops.nn import dropout
-
-if TYPE_CHECKING:
-    pass
 
 
 class Flatten(Layer):

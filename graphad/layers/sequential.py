@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.shapes import TensorShape
@@ -12,9 +12,6 @@ from graphad.core.spec import TensorSpec
 from graphad.core.trackable import settle
 from graphad.function.decorator import function
 from graphad.layers.base import Layer
-
-if TYPE_CHECKING:
-    pass
 
 
 class Sequential(Layer):

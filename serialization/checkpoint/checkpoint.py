@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError
@@ -25,10 +25,6 @@ from serialization.saved_model.options import options_of, path_of_user
 from serialization.storage import write_model
 from serialization.wire.files import FileSystem
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
-
-if TYPE_CHECKING:
-    pass
-
 
 _ROOT, _COUNTER = PRIVATE + "root", PRIVATE + "save_counter"
 

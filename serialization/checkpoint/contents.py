@@ -6,7 +6,7 @@ A checkpoint is a saved model without functions: the same records in the same di
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +29,6 @@ from serialization.schema.model import (
     VariableNode,
 )
 from serialization.schema.versions import CHECKPOINT
-
-if TYPE_CHECKING:
-    pass
-
 
 CONTAINERS = (list, tuple, dict)
 VALUES = (Variable, Generator)

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from serialization.checkpoint.checkpoint import (
@@ -27,10 +27,6 @@ from serialization.errors import SaveError
 from serialization.saved_model.options import options_of, path_of_user
 from serialization.storage import remove_model
 from serialization.wire.files import FileSystem
-
-if TYPE_CHECKING:
-    pass
-
 
 _HOUR = 3600.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -35,10 +35,6 @@ from serialization.schema.values import (
     is_key,
 )
 from serialization.wire.arrays import dtype_name, from_bytes
-
-if TYPE_CHECKING:
-    pass
-
 
 LONGEST_NAME = 200  # bytes of a tensor's name that comes from attribute names
 

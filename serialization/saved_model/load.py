@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.frames import warn_user
@@ -11,9 +11,6 @@ from serialization.convert.objects import ObjectReader, as_load_error
 from serialization.errors import LoadError
 from serialization.saved_model.options import SERVING, LoadOptions, directory_of, options_of
 from serialization.storage import contains_model, read_model
-
-if TYPE_CHECKING:
-    pass
 
 
 def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:

@@ -11,6 +11,7 @@ import graphad as tf
 import graphad.numpy as gnp
 from graphad.ops import accumulate, choice, library
 from graphad.ops.array.order import descending_order, stable_order
+from graphad.ops.array.shape import BroadcastTo
 from graphad.ops.math.integers import whole_quotient
 
 FLOATS = (np.float16, np.float32, np.float64)
@@ -362,3 +363,8 @@ def test_lists_have_the_dtype_that_they_had() -> None:
         assert tf.constant(given).dtype.name == dtype, given
     with pytest.raises(tf.errors.OpError, match="mixed types"):
         tf.constant([True, 2.0])
+
+
+def test_a_scalar_is_broadcast_to_the_shape_of_a_scalar() -> None:
+    op = BroadcastTo(())
+    assert op.eval(np.asarray(2.5)) == 2.5

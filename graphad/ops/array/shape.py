@@ -307,7 +307,7 @@ class BroadcastTo(Op):
         return TensorSpec.of(self.shape, x.dtype)
 
     def eval(self, x: Array) -> Array:
-        if type(x) is np.ndarray and x.ndim == len(self.shape) and 1 < self.shape[-1] <= _FEW_TIMES:
+        if type(x) is np.ndarray and 0 < x.ndim == len(self.shape) and 1 < self.shape[-1] <= _FEW_TIMES:
             if x.shape == (*self.shape[:-1], 1):
                 return np.repeat(x, self.shape[-1], -1)  # not by a loop of its own for each element
         out = arrays.empty(self.shape, x.dtype, x)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape, is_definite
 from graphad.core.tensor import EagerTensor
 from graphad.graph.builder import UNKNOWN
-
-if TYPE_CHECKING:
-    pass
 
 
 def known_value(x: Any) -> Any:

@@ -7,7 +7,7 @@ their residuals, so that the graphs share only the inputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.annotations import (
     Array,
@@ -34,9 +34,6 @@ from graphad.ops.control.call import Call
 from graphad.ops.control.layers import Structured, add_zeros, merged
 from graphad.ops.control.operands import fit, require, require_operands
 from graphad.ops.control.rows import rows_of
-
-if TYPE_CHECKING:
-    pass
 
 
 @define

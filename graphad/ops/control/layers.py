@@ -7,7 +7,7 @@ no effect happens twice. A cotangent of a residual (a second derivative) is pull
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from graphad.core.annotations import Cotangents, VjpContext
 from graphad.core.bind import bind_all
@@ -27,9 +27,6 @@ from graphad.ops.array.create import ZerosLike, zeros_like
 from graphad.ops.array.shape import BroadcastTo, ExpandDims, Shape
 from graphad.ops.control.stacks import known_spec
 from graphad.ops.state.variables import READ, Read
-
-if TYPE_CHECKING:
-    pass
 
 
 def merged_dims(a: Any, b: Any) -> Any:

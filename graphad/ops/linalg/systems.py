@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -36,10 +36,6 @@ from graphad.ops.math.complexes import CONJ, real
 from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.rules import same_dtype, scalar_like, unbroadcast
-
-if TYPE_CHECKING:
-    pass
-
 
 _BLOCK, _WHOLE = 32, 48  # rows of a triangle that are solved at once
 _LAPACK = ("float32", "float64", "complex64", "complex128")

@@ -7,7 +7,7 @@ rank. The way back is to put the reduced axes in again with size 1 and to broadc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,9 +62,6 @@ from graphad.ops.math.cumulative import CumProd
 from graphad.ops.math.exponential import EXP, LOG
 from graphad.ops.math.select import SELECT
 from graphad.ops.rules import BOOLEAN, FLOATING, NUMERIC, REAL, require_kind, scalar_like
-
-if TYPE_CHECKING:
-    pass
 
 
 class Reduction(Op):

@@ -6,7 +6,7 @@ Each beginning is a node of a tree, with the probabilities that the frames so fa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -33,9 +33,6 @@ from graphad.ops.math.reduce import reduce_max
 from graphad.ops.math.search import sequence_mask
 from graphad.ops.nn.softmax import log_softmax
 from graphad.ops.sparse.tensor import SparseTensor
-
-if TYPE_CHECKING:
-    pass
 
 
 @define

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -35,9 +35,6 @@ from graphad.ops.choice import chosen
 from graphad.ops.math.rounding import zeros_of
 from graphad.ops.nn import windows as w
 from graphad.ops.rules import FLOATING, REAL, require_kind
-
-if TYPE_CHECKING:
-    pass
 
 
 class Pool(w.Windowed):

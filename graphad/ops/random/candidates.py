@@ -8,7 +8,7 @@ with probability p is expected p * num_sampled times.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -39,9 +39,6 @@ from graphad.ops.random import philox
 from graphad.ops.random.draw import require_key
 from graphad.ops.random.generator import fresh_key
 from graphad.ops.state.effects import require
-
-if TYPE_CHECKING:
-    pass
 
 
 class Candidates(NamedTuple):
