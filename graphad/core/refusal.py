@@ -54,3 +54,9 @@ def require_one_of(op: str, name: str, given: object, allowed: tuple[Any, ...], 
         refuse(cause, op, name, given, needed)
     if not found:
         raise InvalidArgumentError(f"{op}: {name} is {given!r}; {needed}.")
+
+
+def check_function(name: str, f: object) -> None:
+    """Raises: ArgumentTypeError: `f` cannot be called."""
+    if not callable(f):
+        raise ArgumentTypeError(f"{name}: expected a function, got {f!r} of type {type(f).__name__}.")

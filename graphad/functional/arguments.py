@@ -149,9 +149,3 @@ def split_aux(name: str, value: NestLike) -> tuple[Any, Any]:
         )
     result, auxiliary = value
     return result, auxiliary
-
-
-def check_function(name: str, f: object) -> None:
-    """Raises: ArgumentTypeError: `f` cannot be called."""
-    if not callable(f):
-        raise ArgumentTypeError(f"{name}: expected a function, got {f!r} of type {type(f).__name__}.")

@@ -9,11 +9,12 @@ from typing import Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.refusal import check_function
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
-from graphad.functional.arguments import check_function
 from graphad.functional.batching import vmap
 from graphad.ops import array
+from graphad.ops.array.static import broadcast_dynamic_shape
 from graphad.ops.numpy import moveaxis
 from graphad.ops.numpy.promotion import rank_of, tensor_of
 
@@ -87,10 +88,9 @@ def vectorize(
             raise InvalidArgumentError(
                 f"vectorize: arguments of ranks {[x.ndim for x in xs]} are too small for {signature!r}."
             )
-        markers = [
-            array.zeros(array.shape(x)[:k]) if k else array.zeros([]) for x, k in zip(xs, outer, strict=True)
-        ]
-        lead = array.shape(functools.reduce(lambda a, b: a + b, markers))
+        lead = functools.reduce(
+            broadcast_dynamic_shape, [array.shape(x)[:k] for x, k in zip(xs, outer, strict=True)]
+        )
         flat = [
             array.reshape(
                 array.broadcast_to(x, array.concat([lead, array.shape(x)[k:]], 0)),

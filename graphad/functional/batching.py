@@ -10,8 +10,9 @@ from graphad.core.composites import flatten_present
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import current
 from graphad.core.nest import is_nested
+from graphad.core.refusal import check_function
 from graphad.core.shapes import format_dims
-from graphad.functional.arguments import check_function, tensor
+from graphad.functional.arguments import tensor
 from graphad.ops.array.transpose import transpose
 from graphad.vectorize.batch import BatchedTensor, BatchLevel
 from graphad.vectorize.vectorized_map import vectorized_map

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import NestLike
+from graphad.core.refusal import check_function
 from graphad.functional.arguments import (
     Argnums,
     Sources,
-    check_function,
     chosen,
     outputs,
     scalar,

@@ -10,7 +10,8 @@ from graphad.core.composites import flatten_fields, flatten_present, flatten_rec
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.nest import is_nested
-from graphad.functional.arguments import Sources, check_function, outputs, split_aux
+from graphad.core.refusal import check_function
+from graphad.functional.arguments import Sources, outputs, split_aux
 from graphad.gradient.backward import dense
 from graphad.gradient.forward import ForwardAccumulator, push_forward
 from graphad.gradient.tape import GradientTape

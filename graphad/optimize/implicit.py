@@ -17,8 +17,9 @@ from graphad.core.composites import flatten_present
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.refusal import check_function
 from graphad.core.shapes import is_definite
-from graphad.functional.arguments import check_function, tensor
+from graphad.functional.arguments import tensor
 from graphad.functional.derivatives import jacrev
 from graphad.gradient.custom import custom_gradient
 from graphad.gradient.host import numpy_function

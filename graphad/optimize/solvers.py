@@ -10,7 +10,8 @@ import numpy as np
 from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64
-from graphad.functional.arguments import check_function, scalar
+from graphad.core.refusal import check_function
+from graphad.functional.arguments import scalar
 from graphad.functional.batching import vmap
 from graphad.functional.derivatives import hessian, hvp, jacfwd, jacrev, value_and_grad
 from graphad.ops.math.cast import cast

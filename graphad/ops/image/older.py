@@ -14,8 +14,8 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.image import resizing
-from graphad.ops.image.layout import HEIGHT, WIDTH, as_float, image_of, is_known, size_along, smallest
-from graphad.ops.image.resizing import nearest_whole, pair_of_sizes, weighted
+from graphad.ops.image.layout import HEIGHT, WIDTH, as_float, image_of, is_known, size_along
+from graphad.ops.image.resizing import of_the_form, pair_of_sizes, weighted
 from graphad.ops.math.arithmetic import abs as abs_of
 from graphad.ops.math.cast import cast
 from graphad.ops.math.rounding import floor, rint
@@ -120,8 +120,7 @@ def resize(
         )
     new, old = pair_of_sizes(size), (size_along(x, HEIGHT), size_along(x, WIDTH))
     if preserve_aspect_ratio:
-        factor = smallest(as_float(new[0]) / as_float(old[0]), as_float(new[1]) / as_float(old[1]))
-        new = tuple([nearest_whole(factor * as_float(n)) for n in old])
+        new = of_the_form(old, new)
     if is_known(*new, *old) and new == old:
         return x
     x = x if wanted == ResizeMethod.NEAREST_NEIGHBOR else cast(x, float32)

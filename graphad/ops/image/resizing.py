@@ -183,12 +183,17 @@ def resize(
             f"resize: method {method!r} is unknown; it is one of {', '.join(METHODS)}."
         )
     if preserve_aspect_ratio:
-        factor = smallest(as_float(new[0]) / as_float(old[0]), as_float(new[1]) / as_float(old[1]))
-        new = tuple([nearest_whole(factor * as_float(n)) for n in old])
+        new = of_the_form(old, new)
     if is_known(*new, *old) and new == old:
         return x
     x = x if method == ResizeMethod.NEAREST_NEIGHBOR else cast(x, float32)
     return resized(x, new, method, antialias)
+
+
+def of_the_form(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The largest height and width in the ratio of the old ones that fit into the new ones."""
+    factor = smallest(as_float(new[0]) / as_float(old[0]), as_float(new[1]) / as_float(old[1]))
+    return tuple([nearest_whole(factor * as_float(n)) for n in old])
 
 
 def pair_of_sizes(size: Any) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ from graphad.ops.math.arithmetic import MUL
 from graphad.ops.rules import FLOATING
 
 # Bernoulli numbers B2, B4, ...
-_BERNOULLI = (
+BERNOULLI = (
     1 / 6,
     -1 / 30,
     1 / 42,
@@ -37,9 +37,9 @@ _BERNOULLI = (
     43867 / 798,
     -174611 / 330,
 )
-_ASYMPTOTIC = tuple(b / (2 * k) for k, b in enumerate(_BERNOULLI, 1))
+_ASYMPTOTIC = tuple(b / (2 * k) for k, b in enumerate(BERNOULLI, 1))
 _LOWEST = -1e4  # below this, moving up takes too many steps; the result is nan
-_NOTHING = 1e-18  # terms that are smaller parts of a sum do not change it
+NOTHING = 1e-18  # terms that are smaller parts of a sum do not change it
 _LARGEST_FACTORIAL = 170  # in float64
 _SMALLEST = 1e-300  # powers below this lose digits
 
@@ -91,12 +91,12 @@ def _derivative_of_digamma(n: int, x: np.ndarray) -> np.ndarray:
     first = chosen((x > 0) & (x < np.inf), x, 1.0)
     total = np.zeros_like(x)
     term = (first / x) ** s
-    while np.any(low := (x < far) & ~((x > 0) & (np.abs(term) < _NOTHING * np.abs(total)))):
+    while np.any(low := (x < far) & ~((x > 0) & (np.abs(term) < NOTHING * np.abs(total)))):
         total = chosen(low, total + term, total)
         x = chosen(low, x + 1.0, x)
         term = chosen(low, (first / x) ** s, term)
     series, part = x / (s - 1) + 0.5, s / x
-    for k, b in enumerate(_BERNOULLI, 1):
+    for k, b in enumerate(BERNOULLI, 1):
         series = series + b / math.factorial(2 * k) * part
         part = part * ((s + 2 * k - 1) / x) * ((s + 2 * k) / x)
     total = chosen((x >= far) & (term > 0), total + term * series, total)

@@ -21,7 +21,7 @@ from graphad.ops.elementwise import Elementwise, elementwise
 from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.bessel import of_scipy
 from graphad.ops.math.exponential import exp, log, log1p, xlogy
-from graphad.ops.math.gamma import Polygamma, lgamma
+from graphad.ops.math.gamma import BERNOULLI, NOTHING, Polygamma, lgamma
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
 
 _HIGHEST = 12
@@ -193,25 +193,7 @@ def slopes_of_betainc(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 # B[2k] / (2k)!
-_BERNOULLI = tuple(
-    b / math.factorial(2 * k)
-    for k, b in enumerate(
-        (
-            1 / 6,
-            -1 / 30,
-            1 / 42,
-            -1 / 30,
-            5 / 66,
-            -691 / 2730,
-            7 / 6,
-            -3617 / 510,
-            43867 / 798,
-            -174611 / 330,
-        ),
-        1,
-    )
-)
-_NOTHING = 1e-18
+_TERMS = tuple(b / math.factorial(2 * k) for k, b in enumerate(BERNOULLI, 1))
 
 
 def _zeta_by_x(n: int, s: Array, q: Array) -> Array:
@@ -222,7 +204,7 @@ def _zeta_by_x(n: int, s: Array, q: Array) -> Array:
     while True:
         power = u**-s
         term = np.log(u) ** n * power
-        low = (u < last) & ~((u > 2.0) & (np.abs(term) < _NOTHING * np.abs(total)))
+        low = (u < last) & ~((u > 2.0) & (np.abs(term) < NOTHING * np.abs(total)))
         if not low.any():
             break
         total = np.where(low, total + term, total)
@@ -237,7 +219,7 @@ def _zeta_by_x(n: int, s: Array, q: Array) -> Array:
     # Derivative r of log(u)^n u^-s is u^(-s - r) times a polynomial in log(u), lowest power first.
     coefficients = [np.zeros_like(q) for _ in range(n)] + [np.ones_like(q)]
     scale = power
-    for r in range(1, 2 * len(_BERNOULLI)):
+    for r in range(1, 2 * len(_TERMS)):
         above = [*coefficients[1:], np.zeros_like(q)]
         coefficients = [above[k] * (k + 1) - (s + (r - 1)) * coefficients[k] for k in range(n + 1)]
         scale = scale / u
@@ -245,7 +227,7 @@ def _zeta_by_x(n: int, s: Array, q: Array) -> Array:
             value = np.zeros_like(q)
             for c in reversed(coefficients):
                 value = value * log_u + c
-            total = total - _BERNOULLI[r // 2] * scale * value
+            total = total - _TERMS[r // 2] * scale * value
     return sign * total  # type: ignore[no-any-return]
 
 

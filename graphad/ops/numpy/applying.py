@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from graphad.core.annotations import DTypeLike, TensorLike
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.refusal import members
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.refusal import check_function, members
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -15,11 +15,6 @@ from graphad.ops.numpy.grids import indices
 from graphad.ops.numpy.promotion import cast_to, rank_of, tensor_of
 
 Result = TypeVar("Result")
-
-
-def _check(name: str, function: object) -> None:
-    if not callable(function):
-        raise ArgumentTypeError(f"{name}: {function!r} of type {type(function).__name__} cannot be called.")
 
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: TensorLike, axes: int | Sequence[int]) -> Tensor:
@@ -35,7 +30,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: TensorLike, axes: int | 
       >>> numpy.apply_over_axes(numpy.sum, [[1, 2], [3, 4]], [0, 1]).numpy()
       array([[10]])
     """
-    _check("apply_over_axes", func)
+    check_function("apply_over_axes", func)
     x = tensor_of(a)
     rank = rank_of("apply_over_axes", x)
     for axis in [axes] if isinstance(axes, int) else axes:
@@ -105,5 +100,5 @@ def fromfunction(
       array([[ 0,  1],
              [10, 11]])
     """
-    _check("fromfunction", function)
+    check_function("fromfunction", function)
     return function(*array.unstack(indices(shape, dtype=dtype)), **kwargs)
