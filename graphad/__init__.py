@@ -6,29 +6,31 @@ beside this file, `__init__.pyi`; those whose modules are not imported here are 
 
 import warnings
 
-# What every program needs, in the order of the floors.
-import graphad.core.device
-import graphad.core.indexed_slices
-import graphad.core.names
-import graphad.ops.array
-import graphad.ops.math
-import graphad.ops.linalg.matmul
-import graphad.ops.state.effects
-import graphad.eager.variable
-import graphad.function.decorator
-import graphad.module
+from graphad.core.collector import held
+
+with held:  # classes and functions stay
+    # What every program needs, in the order of the floors.
+    import graphad.core.device
+    import graphad.core.indexed_slices
+    import graphad.core.names
+    import graphad.core.pages
+    import graphad.ops.array
+    import graphad.ops.math
+    import graphad.ops.linalg.matmul
+    import graphad.eager.variable
+    import graphad.function.decorator
+
 from graphad.core.late import attach
 from graphad.core.registry import register_later
-from graphad.core.version import VERSION
-
-__version__ = VERSION
 
 newaxis = None
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__getattr__, __dir__ = attach(__name__)
 
 # The modules of ops that programs may do without.
 register_later(
+    "graphad.ops.array.combine",
+    "graphad.ops.array.indicators",
     "graphad.ops.array.padding",
     "graphad.ops.array.sorting",
     "graphad.ops.array.tiling",
@@ -55,6 +57,7 @@ register_later(
     "graphad.ops.math.segment_extremes",
     "graphad.ops.math.special",
     "graphad.ops.math.statistics",
+    "graphad.ops.math.trigonometric",
     "graphad.ops.math.truncated",
     "graphad.ops.nn",
     "graphad.ops.nn.ctc_beams",
@@ -66,6 +69,8 @@ register_later(
     "graphad.ops.signal.fourier",
     "graphad.ops.state.checks",
     "graphad.ops.state.clock",
+    "graphad.ops.state.effects",
+    "graphad.ops.state.slices",
     "graphad.vectorize.vectorize_graph",
 )
 

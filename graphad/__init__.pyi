@@ -72,6 +72,7 @@ from graphad.core.shapes import TensorShape as TensorShape
 from graphad.core.spec import TensorSpec as TensorSpec
 from graphad.core.spec import TypeSpec as TypeSpec
 from graphad.core.tensor import Tensor as Tensor
+from graphad.core.version import VERSION
 from graphad.eager.variable import Variable as Variable
 from graphad.eager.variable import VariableAggregation as VariableAggregation
 from graphad.eager.variable import VariableSynchronization as VariableSynchronization
@@ -272,7 +273,7 @@ from graphad.tools.explain import explain as explain
 from graphad.tools.profile import profile as profile
 from graphad.vectorize.vectorized_map import vectorized_map as vectorized_map
 
-__version__: str
+__version__ = VERSION
 newaxis: None
 
 bool = bool_

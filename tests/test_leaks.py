@@ -67,7 +67,7 @@ def test_a_memo_is_filled_from_many_threads_at_once() -> None:
 
 
 def test_an_op_is_one_object_as_long_as_somebody_holds_it() -> None:
-    from graphad.ops.array.one_hot import OneHot
+    from graphad.ops.array.indicators import OneHot
 
     held = OneHot(7, 1)
     for k in range(4 * core_op._HELD):
@@ -77,7 +77,7 @@ def test_an_op_is_one_object_as_long_as_somebody_holds_it() -> None:
 
 
 def test_threads_that_make_an_op_at_once_get_the_same_one() -> None:
-    from graphad.ops.array.one_hot import OneHot
+    from graphad.ops.array.indicators import OneHot
 
     for size in range(100_000, 100_030):
         start, made = threading.Barrier(4), []

@@ -129,6 +129,32 @@ def test_containers_stay_what_they_are():
     assert names(model.variables) == ["appended:0"]
 
 
+def test_containers_are_followed_where_they_change():
+    model = tf.Module()
+    rows = [tf.Variable(1.0, name="b")]
+    model.rows, model.table = rows, {"x": [tf.Variable(2.0, name="c")], "z": 4}
+    rows.insert(0, tf.Variable(0.0, name="a"))
+    model.table["y"] = (tf.Variable(3.0, name="d"),)
+    assert names(model.variables) == ["a:0", "b:0", "c:0", "d:0"]
+    assert model.rows + [1] == [*rows, 1]
+    assert [1, *model.rows][1:] == model.rows[::1] == list(model.rows)
+    assert {**model.table} == model.table | {}
+    model.rows.pop(0)
+    del model.table["x"]
+    assert names(model.variables) == ["b:0", "d:0"]
+
+
+@pytest.mark.parametrize("kind", ["list", "dict", "tuple"])
+def test_containers_are_saved_with_what_they_hold(kind, tmp_path):
+    model = tf.Module()
+    made = {"list": lambda v: [v], "dict": lambda v: {"v": v}, "tuple": lambda v: (v,)}[kind]
+    model.held = made(tf.Variable([1.0, 2.0]))
+    tf.saved_model.save(model, tmp_path / "m")
+    held = tf.saved_model.load(tmp_path / "m").held
+    assert len(held) == 1
+    np.testing.assert_array_equal(held["v" if kind == "dict" else 0], [1.0, 2.0])
+
+
 # -- names ------------------------------------------------------------------------------------------------------------------
 
 

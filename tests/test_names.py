@@ -79,7 +79,7 @@ def test_sources_beside_a_list_repeat_none_of_its_names(name):
     defined = {node.targets[0].id for node in ast.parse(source).body if isinstance(node, ast.Assign)
                and isinstance(node.targets[0], ast.Name)}  # fmt: skip
     assert defined == {place for place, (module, _) in places_of(name).items() if module == HERE}
-    assert "__getattr__, __dir__, __all__ = attach(__name__" in source
+    assert "__getattr__, __dir__ = attach(__name__" in source
 
 
 FIND_ALL = """

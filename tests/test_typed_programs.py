@@ -176,6 +176,27 @@ SEEN = {
     "step(v, v)": "Tensor",
     "tf.cond(v[0] > 0, lambda: v, lambda: -v)": "Tensor",
     "tf.map_fn(energy, v)": "Tensor",
+    "tf.case([(v[0] > 0, lambda: v)], default=lambda: -v)": "Tensor",
+    "tf.switch_case(tf.constant(0), [lambda: v, lambda: -v])": "Tensor",
+    "v.T": "Tensor",
+    "v.sum(0)": "Tensor",
+    "v.reshape(3, 1).mean(axis=1, keepdims=True)": "Tensor",
+    "v.at[0].set(1.0)": "Tensor",
+    "v == 1": "Tensor",
+    "divmod(v, 2)": "tuple[Tensor, Tensor]",
+    "round(v)": "Tensor",
+    "v.numpy()": "ndarray[tuple[Any, ...], dtype[Any]]",
+    "net.last.max()": "Tensor",
+    "tf.keras.layers.Dropout(0.5)(v)": "Tensor",
+    "tf.TensorArray(tf.float32, 3).unstack(v).read(0)": "Tensor",
+    "tf.linalg.LinearOperatorDiag(v).matmul(tf.ones([3, 1]))": "Tensor",
+    "tf.signal.rfft(v)": "Tensor",
+    "gnp.where(v > 0)": "tuple[Tensor, ...]",
+    "gnp.where(v > 0, v, -v)": "Tensor",
+    "gnp.unique(v)": "Tensor",
+    "gnp.unique(v, return_counts=True)": "tuple[Tensor, ...]",
+    "gnp.linalg.svd(tf.ones([2, 2])).S": "Tensor",
+    "gnp.atleast_2d(v)": "Tensor",
     "tf.math.top_k(v).values": "Tensor",
     "tf.unique(v).idx": "Tensor",
     "functional.grad(energy)": "def (v: Tensor) -> Any",
@@ -303,13 +324,15 @@ def public_functions():
 
 # What these give is as their arguments are, or as a file says.
 GIVES_ANYTHING = {
-    *"case cond switch_case foldl foldr map_fn scan while_loop numpy_function py_function".split(),
+    *"foldl foldr map_fn scan while_loop numpy_function py_function".split(),
     *"map_structure pack_sequence_as load load_variable get_static_value dimension_value path_to_str".split(),
     *"do_not_convert jvp vjp hvp linearize gradients root fixed_point minimize least_squares solve_ivp".split(),
+    # Those of `compat.v1`, whose list of one result is that result.
+    *"case cond".split(),
     # What is not a name comes back as it is.
     "get",
     # One tensor or several, as NumPy's do.
-    *"intersect1d unique where linspace gradient atleast_1d atleast_2d atleast_3d average qr svd".split(),
+    *"linspace gradient".split(),
 }
 # The numbers may only become smaller. The NumPy namespace takes what numpy.asarray takes, and more.
 OPEN_PARAMETERS, OPEN_PARAMETERS_OF_NUMPY = 37, 199

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 def _len(x: StagedList | Tensor) -> Any:
     """The first size: a number where it is known, else a tensor."""
-    if hasattr(x, "__graphad_elements__") and hasattr(x, "size"):
-        return x.size()
+    if not isinstance(x, Tensor):
+        elements: Any = x
+        return elements.size() if hasattr(x, "__graphad_elements__") and hasattr(x, "size") else len(elements)
     if not is_symbolic(x) or (x.dims and x.dims[0] is not None):
         return len(x)
     if x.dims == ():

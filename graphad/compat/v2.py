@@ -5,4 +5,4 @@ from graphad.core.version import TENSORFLOW
 
 __version__ = TENSORFLOW
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__getattr__, __dir__ = attach(__name__)

@@ -37,10 +37,6 @@ class Builder(ABC):
         """Append a step, with the tables that it walks."""
 
     @abstractmethod
-    def about(self, what: str, line: str | None) -> None:
-        """Set the ops and the user's line of the following rows, for errors that a device reports when they run."""
-
-    @abstractmethod
     def build(self, arena_bytes: int, release_lock: bool, guard: Any) -> Any:
         """The finished image. Its `instance()` is memory that can run: `run(*arguments)` returns a status, 0 for success, and
         `scalar(offset, dtype)` an object whose `[()]` is the value there.
@@ -58,6 +54,7 @@ class Backend(ABC):
     Attributes:
       name: Its name in `graphad.device`.
       is_host: Whether its memory is the host's: NumPy arrays are its arrays.
+      expands: Whether graphs run in terms of the ops that `Op.expanded` gives.
       runs_evals: Whether evals of ops accept its arrays, if its memory is not the host's.
       product_dtypes: Names of the dtypes of which it has matrix products.
       has_stages: Whether it runs kernels of several stages.
@@ -68,6 +65,7 @@ class Backend(ABC):
 
     name: str
     is_host: bool
+    expands: bool = False
     runs_evals: bool = False
     product_dtypes: frozenset[str]
     has_stages: bool
@@ -126,8 +124,8 @@ class Backend(ABC):
         Returns: How many regions shared among threads that made.
         """
 
-    def block_elements(self, count: int, itemsize: int) -> int:
-        """The elements, of `count`, in one block of a chain of loops that holds `itemsize` bytes for each."""
+    def chain_rows(self, count: int, held: int, inside: int) -> int:
+        """The rows, of `count`, in one block of a chain of loops; a row has `inside` elements and holds `held` bytes."""
         return count
 
     def ranges(self, count: int, nanoseconds: float) -> list[tuple[int, int]]:

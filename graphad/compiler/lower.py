@@ -29,6 +29,7 @@ from graphad.compiler.units import (
     op_writes,
     turned,
     view_of,
+    windows_of,
 )
 from graphad.core.dims import UndecidedSize, product
 from graphad.core.shapes import is_definite, ranked
@@ -127,6 +128,9 @@ class Lowered:
             return
         form = self._lower(node)
         if isinstance(form, forms.View) and self._view(node, form):
+            return
+        if isinstance(form, forms.Windows):
+            self.sites[node.start] = windows_of(self.sites[node.inputs[0]], form, node.specs[0].dims or ())
             return
         if isinstance(form, forms.Map | forms.Reduce) and self._loop(node, form):
             return

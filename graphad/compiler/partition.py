@@ -1,5 +1,6 @@
-"""A graph cut into units, in three steps.
+"""A graph cut into units, in three steps, after one that only some backends take.
 
+expand Where the backend wants it, nodes become others that have kernel forms (`passes/expand.py`).
 lower Every node becomes a unit: a loop, a matrix product, a copy, a step on the host, or just another view of the same storage
 (`lower.py`).
 fuse    Loops over one shape become one (`fuse.py`), up to the limits of `cuts.py`; values that nothing outside reads are not
@@ -16,6 +17,7 @@ from graphad.compiler.backend import Backend, backend_of
 from graphad.compiler.blocks import in_blocks
 from graphad.compiler.fuse import Fused, Group
 from graphad.compiler.lower import Lowered
+from graphad.compiler.passes.expand import expanded
 from graphad.compiler.pipeline import DEFAULT, Options
 from graphad.compiler.stack import stacked
 from graphad.compiler.units import LOOP, Partition, Unit
@@ -28,6 +30,8 @@ from graphad.kernels.fuse import Composer
 def partition(graph: Graph, options: Options = DEFAULT, backend: Backend | None = None) -> Partition:
     """The units of a specialised, optimised graph, for a backend; None: the CPU's."""
     backend = backend or backend_of("cpu")
+    if backend.expands:
+        graph = expanded(graph)
     lowered = Lowered(graph, options, backend)
     fused = Fused(lowered)
     units = _units(lowered, fused)

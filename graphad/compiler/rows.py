@@ -35,10 +35,18 @@ class Pointer(NamedTuple):
     inner: int
 
 
+class About(NamedTuple):
+    """What errors of a row say: its ops, with the loops around them, and the user's line."""
+
+    what: str
+    line: str | None
+
+
 class Row(NamedTuple):
     """One row of a plan, of a parallel region, or of a table that a step walks itself.
 
-    `tables` are (word, rows): that word of the step is the address of a table of these rows.
+    `tables` are (word, rows): that word of the step is the address of a table of these rows. A row in a table whose `about` is
+    None belongs to the step that walks the table.
     """
 
     function: int
@@ -47,6 +55,7 @@ class Row(NamedTuple):
     arena: Sequence[Arena] = ()
     tables: Sequence[tuple[int, Sequence[Row]]] = ()
     pointers: Sequence[Pointer] = ()
+    about: About | None = None
 
 
 class Step(NamedTuple):

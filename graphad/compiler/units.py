@@ -38,8 +38,8 @@ class Unit(Struct):
       writes: The values that get storage from it.
       loop: Of a loop, and of stages: the kernel with its numbers.
       stages: Of stages and of blocks: the loops.
-      held: Of blocks: the values that are kept for one block only, by the bytes of an element.
-      extent: Of blocks: the number of elements.
+      held: Of blocks: the values that are kept for one block only, by the bytes of a row.
+      rows: Of blocks: the number of rows.
       scalars: Of a loop: the constant or `sizes` node of each scalar word; of a repeat: its limit, if that is known.
       repeat: Of a repeat: its native form, a `graphad.compiler.repeat.Repeat`.
       parts: Of parts: a list of `graphad.kernels.sites.Part`.
@@ -56,8 +56,8 @@ class Unit(Struct):
     writes: list[int] = []
     loop: Loop | Nest | None = None
     stages: list[Any] = []
-    held: dict[int, int] = {}
-    extent: Size = 0
+    held: dict[int, Size] = {}
+    rows: Size = 0
     scalars: list[Any] = []
     repeat: Any = None
     parts: Any = ()
@@ -137,6 +137,14 @@ def view_of(site: Site, form: forms.View, dims: tuple[Any, ...]) -> Site | None:
     return None
 
 
+def windows_of(site: Site, form: forms.Windows, dims: tuple[Any, ...]) -> Site:
+    """The site of all windows of an image."""
+    first, *between, last = site.strides
+    places = [step * n for step, n in zip(between, form.strides, strict=True)]
+    within = [step * n for step, n in zip(between, form.dilations, strict=True)]
+    return Site(site.root, dims, (first, *places, *within, last), site.offset)
+
+
 def is_contiguous(site: Site) -> bool:
     """Whether it is C order, wherever it starts."""
     return all(map(same_walk, site.shape, site.strides, row_strides(site.shape)))
@@ -184,7 +192,7 @@ def describe(result: Partition) -> str:
             stages = zip(unit.loop.kernel.stages, unit.stages, strict=True)
             late = {each.index for stage, each in stages if stage.is_last}
         elif unit.kind == BLOCKS:
-            over, block = f" over {unit.extent} elements", "elements"
+            over, block = f" over {unit.rows} rows", "rows"
         lines.append(f"{k:3}  {unit.kind}{over}{_described(unit)}")
         for each in unit.stages:
             lines.append(f"       {'at last' if each.index in late else 'stage'}{_described(each)}")

@@ -5,4 +5,4 @@ GRAPHAD_JIT and GRAPHAD_RELAXED_ARITHMETIC in the environment give the first val
 
 from graphad.core.late import attach
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__getattr__, __dir__ = attach(__name__)

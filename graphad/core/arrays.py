@@ -53,6 +53,11 @@ def as_array(x: Any) -> np.ndarray:
     return array
 
 
+def special(name: str, x: Any) -> Any:
+    """SciPy's function of that name by the library of the device of `x`; None on the CPU."""
+    return None if isinstance(x, _HERE) else x.special(name)
+
+
 def strided(x: Any, shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
     """A read-only view with the given strides in bytes."""
     if isinstance(x, _HERE):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.bind import bind
 from graphad.core.conversions import converted_by_user, is_registered
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError, UnconvertibleError
@@ -129,15 +130,31 @@ def _holds_tensors(x: Any) -> bool:
 
 
 def _stacked(items: Sequence[TensorLike], dtype: DType | None) -> Tensor:
-    known = next((found for found in (_first_dtype(item) for item in items) if found is not None), dtype)
+    """A list with tensors as one tensor; where a dtype is asked for, its tensors are cast to it."""
+    known = dtype
+    if known is None:
+        known = next((found for found in (_first_dtype(item) for item in items) if found is not None), None)
     tensors = [
         _stacked(item, known)
         if isinstance(item, list | tuple) and _holds_tensors(item)
-        else lift_like("stack", item, known)
+        else _part(lift_like("stack", item, known), dtype)
         for item in items
     ]
     packed: Tensor = lookup("stack").apply(tensors, 0)
     return packed
+
+
+def _part(x: Tensor, dtype: DType | None) -> Tensor:
+    """A tensor of a list as one of `dtype`."""
+    if dtype is None or x.dtype is dtype:
+        return x
+    if _RANK[x.dtype.kind] > _RANK[dtype.kind]:
+        raise DTypeError(
+            f"Tensor conversion requested dtype {dtype.name} for a list that holds a Tensor with dtype {x.dtype.name}, which is "
+            f"not rounded or reinterpreted unasked; use cast(x, {dtype.name})."
+        )
+    cast: Tensor = bind(lookup("cast")(dtype), x)
+    return cast
 
 
 def _first_dtype(x: TensorLike) -> DType | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 Monomial = tuple[str, ...]
 SMALLEST_SYMBOL = 2
+UNKNOWN = -(2**31) + 1  # stands for an unknown number among known integers; no size is as small
 # Numbers that no symbol equals: the literal sizes of the graph whose size class is being compiled.
 _literals: ContextVar[frozenset[int]] = ContextVar("graphad_literal_sizes", default=frozenset())
 

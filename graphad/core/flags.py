@@ -21,6 +21,7 @@ class Flags:
       numpy_promotion: Operators on tensors of different dtypes convert them as NumPy does, instead of refusing them.
       pool_bytes: How much memory of large results is kept for later ones.
       progress: "auto" shows bars in notebooks and terminals, "always" everywhere, "never" nowhere.
+      tensor_float_32: Products of float32 on a CUDA device may round their operands to 10 bits behind the point.
       relaxed_arithmetic: Compiling may change the last bits of results.
       threads: How many threads compiled kernels share, 0 for as many as there are processors.
     """
@@ -35,6 +36,7 @@ class Flags:
         "progress",
         "relaxed_arithmetic",
         "run_functions_eagerly",
+        "tensor_float_32",
         "threads",
     )
 
@@ -47,6 +49,7 @@ class Flags:
         self.numpy_promotion = False
         self.pool_bytes = 256 << 20
         self.progress = AUTO
+        self.tensor_float_32 = False
         self.threads = 0
         self.relaxed_arithmetic = _switch_of_environment("GRAPHAD_RELAXED_ARITHMETIC")
 

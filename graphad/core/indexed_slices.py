@@ -6,11 +6,14 @@ Row i of `values` is to be added to row indices[i] of a tensor of shape `dense_s
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.registry import lookup
 from graphad.core.sparse import Sparse
+
+if TYPE_CHECKING:
+    from graphad.core.shapes import Dims
 
 
 class IndexedSlices(Sparse):
@@ -28,14 +31,14 @@ class IndexedSlices(Sparse):
     title = "IndexedSlices"
     fields = ("values", "indices", "dense_shape")
 
-    def __init__(self, values: Any, indices: Any, dense_shape: Any = None, dims: Any = None) -> None:
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None, dims: Dims = None) -> None:
         self.values = values
         self.indices = indices
         self.dense_shape = dense_shape
         self._dims = dims
 
     @property
-    def dims(self) -> Any:
+    def dims(self) -> Dims:
         """The raw shape of the whole, as far as it is known."""
         if self._dims is not None:
             return self._dims

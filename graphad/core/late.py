@@ -8,7 +8,7 @@
     bool = bool_                                               but listed here under another name
     newaxis: None                                              a name that the source beside the stub defines
 
-A name is imported when it is first used, so that importing the package stays quick; names of loaded modules are bound at once.
+A name is imported when it is first used, so that importing the package stays quick.
 A late name must differ from the names of the package's modules, which Python would find first.
 """
 
@@ -18,6 +18,7 @@ import importlib
 import sys
 from collections.abc import Callable, Collection
 from importlib.machinery import PathFinder
+from types import ModuleType
 from typing import Any
 
 HERE = ""  # stands for the source beside the stub
@@ -25,29 +26,29 @@ HERE = ""  # stands for the source beside the stub
 
 def attach(
     package: str, at_once: bool = False, late: Collection[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """The `__getattr__`, `__dir__` and `__all__` of a module whose names are listed in its stub.
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a module whose names are listed in its stub, as is its `__all__`.
 
     Args:
       package: The module's `__name__`.
-      at_once: Whether to import all names now.
+      at_once: Whether to import the modules of all names now.
       late: Modules of the package that are imported late nevertheless, since they define no ops or the registry knows their ops
       (`register_later`).
     """
     module = sys.modules[package]
-    places = places_of(package)
-    if at_once:
-        waiting = {f"{package}.{name}" for name in late}
-        for place in dict.fromkeys(place for place, _ in places.values()):
-            if place not in waiting:
-                importlib.import_module(place)
-    for name, (place, original) in places.items():
-        home = vars(sys.modules[place]) if place in sys.modules and place != package else {}
-        if original in home:  # a function replaces the module of the same name
-            setattr(module, name, home[original])
+    # The list is parsed when a name is first looked up; most families of ops are imported for their ops alone.
+    text = _stub(module.__spec__)
+    places: dict[str, tuple[str, str]] = {}
+
+    def listed() -> dict[str, tuple[str, str]]:
+        if not places:
+            places.update(_parsed(text))
+        return places
 
     def find(name: str) -> Any:
-        place, original = places.get(name, (HERE, ""))
+        if name == "__all__":
+            return sorted(name for name in listed() if not name.startswith("_"))
+        place, original = listed().get(name, (HERE, ""))
         if place == HERE:
             raise AttributeError(refusal_of(package, name), name=name)
         if place == package:
@@ -57,13 +58,34 @@ def attach(
         setattr(module, name, value)  # the next look-up finds it directly
         return value
 
-    return find, lambda: sorted(places), sorted(name for name in places if not name.startswith("_"))
+    if at_once:
+        waiting = {f"{package}.{name}" for name in late}
+        for place in dict.fromkeys(
+            line.split(" ", 2)[1] for line in text.splitlines() if line[:5] == "from "
+        ):
+            if place not in waiting:
+                importlib.import_module(place)
+    for name, value in list(vars(module).items()):
+        end = text.find(f" as {name}\n") if isinstance(value, ModuleType) else -1
+        if end >= 0:
+            place = text[text.rfind("\n", 0, end) + 1 : end].split()[1]
+            if place != package:  # a function replaces the module of the same name
+                setattr(module, name, getattr(importlib.import_module(place), name))
+    return find, lambda: sorted(listed())
 
 
 def places_of(package: str) -> dict[str, tuple[str, str]]:
     """For each name in a module's stub: its module, and its name there. Nothing is imported."""
-    spec: Any = sys.modules[package].__spec__ if package in sys.modules else _spec_of(package)
-    text = spec.loader.get_data(spec.origin.rpartition(".")[0] + ".pyi").decode()
+    return _parsed(_stub(sys.modules[package].__spec__ if package in sys.modules else _spec_of(package)))
+
+
+def _stub(spec: Any) -> str:
+    """The text of the stub beside a module."""
+    text: str = spec.loader.get_data(spec.origin.rpartition(".")[0] + ".pyi").decode()
+    return text
+
+
+def _parsed(text: str) -> dict[str, tuple[str, str]]:
     places: dict[str, tuple[str, str]] = {}
     private: dict[str, tuple[str, str]] = {}
     # A long import is in parentheses.

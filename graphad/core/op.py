@@ -9,7 +9,7 @@ absent raises
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -39,7 +39,7 @@ Specs = TensorSpec | tuple[TensorSpec, ...]
 P = TypeVar("P", bound="Op")
 
 
-class Composed(NamedTuple):
+class Composed:
     """Ops that together replace an op that was removed.
 
     Attributes:
@@ -47,8 +47,13 @@ class Composed(NamedTuple):
       outputs: Which outputs of the last node are the outputs of the removed op; None for all.
     """
 
-    nodes: Sequence[tuple[Op, tuple[int, ...]]]
-    outputs: tuple[int, ...] | None = None
+    __slots__ = ("nodes", "outputs")
+
+    def __init__(
+        self, nodes: Sequence[tuple[Op, tuple[int, ...]]], outputs: tuple[int, ...] | None = None
+    ) -> None:
+        self.nodes = nodes
+        self.outputs = outputs
 
 
 class Op(metaclass=OpType):
@@ -272,6 +277,13 @@ class Op(metaclass=OpType):
 
     def lower(self, *operands: Any) -> Any:
         """The kernel form, or None if only `eval` can run it."""
+        return None
+
+    def expanded(self, *inputs: Any) -> Any:
+        """The same in terms of ops that have kernel forms, for devices where those beat steps of `eval`; None: there is nothing.
+
+        Called while tracing, with inputs of definite shapes, whose sizes may be symbols.
+        """
         return None
 
     def views(self, sites: Sequence[Any], specs: Sequence[TensorSpec]) -> Any:

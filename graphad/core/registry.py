@@ -48,17 +48,19 @@ def register(op_class: Any) -> None:
 
 
 def register_later(*modules: str) -> None:
-    """Name modules with further ops, which are imported when a name is not found."""
+    """Name modules with further ops, which are imported one after another when a name is not found."""
     global _late
     _late += modules
 
 
-def _load_late() -> None:
+def _load_late(name: str | None = None) -> None:
+    """Import the late modules, up to the one that has the op called `name`."""
     global _late
-    late = _late
-    for module in late:
+    for module in _late:
+        if name in _OPS:
+            return
         importlib.import_module(module)
-    _late = tuple(module for module in _late if module not in late)
+        _late = tuple(other for other in _late if other != module)
 
 
 def lookup(name: str) -> Any:
@@ -73,7 +75,7 @@ def find(name: str) -> Any | None:
     """The op class called `name`, or None."""
     found = _OPS.get(name)
     if found is None and _late:
-        _load_late()
+        _load_late(name)
         found = _OPS.get(name)
     return found
 

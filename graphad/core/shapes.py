@@ -7,11 +7,14 @@ rank is unknown. All rules work on raw shapes; users see `TensorShape`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from graphad.core.dimension import Dimension, value_of
 from graphad.core.dims import Dim, is_one
 from graphad.core.errors import ArgumentTypeError, InternalError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import ShapeLike
 
 Dims = tuple[Any, ...] | None
 
@@ -69,16 +72,16 @@ class TensorShape:
         """Whether one tensor could have both shapes."""
         return are_compatible(self._dims, as_dims(other))
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: ShapeLike | None) -> None:
         """Raises: InvalidArgumentError (a ValueError): no tensor could have both shapes."""
         if not self.is_compatible_with(other):
             raise InvalidArgumentError(f"Shapes {self} and {TensorShape(other)} are incompatible")
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: ShapeLike | None) -> bool:
         """Whether every tensor that has this shape has the other one, too."""
         return describes(as_dims(other), self._dims)
 
-    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+    def most_specific_compatible_shape(self, other: ShapeLike | None) -> TensorShape:
         """The shape of least freedom that both are subtypes of: sizes that differ are unknown, and so are ranks."""
         return TensorShape(common_dims(self._dims, as_dims(other)))
 
@@ -91,7 +94,7 @@ class TensorShape:
             dims = common_dims(dims, other._dims)
         return TensorShape(dims)
 
-    def merge_with(self, other: Any) -> TensorShape:
+    def merge_with(self, other: ShapeLike | None) -> TensorShape:
         """The shape that both describe. Raises: InvalidArgumentError (a ValueError): they contradict each other."""
         theirs = as_dims(other)
         self.assert_is_compatible_with(TensorShape(theirs))
@@ -123,7 +126,7 @@ class TensorShape:
         if self._dims is not None and len(self._dims) != rank:
             raise InvalidArgumentError(f"Shape {self} must have rank {rank}")
 
-    def assert_same_rank(self, other: Any) -> None:
+    def assert_same_rank(self, other: ShapeLike | None) -> None:
         """Raises: InvalidArgumentError (a ValueError): the ranks differ, for certain."""
         theirs = TensorShape(other)
         if None not in (self.rank, theirs.rank) and self.rank != theirs.rank:
@@ -134,7 +137,7 @@ class TensorShape:
         if not self.is_fully_defined():
             raise InvalidArgumentError(f"Shape {self} is not fully defined")
 
-    def concatenate(self, other: Any) -> TensorShape:
+    def concatenate(self, other: ShapeLike | None) -> TensorShape:
         """The axes of this shape, then those of the other."""
         theirs = as_dims(other)
         return TensorShape(None if self._dims is None or theirs is None else self._dims + theirs)
@@ -157,7 +160,7 @@ class TensorShape:
             return TensorShape(_length_of(key)) if isinstance(key, slice) else None
         return TensorShape(self._dims[key]) if isinstance(key, slice) else self._dims[key]
 
-    def __add__(self, other: object) -> TensorShape:
+    def __add__(self, other: ShapeLike | None) -> TensorShape:
         return self.concatenate(other)
 
     def __radd__(self, other: Any) -> TensorShape:

@@ -71,7 +71,7 @@ class TensorSpec(TypeSpec):
         return cls(tensor.shape, tensor.dtype, name)
 
     @classmethod
-    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+    def from_spec(cls, spec: TensorSpec, name: str | None = None) -> TensorSpec:
         """A spec of the same shape and dtype, under another name if one is given."""
         return cls(spec.shape, spec.dtype, name or spec.name)
 
@@ -91,9 +91,9 @@ class TensorSpec(TypeSpec):
         """The same spec with another shape."""
         return TensorSpec.of(dims, self.dtype)
 
-    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
+    def is_compatible_with(self, spec_or_tensor: object) -> bool:
         """Whether a tensor described by a spec, or a tensor, may be passed where this spec is asked for."""
-        x = spec_or_tensor
+        x: Any = spec_or_tensor
         if not isinstance(x, TensorSpec) and not hasattr(x, "shape"):
             return False
         spec = x if isinstance(x, TensorSpec) else TensorSpec(x.shape, x.dtype)

@@ -319,7 +319,7 @@ class EagerTensor(Exports, Tensor):
     def nbytes(self) -> int:
         return self.data.nbytes  # type: ignore[no-any-return]
 
-    def numpy(self) -> Any:
+    def numpy(self) -> np.ndarray:
         """The data as a NumPy array of its own, or as a NumPy scalar for shape ()."""
         if busy() is not None:
             note_exit(self, "numpy()")

@@ -6,4 +6,4 @@ AUTOTUNE = -1
 INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__getattr__, __dir__ = attach(__name__)

@@ -17,8 +17,10 @@ import numpy as np
 
 from graphad.core.logs import get_logger
 from graphad.devices import places
+from graphad.devices.faults import reported
 from graphad.devices.library import cupyx, library
 from graphad.devices.streams import current, on, using
+from graphad.devices.substitutes import INTEGER, VALUES, are_integers, dtype_of
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -51,8 +53,10 @@ SPECIAL = {
         "i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e y0 y1 ndtri erfcinv gammainc gammaincc gammaln psi gamma betainc expi"
     ).split()
 } | {"_zeta": "zeta"}
+# Those that evals ask for by name (`DeviceArray.special`).
+DEVICE_SPECIAL = frozenset("erf erfc erfinv gammaln".split())
 # NumPy's factorisations; cuSOLVER's answers are checked, so that an error is one.
-LINALG = frozenset("cholesky qr svd eigh solve inv slogdet".split())
+LINALG = frozenset("cholesky qr svd eigh eigvalsh solve inv slogdet".split())
 # Ufuncs whose values may be combined in any order, for positions that occur several times.
 COMBINING = frozenset("add multiply maximum minimum logical_and logical_or".split())
 # The functions for the `reduce` of ufuncs.
@@ -144,7 +148,7 @@ class DeviceArray:
 
     @property
     def dtype(self) -> np.dtype:
-        return _dtype_of(self.held)
+        return dtype_of(self.held)
 
     @property
     def T(self) -> DeviceArray:
@@ -173,7 +177,7 @@ class DeviceArray:
 
     def host(self) -> Any:
         """A copy as a NumPy array, a NumPy scalar for shape ()."""
-        with using(self.index, (self,)):
+        with using(self.index, (self,)), reported(f"cuda:{self.index}"):
             return library().asnumpy(self.held)[()]
 
     def item(self, *key: Any) -> Any:
@@ -240,6 +244,15 @@ class DeviceArray:
         """An operand on the same device."""
         return x if isinstance(x, DeviceArray) else device_array(x, self.index)
 
+    def special(self, name: str) -> DeviceArray:
+        """One of SciPy's functions by CuPy, which asks the device's own library; float16 goes through float32."""
+        wide = self if self.itemsize > 2 else self.astype(np.float32)
+        y = _on_device(getattr(cupyx().scipy.special, name), (wide,), {}, self.index)
+        if name == "gammaln":  # which is -inf for -inf
+            y = np.where(np.isinf(wide), wide.dtype.type(np.inf), y)
+        found: DeviceArray = y if wide is self else y.astype(self.dtype)
+        return found
+
     def picked(self, positions: DeviceArray) -> DeviceArray:
         """Elements along the first axis, at positions that there are."""
         found: DeviceArray = _on_device(library().take, (self, positions), {"axis": 0}, self.index)
@@ -298,6 +311,8 @@ class DeviceArray:
             return _on_device(library().take, args, kwargs, self.index)
         if name in TRANSFORMS and function.__module__.startswith("numpy.fft"):
             return _on_device(getattr(library().fft, name), args, kwargs, self.index)
+        if name in VALUES and function.__module__.startswith("numpy.linalg"):
+            return _on_device(_checked(VALUES[name]), args, kwargs, self.index)
         if name in LINALG and function.__module__.startswith("numpy.linalg"):
             function = _solve if name == "solve" else getattr(library().linalg, name)
             return _on_device(_checked(function), args, kwargs, self.index)
@@ -312,10 +327,12 @@ def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[st
     name = ufunc.__name__
     there = "where" not in options and (
         name in UFUNCS
-        or (name in FLOATING_UFUNCS and all(_dtype_of(x).kind in "fc" for x in inputs if hasattr(x, "dtype")))
+        or (name in FLOATING_UFUNCS and all(dtype_of(x).kind in "fc" for x in inputs if hasattr(x, "dtype")))
     )
     if there and method == "__call__" and ufunc.nout == 1:
         return _on_device(getattr(library(), name), inputs, options, index)
+    if name in INTEGER and method == "__call__" and not options and are_integers(inputs):
+        return _on_device(INTEGER[name], inputs, {}, index)
     if name in SPECIAL and method == "__call__" and ufunc.nout == 1 and "where" not in options:
         return _on_device(getattr(cupyx().scipy.special, SPECIAL[name]), inputs, options, index)
     if method == "at" and name in COMBINING and places.combine_at(ufunc, *inputs):
@@ -500,15 +517,19 @@ def _solve(a: Any, b: Any) -> Any:
     return library().linalg.solve(*both)
 
 
-def _dtype_of(x: Any) -> np.dtype:
-    found: np.dtype = np.dtype(x.dtype)
-    return found
+def _in_itself(array: DeviceArray, value: Any) -> Any:
+    """What `array += ...` gives: the array itself, and a new one in place of a number, as NumPy's numbers do."""
+    if not array.shape:
+        return value
+    array[...] = value
+    return array
 
 
 def _install(ufunc: np.ufunc, slot: str, reflected: bool = False) -> None:
     setattr(DeviceArray, f"__{slot}__", lambda self, *other: ufunc(self, *other))
     if reflected:
         setattr(DeviceArray, f"__r{slot}__", lambda self, other: ufunc(other, self))
+        setattr(DeviceArray, f"__i{slot}__", lambda self, other: _in_itself(self, ufunc(self, other)))
 
 
 for _name, _slot in (

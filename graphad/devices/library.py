@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from graphad.core.errors import UnavailableError
+from graphad.core.flags import flags
 from graphad.core.logs import get_logger
 
 _DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
@@ -46,6 +47,7 @@ def library() -> Any:
     if _library is None:
         try:
             _library = importlib.import_module("cupy")
+            set_precision()
         except ImportError as cause:
             raise UnavailableError(
                 f"device: CUDA devices take the package cupy, which cannot be imported ({cause}); {CURE}."
@@ -55,10 +57,23 @@ def library() -> Any:
 
 def cupyx() -> Any:
     """What CuPy has beside NumPy's names."""
-    if library().__name__ != "cupy":  # what stands in its place
+    if not is_cupy():
         return library().cupyx
     importlib.import_module("cupyx.scipy.special")
     return sys.modules["cupyx"]
+
+
+def set_precision() -> None:
+    """Let the library's own products of float32 be in TF32, or not, as the setting says; a library that is not loaded waits."""
+    if _library is not None:
+        core = importlib.import_module("cupy._core._routines_linalg") if is_cupy() else _library.precision
+        chosen = core.COMPUTE_TYPE_TF32 if flags.tensor_float_32 else core.COMPUTE_TYPE_DEFAULT
+        core.set_compute_type(np.dtype(np.float32), chosen)
+
+
+def is_cupy() -> bool:
+    """Whether the library is CuPy, not what stands in its place."""
+    return bool(library().__name__ == "cupy")
 
 
 def set_library(other: Any, addresses: Callable[[str], int] | None = None) -> Any:
@@ -117,7 +132,10 @@ def _require_driver() -> None:
     try:
         ctypes.CDLL(_DRIVER)
     except OSError as cause:
-        raise UnavailableError(f"device: there is no NVIDIA driver here ({cause}); {CURE}.") from cause
+        raise UnavailableError(
+            f"device: there is no NVIDIA driver here ({cause}); install it on a machine with an NVIDIA GPU; device('cpu') is "
+            "always there."
+        ) from cause
 
 
 def require(index: int) -> None:

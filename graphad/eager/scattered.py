@@ -9,16 +9,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import TensorLike
-from graphad.core.bind import bind
+from graphad.core.bind import bind, bind_all
 from graphad.core.convert import lift_like
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.ops.array.combine import (
-    Combination,
-    ScatterCombine,
-    tensor_scatter_nd_max,
-    tensor_scatter_nd_min,
-)
+from graphad.ops import array
 from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.scatter import (
     TensorScatterUpdate,
@@ -31,6 +26,8 @@ from graphad.ops.array.support import index_tensor
 
 if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
+    from graphad.ops.array.combine import Combination
+    from graphad.ops.state.slices import Change
 
 
 class Scattered:
@@ -44,13 +41,24 @@ class Scattered:
             """Assign `change(value)` atomically. Returns: The variable."""
             raise NotImplementedError
 
-    def _scatter(self, name: str, slices: IndexedSlices, change: Callable[[Any, Any, Any], Any]) -> Any:
-        if not isinstance(slices, IndexedSlices):
-            raise ArgumentTypeError(
-                f"{name}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices!r}"
-            )
-        indices = expand_dims(index_tensor(name, slices.indices, "indices"), -1)
-        return self.rewrite(lambda x: change(x, indices, slices.values))
+    def _scatter(self, kind: Change, slices: IndexedSlices, change: Callable[[Any, Any, Any], Any]) -> Any:
+        indices = _positions(f"scatter_{kind}", slices)
+        return self._changed(kind, indices, slices.values, change)
+
+    def _changed(
+        self, kind: Change, indices: TensorLike, updates: TensorLike, change: Callable[[Any, Any, Any], Any]
+    ) -> Any:
+        """Change slices in place; on another device than the CPU `change` of the whole value is assigned."""
+        variable: Any = self  # `Variable` inherits from this class
+        if variable.away:
+            return self.rewrite(lambda x: change(x, indices, updates))
+        from graphad.ops.state.slices import AssignSlices  # imported here, since few programs need it
+
+        exact: Change = "floordiv" if kind == "div" and variable.dtype.is_integer else kind
+        op = AssignSlices(exact)
+        given = lift_like(op.caller, updates, variable.dtype)
+        bind_all(op, (variable, index_tensor(op.caller, indices, "indices"), given))
+        return variable
 
     def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """Replace the rows `sparse_delta.indices` by `sparse_delta.values`; the last of repeated indices counts.
@@ -60,33 +68,33 @@ class Scattered:
         Returns: The variable.
         Raises: ArgumentTypeError (a TypeError): no IndexedSlices. InvalidArgumentError: an index is out of range.
         """
-        return self._scatter("scatter_update", sparse_delta, tensor_scatter_nd_update)
+        return self._scatter("update", sparse_delta, tensor_scatter_nd_update)
 
     def scatter_add(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
         """Add to rows, repeats adding up; see `scatter_update`."""
-        return self._scatter("scatter_add", sparse_delta, tensor_scatter_nd_add)
+        return self._scatter("add", sparse_delta, tensor_scatter_nd_add)
 
     def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """Subtract from rows, repeats adding up; see `scatter_update`."""
-        return self._scatter("scatter_sub", sparse_delta, tensor_scatter_nd_sub)
+        return self._scatter("sub", sparse_delta, tensor_scatter_nd_sub)
 
     def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """Multiply rows, once for each repeat; see `scatter_update`."""
-        return self._scatter("scatter_mul", sparse_delta, _combined("mul"))
+        return self._scatter("mul", sparse_delta, _combined("mul"))
 
     def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """Divide rows, once for each repeat, integers rounding down; see `scatter_update`."""
-        return self._scatter("scatter_div", sparse_delta, _combined("div"))
+        return self._scatter("div", sparse_delta, _combined("div"))
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """The larger of rows and values, element by element; see `scatter_update`."""
-        return self._scatter("scatter_max", sparse_delta, tensor_scatter_nd_max)
+        return self._scatter("max", sparse_delta, array.tensor_scatter_nd_max)
 
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """The smaller of rows and values, element by element; see `scatter_update`."""
-        return self._scatter("scatter_min", sparse_delta, tensor_scatter_nd_min)
+        return self._scatter("min", sparse_delta, array.tensor_scatter_nd_min)
 
     def batch_scatter_update(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
@@ -102,27 +110,28 @@ class Scattered:
             op = TensorScatterUpdate(len(indices.shape) - 2)
             return bind(op, x, indices, lift_like(op.name, updates, x.dtype))
 
-        return self._scatter("batch_scatter_update", sparse_delta, change)
+        indices = _positions("batch_scatter_update", sparse_delta)
+        return self.rewrite(lambda x: change(x, indices, sparse_delta.values))
 
     def scatter_nd_update(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Replace the slices at `indices` [..., depth], as `tensor_scatter_nd_update` does. Returns: The variable."""
-        return self.rewrite(lambda x: tensor_scatter_nd_update(x, indices, updates))
+        return self._changed("update", indices, updates, tensor_scatter_nd_update)
 
     def scatter_nd_add(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Add `updates` to the slices at `indices` [..., depth]; repeats add up. Returns: The variable."""
-        return self.rewrite(lambda x: tensor_scatter_nd_add(x, indices, updates))
+        return self._changed("add", indices, updates, tensor_scatter_nd_add)
 
     def scatter_nd_sub(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Subtract `updates` from the slices at `indices` [..., depth]; repeats add up. Returns: The variable."""
-        return self.rewrite(lambda x: tensor_scatter_nd_sub(x, indices, updates))
+        return self._changed("sub", indices, updates, tensor_scatter_nd_sub)
 
     def scatter_nd_max(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """The larger of `updates` and the slices at `indices` [..., depth]. Returns: The variable."""
-        return self.rewrite(lambda x: tensor_scatter_nd_max(x, indices, updates))
+        return self._changed("max", indices, updates, array.tensor_scatter_nd_max)
 
     def scatter_nd_min(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """The smaller of `updates` and the slices at `indices` [..., depth]. Returns: The variable."""
-        return self.rewrite(lambda x: tensor_scatter_nd_min(x, indices, updates))
+        return self._changed("min", indices, updates, array.tensor_scatter_nd_min)
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The rows at `indices`, as `gather` gives them."""
@@ -135,7 +144,18 @@ class Scattered:
         return gather_nd(variable, indices)
 
 
+def _positions(name: str, slices: IndexedSlices) -> Tensor:
+    """The indices of slices, each a list of one coordinate."""
+    if not isinstance(slices, IndexedSlices):
+        raise ArgumentTypeError(
+            f"{name}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices!r}"
+        )
+    return expand_dims(index_tensor(name, slices.indices, "indices"), -1)
+
+
 def _combined(kind: Combination) -> Callable[[Any, Any, Any], Any]:
+    from graphad.ops.array.combine import ScatterCombine  # imported here, since few programs need it
+
     def change(x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
         exact: Combination = "floordiv" if kind == "div" and x.dtype.is_integer else kind
         return bind(ScatterCombine(exact), x, indices, lift_like("scatter_" + kind, updates, x.dtype))

@@ -1,6 +1,7 @@
 """`Variable`: a tensor that can be given new values, watched by tapes and kept by models.
 
-Functions capture a variable by reference. Its value is never written in place: `assign` binds another array.
+Functions capture a variable by reference. `assign` binds another array; only `ops/state/slices.py` writes into one that nobody
+else holds.
 """
 
 from __future__ import annotations
@@ -281,7 +282,7 @@ class Variable(Scattered, Handle, Arithmetic):
         """The value now, as a tensor."""
         return bind(READ, self)
 
-    def numpy(self) -> Any:
+    def numpy(self) -> np.ndarray:
         """The current value as a new NumPy array. Raises: InvalidArgumentError: called while tracing."""
         if trace_in_progress() is not None:
             raise FailedPreconditionError(

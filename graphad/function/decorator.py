@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from graphad.core.errors import ArgumentTypeError
-from graphad.function.polymorphic import Function
+
+if TYPE_CHECKING:
+    from graphad.function.polymorphic import Function
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -81,6 +83,8 @@ def function(
 
     if jit_compile not in (None, True, False):
         raise ArgumentTypeError(f"function: jit_compile={jit_compile!r}; use True, False or None.")
+    # Imported here, since eager programs need nothing of what traces and runs functions.
+    from graphad.function.polymorphic import Function
 
     def decorate(f: Callable[..., Any]) -> Function[..., Any]:
         if not callable(f):

@@ -39,8 +39,8 @@ from graphad.gradient.jacobian_plan import costs, path_between, plan_jacobian, p
 from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.ops.array.create import eye, zeros
+from graphad.ops.array.indicators import one_hot
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.one_hot import one_hot
 from graphad.ops.array.sequence import range as arange
 from graphad.ops.array.shape import BroadcastTo, Reshape, reshape, shape
 from graphad.ops.array.sizes import joined

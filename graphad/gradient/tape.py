@@ -275,7 +275,8 @@ class GradientTape(Recorder):
             else:
                 self._resume(level)
             raise
-        results = [_apart(bars.get(mark)) for mark in marks]
+        copies: dict[int, EagerTensor] = {}
+        results = [_apart(bars.get(mark), copies) for mark in marks]
         if not self._persistent:
             past = None
             for bar in results:
@@ -560,15 +561,18 @@ def _ones(y: Tensor, in_one_place: bool) -> Tensor:
 _FEW = 256  # elements; fewer are as quick to make
 
 
-def _apart(bar: Any) -> Any:
-    """A gradient whose elements do not lie in one place."""
+def _apart(bar: Any, copies: dict[int, EagerTensor]) -> Any:
+    """A gradient whose elements do not lie in one place. What several sources share is copied once."""
     if (
         type(bar) is EagerTensor
         and type(bar.data) is np.ndarray
         and 0 in bar.data.strides
         and bar.data.size > _FEW
     ):
-        return EagerTensor(bar.data.copy())
+        found = copies.get(id(bar))
+        if found is None:
+            found = copies[id(bar)] = EagerTensor(bar.data.copy())
+        return found
     return bar
 
 

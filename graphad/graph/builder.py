@@ -12,9 +12,6 @@ from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node, renumbered, spec_of_constant
 
-# Marks an unknown number in `GraphBuilder.folded`; no size is as small.
-UNKNOWN = -(2**31) + 1
-
 
 class GraphBuilder:
     """Collects a graph. `specs[i]` is the spec of serial number i.

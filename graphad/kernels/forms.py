@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType
@@ -72,6 +72,14 @@ class View(Record):
     argument: Any = None
 
 
+class Windows(Record):
+    """All windows of an image [batch, ..., channels] as a view [batch, places..., window..., channels]: elements of neighbouring
+    places may be the same. Steps between places, and between the elements of a window."""
+
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+
+
 class Contract(Record):
     """A matrix product, batched over leading axes."""
 
@@ -85,7 +93,7 @@ class Library(Record):
     name: str
 
 
-Form = Map | Reduce | View | Contract | Library
+Form = Map | Reduce | View | Windows | Contract | Library
 
 
 class Access(Record):
@@ -213,7 +221,7 @@ class Kernel(Record):
         return self
 
 
-class Walk(NamedTuple):
+class Walk(Record):
     """The memory that a kernel touches in one operand, in terms of the words of its block, for checks without the kernel.
 
     It touches elements of `itemsize` bytes: a run whose length is in the word `extent` (1 if `extent` is 0), repeated along

@@ -11,7 +11,7 @@ from typing import Any
 
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
-from graphad.kernels.forms import IN, SCALAR, TMP, Map, Reduce, Ref, Statement
+from graphad.kernels.forms import IN, SCALAR, TMP, Map, Ref, Statement
 from graphad.kernels.record import Record
 
 
@@ -117,68 +117,3 @@ class Composer:
     @staticmethod
     def _key(entries: dict[Hashable, tuple[Ref, DType]], position: int) -> Hashable:
         return list(entries)[position]
-
-
-def compose(
-    maps: Sequence[tuple[Map, Sequence[Hashable], Sequence[Hashable]]], outputs: Sequence[Hashable]
-) -> Composed:
-    """One map from several: each entry is a map, the names of its inputs, and the names it gives to its outputs.
-
-    A name defined by an earlier entry means that value, any other an input of the result. All scalars stay separate.
-    """
-    composer = Composer()
-    values: dict[Hashable, Ref] = {}
-    for number, (form, names, results) in enumerate(maps):
-        args = [
-            values[name] if name in values else composer.input(name, dtype)
-            for name, dtype in zip(names, form.inputs, strict=True)
-        ]
-        scalars = [composer.scalar((number, k), dtype) for k, dtype in enumerate(form.scalars)]
-        values |= dict(zip(results, composer.apply(form, args, scalars), strict=True))
-    return composer.finish([values[name] for name in outputs])
-
-
-def fuse_maps(consumer: Map, position: int, producer: Map, output: int = 0) -> Composed:
-    """The consumer with its input `position` replaced by an output of the producer.
-
-    Returns: The map; its inputs are named ("consumer", k) and ("producer", k), its scalars likewise.
-    """
-    composer = Composer()
-    inner = composer.apply(
-        producer,
-        [composer.input(("producer", k), dtype) for k, dtype in enumerate(producer.inputs)],
-        [composer.scalar(("producer", k), dtype) for k, dtype in enumerate(producer.scalars)],
-    )
-    args = [
-        inner[output] if k == position else composer.input(("consumer", k), dtype)
-        for k, dtype in enumerate(consumer.inputs)
-    ]
-    return composer.finish(
-        composer.apply(
-            consumer,
-            args,
-            [composer.scalar(("consumer", k), dtype) for k, dtype in enumerate(consumer.scalars)],
-        )
-    )
-
-
-def fuse_into_reduce(
-    reduce: Reduce, position: int, producer: Map, output: int = 0
-) -> tuple[Reduce, Composed]:
-    """The reduction of the producer's result, and the names of its new inputs (see `fuse_maps`).
-
-    The producer must have the full shape that the reduction runs over, or broadcast to it.
-    """
-    composed = fuse_maps(reduce.source, position, producer, output)
-    return Reduce(composed.map, reduce.combine, reduce.axes, reduce.keepdims), composed
-
-
-def merge_maps(forms: Sequence[Map], names: Sequence[Sequence[Hashable]]) -> Composed:
-    """Independent maps over one shape as a single map of several outputs; equal names are one input."""
-    return compose(
-        [
-            (form, inputs, [(number, k) for k in range(len(form.outputs))])
-            for number, (form, inputs) in enumerate(zip(forms, names, strict=True))
-        ],
-        [(number, k) for number, form in enumerate(forms) for k in range(len(form.outputs))],
-    )

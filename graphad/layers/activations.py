@@ -42,7 +42,7 @@ def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
       x: Tensor of any shape, a real dtype.
       negative_slope: The slope of negative numbers.
     Returns: Tensor of the same shape and dtype; float32 for integers.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Source: Maas, Hannun and Ng, Rectifier nonlinearities improve neural network acoustic models, 2013.
     """
     return nn.leaky_relu(x, negative_slope)

@@ -95,7 +95,8 @@ class Layer(Module):
     def build(self, input_shape: TensorShape) -> None:
         """Make the weights for inputs of this shape. The first call does it; it may also be called before, with a tuple."""
 
-    def call(self, inputs: TensorLike, *args: NestLike, **kwargs: Any) -> Any:
+    # A subclass chooses the arguments of its `call`, which `Any` alone allows.
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The layer's function."""
         raise InvalidArgumentError(f"{type(self).__name__}: a layer must define call(inputs).")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import Tensor
@@ -73,6 +74,10 @@ class BatchNormalization(Layer):
             self.beta = self.add_weight((size,), beta, name="beta")
         self.moving_mean = self.add_weight((size,), mean, trainable=False, name="moving_mean")
         self.moving_variance = self.add_weight((size,), variance, trainable=False, name="moving_variance")
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Tensor:
         rank = inputs.ndim

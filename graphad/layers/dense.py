@@ -67,7 +67,7 @@ class Dense(Layer):
 
         def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Tensor:
         self.require_axis(inputs.shape, -1, self.kernel.shape[0], 2)
         y = (
             matmul(inputs, self.kernel)

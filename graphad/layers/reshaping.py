@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
 from graphad.layers.base import Layer
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.join import stack
@@ -26,7 +27,11 @@ class Flatten(Layer):
       TensorShape([2, 12])
     """
 
-    def call(self, inputs: Any) -> Any:
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
+
+    def call(self, inputs: Tensor) -> Tensor:
         sizes = [None] if inputs.ndim is None else inputs.shape.as_list()[1:]
         if None not in sizes and 0 not in sizes:
             return reshape(inputs, [-1, math.prod(sizes)])
@@ -51,7 +56,11 @@ class Dropout(Layer):
             raise InvalidArgumentError(f"Dropout: rate {rate} is out of range; 0 <= rate <= 1.")
         self.rate = float(rate)
 
-    def call(self, inputs: TensorLike, training: bool | None = None) -> Any:
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
+
+    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         if not training or not self.rate:
             return inputs
         return dropout(inputs, self.rate) if self.rate < 1 else multiply_no_nan(inputs, zeros_like(inputs))

@@ -15,7 +15,7 @@ from graphad.core.tensor import Tensor
 from graphad.losses.base import LossFunction, floating, targets
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.shape import broadcast_to, shape
-from graphad.ops.array.squeeze import squeeze
+from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math import (
     cast,

@@ -11,7 +11,7 @@ from graphad.core.tensor import Tensor
 from graphad.losses.base import floating
 from graphad.metrics.base import Mean, MeanMetricWrapper
 from graphad.ops.array import expand_dims, gather
-from graphad.ops.array.squeeze import squeeze
+from graphad.ops.array.squeezing import squeeze
 from graphad.ops.linalg import l2_normalize
 from graphad.ops.math import argmax, cast, equal, greater, less, not_equal, reduce_sum, sqrt
 from graphad.ops.nn.ranks import same_rank

@@ -15,4 +15,4 @@ nan = float("nan")
 newaxis = None
 pi = 3.141592653589793
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__getattr__, __dir__ = attach(__name__)

@@ -128,7 +128,11 @@ def added_at(shape: Any, key: Any, values: Any, axis: int = 0) -> Any:
 
 _BLOCK = 1 << 20
 _LONG_ROW = 96  # numbers, which are added at once as quickly as a position of each would be made
-_FEW_COLUMNS, _MANY_ROWS = 32, 512  # where columns one by one are quicker than positions of all numbers
+_FEW_COLUMNS, _MANY_ROWS, _ROWS_EACH = (
+    32,
+    512,
+    8,
+)  # where columns one by one are quicker than positions of all numbers
 
 
 def add_at(into: Any, key: Any, added: Any) -> None:
@@ -151,7 +155,8 @@ def add_at(into: Any, key: Any, added: Any) -> None:
     if size == 1:
         np.add.at(flat, number, rows[:, 0])
         return
-    if size <= _FEW_COLUMNS and len(number) >= _MANY_ROWS:
+    # Its way takes every row of each column, those that nothing is added to as well.
+    if size <= _FEW_COLUMNS and len(number) >= max(_MANY_ROWS, len(flat) // (_ROWS_EACH * size)):
         turned = np.ascontiguousarray(rows.T)
         for column, whole in zip(turned, flat.reshape(-1, size).T):
             part = np.ascontiguousarray(whole)

@@ -1,4 +1,4 @@
-"""`np.where`, `np.maximum`, `np.minimum` and `np.sign` for large arrays, without a branch for each element.
+"""`np.where`, `np.maximum`, `np.minimum`, `np.sign` and `np.negative` for large arrays, without a branch for each element.
 
 NumPy branches on each element of the condition, and for random conditions the processor mispredicts half of the branches. A bit
 mask and three bitwise steps give the same bits with vector instructions.
@@ -16,8 +16,15 @@ _WHOLE = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8:
 
 
 def chosen(condition: Any, x: Any, y: Any) -> np.ndarray:
-    """`np.where(condition, x, y)` for a condition of bools, and x and y of one dtype, one of them maybe a Python number."""
+    """`np.where(condition, x, y)` for a condition of bools, and x and y of one dtype, one of them maybe a Python number.
+
+    Without an axis the result is a NumPy scalar, as that of every ufunc is.
+    """
     if type(condition) is np.ndarray and condition.size >= _LARGE and condition.dtype.kind == "b":
+        same = _all_of_one(condition, x, y)
+        same = _ones_and_zeros(condition, x, y) if same is None else same
+        if same is not None:
+            return same
         like = x if isinstance(x, np.ndarray) else y
         whole = _WHOLE.get(like.dtype.itemsize) if isinstance(like, np.ndarray) else None
         if whole is not None:
@@ -31,7 +38,42 @@ def chosen(condition: Any, x: Any, y: Any) -> np.ndarray:
                 found: np.ndarray = _selected(condition, first, second, whole).view(like.dtype)
                 return found
     plain: np.ndarray = np.where(condition, x, y)
-    return plain
+    return plain if plain.ndim else plain[()]
+
+
+def _all_of_one(condition: np.ndarray, x: Any, y: Any) -> np.ndarray | None:
+    """A copy of the operand that all elements come from, if there is one and it has the shape of the condition."""
+    first = condition.item(0)
+    one = x if first else y
+    if type(one) is not np.ndarray or one.shape != condition.shape or not _alike(x, y):
+        return None
+    return one.copy() if (condition.all() if first else not condition.any()) else None
+
+
+def _ones_and_zeros(condition: np.ndarray, x: Any, y: Any) -> np.ndarray | None:
+    """The condition as numbers, if it chooses between 1 and 0, as where a tape begins; each may be repeated without strides."""
+    pair = [z if isinstance(z, np.generic) else _repeated(z, condition.shape) for z in (x, y)]
+    if pair[0] is None or pair[1] is None or pair[0].dtype != pair[1].dtype or pair[0].dtype.kind != "f":
+        return None
+    if {float(z) for z in pair} != {0.0, 1.0} or np.signbit(pair).any():
+        return None
+    return (condition if pair[0] else ~condition).astype(pair[0].dtype)
+
+
+def _repeated(x: Any, shape: tuple[int, ...]) -> Any:
+    """The number that all elements of an array of a shape are, if they lie in one place."""
+    if type(x) is np.ndarray and x.shape == shape and not any(x.strides):
+        return x[(0,) * x.ndim]
+    return None
+
+
+def _alike(x: Any, y: Any) -> bool:
+    """Whether two operands have one dtype, of which the result is; a Python number takes that of the other."""
+    return (
+        isinstance(x, int | float)
+        or isinstance(y, int | float)
+        or getattr(x, "dtype", None) == getattr(y, "dtype", 0)
+    )
 
 
 def larger(x: Any, y: Any) -> Any:
@@ -76,6 +118,15 @@ def within(x: Any, low: Any, high: Any) -> Any:
     return y
 
 
+def limited(x: Any, low: Any, high: Any) -> Any:
+    """`np.minimum(np.maximum(x, low), high)` for two numbers."""
+    return (
+        within(x, low, high)
+        if is_bound(x, low) and is_bound(x, high)
+        else np.minimum(np.maximum(x, low), high)
+    )
+
+
 def _bits(x: Any, like: Any, whole: Any) -> Any:
     """The bits of the elements as integers; None if dtype or memory layout do not allow the view."""
     if not isinstance(x, np.ndarray):
@@ -90,15 +141,41 @@ def _fits(condition: np.ndarray, x: np.ndarray) -> bool:
 
 
 def _selected(condition: Any, x: Any, y: Any, whole: Any) -> Any:
-    mask = (-condition.view(np.int8)).astype(whole)  # all bits set where it holds
+    holds = condition.view(np.int8)
+    if x.ndim == 0 and not x:
+        mask = (holds - np.int8(1)).astype(whole)  # all bits set where it does not hold
+        return np.bitwise_and(y, mask, out=mask)
+    mask = (-holds).astype(whole)  # all bits set where it holds
     if y.ndim == 0 and not y:
         return np.bitwise_and(x, mask, out=mask)
-    if x.ndim == 0 and not x:
-        return np.bitwise_and(y, np.invert(mask, out=mask), out=mask)
     differing = x ^ y
     mask &= differing
     mask ^= y
     return mask
+
+
+def negated(x: Any) -> Any:
+    """-x; of one number for all elements, as a tape begins with, again one: NumPy would negate the elements one by one."""
+    if type(x) is np.ndarray and x.size > _MANY and not any(x.strides):
+        return np.ndarray(x.shape, x.dtype, -x[(slice(0, 1),) * x.ndim], 0, x.strides)
+    return -x
+
+
+def without_nan(y: Any, out: Any) -> Any:
+    """`out`, which nobody else holds, and 0 where y is 0."""
+    if type(out) is np.ndarray and has_no_zero(y):
+        return out
+    out = chosen(y == 0, np.zeros((), out.dtype), out)
+    return out if out.ndim else out[()]
+
+
+def has_no_zero(y: Any) -> bool:
+    """Whether no element of an array is 0; False for what is no array of NumPy's."""
+    if type(y) is not np.ndarray or not y.size:
+        return False
+    if not any(y.strides):  # one number for all elements
+        y = y[(slice(0, 1),) * y.ndim]
+    return not (y == 0).any()
 
 
 _BITS: dict[int, tuple[Any, Any, Any]] = {

@@ -318,7 +318,7 @@ def documented(
         "",
         f"Args:\n  {', '.join(arguments)}: {takes}, {words} dtype{', the same one for both' if is_pair else ''}.",
         f"Returns: Tensor with {shape}, {dtype}.",
-        f"Raises: {'; '.join(errors) or 'ArgumentTypeError (a TypeError): what no tensor is made of'}.",
+        f"Raises: {'; '.join(errors) or 'ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor'}.",
     ]
     lines += [f"Source: {source}"] if source else []
     return "\n".join(

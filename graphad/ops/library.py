@@ -34,6 +34,15 @@ def blas() -> Any:
     return scipy.linalg.blas
 
 
+def sparse() -> Any:
+    """`scipy.sparse`, or None: for what ops of dense tensors compute too, more slowly."""
+    try:
+        import scipy.sparse
+    except ImportError:
+        return None
+    return scipy.sparse
+
+
 def fft() -> Any:
     """`scipy.fft`."""
     try:

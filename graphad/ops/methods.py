@@ -15,7 +15,7 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
-from graphad.ops.array.advanced import has_arrays, mask_of
+from graphad.ops.array.keys import has_arrays
 
 if TYPE_CHECKING:
     from graphad.core.annotations import ShapeLike, TensorLike
@@ -93,7 +93,8 @@ class Place:
         """The tensor with a part given by a mask changed element by element, any other scattered to."""
         x = lift(self._x)
         value = lift_like("at", y, x.dtype)
-        mask = mask_of(x, self._key)
+        # Imported by name, since few programs need it.
+        mask: Tensor | None = importlib.import_module("graphad.ops.array.advanced").mask_of(x, self._key)
         # The number of elements under a mask is known only if y has one value for each.
         if mask is not None and mask.dims is not None and x.dims is not None and value.dims is not None:
             if len(value.dims) <= len(x.dims) - len(mask.dims):
@@ -157,6 +158,12 @@ def _copy(self: Handle | Tensor) -> Tensor:
     return array.identity(self)
 
 
+def _compress(self: Tensor, condition: TensorLike, axis: int | None = None) -> Tensor:
+    """The slices along an axis, or the elements, for which `condition` is true."""
+    chosen: Tensor = importlib.import_module("graphad.ops.numpy").compress(condition, self, axis)
+    return chosen
+
+
 def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     """The namespace of the array API standard that tensors belong to, `graphad.numpy`.
 
@@ -199,6 +206,7 @@ METHODS: dict[str, Any] = {
     "imag": property(lambda self: math.imag(self), doc="The imaginary part."),
     "size": property(_size, doc=_size.__doc__),
     "astype": _astype,
+    "compress": _compress,
     "copy": _copy,
     "flatten": _ravel,
     "ravel": _ravel,
@@ -208,7 +216,7 @@ METHODS: dict[str, Any] = {
 METHODS |= {  # without `trace`, which is the trace that a symbol belongs to
     name: _through(name)
     for name in (
-        "all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal dot max mean min "
+        "all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max mean min "
         "nonzero partition prod ptp repeat round searchsorted sort squeeze std sum swapaxes take var"
     ).split()
 }

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # graphad's modules for NumPy's functions, by the `__module__` of these.
 _SPACES: dict[str, Any] = {"numpy": by_numpy, "numpy.linalg": linalg, "numpy.fft": fft}
-_NAMES = {place: frozenset(vars(space)["__all__"]) for place, space in _SPACES.items()}
+_NAMES = {place: frozenset(space.__all__) for place, space in _SPACES.items()}
 # The methods of ufuncs that correspond to functions.
 _METHODS = {
     "reduce": {

@@ -4,7 +4,7 @@ that have not changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphad.core import dtypes
@@ -38,14 +38,14 @@ def cond(
 
 
 def case(
-    pred_fn_pairs: object,
+    pred_fn_pairs: Sequence[tuple[TensorLike, Callable[[], Any]]] | Mapping[Any, Callable[[], Any]],
     default: Callable[[], Any] | None = None,
     exclusive: bool = False,
     strict: bool = False,
     name: str = "case",
 ) -> Any:
     """As `graphad.case`, of pairs or a dict; a list of one result is that result unless `strict`."""
-    pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else pred_fn_pairs
+    pairs: Any = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else pred_fn_pairs
     return _unpacked(branch.case(pairs, default, exclusive), strict)
 
 

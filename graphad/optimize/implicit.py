@@ -13,27 +13,31 @@ import numpy as np
 
 from graphad.core.annotations import Array, NestLike, TensorLike
 from graphad.core.bind import bind
-from graphad.core.composites import flatten_present
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, MissingGradientError
+from graphad.core.levels import chain, entered
 from graphad.core.refusal import check_function
 from graphad.core.shapes import is_definite
-from graphad.functional.arguments import tensor
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Handle
 from graphad.functional.derivatives import jacrev
-from graphad.gradient.custom import custom_gradient
+from graphad.gradient.custom import call_with_rule, unrecorded
 from graphad.gradient.host import numpy_function
 from graphad.gradient.tape import GradientTape
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.shape import reshape
+from graphad.ops.control.call import Call
 from graphad.ops.control.while_loop import while_loop
 from graphad.ops.linalg.systems import solve
 from graphad.ops.math.arithmetic import abs as absolute
 from graphad.ops.math.compare import logical_and
 from graphad.ops.math.reduce import reduce_max
 from graphad.ops.state.effects import Assert
-from graphad.optimize.packing import Packing, as_tuple, library, packed
+from graphad.optimize.packing import Packing, library, packed, parted
+from graphad.trace.tracer import trace_flat
+from graphad.vectorize.batch import BatchLevel
 
 if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
@@ -47,11 +51,11 @@ def root(
     tol: float | None = None,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """x with f(x, *args) = 0, by `scipy.optimize.root`; x has derivatives with respect to `args` and to variables that f reads.
+    """x with f(x, *args) = 0, by `scipy.optimize.root`; x has derivatives with respect to `args` and to all that f reads.
 
     Args:
-      f: A function of a nest like `x0` and of `args` that gives as many numbers as `x0` has. What it reads from outside and
-        is not a variable is constant: pass in `args` what is to be differentiated.
+      f: A function of a nest like `x0` and of `args` that gives as many numbers as `x0` has. It may read variables and tensors
+        from outside.
       x0: The starting point: a nest of floating tensors, arrays or numbers of known sizes. x does not depend on it.
       args: A tuple of nests of tensors, arrays or numbers; Python's numbers are handed on as they are.
       method, tol, options: As SciPy's; methods that take one get the Jacobian.
@@ -66,8 +70,13 @@ def root(
       1.4142135
     """
     check_function("optimize.root", f)
+    if not isinstance(method, str):
+        raise ArgumentTypeError(
+            f"optimize.root: method is {method!r}; give the name of one of SciPy's, 'hybr' or another."
+        )
     optimize, _ = library("root")
     space, theta, residual = _equations("root", f, x0, args)
+    residual, theta = _closed(residual, space, theta)
     takes_jacobian = method in ("hybr", "lm")
 
     def solved(start: np.ndarray, *values: np.ndarray) -> np.ndarray:
@@ -79,9 +88,15 @@ def root(
         def slopes(v: np.ndarray) -> np.ndarray:
             return np.array(jacrev(lambda x: residual(x, *fixed))(v).numpy())
 
-        found = optimize.root(
-            equations, start, jac=slopes if takes_jacobian else None, method=method, tol=tol, options=options
-        )
+        with entered(None):  # what tapes follow from outside would be recorded in every step
+            found = optimize.root(
+                equations,
+                start,
+                jac=slopes if takes_jacobian else None,
+                method=method,
+                tol=tol,
+                options=options,
+            )
         if not found.success:
             left = float(np.max(np.abs(found.fun), initial=0.0))
             raise InvalidArgumentError(
@@ -91,7 +106,7 @@ def root(
         return np.asarray(found.x, np.float64).reshape(-1)
 
     point = ensure_shape(numpy_function(solved, [space.start, *theta], float64), [space.size])
-    return space.unpacked(_attached(residual, point, theta))
+    return space.unpacked(attached(residual, point, theta))
 
 
 def fixed_point(
@@ -101,13 +116,13 @@ def fixed_point(
     tol: float | None = None,
     max_iterations: int = 1000,
 ) -> Any:
-    """x with f(x, *args) = x, by iterating f; x can be differentiated with respect to `args` and variables that f reads.
+    """x with f(x, *args) = x, by iterating f; x has derivatives with respect to `args` and to all that f reads.
 
     The iteration is a loop of the graph in traced functions; its gradient does not walk back through the steps.
 
     Args:
-      f: A function of a nest like `x0` and of `args` that gives a nest like `x0`, and is a contraction. What it
-        reads from outside and is not a variable is constant: pass in `args` what is to be differentiated.
+      f: A function of a nest like `x0` and of `args` that gives a nest like `x0`, and is a contraction. It may read variables
+        and tensors from outside.
       x0: The starting point: a nest of floating tensors, arrays or numbers of known sizes.
       args: A tuple of nests of tensors, arrays or numbers; Python's numbers are handed on as they are.
       tol: How much the last step may change the largest entry, relative to 1 + that entry; None for 100 units of rounding of
@@ -144,7 +159,8 @@ def fixed_point(
     def residual(x: TensorLike, *values: TensorLike) -> Any:
         return equations(x, *values) - x
 
-    return space.unpacked(_attached(residual, point, theta))
+    residual, theta = _closed(residual, space, theta)
+    return space.unpacked(attached(residual, point, theta))
 
 
 def _equations(
@@ -155,14 +171,10 @@ def _equations(
 ) -> tuple[Packing, list[Any], Callable[..., Any]]:
     """The packing of x, the leaves of the arguments, and f as a function of the packed vector and these leaves."""
     space = Packing(name, x0)
-    leaves, rebuild = flatten_present(as_tuple(args))
-    # Python's numbers take the dtype of what they meet, so they are handed on as they are; nothing can be derived by them.
-    theta = [tensor(name, leaf, "an argument") for leaf in leaves if not _is_number(leaf)]
+    theta, given = parted(name, args)
 
     def equations(v: TensorLike, *values: TensorLike) -> Any:
-        given = iter(values)
-        inner = [leaf if _is_number(leaf) else next(given) for leaf in leaves]
-        y = packed(name, f(space.unpacked(v), *rebuild(inner)))
+        y = packed(name, f(space.unpacked(v), *given(values)))
         if is_definite(y.dims) and y.dims != (space.size,):
             raise InvalidArgumentError(
                 f"optimize.{name}: f gives {y.dims[0]} numbers for {space.size} unknowns; there have to be as many."
@@ -172,19 +184,45 @@ def _equations(
     return space, theta, equations
 
 
-def _is_number(leaf: object) -> bool:
-    return type(leaf) in (bool, int, float, complex)
+def _closed(
+    residual: Callable[..., Any], space: Packing, theta: list[Any]
+) -> tuple[Callable[..., Any], list[Any]]:
+    """The function with the tensors from outside that it reads as further arguments, and all arguments.
+
+    In traces and batches such tensors have no values that the solver could read. Elsewhere nothing is to be done.
+    """
+    if not any(getattr(level, "is_trace", False) or isinstance(level, BatchLevel) for level in chain()):
+        return residual, theta
+    specs = [TensorSpec.of((space.size,), float64), *[x.spec for x in theta]]
+    traced = trace_flat(lambda *inner: [residual(*inner)], specs, "equations", keep_all=True)
+    captures: list[Any] = traced.captures
+    outer = [x for x in captures if not isinstance(x, Handle)]
+    if not outer:
+        return residual, theta
+    call, n = Call(traced.graph), len(specs)
+
+    def equations(*values: Any) -> Any:
+        given = iter(values[n:])
+        (y,) = bind(call, *values[:n], *[x if isinstance(x, Handle) else next(given) for x in captures])
+        return y
+
+    return equations, [*theta, *outer]
 
 
-def _attached(residual: Callable[..., Any], point: Tensor, theta: list[Any]) -> Any:
-    """The solution as a function of the arguments: its value is given, its derivative follows from the residual."""
+def attached(
+    residual: Callable[..., Any], point: Tensor, theta: list[Any], refusal: str | None = None
+) -> Any:
+    """The solution as a function of the arguments and of what the residual reads: its value is given, its derivative follows
+    from the residual, or is refused in these words."""
 
-    @custom_gradient
-    def solution(*values: Any) -> Any:
-        residual(point, *values)  # so that the variables are recorded as read
+    def solution(_: Tensor, *values: Any) -> Any:
+        with unrecorded():
+            residual(point, *values)  # so that what it reads is known
 
         def backward(bar: Any, variables: Any = None) -> Any:
-            x = _attached(residual, point, list(values))  # depends on the arguments too, for the next order
+            if refusal is not None:
+                raise MissingGradientError(refusal)
+            x = attached(residual, point, list(values))  # depends on the arguments too, for the next order
             slopes = jacrev(lambda v: residual(v, *values))(x)
             w = reshape(solve(slopes, reshape(-bar, (-1, 1)), adjoint=True), (-1,))
             floats = [value for value in values if value.dtype.is_differentiable]
@@ -192,12 +230,12 @@ def _attached(residual: Callable[..., Any], point: Tensor, theta: list[Any]) -> 
                 tape.watch([*floats, *(variables or ())])
                 y = residual(x, *values)
             bars = iter(tape.gradient(y, [*floats, *(variables or ())], output_gradients=w))
-            own = [next(bars) if value.dtype.is_differentiable else None for value in values]
+            own = [None, *[next(bars) if value.dtype.is_differentiable else None for value in values]]
             return (own, list(bars)) if variables else own
 
         return bind(IDENTITY, point), backward
 
-    return solution(*theta)
+    return call_with_rule(solution, (point, *theta), {}, captures=True)
 
 
-__all__ = ["fixed_point", "root"]
+__all__ = ["attached", "fixed_point", "root"]

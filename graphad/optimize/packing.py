@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from graphad.core.composites import flatten_present
 from graphad.core.dims import product
 from graphad.core.dtypes import float64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnavailableError
-from graphad.core.levels import trace_in_progress
+from graphad.core.levels import chain, entered, trace_in_progress
 from graphad.core.shapes import is_definite
 from graphad.function.decorator import function
 from graphad.functional.arguments import outputs, tensor
@@ -19,7 +21,7 @@ from graphad.ops.array.join import concat
 from graphad.ops.array.shape import reshape
 from graphad.ops.array.slice import getitem
 from graphad.ops.math.cast import cast
-from graphad.vectorize.batch import BatchedTensor
+from graphad.vectorize.batch import BatchedTensor, BatchLevel
 
 if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
@@ -73,7 +75,9 @@ def packed(name: str, value: object) -> Any:
 
 def compiled(f: Callable[..., Any]) -> Callable[..., list[np.ndarray]]:
     """A traced function of float64 vectors that takes arrays and returns writable arrays."""
-    traced = function(f, autograph=False)
+    traced = function(
+        functools.partial(f), autograph=False
+    )  # a partial object has a history of traces of its own
 
     def run(*vectors: TensorLike) -> list[np.ndarray]:
         return [on_host(y) for y in traced(*[np.asarray(v, np.float64) for v in vectors])]
@@ -112,9 +116,53 @@ def refuse_traces(name: str) -> None:
         )
 
 
+def parted(name: str, args: object) -> tuple[list[Any], Callable[[Sequence[Any]], tuple[Any, ...]]]:
+    """The tensors among the arguments, and a function that gives the arguments with others in their place.
+
+    Python's numbers take the dtype of what they meet, so they are handed on as they are; nothing can be derived by them.
+    """
+    leaves, rebuild = flatten_present(as_tuple(args))
+
+    def given(values: Sequence[Any]) -> tuple[Any, ...]:
+        rest = iter(values)
+        return tuple(rebuild([leaf if _is_number(leaf) else next(rest) for leaf in leaves]))
+
+    return [tensor(name, leaf, "an argument") for leaf in leaves if not _is_number(leaf)], given
+
+
+def _is_number(leaf: object) -> bool:
+    return type(leaf) in (bool, int, float, complex)
+
+
+@contextmanager
+def steered() -> Iterator[None]:
+    """Around the calls of a solver: tapes see none of its steps. In a batch, what differs from row to row is refused."""
+    if any(isinstance(level, BatchLevel) for level in chain()):
+        yield
+        return
+    with entered(None):
+        yield
+
+
+def is_recorded() -> bool:
+    """Whether a tape or an accumulator may follow something, so that the solution needs a derivative."""
+    return any(level.recorders for level in chain())
+
+
 def as_tuple(args: object) -> tuple[Any, ...]:
     """SciPy's `args`: a tuple, or one argument."""
     return tuple(args) if isinstance(args, tuple) else (args,)
 
 
-__all__ = ["Packing", "as_tuple", "compiled", "library", "on_host", "packed", "refuse_traces"]
+__all__ = [
+    "Packing",
+    "as_tuple",
+    "compiled",
+    "is_recorded",
+    "library",
+    "on_host",
+    "packed",
+    "parted",
+    "refuse_traces",
+    "steered",
+]

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from graphad.core.annotations import NestLike, TensorLike
+from graphad.core.composites import flatten_present
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import check_function
+from graphad.core.tensor import Tensor
 from graphad.functional.arguments import scalar
 from graphad.functional.batching import vmap
-from graphad.functional.derivatives import hessian, hvp, jacfwd, jacrev, value_and_grad
+from graphad.functional.derivatives import grad, hessian, hvp, jacfwd, jacrev, value_and_grad
 from graphad.ops.math.cast import cast
+from graphad.ops.math.exponential import log1p
+from graphad.ops.math.power import sqrt
+from graphad.ops.math.reduce import reduce_sum
+from graphad.ops.math.select import maximum, where
+from graphad.ops.math.trigonometric import atan
+from graphad.optimize.implicit import attached
 from graphad.optimize.packing import (
     Packing,
     as_tuple,
     compiled,
+    is_recorded,
     library,
     on_host,
     packed,
+    parted,
     refuse_traces,
+    steered,
 )
-
-if TYPE_CHECKING:
-    from graphad.core.tensor import Tensor
-
 
 _TAKES_GRADIENTS = {
     "cg", "bfgs", "newton-cg", "l-bfgs-b", "tnc", "slsqp", "dogleg", "trust-ncg", "trust-krylov", "trust-exact", "trust-constr"
@@ -40,7 +48,7 @@ def minimize(
     fun: Callable[..., Any],
     x0: NestLike,
     args: NestLike = (),
-    method: str | None = None,
+    method: str | Callable[..., Any] | None = None,
     bounds: object = None,
     constraints: object = (),
     tol: float | None = None,
@@ -56,11 +64,14 @@ def minimize(
       method: As SciPy's. Methods that take second derivatives get products with the Hessian ('Newton-CG', 'trust-ncg',
         'trust-krylov', 'trust-constr') or the Hessian itself ('dogleg', 'trust-exact'); methods without gradients get none.
       bounds: As SciPy's, over the leaves of `x0` one after the other as one vector.
-      constraints: As SciPy's; of those given as dicts, 'fun' is a function of a nest like `x0` and gets its Jacobian.
+      constraints: As SciPy's; 'fun' of those given as dicts, and of a NonlinearConstraint without derivatives of its own, is a
+        function of a nest like `x0`, and the solver gets its derivatives.
       tol, callback, options: As SciPy's; `callback` gets vectors.
-    Returns: SciPy's OptimizeResult; its `x` is a nest like `x0` of tensors, `jac` and the like are vectors of all leaves.
+    Returns: SciPy's OptimizeResult; its `x` is a nest like `x0` of tensors, `jac` and the like are vectors of all leaves. For a
+      tape or an accumulator, `x` and `fun` (a tensor then) have the derivatives of the exact minimum with respect to `args` and
+      to all that `fun` reads, of any order; entries at a bound stay there, and the start does not matter.
     Raises: UnavailableError: SciPy is not installed; ArgumentTypeError, InvalidArgumentError: the starting point or the
-      result of `fun` is not what is described above.
+      result of `fun` is not what is described above; MissingGradientError, when it is differentiated: with constraints.
 
     Source: Nocedal and Wright, Numerical Optimization, 2006.
     Example:
@@ -70,15 +81,16 @@ def minimize(
     refuse_traces("minimize")
     check_function("optimize.minimize", fun)
     optimize, _ = library("minimize")
-    space, rest = Packing("minimize", x0), as_tuple(args)
+    space = Packing("minimize", x0)
+    theta, given = parted("minimize", args)
 
-    def objective(v: TensorLike) -> Any:
-        return cast(scalar("minimize", fun(space.unpacked(v), *rest)), float64)
+    def objective(v: TensorLike, *values: Any) -> Any:
+        return cast(scalar("minimize", fun(space.unpacked(v), *given(values or theta))), float64)
 
-    chosen = (method or ("slsqp" if constraints else "l-bfgs-b" if bounds is not None else "bfgs")).lower()
+    default = "slsqp" if constraints else "l-bfgs-b" if bounds is not None else "bfgs"
+    chosen = method.lower() if isinstance(method, str) else default if method is None else method
     extra: dict[str, Any] = {}
-    start = on_host(space.start)
-    if chosen in _TAKES_GRADIENTS:
+    if callable(chosen) or chosen in _TAKES_GRADIENTS:
         run = compiled(value_and_grad(objective))
         extra["jac"] = True
     else:
@@ -88,17 +100,24 @@ def minimize(
         value, *slope = run(v)
         return (float(value), *slope) if slope else float(value)
 
-    if chosen in _TAKES_PRODUCTS:
+    if callable(chosen) or chosen in _TAKES_PRODUCTS:
         product = compiled(lambda v, p: [hvp(objective, [v], [p])])
         extra["hessp"] = lambda v, p: product(v, p)[0]
     elif chosen in _TAKES_HESSIANS:
         whole = compiled(lambda v: [hessian(objective)(v)])
         extra["hess"] = lambda v: whole(v)[0]
-    found = optimize.minimize(
-        called, start, method=method, bounds=bounds, tol=tol, callback=callback, options=options,
-        constraints=_constraints(constraints, space), **extra,
-    )  # fmt: skip
-    found.x = space.unpacked(lift(np.asarray(found.x, np.float64)))
+    with steered():
+        found = optimize.minimize(
+            called, on_host(space.start), method=method, bounds=bounds, tol=tol, callback=callback, options=options,
+            constraints=_constraints(constraints, space, chosen == "trust-constr"), **extra,
+        )  # fmt: skip
+    x = point = lift(np.asarray(found.x, np.float64).reshape(-1))
+    if is_recorded():
+        ends = _ends(bounds)
+        slope = _held(grad(objective), point, theta, bounds)
+        x = attached(slope, point, [*theta, *ends], _refusal("minimize", constraints, ends))
+        found.fun = objective(x, *theta)
+    found.x = space.unpacked(x)
     return found
 
 
@@ -119,35 +138,106 @@ def least_squares(
       bounds: As SciPy's, over the leaves of `x0` one after the other as one vector.
       method: 'trf', 'dogbox' or 'lm'.
       options: Further arguments of SciPy's function (`loss`, `f_scale`, `max_nfev`, ...).
-    Returns: SciPy's OptimizeResult; its `x` is a nest like `x0` of tensors.
-    Raises: As `minimize`.
+    Returns: SciPy's OptimizeResult; its `x` is a nest like `x0` of tensors. For a tape or an accumulator, `x`, `fun` and `cost`
+      (tensors then) have the derivatives of the exact minimum, as those of `minimize`.
+    Raises: As `minimize`; MissingGradientError, when it is differentiated: `loss` is a function.
     Source: Branch, Coleman and Li, A subspace, interior, and conjugate gradient method for large-scale bound-constrained
       minimization problems, 1999: "trf".
     """
     refuse_traces("least_squares")
     check_function("optimize.least_squares", fun)
     optimize, _ = library("least_squares")
-    space, rest = Packing("least_squares", x0), as_tuple(args)
+    space = Packing("least_squares", x0)
+    theta, given = parted("least_squares", args)
+    more: dict[str, Any] = options
+    loss, scale = more.get("loss", "linear"), more.get("f_scale", 1.0)
 
-    def residuals(v: TensorLike) -> Any:
-        return packed("least_squares", fun(space.unpacked(v), *rest))
+    def residuals(v: TensorLike, *values: Any) -> Any:
+        return packed("least_squares", fun(space.unpacked(v), *given(values or theta)))
+
+    def cost(v: TensorLike, *values: Any) -> Any:
+        squares = (residuals(v, *values) / scale) ** 2
+        weigh = (
+            _LOSSES.get(loss) if isinstance(loss, str) else None
+        )  # another one is refused when it is differentiated
+        return 0.5 * scale**2 * reduce_sum(weigh(squares) if weigh else squares)
 
     value = compiled(lambda v: [residuals(v)])
-    start = on_host(space.start)
-    rows = value(start)[0].size
-    slopes = compiled(lambda v: [(jacfwd if space.size < rows else jacrev)(residuals)(v)])
-    found = optimize.least_squares(
-        lambda v: value(v)[0], start, jac=lambda v: slopes(v)[0], bounds=bounds, method=method, **options
-    )
-    found.x = space.unpacked(lift(np.asarray(found.x, np.float64)))
+    with steered():
+        start = on_host(space.start)
+        rows = value(start)[0].size
+        slopes = compiled(lambda v: [(jacfwd if space.size < rows else jacrev)(residuals)(v)])
+        found = optimize.least_squares(
+            lambda v: value(v)[0], start, jac=lambda v: slopes(v)[0], bounds=bounds, method=method, **options
+        )
+    x = point = lift(np.asarray(found.x, np.float64))
+    if is_recorded():
+        ends = [*_ends(bounds), *_ends(list(options.values()))]
+        slope = _held(grad(cost), point, theta, bounds, pairs=False)
+        x = attached(slope, point, [*theta, *ends], _refusal("least_squares", callable(loss), ends))
+        found.fun, found.cost = residuals(x, *theta), cost(x, *theta)
+    found.x = space.unpacked(x)
     return found
+
+
+# Of the squares of residuals, as SciPy's `loss` names them.
+_LOSSES: dict[str, Callable[[Any], Any]] = {
+    "soft_l1": lambda z: 2.0 * (sqrt(1.0 + z) - 1.0),
+    "huber": lambda z: where(z <= 1.0, z, 2.0 * sqrt(maximum(z, 1.0)) - 1.0),
+    "cauchy": log1p,
+    "arctan": atan,
+}
+
+
+def _ends(bounds: Any) -> list[Any]:
+    """The tensors among bounds, which would have derivatives too."""
+    if hasattr(bounds, "lb"):
+        bounds = [bounds.lb, bounds.ub]
+    leaves = flatten_present(bounds)[0] if isinstance(bounds, list | tuple) else [bounds]
+    return [x for x in leaves if isinstance(x, Tensor)]
+
+
+def _refusal(name: str, is_missing: object, ends: list[Any]) -> str | None:
+    """Why a minimum has no derivative, None if it has one."""
+    if not is_missing and not ends:
+        return None
+    what = "`loss` is a function" if name == "least_squares" else "it has constraints"
+    if ends:
+        what = "its bounds or options are tensors"
+    return (
+        f"optimize.{name}: the derivative of this minimum is not known, for {what}; give the equations that hold at the "
+        "minimum to optimize.root, or make it a constant with stop_gradient."
+    )
+
+
+def _held(
+    slope: Callable[..., Any], point: Tensor, theta: list[Any], bounds: Any, pairs: bool = True
+) -> Callable[..., Any]:
+    """The equations of a minimum: the slope is 0, but entries that a bound holds stay where they are."""
+    if bounds is None:
+        return slope
+    x = np.asarray(point)
+    if hasattr(bounds, "lb"):
+        low, high = bounds.lb, bounds.ub
+    else:
+        low, high = zip(*bounds, strict=True) if pairs else bounds
+    lower, upper = [
+        np.asarray([end], np.float64) if np.ndim(end) == 0 else np.asarray(end, np.float64)
+        for end in (low, high)
+    ]
+    lower, upper = np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
+    with steered():
+        down = on_host(slope(point, *theta))
+    # A step down the slope would leave the bounds; methods of interior points stop a little before them.
+    is_held = (x - down <= lower) | (x - down >= upper) | (lower == upper)
+    return lambda v, *values: where(is_held, v - x, slope(v, *values)) if is_held.any() else slope(v, *values)
 
 
 def solve_ivp(
     fun: Callable[..., Any],
     t_span: tuple[float, float],
     y0: NestLike,
-    method: str = "RK45",
+    method: str | type = "RK45",
     t_eval: object = None,
     args: NestLike = (),
     **options: object,
@@ -161,44 +251,63 @@ def solve_ivp(
       method: As SciPy's; 'Radau', 'BDF' and 'LSODA' take the Jacobian.
       t_eval: The times of the solution, or None for the solver's own.
       args: A tuple of further arguments, constant in this run.
-      options: Further arguments of SciPy's function (`rtol`, `atol`, `max_step`, ...); functions among them get vectors.
+      options: Further arguments of SciPy's function (`rtol`, `atol`, `max_step`, ...); functions among them get vectors, and no
+        `args`.
     Returns: SciPy's result; its `y` is a nest like `y0` of tensors with the times as an additional last axis.
-    Raises: As `minimize`.
+    Raises: As `minimize`; MissingGradientError, when it is differentiated: the steps are SciPy's, and not recorded.
     Source: Dormand and Prince, A family of embedded Runge-Kutta formulae, 1980: "RK45".
     """
     refuse_traces("solve_ivp")
     check_function("optimize.solve_ivp", fun)
     _, integrate = library("solve_ivp")
-    space, rest = Packing("solve_ivp", y0), as_tuple(args)
+    space = Packing("solve_ivp", y0)
+    theta, given = parted("solve_ivp", args)
+    if not isinstance(t_span, tuple | list | np.ndarray) or len(t_span) != 2:
+        raise InvalidArgumentError(
+            f"optimize.solve_ivp: t_span is {t_span!r}; give the first and the last time."
+        )
 
-    def slope(t: Tensor, v: TensorLike) -> Any:
-        return packed("solve_ivp", fun(t, space.unpacked(v), *rest))
+    def slope(t: Tensor, v: TensorLike, *values: Any) -> Any:
+        return packed("solve_ivp", fun(t, space.unpacked(v), *given(values or theta)))
 
     run = compiled(lambda t, v: [slope(t, v)])
-    if method in ("Radau", "BDF", "LSODA"):
+    if method in ("Radau", "BDF", "LSODA", *[getattr(integrate, name) for name in ("Radau", "BDF", "LSODA")]):
         slopes = compiled(lambda t, v: [jacrev(slope, 1)(t, v)])
         options = {"jac": lambda t, v: slopes(t, v)[0], **options}
-    found = integrate.solve_ivp(
-        lambda t, v: run(t, v)[0],
-        t_span,
-        on_host(space.start),
-        method=method,
-        t_eval=t_eval,
-        **options,
-    )
-    found.y = vmap(space.unpacked, in_axes=1, out_axes=-1)(np.asarray(found.y, np.float64))
+    with steered():
+        span = (float(t_span[0]), float(t_span[1]))
+        found = integrate.solve_ivp(
+            lambda t, v: run(t, v)[0], span, on_host(space.start), method=method, t_eval=t_eval, **options
+        )
+    y = lift(np.asarray(found.y, np.float64))
+    if is_recorded():
+        sources = [space.start, *theta, *_ends([*t_span, t_eval])]
+        y = attached(
+            lambda y, start, *values: slope(lift(span[0]), start, *values),
+            y,
+            sources,
+            "optimize.solve_ivp: SciPy chooses the steps, which no tape records, so the solution has no derivative; write the "
+            "steps with ops (while_loop, scan), or make the solution a constant with stop_gradient.",
+        )
+    found.y = vmap(space.unpacked, in_axes=1, out_axes=-1)(y)
     return found
 
 
-def _constraints(given: object, space: Packing) -> Any:
+def _constraints(given: object, space: Packing, takes_hessians: bool) -> Any:
+    if isinstance(given, list | tuple):
+        return [_constraints(one, space, takes_hessians) for one in given]
     if isinstance(given, dict):
         return _constraint(given, space)
-    if isinstance(given, list | tuple):
-        return [_constraint(one, space) if isinstance(one, dict) else one for one in given]
+    if isinstance(getattr(given, "jac", None), str) and hasattr(given, "fun"):
+        return _nonlinear(given, space, takes_hessians)
     return given
 
 
 def _constraint(given: dict[str, Any], space: Packing) -> dict[str, Any]:
+    if "fun" not in given:
+        raise InvalidArgumentError(
+            f"optimize.minimize: a constraint names {', '.join(map(repr, given)) or 'nothing'}; it needs 'type' and 'fun'."
+        )
     fun, rest = given["fun"], as_tuple(given.get("args", ()))
 
     def values(v: TensorLike) -> Any:
@@ -207,6 +316,28 @@ def _constraint(given: dict[str, Any], space: Packing) -> dict[str, Any]:
     value, slopes = compiled(lambda v: [values(v)]), compiled(lambda v: [jacrev(values)(v)])
     made = {key: item for key, item in given.items() if key != "args"}
     return {**made, "fun": lambda v: value(v)[0], "jac": lambda v: slopes(v)[0]}
+
+
+def _nonlinear(given: Any, space: Packing, takes_hessians: bool) -> Any:
+    """SciPy's NonlinearConstraint with the derivatives of its function."""
+
+    def values(v: TensorLike) -> Any:
+        return packed("minimize", given.fun(space.unpacked(v)))
+
+    value, slopes = compiled(lambda v: [values(v)]), compiled(lambda v: [jacrev(values)(v)])
+    if not takes_hessians:
+        return type(given)(
+            lambda v: value(v)[0],
+            given.lb,
+            given.ub,
+            lambda v: slopes(v)[0],
+            keep_feasible=given.keep_feasible,
+        )
+    curves = compiled(lambda v, weights: [hessian(lambda x: reduce_sum(weights * values(x)))(v)])
+    return type(given)(
+        lambda v: value(v)[0], given.lb, given.ub, lambda v: slopes(v)[0], lambda v, weights: curves(v, weights)[0],
+        given.keep_feasible,
+    )  # fmt: skip
 
 
 __all__ = ["least_squares", "minimize", "solve_ivp"]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from graphad.core.indexed_slices import IndexedSlices
 from graphad.eager.variable import Variable
+from graphad.ops.array import gather, size, unique
+from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.math import clip_by_value, sqrt, square
 from graphad.optimizers.base import Optimizer
 
 if TYPE_CHECKING:
     from graphad.core.annotations import RateLike
-    from graphad.core.indexed_slices import IndexedSlices
     from graphad.core.tensor import Tensor
 
 
@@ -38,6 +40,10 @@ class Adagrad(Optimizer):
         super().__init__(learning_rate, **options)
         self.initial_accumulator_value, self.epsilon = float(initial_accumulator_value), float(epsilon)
 
+    @property
+    def takes_slices(self) -> bool:
+        return type(self).update is Adagrad.update
+
     def first(self, slot: str) -> float:
         return self.initial_accumulator_value
 
@@ -45,6 +51,14 @@ class Adagrad(Optimizer):
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
         (accumulator,) = slots
+        if isinstance(gradient, IndexedSlices):
+            rows, part = unique(gradient.indices)
+            sums = unsorted_segment_sum(gradient.values, part, size(rows))
+            seen = gather(accumulator, rows) + square(sums)
+            accumulator.scatter_update(IndexedSlices(seen, rows))
+            step = self.rate(variable) * sums / sqrt(seen + self.epsilon)
+            variable.scatter_sub(IndexedSlices(step, rows))
+            return
         total = accumulator + square(gradient)
         accumulator.assign(total)
         variable.assign_sub(self.rate(variable) * gradient / sqrt(total + self.epsilon))

@@ -43,7 +43,7 @@ class Optimizer(Trackable):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: RateLike = 0.001,
         *,
         weight_decay: float | None = None,
         clipnorm: float | None = None,
@@ -60,7 +60,7 @@ class Optimizer(Trackable):
         self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
         self._graphad_schedule: Callable[..., Any] | None = learning_rate if callable(learning_rate) else None
         self._graphad_undecayed: set[int] = set()
-        rate = 0.0 if self._graphad_schedule is not None else learning_rate
+        rate: Any = 0.0 if self._graphad_schedule is not None else learning_rate
         self._rate = Variable(float(rate), trainable=False, name="learning_rate")
         self.iterations = Variable(0, trainable=False, name="iterations", dtype="int64")
         self._slot_variables: list[Any] = []
@@ -157,7 +157,7 @@ class Optimizer(Trackable):
         self.build(variable for _, variable in pairs)
         gradients = self._clipped(
             [
-                lift(gradient) if isinstance(gradient, IndexedSlices) else lift(gradient, variable.dtype)
+                gradient if self._stays_apart(gradient, variable) else lift(gradient, variable.dtype)
                 for gradient, variable in pairs
             ]
         )
@@ -203,11 +203,11 @@ class Optimizer(Trackable):
             if any(re.search(part, kept[0].name) for part in parts)
         }
 
-    def rate(self, variable: Variable) -> Any:
+    def rate(self, variable: Variable) -> Tensor:
         """The learning rate in the dtype of the variable."""
         return cast(self.learning_rate, variable.dtype)
 
-    def step(self, variable: Variable) -> Any:
+    def step(self, variable: Variable) -> Tensor:
         """The number of this step, from 1, in the dtype of the variable."""
         return cast(self.iterations, variable.dtype) + 1.0
 
@@ -217,6 +217,20 @@ class Optimizer(Trackable):
 
     def begin(self, variables: list[Variable]) -> None:
         """Called once in a step, before the first `update`."""
+
+    @property
+    def takes_slices(self) -> bool:
+        """Whether `update` takes IndexedSlices as they are, and rows without a slice stay what they are."""
+        return False
+
+    def _stays_apart(self, gradient: object, variable: Variable) -> bool:
+        """Whether a gradient is given to `update` as its slices: no clipping needs the whole, and the whole table is not made."""
+        return (
+            isinstance(gradient, IndexedSlices)
+            and self.takes_slices
+            and gradient.dtype is variable.dtype
+            and not (self.clipnorm or self.clipvalue or self.global_clipnorm)
+        )
 
     def _clipped(self, gradients: list[Tensor]) -> list[Tensor]:
         if self.clipnorm:

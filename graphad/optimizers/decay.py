@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -23,14 +23,15 @@ class LearningRateSchedule(Trackable):
     Subclasses define `__call__(self, step)`.
     """
 
-    def __call__(self, step: TensorLike) -> Any:
+    # A subclass says what it takes, which `Any` alone allows.
+    def __call__(self, step: Any) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__}: a schedule must define __call__(self, step).")
 
     def get_config(self) -> dict[str, Any]:
         raise NotImplementedError(f"{type(self).__name__}: the schedule does not define get_config(self).")
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.indexed_slices import IndexedSlices
 from graphad.eager.variable import Variable
 from graphad.optimizers.base import Optimizer
 
 if TYPE_CHECKING:
     from graphad.core.annotations import RateLike
-    from graphad.core.indexed_slices import IndexedSlices
     from graphad.core.tensor import Tensor
 
 
@@ -42,9 +42,16 @@ class SGD(Optimizer):
         self.nesterov = nesterov
         self.slots = ("momentum",) if momentum else ()
 
+    @property
+    def takes_slices(self) -> bool:
+        return not self.slots and type(self).update is SGD.update
+
     def update(
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
+        if isinstance(gradient, IndexedSlices):
+            variable.scatter_sub(gradient.with_values(gradient.values * self.rate(variable)))
+            return
         step = gradient * self.rate(variable)
         if not slots:
             variable.assign_sub(step)

@@ -272,20 +272,24 @@ def enable_op_determinism() -> None:
 
 
 def tensor_float_32_execution_enabled() -> bool:
-    """Whether products of float32 are computed with fewer bits; never.
+    """Whether products of float32 on CUDA devices may be computed in TF32; False unless it was enabled.
 
     Returns: True or False.
     """
-    return False
+    return flags.tensor_float_32
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Allow products of float32 with fewer bits. No device here has them, so that they are exact as before.
+    """Allow products of float32 on CUDA devices in TF32: operands are rounded to 10 bits behind the point, sums stay float32.
+
+    Newer GPUs are several times as quick with it. The CPU's products, and those of other dtypes, are the same either way.
 
     Args:
       enabled: True or False.
     Raises: Nothing.
     """
+    flags.tensor_float_32 = bool(enabled)
+    library.set_precision()
 
 
 def get_synchronous_execution() -> bool:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphad.core.dims import UNKNOWN
 from graphad.core.errors import GraphadError
 from graphad.core.op import RAW_ERRORS, Op
 from graphad.core.spec import TensorSpec
-from graphad.graph.builder import UNKNOWN, GraphBuilder
+from graphad.graph.builder import GraphBuilder
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array

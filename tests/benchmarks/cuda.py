@@ -125,67 +125,120 @@ def convolution(convolve: Any, mean: Any) -> Any:
     return loss
 
 
-def networks() -> list[tuple[str, float, float]]:
-    """Training steps, as multiples of JAX's; the losses of both have to agree."""
+def stepped_by_jax(loss: Any, weights: list[Any], inputs: list[Any]) -> Workload | None:
+    """The same step by JAX, in full precision; None where it is not installed."""
     jax = peer("jax")
     if jax is None:
-        print("JAX is not installed: steps of networks have nothing to be compared with", file=sys.stderr)
-        return []
+        return None
     import jax.numpy as jnp
 
-    numbers = np.random.default_rng(0)
+    def descend(weights: Any, *inputs: Any) -> Any:
+        value, gradients = jax.value_and_grad(loss(jax, jnp))(weights, *inputs)
+        return value, [w - 0.01 * g for w, g in zip(weights, gradients, strict=True)]
 
-    def made(*shape: int) -> np.ndarray:
-        return (numbers.normal(size=shape) / np.sqrt(shape[-2])).astype(DTYPE)
+    run, placed = jax.jit(descend), [jnp.asarray(x) for x in inputs]
+    held = [[jnp.asarray(w) for w in weights]]
 
-    cases = {
-        "MLP step, of JAX": (
-            mlp(gd.tanh, gd.reduce_mean),
-            mlp(jnp.tanh, jnp.mean),
-            [made(1024, 4096), made(4096, 4096), made(4096, 1024)],
-            [made(512, 1024), made(512, 1024)],
-        ),
-        "attention step, of JAX": (
-            attention(lambda k: gd.transpose(k, [0, 2, 1]), gd.nn.softmax, gd.reduce_mean),
-            attention(lambda k: jnp.swapaxes(k, 1, 2), jax.nn.softmax, jnp.mean),
-            [made(512, 512) for _ in range(4)],
-            [made(16, 512, 512), made(16, 512, 512)],
-        ),
-    }
-    sides = ("NHWC", "HWIO", "NHWC")
-    cases["convolution step, of JAX"] = (
-        convolution(lambda x, w: gd.nn.conv2d(x, w, 1, "SAME"), gd.reduce_mean),
-        convolution(
-            lambda x, w: jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=sides), jnp.mean
-        ),
-        [made(3, 3, 64, 64)],
-        [made(32, 32, 32, 64), made(32, 32, 32, 64)],
-    )
-    rows = []
-    for name, (mine, theirs, weights, inputs) in cases.items():
-        step = step_of(mine, [gd.Variable(w) for w in weights])
-        given = [gd.constant(x) for x in inputs]
-
-        def descend(weights: Any, *inputs: Any, theirs: Any = theirs) -> Any:
-            value, gradients = jax.value_and_grad(theirs)(weights, *inputs)
-            return value, [w - 0.01 * g for w, g in zip(weights, gradients, strict=True)]
-
-        run, held, placed = (
-            jax.jit(descend),
-            [jnp.asarray(w) for w in weights],
-            [jnp.asarray(x) for x in inputs],
-        )
+    def step() -> Any:
         with jax.default_matmul_precision("highest"):
-            assert abs(float(step(*given)) - float(run(held, *placed)[0])) < 1e-3, name
-            found = measure(
-                {
-                    "graphad": waited(lambda step=step, given=given: step(*given)),
-                    "jax": lambda run=run, held=held, placed=placed: jax.block_until_ready(
-                        run(held, *placed)
-                    ),
-                }
-            )
-        rows.append((name, found["graphad"][1] / found["jax"][1], 1.0))
+            value, held[0] = jax.block_until_ready(run(held[0], *placed))
+        return value
+
+    return step
+
+
+def stepped_by_torch(
+    loss: Any, weights: list[Any], inputs: list[Any], place: str = "cuda"
+) -> Workload | None:
+    """The same step by PyTorch, compiled, in full precision; None where it is not installed."""
+    torch = peer("torch")
+    if torch is None or (place == "cuda" and not torch.cuda.is_available()):
+        return None
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    held = [torch.tensor(w, device=place, requires_grad=True) for w in weights]
+    placed = [torch.tensor(x, device=place) for x in inputs]
+    value_of = loss(torch)
+    run = torch.compile(value_of) if place == "cuda" else value_of
+
+    def step() -> Any:
+        value = run(held, *placed)
+        with torch.no_grad():
+            for w, g in zip(held, torch.autograd.grad(value, held), strict=True):
+                w -= 0.01 * g
+        if place == "cuda":
+            torch.cuda.synchronize()
+        return value.detach()
+
+    return step
+
+
+def convolved_by_torch(torch: Any) -> Any:
+    """A convolution of images whose channels come last."""
+
+    def convolve(x: Any, w: Any) -> Any:
+        y = torch.nn.functional.conv2d(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1), padding="same")
+        return y.permute(0, 2, 3, 1)
+
+    return convolve
+
+
+def made(*shape: int) -> np.ndarray:
+    return (np.random.default_rng(sum(shape)).normal(size=shape) / np.sqrt(shape[-2])).astype(DTYPE)
+
+
+SIDES = ("NHWC", "HWIO", "NHWC")
+# By name: the loss in graphad, in JAX and in PyTorch, shapes of weights and of inputs.
+NETWORKS: dict[str, tuple[Any, Any, Any, list[Any], list[Any]]] = {
+    "MLP": (
+        mlp(gd.tanh, gd.reduce_mean),
+        lambda jax, jnp: mlp(jnp.tanh, jnp.mean),
+        lambda torch: mlp(torch.tanh, torch.mean),
+        [(1024, 4096), (4096, 4096), (4096, 1024)],
+        [(512, 1024), (512, 1024)],
+    ),
+    "attention": (
+        attention(lambda k: gd.transpose(k, [0, 2, 1]), gd.nn.softmax, gd.reduce_mean),
+        lambda jax, jnp: attention(lambda k: jnp.swapaxes(k, 1, 2), jax.nn.softmax, jnp.mean),
+        lambda torch: attention(lambda k: k.transpose(1, 2), lambda s: torch.softmax(s, -1), torch.mean),
+        [(512, 512)] * 4,
+        [(16, 512, 512), (16, 512, 512)],
+    ),
+    "convolution": (
+        convolution(lambda x, w: gd.nn.conv2d(x, w, 1, "SAME"), gd.reduce_mean),
+        lambda jax, jnp: convolution(
+            lambda x, w: jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=SIDES), jnp.mean
+        ),
+        lambda torch: convolution(convolved_by_torch(torch), torch.mean),
+        [(3, 3, 64, 64)],
+        [(32, 32, 32, 64), (32, 32, 32, 64)],
+    ),
+}
+
+
+def networks() -> list[tuple[str, float, float]]:
+    """Training steps, as multiples of JAX's and PyTorch's; the losses of all have to agree."""
+    rows = []
+    for name, (mine, by_jax, by_torch, shapes, given) in NETWORKS.items():
+        weights, inputs = [made(*shape) for shape in shapes], [made(*shape) for shape in given]
+        others = {
+            "JAX": stepped_by_jax(by_jax, weights, inputs),
+            "PyTorch": stepped_by_torch(by_torch, weights, inputs),
+        }
+        step, placed = step_of(mine, [gd.Variable(w) for w in weights]), [gd.constant(x) for x in inputs]
+        loss = float(step(*placed))
+        runs = {"graphad": waited(lambda step=step, placed=placed: step(*placed))}
+        for other, run in others.items():
+            if run is None:
+                print(f"{other} is not installed with CUDA: no row of {name} beside it", file=sys.stderr)
+                continue
+            assert abs(loss - float(run())) < 1e-3, (name, other)
+            runs[other] = run
+        found = measure(runs) if len(runs) > 1 else {}
+        rows += [
+            (f"{name} step, of {other}", found["graphad"][1] / found[other][1], 1.0)
+            for other in runs
+            if other != "graphad"
+        ]
     return rows
 
 

@@ -72,6 +72,20 @@ CASES: dict[str, tuple[Body, list[np.ndarray]]] = {
     ),
     "matrices": (lambda x, y: [long(x, y)], [real(77, 91), real(77, 91, seed=1)]),
     "a number for all": (lambda x, y: [long(x, y)], [real(6007), real(1, seed=1)]),
+    "a number for each column": (lambda x, y: [long(x, y)], [real(77, 91), real(91, seed=1)]),
+    "a number for each row": (lambda x, y: [long(x, y)], [real(77, 91), real(77, 1, seed=1)]),
+    "a grid of two vectors": (lambda x, y: [long(x, y)], [real(97, 1), real(83, seed=1)]),
+    "of three dimensions": (lambda x, y: [long(x, y)], [real(13, 19, 23), real(19, 1, seed=1)]),
+    "columns at last": (
+        lambda x, y: [z := long(x, x + 1.0), long(z * x, y, 4) * tf.cos(x)],
+        [real(77, 91), real(91, seed=1)],
+    ),
+    "columns at first": (
+        lambda x, y: [long(tf.sin(z := long(x, y, 6)), tf.cos(z) * z)],
+        [real(77, 91), real(91, seed=1)],
+    ),
+    "turned in memory": (lambda x, y: [long(x, tf.transpose(y))], [real(77, 91), real(91, 77, seed=1)]),
+    "a gradient with columns": (slope, [real(211, 65), real(65, seed=1)]),
     "every second one": (lambda x, y: [long(x[::2], y[::-1])], [real(12000), real(6000, seed=1)]),
     "results in between": (
         lambda x, y: [z := long(x, y), long(z, y), tf.sin(z)],
@@ -145,6 +159,23 @@ def test_sizes_are_those_of_the_call(size: int, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("columns", [None, 33])
+def test_numbers_of_rows_are_those_of_the_call(columns: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "FEWEST_ELEMENTS", 64)
+    monkeypatch.setattr(backend, "HELD_BYTES", 1)
+    specs = [TensorSpec((None, columns), tf.float32), TensorSpec((columns,), tf.float32)]
+    for function in (lambda x, y: [long(x, y)], slope):
+        executable = Executable(trace_flat(function, specs).graph)
+        for count in (0, 1, 2, 5, 200, 201):
+            values = [real(count, 33), real(33, seed=1)]
+            found, want = executable.run(values, True), executable.run(values, False)
+            for a, b in zip(found, want, strict=True):
+                np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4)
+            if count > 2:
+                assert chains(executable.sizes_of(values).size_class.compilation.schedule.partition)
+
+
+@pytest.mark.usefixtures("small_blocks")
 def test_threads_share_the_blocks_without_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
     values = [real(40_001), real(40_001, seed=1)]
     alone, _ = compiled(slope, values)
@@ -208,8 +239,24 @@ def test_a_walk_that_leaves_its_storage_is_not_bound() -> None:
     native.bind(compilation.schedule, sizes.numbers, compilation.address)
 
 
+@pytest.mark.usefixtures("small_blocks")
+def test_loops_of_several_dimensions_share_a_chain_with_those_of_one() -> None:
+    def rows(function: Body, *shapes: Any) -> list[Any]:
+        graph = trace_flat(function, [TensorSpec(shape, tf.float32) for shape in shapes]).graph
+        part = partition(optimise(specialise(graph, graph.inputs)))
+        return [(unit.kind, unit.rows) for unit in part.units]
+
+    assert rows(lambda x, y: [long(x, y)], [200, 91], [91]) == [(BLOCKS, 200)]
+    assert rows(CASES["columns at last"][0], [200, 91], [91]) == [(BLOCKS, 200)]
+    assert rows(CASES["columns at first"][0], [200, 91], [91]) == [(BLOCKS, 200)]
+    assert rows(lambda x, y: [long(x, y)], [200, 91], [200, 91]) == [(BLOCKS, 200 * 91)]
+    assert (
+        rows(lambda x, y: [long(x, y)], [2, 100_000], [100_000])[0][0] == "loop"
+    )  # a row does not fit the cache
+
+
 def test_explain_shows_the_loops_of_a_chain() -> None:
     graph = trace_flat(lambda x, y: [long(x, y)], [TensorSpec((9000,), tf.float32)] * 2).graph
     text = describe(partition(optimise(specialise(graph, graph.inputs))))
-    assert "blocks over 9000 elements" in text and text.count("       stage over (9000,)") >= 2
-    assert "held for a block of elements: %" in text
+    assert "blocks over 9000 rows" in text and text.count("       stage over (9000,)") >= 2
+    assert "held for a block of rows: %" in text

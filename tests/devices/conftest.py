@@ -9,6 +9,7 @@ import pytest
 
 from graphad.compiler import cache, service
 from graphad.compiler.cuda import backend, build
+from graphad.devices import faults
 from graphad.devices.library import set_library
 from tests.devices import fake_cupy, fake_driver, fake_streams
 
@@ -36,6 +37,7 @@ def fake_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     cache.use_cache(cache.KernelCache(None))  # a text must never be taken for a cubin
     for log in (fake_cupy.calls, fake_driver.launches, fake_driver.products, fake_driver.copies):
         log.clear()
+    monkeypatch.setattr(faults, "_reported", [])
     yield
     build.forget()
     cache.use_cache(kept)

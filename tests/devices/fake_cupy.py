@@ -135,7 +135,7 @@ def _flat(things: Any) -> Any:
             yield from _flat(x)
 
 
-MORE = "take take_along_axis zeros ones arange full ascontiguousarray".split()
+MORE = "left_shift right_shift take take_along_axis zeros ones arange full ascontiguousarray".split()
 
 
 def empty(shape: Any, dtype: Any = float) -> ndarray:
@@ -160,6 +160,17 @@ def _function(name: str, home: Any = np) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
         calls.append(name)
         return _done(getattr(home, name), args, kwargs)
+
+    return run
+
+
+def _special(name: str) -> Any:
+    """A function of SciPy's; CuPy has float32 and float64 of it."""
+    function = _function(name, scipy.special)
+
+    def run(x: Any) -> Any:
+        assert x.dtype in (np.float32, np.float64), x.dtype
+        return function(x)
 
     return run
 
@@ -200,6 +211,7 @@ def _method(name: str) -> Any:
 
 
 calls: list[str] = []  # what ran on the device
+precision: dict[str, int] = {}  # of CuPy's own products
 
 
 class Device:
@@ -243,18 +255,37 @@ def asnumpy(a: Any) -> np.ndarray:
 
 def module() -> Any:
     """What stands in the place of `cupy`."""
-    from graphad.devices.array import FLOATING_UFUNCS, FUNCTIONS, LINALG, METHODS, SPECIAL, TRANSFORMS, UFUNCS
+    from graphad.devices.array import (
+        DEVICE_SPECIAL,
+        FLOATING_UFUNCS,
+        FUNCTIONS,
+        LINALG,
+        METHODS,
+        SPECIAL,
+        TRANSFORMS,
+        UFUNCS,
+    )
 
     for name in METHODS:
         setattr(ndarray, name, _method(name))
     runtime = SimpleNamespace(getDeviceCount=lambda: DEVICES, **fake_driver.RUNTIME)
     return SimpleNamespace(
         __name__="fake",
+        precision=SimpleNamespace(
+            COMPUTE_TYPE_DEFAULT=1,
+            COMPUTE_TYPE_TF32=7,
+            set_compute_type=lambda dtype, chosen: precision.update({dtype.name: chosen}),
+        ),
         cupyx=SimpleNamespace(
             errstate=_errstate,
             scipy=SimpleNamespace(
                 special=SimpleNamespace(
-                    **{theirs: _function(name, scipy.special._ufuncs) for name, theirs in SPECIAL.items()}
+                    **{
+                        **{
+                            theirs: _function(name, scipy.special._ufuncs) for name, theirs in SPECIAL.items()
+                        },
+                        **{name: _special(name) for name in DEVICE_SPECIAL},
+                    }
                 )
             ),
         ),

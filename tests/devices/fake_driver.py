@@ -34,6 +34,7 @@ copies: list[str] = []
 _starts: list[int] = []
 _live: dict[int, weakref.ref[np.ndarray]] = {}
 _functions: list[Any] = []
+_registry = threading.RLock()
 
 
 class DeviceFault(Exception):
@@ -46,12 +47,13 @@ class DeviceFault(Exception):
 def address_of(memory: np.ndarray) -> int:
     """The device's address of an array."""
     base: Any = memory
-    while isinstance(base.base, np.ndarray):
+    while base.base is not None:  # a strided view has a placeholder there, whose base is the array
         base = base.base
     start = base.ctypes.data
-    if start not in _live:
-        bisect.insort(_starts, start)
-    _live[start] = weakref.ref(base)
+    with _registry:
+        if start not in _live:
+            bisect.insort(_starts, start)
+        _live[start] = weakref.ref(base)
     return memory.ctypes.data + OFFSET
 
 
@@ -60,13 +62,25 @@ def bytes_at(address: int, size: int) -> np.ndarray:
     if address < OFFSET:
         raise DeviceFault(f"a step of the device reaches address {address:#x}, which is the host's")
     real = address - OFFSET
-    place = bisect.bisect_right(_starts, real) - 1
-    base = _live[_starts[place]]() if place >= 0 else None
-    if base is None or real + size > _starts[place] + base.nbytes:
+    base, start = _holding(real)
+    if base is None or real + size > start + base.nbytes:
         raise DeviceFault(f"a step of the device reaches {size} bytes at {address:#x}, which no array holds")
     flat = base.reshape(-1, copy=False) if base.flags.c_contiguous else base.ravel(order="K")
-    first = real - _starts[place]
+    first = real - start
     return flat.view(np.uint8)[first : first + size]
+
+
+def _holding(place: int) -> tuple[Any, int]:
+    """The array that begins last at or before an address, and where it begins."""
+    with _registry:
+        k = bisect.bisect_right(_starts, place) - 1
+        while k >= 0:
+            base = _live[_starts[k]]()
+            if base is not None:
+                return base, _starts[k]
+            del _live[_starts.pop(k)]  # it is gone, and its memory may be part of another array's by now
+            k -= 1
+    return None, 0
 
 
 def _host(address: int, size: int) -> Any:
@@ -337,6 +351,19 @@ def get_cublas_handle() -> int:
 
 
 _handle = threading.local()
+modes: dict[int, int] = {}
+TF32, CUBLAS_DEFAULT_MATH = 3, 0
+
+
+def setMathMode(handle: int, mode: int) -> None:
+    assert handle == 1 and mode in (CUBLAS_DEFAULT_MATH, TF32)
+    modes[handle] = mode
+
+
+def _tensor_float(x: np.ndarray) -> np.ndarray:
+    """Numbers with 10 bits behind the point."""
+    bits = np.ascontiguousarray(x).view(np.uint32)
+    return ((bits + 0x1000) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
 def _set_stream(handle: int, stream: int) -> None:
@@ -369,6 +396,7 @@ def _gemm(dtype: Any) -> Any:
     ) -> None:
         # fmt: on
         assert handle == 1 and min(lda, ldb, ldc) >= 1
+        is_rounded = size == 4 and modes.get(handle) == TF32
         one = np.frombuffer(_host(alpha, size), dtype)[0]
         assert one == 1 and np.frombuffer(_host(beta, size), dtype)[0] == 0
         products.append((m, n, k, count))
@@ -377,6 +405,8 @@ def _gemm(dtype: Any) -> Any:
             for i in range(count):
                 x = matrix(a + i * sa * size, ta, m, k, lda)
                 y = matrix(b + i * sb * size, tb, k, n, ldb)
+                if is_rounded:
+                    x, y = _tensor_float(x), _tensor_float(y)
                 matrix(c + i * sc * size, 0, m, n, ldc)[...] = x @ y
 
         _handle.stream.put(run)
@@ -409,7 +439,7 @@ def _launch(*given: Any) -> None:
 
 
 _faults: list[BaseException] = []  # of calls by address, which can only answer a status
-FAULT = 719
+FAULT, REFUSED = 719, 701  # of a kernel, of a launch for want of resources
 
 
 def check_status(status: int) -> None:
@@ -426,7 +456,7 @@ def _native(what: Callable[..., Any], kinds: str) -> Any:
             what(*[0 if x is None else x for x in given])
         except BaseException as error:
             _faults.append(error)
-            return FAULT
+            return FAULT if isinstance(error, DeviceFault) else REFUSED
         return 0
 
     return ctypes.CFUNCTYPE(ctypes.c_int32, *[letters[kind] for kind in kinds])(call)

@@ -46,7 +46,7 @@ def test_the_sources_of_factorisations_and_of_special_functions_have_them(cupy: 
     home = Path(cupy.__file__).parent
     linalg = (home / "linalg" / "__init__.py").read_text(encoding="utf-8")
     special = (home.parent / "cupyx" / "scipy" / "special" / "__init__.py").read_text(encoding="utf-8")
-    for text, names in ((linalg, array.LINALG), (special, array.SPECIAL.values())):
+    for text, names in ((linalg, array.LINALG), (special, [*array.SPECIAL.values(), *array.DEVICE_SPECIAL])):
         missing = [name for name in names if not re.search(rf"import (?:\w+ as )?{name}\b", text)]
         assert not missing
     assert "def errstate" in (home.parent / "cupyx" / "_ufunc_config.py").read_text(encoding="utf-8")
@@ -61,6 +61,12 @@ def test_what_the_fake_device_has_the_real_one_has(cupy: Any) -> None:
                 wrong.append(f"{place}.{name}")
 
     del fake.cupyx  # a package beside it
+    linalg = importlib.import_module("cupy._core._routines_linalg")
+    compare(fake.precision, linalg, "cupy._core._routines_linalg")
+    assert {name: getattr(linalg, name) for name in vars(fake.precision) if name.isupper()} == {
+        name: value for name, value in vars(fake.precision).items() if name.isupper()
+    }
+    del fake.precision
     compare(fake, cupy, "cupy")
     compare(fake.cuda, cupy.cuda, "cupy.cuda")
     compare(fake.cuda.runtime, cupy.cuda.runtime, "cupy.cuda.runtime")

@@ -103,3 +103,29 @@ def test_a_matrix_without_an_inverse_is_an_error_as_on_the_cpu() -> None:
     for op in (tf.linalg.inv, tf.linalg.cholesky, lambda a: tf.linalg.solve(a, a)):
         with pytest.raises(ValueError, match=r"not |positive|decomposition|invertible"):
             op(flat * (1.0 if op is not tf.linalg.cholesky else -1.0))
+
+
+def test_operators_in_place_write_into_the_array_and_numbers_stay_as_they_are() -> None:
+    x = device_array(np.arange(4.0), 0)
+    same, part = x, x[1:3]
+    x += 1.0
+    part *= 2.0
+    assert same is x and x.tolist() == [1.0, 4.0, 6.0, 4.0]
+    one = device_array(np.float64(1.0), 0)
+    kept = one
+    one -= 3.0
+    assert float(kept) == 1.0 and float(one) == -2.0
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint64])
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod", "left_shift", "right_shift"])
+def test_integers_are_divided_and_shifted_as_by_numpy(name: str, dtype: Any) -> None:
+    about, before = np.iinfo(dtype), dict(array.runs_on_host)
+    some = [about.min, about.max, 0, 1, 2, 3, 7, 8, 9, 31, 63, 64, 100]
+    values = np.array(some + ([-1, -2, -7] if about.min < 0 else []), dtype)
+    a, b = (x.ravel() for x in np.meshgrid(values, values))
+    with np.errstate(all="ignore"):
+        want = getattr(np, name)(a, b)
+    found = getattr(np, name)(device_array(a, 0), device_array(b, 0))
+    np.testing.assert_array_equal(found.host(), want)
+    assert found.dtype == want.dtype and array.runs_on_host == before

@@ -387,6 +387,79 @@ def test_a_refused_launch_names_the_line_too(monkeypatch: pytest.MonkeyPatch) ->
     assert any("test_plans.py" in note for note in caught.value.__notes__)
 
 
+LAUNCH = fake_driver.launchKernel
+
+
+def refusing(word: str) -> Any:
+    """A driver that refuses launches of kernels whose text has a word."""
+
+    def refuse(function: int, *given: Any) -> None:
+        if word in fake_driver._functions[function - 1][1]:
+            raise RuntimeError("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many resources requested for launch")
+        LAUNCH(function, *given)
+
+    return refuse
+
+
+def test_a_refused_launch_in_a_loop_names_its_ops_and_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    def f(x: Any, n: Any) -> Any:
+        y, k = x, 0
+        while k < n:
+            y = tf.nn.softmax(x @ y)
+            for _ in tf.range(3):
+                y = tf.tanh(y) * 2.0  # the line
+            k = k + 1
+        return y
+
+    f = tf.function(f, jit_compile=True)
+    given = there(np.ones((3, 3), np.float32)), there(np.int32(2))
+    f(*given)
+    monkeypatch.setattr(fake_driver, "launchKernel", refusing("exp_f32"))
+    with pytest.raises(RuntimeError, match=r"exp.* in loop: the device refused the step") as caught:
+        f(*given)
+    monkeypatch.setattr(fake_driver, "launchKernel", refusing("tanh_f32"))
+    with pytest.raises(RuntimeError, match=r"tanh, mul in loop in loop: the device refused") as caught:
+        f(*given)
+    source = Path(__file__).read_text(encoding="utf-8").splitlines()
+    line = next(number for number, text in enumerate(source, 1) if text.endswith("# the line"))
+    assert any(f"test_plans.py:{line}" in note.replace('", line ', ":") for note in caught.value.__notes__)
+
+
+def test_a_fault_that_comes_to_light_in_a_copy_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lost(RuntimeError):
+        status = 700
+
+    def fail(_: Any) -> None:
+        raise Lost("cudaErrorIllegalAddress: an illegal memory access was encountered")
+
+    x = there(np.ones(3, np.float32))
+    monkeypatch.setattr(library(), "asnumpy", fail)
+    with pytest.raises(RuntimeError, match=r"cuda:0: .*IllegalAddress.*run with CUDA_LAUNCH_BLOCKING=1"):
+        x.numpy()
+    with pytest.raises(
+        RuntimeError, match=r"is lost since the fault that was reported before .*a new process"
+    ):
+        x.numpy()
+
+
+def test_products_are_in_tf32_only_if_that_is_asked_for() -> None:
+    x = np.random.default_rng(0).normal(size=(8, 8)).astype(np.float32)
+    f = tf.function(lambda x: tf.tanh(x @ x), jit_compile=True)
+    given, found = there(x), {}
+    want = np.tanh(x @ x)
+    assert not tf.config.experimental.tensor_float_32_execution_enabled()
+    try:
+        for is_enabled in (False, True, False):
+            tf.config.experimental.enable_tensor_float_32_execution(is_enabled)
+            assert fake_cupy.precision["float32"] == (7 if is_enabled else 1), "CuPy's own products too"
+            for _ in range(4):  # the last two as graphs, if addresses come again
+                found[is_enabled] = np.abs(f(given).numpy() - want).max()
+            assert found[is_enabled] > 1e-5 if is_enabled else found[is_enabled] < 1e-6
+            assert fake_driver.modes.get(1, 0) == 0, "CuPy's handle is as it was"
+    finally:
+        tf.config.experimental.enable_tensor_float_32_execution(False)
+
+
 ENDLESS = """
 define i32 @graphad_nothing() {
   ret i32 0

@@ -1,7 +1,7 @@
 """Every op by its cases: a row of the tables of `tests/ops/*/cases.py` whose real inputs depend on a value of the program.
 
-So an op that has a case is in programs of wide seeds by itself. Its inputs stay in their domain, since they are made a little
-smaller and no more: [-1, 1], positive, symmetric, definite, triangular and sorted ones remain what they are.
+So every op with a case is automatically in programs of wide seeds. Its inputs stay in their domain, since they are only scaled
+down slightly: [-1, 1], positive, symmetric, definite, triangular and sorted ones remain what they are.
 """
 
 from __future__ import annotations

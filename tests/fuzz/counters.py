@@ -1,4 +1,4 @@
-"""In how many programs the passes came to something that need not come to anything: what a campaign has to have reached.
+"""The number of programs in which the optional passes changed something, to measure the coverage of a campaign.
 
 hoisted     a loop's body computes from what never changes, and that is computed once
 apart       the same in a loop's derivative
@@ -16,7 +16,7 @@ PASSES = ("hoisted", "apart", "selected")
 
 @contextlib.contextmanager
 def counted() -> Iterator[set[str]]:
-    """The names of the passes that came to something inside; who reads it clears it for the next program."""
+    """The names of the passes that changed something within the block; the reader clears it for the next program."""
     import graphad.compiler.pipeline  # noqa: F401  the passes are there with it
     from graphad.compiler.passes import branches, hoist
     from graphad.ops.control import invariant

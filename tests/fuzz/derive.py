@@ -1,4 +1,4 @@
-"""What is measured of a program: values, first and second derivatives, Jacobians. Written once, for either library."""
+"""The measurement of a program: values, first and second derivatives, Jacobians. Written once, for both libraries."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ import pytest
 from graphad.core.dtypes import bool_, float32
 from graphad.core.errors import InternalError
 from graphad.kernels import forms, scalars
-from graphad.kernels.forms import IN, SCALAR, TMP, Map, Reduce, Statement
-from graphad.kernels.fuse import Composer, compose, fuse_into_reduce, fuse_maps, merge_maps
+from graphad.kernels.forms import IN, SCALAR, TMP, Map, Statement
+from graphad.kernels.fuse import Composer
+from tests.support.maps import compose, merge_maps
 
 TANH = forms.call("tanh", [float32])
 MUL = forms.call("mul", [float32, float32])
@@ -26,9 +27,9 @@ def evaluate(form: Map, *xs: np.ndarray, numbers: tuple[np.float32, ...] = ()) -
 
 
 def test_fused_map_computes_the_composition() -> None:
-    fused = fuse_maps(MUL, 1, TANH)
+    fused = compose([(TANH, ["y"], ["tanh(y)"]), (MUL, ["x", "tanh(y)"], ["z"])], ["z"])
     x, y = np.float32([1, 2]), np.float32([3, 4])
-    given = {("consumer", 0): x, ("producer", 0): y}
+    given = {"x": x, "y": y}
     (found,) = evaluate(fused.map, *(given[name] for name in fused.inputs))
     assert np.array_equal(found, x * np.tanh(y))
 
@@ -67,11 +68,6 @@ def test_several_maps_become_one_with_several_outputs() -> None:
 def test_output_may_be_an_input() -> None:
     composed = compose([(forms.identity_map(float32), ["x"], ["y"])], ["y", "y"])
     assert composed.map.outputs == ((IN, 0), (IN, 0)) and composed.map.body == ()
-
-
-def test_producer_moves_into_a_reduction() -> None:
-    reduce, composed = fuse_into_reduce(Reduce(forms.identity_map(float32), "add", (0,)), 0, TANH)
-    assert reduce == Reduce(TANH, "add", (0,)) and composed.inputs == (("producer", 0),)
 
 
 def test_long_chains_need_no_recursion() -> None:

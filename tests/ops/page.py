@@ -1,4 +1,4 @@
-"""Write `docs/ops.md`: op by op, which rules it has, what its cases and the oracle say of it, where it compiles.
+"""Write `docs/ops.md`: for each op its rules, its proofs by cases and oracle, and where it compiles.
 
 python -m tests.ops.page
 """
@@ -64,7 +64,7 @@ def ops() -> dict[str, Any]:
 
 
 def rules(op: Any) -> tuple[str, str, str]:
-    """What the columns of the rules say of an op."""
+    """The columns of rules of an op."""
     gradient = op.gradless or ("rule" if op.vjp is not Op.vjp or op.layered else "none")
     batch = getattr(op.batch, "reason", None) or ("rule" if op.batch is not Op.batch else "row by row")
     rows = "not known" if getattr(op.rows, "reason", None) else "rule" if op.rows is not Op.rows else "mixed"
@@ -72,7 +72,7 @@ def rules(op: Any) -> tuple[str, str, str]:
 
 
 class Found(NamedTuple):
-    """What the cases say of the ops, by name."""
+    """The results of the cases, by name of op."""
 
     count: Counter[str]
     compared: set[str]
@@ -81,7 +81,8 @@ class Found(NamedTuple):
 
 
 def cases() -> Found:
-    """How many cases run each op, which ops one with a formula runs, and which are native and which NumPy calls when compiled."""
+    """The number of cases that run each op, the ops checked by a formula, and which ops are native and which NumPy calls when
+    compiled."""
     found = Found(Counter(), set(), set(), set())
     for _, _, case in all_cases():
         names = set(case.op_names())
@@ -101,7 +102,7 @@ def cases() -> Found:
 
 
 def expressions() -> Counter[str]:
-    """How many of the oracle's cases use each op."""
+    """The number of the oracle's cases that use each op."""
     count: Counter[str] = Counter()
     for volume in VOLUMES:
         index = json.loads((DATA / f"{volume}.json").read_text(encoding="utf-8"))
@@ -128,7 +129,7 @@ def _of_expression(record: dict[str, Any], arrays: Reader) -> Iterator[str]:
 
 
 def proved(name: str, op: Any, notes: dict[str, int]) -> tuple[str, str]:
-    """By what the values and derivatives of an op are proved, and the signs of all its proofs."""
+    """The proofs of the values and derivatives of an op, and the signs of all of its proofs."""
     found, refused = proofs()
     by = []
     for what, sign in (("value", ""), ("first", "1st "), ("second", "2nd ")):

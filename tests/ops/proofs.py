@@ -1,4 +1,5 @@
-"""What the tests prove of each op, found in the tables that they run: cases of ops, their variants, and TensorFlow's expressions.
+"""What the tests prove about each op, computed from the tables that they run: cases of ops, their variants, and TensorFlow's
+expressions.
 
 Nothing is claimed here. A check of `OpCase` counts for the ops of the graphs that it runs; a variant counts if graphad takes it;
 an expression counts for the values and derivatives that TensorFlow's data hold of it. What is missing has a reason in `EXCUSED`.
@@ -27,7 +28,7 @@ from tests.support.case_tables import all_cases
 from tests.support.op_case import OpCase, spec_of
 from tests.support.variants import KINDS, variants
 
-# What there is to prove, in the order of the page, and in words.
+# The kinds of proof, in the order of the page, with their descriptions.
 PROOFS = {
     "value": "its values are those of a formula of NumPy or SciPy, of TensorFlow, or, for an op that derivatives are made of, "
     "those of finite differences",
@@ -133,7 +134,7 @@ def _of_case(case: OpCase, found: Found) -> None:
         proved("float32", both, "float64")
     if any(x.dtype.kind == "c" for x in case.arrays):
         proved("complex", both, "all checks")
-    # What the arrays of the case are anyway.
+    # Properties that the arrays of the case have already.
     for node in graphs.value.nodes:
         ARITY[node.op.name] = max(ARITY[node.op.name], len(node.inputs))
         dims = [graphs.value.specs[i].dims for i in node.inputs]
@@ -206,7 +207,7 @@ def _of_tensorflow(found: Found) -> None:
 
 
 def derived(case: OpCase) -> OpCase:
-    """The gradient of a case as a case of its own, for ops that only derivatives hold."""
+    """The gradient of a case as a case of its own, for ops that occur only in derivatives."""
     bars = case.cotangents()
     given = [bar for bar in bars if bar is not None]
     count = len(case.arrays)
@@ -233,7 +234,7 @@ def derived(case: OpCase) -> OpCase:
 
 @functools.cache
 def derived_cases() -> tuple[OpCase, ...]:
-    """For each op that no call holds, only its derivative: the smallest of those derivatives."""
+    """For each op that occurs only in derivatives, the smallest of these."""
     direct: set[str] = set()
     smallest: dict[str, tuple[int, OpCase]] = {}
     for _, _, case in all_cases():
@@ -247,12 +248,12 @@ def derived_cases() -> tuple[OpCase, ...]:
     return tuple(derived(case) for case in chosen.values())
 
 
-ARITY: dict[str, int] = defaultdict(int)  # the most operands that an op was seen with
+ARITY: dict[str, int] = defaultdict(int)  # the largest number of operands that an op was seen with
 
 
 @functools.cache
 def proofs() -> tuple[Found, Found]:
-    """By proof and op: by what it is proved; and which variants of its cases are refused."""
+    """The proof of each kind for each op; and the variants of its cases that are refused."""
     found: Found = {what: defaultdict(set) for what in PROOFS}
     refused: Found = {what: defaultdict(set) for what in PROOFS}
     for case in [*(case for _, _, case in all_cases()), *derived_cases()]:
@@ -287,7 +288,7 @@ def _excuse(reason: str, what: str, *ops: str) -> None:
             EXCUSED.setdefault(op, {}).setdefault(kind, reason)
 
 
-_excuse(_STATE, "all", "assign", "read", "print", "timestamp", "random_set_state")
+_excuse(_STATE, "all", "assign", "assign_slices", "read", "print", "timestamp", "random_set_state")
 _excuse(_RANDOM, "all", "draw_gamma", "draw_counts", "gamma_slope", "random_key")
 _excuse(_HELD, "all", "closed_custom", "unsaved_custom")
 _excuse(_HELD, "file", "custom_gradient")
@@ -313,7 +314,7 @@ _excuse(_OTHERS, "complex", "squared_difference")
 
 
 def applies(what: str, op: Any, arity: int = 2) -> bool:
-    """Whether there is something to prove of an op that has so many operands at most."""
+    """Whether this kind of proof applies to an op with at most so many operands."""
     if what in ("first", "second", "forward"):
         return not op.gradless
     if what == "batch":
@@ -326,7 +327,7 @@ def applies(what: str, op: Any, arity: int = 2) -> bool:
 
 
 def holes(ops: dict[str, Any]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """By op: what is neither proved nor refused nor excused, and what is excused although it is proved."""
+    """For each op: the proofs that are missing without an excuse, and the excuses for proofs that exist."""
     found, refused = proofs()
     missing: dict[str, list[str]] = defaultdict(list)
     needless: dict[str, list[str]] = defaultdict(list)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import ml_dtypes
@@ -32,3 +33,29 @@ def test_operands_that_broadcast_are_chosen_from_as_by_where() -> None:
     x, y = np.arange(100.0), np.arange(60.0)[:, None]
     assert np.array_equal(chosen(mask, x, y), np.where(mask, x, y))
     assert np.array_equal(chosen(mask, np.float32(1), np.arange(100.0)), np.where(mask, np.float32(1), x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16"])
+@pytest.mark.parametrize("holds", ["everywhere", "nowhere", "often", "once"])
+def test_uniform_masks_and_numbers_in_one_place_give_what_numpy_gives(dtype: str, holds: str) -> None:
+    rng = np.random.default_rng(4)
+    condition = {
+        "everywhere": np.ones((40, 100), bool),
+        "nowhere": np.zeros((40, 100), bool),
+        "often": rng.random((40, 100)) < 0.5,
+        "once": np.arange(4000).reshape(40, 100) == 0,
+    }[holds]
+    number = np.dtype(dtype).type
+    full = (rng.standard_normal((40, 100)) * 9).astype(dtype)
+    values = [full, number(0), number(1), number(-1), 0, 1, full[:1], full[:, :1]]
+    values += [np.broadcast_to(number(k), (40, 100)) for k in (0, 1, 3)]
+    if np.dtype(dtype).kind == "f":
+        values += [number(-0.0), number(np.nan), np.broadcast_to(number(-0.0), (40, 100))]
+    for x, y in itertools.product(values, values):
+        if isinstance(x, int) and isinstance(y, int):
+            continue
+        found, expected = chosen(condition, x, y), np.where(condition, x, y)
+        assert found.dtype == expected.dtype
+        assert found.tobytes() == expected.tobytes()
+        assert found is not x
+        assert found is not y

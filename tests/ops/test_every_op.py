@@ -19,7 +19,7 @@ from graphad.core.spec import TensorSpec
 from graphad.ops.elementwise import Elementwise
 from tests.support.case_tables import all_cases
 
-# Ops with sub-graphs, variables or random state, and what only a specialised graph holds: they have tests of their own.
+# Ops with sub-graphs, variables or random state, and ops that occur only in specialised graphs: they have their own tests.
 _ELSEWHERE = (
     "graphad.ops.control",
     "graphad.ops.state",

@@ -1,4 +1,5 @@
-"""An op that puts a gradient back looks at it: one of another shape or dtype than the result had is refused, known or not."""
+"""An op that scatters a gradient back checks it: a gradient whose shape or dtype differs from the result's is refused, whether
+shapes are known or not."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ CASES = {
     "scatter_nd": ({"shape": (5, 3), "batch_dims": 0}, [TensorSpec([4, 1], I), TensorSpec([4, 3])], 1),
     "unsorted_segment_sum": ({"num": 3, "batch_dims": 0}, [TensorSpec([4, 3]), TensorSpec([4], I)], 0),
 }  # fmt: skip
-# Their result has what size the gradient has: what there is to compare is a count, in `eval`.
+# The size of their result is that of the gradient: only a count can be compared, in `eval`.
 COUNTED = {
     "slice_grad",
     "repeat_grad",
@@ -57,7 +58,7 @@ COUNTED = {
     "segment_gather",
     "diagonal_put",
 }
-# What the result is an array of is said by the gradient alone.
+# Only the gradient determines the dtype of the result.
 OF_ITS_DTYPE = {
     "gather_grad",
     "gather_grad, a size given",

@@ -1,4 +1,4 @@
-"""Large arrays go other ways than small ones in many ops. What comes out has the same bits."""
+"""Many ops compute large arrays differently from small ones. The results have the same bits."""
 
 from __future__ import annotations
 
@@ -135,6 +135,32 @@ def test_quotients_of_integers_are_numpys(dtype: Any) -> None:
     assert whole_quotient(np.arange(10), np.arange(10), np.floor) is None
     with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
         tf.truncatediv(np.arange(2000, dtype=np.int32), np.arange(2000, dtype=np.int32))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_limits_of_activations_are_those_of_comparisons(dtype: Any) -> None:
+    x = awkward(dtype, 6000)
+    with np.errstate(all="ignore"):
+        want = np.where(x > 6, dtype(6), np.where(x > 0, x, np.where(np.isnan(x), x, dtype(0))))
+        assert same_bits(tf.nn.relu6(x).numpy(), want)
+        for alpha in (0.2, 1.0, 0.0, -0.0, -0.5, 3.0):
+            want = np.where(x > 0, x, x * dtype(alpha))
+            assert same_bits(tf.nn.leaky_relu(x, alpha).numpy(), want), alpha
+    assert same_bits(
+        tf.nn.relu6(np.arange(-3000, 3000, dtype=np.int32)).numpy(),
+        np.arange(-3000, 3000).clip(0, 6).astype(np.int32),
+    )
+
+
+def test_sinc_in_float32_has_the_digits_of_float64() -> None:
+    rng = np.random.default_rng(6)
+    for most in (1e-30, 1e-3, 2, 1e3, 1e8):
+        x = rng.uniform(-most, most, 4000).astype(np.float32)
+        x[:9] = np.arange(-4, 5)
+        y, want = tf.math.sinc(x).numpy(), tf.math.sinc(x.astype(np.float64)).numpy()
+        assert y.dtype == np.float32
+        assert np.all(np.abs(y - want) <= 2.5 * np.spacing(np.abs(want).astype(np.float32)))
+        assert np.array_equal(y == 0, want == 0)
 
 
 def test_masks_take_and_put_back_what_numpy_does() -> None:

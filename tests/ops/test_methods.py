@@ -25,6 +25,8 @@ METHODS: dict[str, Any] = {
     "argsort": lambda x: x.argsort(axis=1),
     "astype": lambda x: x.astype(np.float32),
     "clip": lambda x: x.clip(0, 2),
+    "compress": lambda x: x.compress([True, False, True]),
+    "compress_axis": lambda x: x.compress(np.arange(x.shape[1]) % 2 == 0, axis=1),
     "copy": lambda x: x.copy(),
     "cumprod": lambda x: x[:, :2].cumprod(axis=1),
     "cumsum": lambda x: x.cumsum(),

@@ -1,6 +1,6 @@
-"""The short ways of eager ops give what the long way gives.
+"""The fast paths of eager ops give the results of the slow path.
 
-The other tests run with GRAPHAD_VERIFY, which checks every eval against infer and goes the long way. Here the same cases run
+The other tests run with GRAPHAD_VERIFY, which checks every eval against infer and takes the slow path. Here the same cases run
 without it, plainly and under a tape, in float64 and float32.
 """
 
@@ -65,10 +65,16 @@ SHORT_WAYS = {
     "graphad/gradient/backward.py": {"add_bars"},
     "graphad/gradient/tape.py": {"_ones"},
     "graphad/ops/array/create.py": {"_filled"},
+    "graphad/ops/array/shape.py": {"reshape"},
     "graphad/ops/array/slice.py": {"getitem"},
     "graphad/ops/array/sorting.py": {
         "sorted_along"
     },  # large arrays, sorted in place of being sorted and gathered
+    "graphad/ops/directly.py": {
+        "directly",
+        "is_eager",
+        "is_free",
+    },  # NumPy's one pass for what is several ops
     "graphad/ops/elementwise.py": {"unary_function.function", "binary_function.function"},
     "graphad/ops/linalg/matmul.py": {"matmul", "MatMul.vjp"},
     "graphad/ops/math/arithmetic.py": {"_divide"},
@@ -82,12 +88,13 @@ SHORT_WAYS = {
         "_compared.compare",
         "_equality.compare",
     },
+    "graphad/ops/overwrite.py": {"overwrite"},  # large intermediate results
     "graphad/ops/rules.py": {"unbroadcast"},
 }
 
 
 def _asks_who_listens(node: ast.AST, owner: str = "") -> Iterator[str]:
-    """The functions that ask whether anybody listens, by their qualified names."""
+    """The functions that check for active recorders, by their qualified names."""
     for child in ast.iter_child_nodes(node):
         named = isinstance(child, ast.FunctionDef | ast.ClassDef)
         if isinstance(child, ast.Call) and isinstance(child.func, ast.Name) and child.func.id == "busy":

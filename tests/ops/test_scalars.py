@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
 import pytest
 
+import graphad as tf
 from graphad.graph.evaluate import evaluated
 from graphad.ops.elementwise import Elementwise
 from tests.ops.test_every_op import all_cases
@@ -39,3 +41,28 @@ def test_one_number_is_computed_as_in_an_array(family: str) -> None:
             for graph, arrays in case.graphs():
                 run_nodes(graph, arrays, look)
     assert seen
+
+
+NUMBERS = [tf.constant(0.5), tf.constant(0.5, tf.float64), tf.constant(0.5, tf.float16), tf.constant(3)]
+
+
+@pytest.mark.parametrize("namespace", [tf.math, tf.nn, tf.math.special, tf.experimental.numpy], ids=str)
+@pytest.mark.parametrize("is_watched", [False, True], ids=["alone", "watched"])
+def test_what_is_computed_of_numbers_is_a_number(namespace: Any, is_watched: bool) -> None:
+    seen = 0
+    for name in dir(namespace):
+        function = getattr(namespace, name)
+        if name.startswith("_") or isinstance(function, type) or not callable(function):
+            continue
+        for arguments in [*[(x,) for x in NUMBERS], *[(x, x) for x in NUMBERS], (NUMBERS[0], 0.25)]:
+            found: Any = []
+            tape = tf.GradientTape(persistent=True)
+            with tape if is_watched else contextlib.nullcontext(), contextlib.suppress(Exception):
+                if is_watched:
+                    tape.watch([x for x in NUMBERS if x.dtype.is_floating])
+                found = function(*arguments)  # many take no numbers
+            for y in tf.nest.flatten(found):
+                if isinstance(y, tf.Tensor) and y.shape == ():
+                    assert isinstance(y.numpy(), np.generic), (name, arguments)
+                    seen += 1
+    assert seen > 15

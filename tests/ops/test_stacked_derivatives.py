@@ -1,4 +1,4 @@
-"""Second and third derivatives under stacked cotangents, of every op: what vectorising gives is what a loop over rows gives.
+"""Second and third derivatives under stacked cotangents, of every op: vectorising gives the results of a loop over rows.
 
 In the derivative of a Jacobian some operands of a derivative rule carry the axis of rows and others do not, so every rule has
 to sum back what was broadcast. That is seen only when such rules are differentiated again.

@@ -1,4 +1,4 @@
-"""What `Op.takes_all` says is true: an op of which it holds gives a result whatever its inputs hold."""
+"""`Op.takes_all` is right: an op for which it is true gives a result whatever the values of its inputs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _calls() -> dict[str, list[tuple[Op, list[Any], list[Any], list[Any]]]]:
 
 
 def _extremes(like: Any) -> list[Any]:
-    """Values of the same shape and dtype that nobody expects."""
+    """Unusual values of the same shape and dtype."""
     dtype = np.asarray(like).dtype
     if dtype.kind == "b":
         values: list[Any] = [False, True]

@@ -1,7 +1,7 @@
 """The variants of every case: no elements, one, numbers, broadcast, axes from the other end, NaN and infinities, other dtypes.
 
-What graphad takes at once it takes traced, with the shapes and dtypes that `infer` says, and tier 0 gives the same bits; where
-shapes or dtypes are all that changed, derivatives are those of finite differences. A refusal is one in graphad's words.
+Calls that graphad accepts eagerly it accepts traced, with the shapes and dtypes of `infer`, and tier 0 gives the same bits. If
+only shapes or dtypes changed, derivatives agree with finite differences. Every refusal is graphad's own error.
 """
 
 from __future__ import annotations

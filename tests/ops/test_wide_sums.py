@@ -1,4 +1,4 @@
-"""Whatever adds up many numbers does so wide: in float16 and bfloat16 it gives what float64 gives, rounded.
+"""Sums of many numbers are accumulated in a wider dtype: in float16 and bfloat16 the result is that of float64, rounded.
 
 A running sum of ones stays at 2048 in float16 and at 256 in bfloat16; every sum here is some thousands.
 """

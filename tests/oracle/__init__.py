@@ -1,1 +1,1 @@
-"""What TensorFlow computes, kept as data: `cases` and `programs` say what was run, `generate` ran it, the tests compare."""
+"""TensorFlow's results, stored as data: `cases` and `programs` define what was run, `generate` ran it, the tests compare."""

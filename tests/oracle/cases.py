@@ -1,4 +1,4 @@
-"""Expressions whose values and derivatives TensorFlow has told us.
+"""Expressions whose values and derivatives were computed by TensorFlow.
 
 Each case is one Python expression in `tf` and named inputs. Inputs are drawn from a seed of the case's name and rounded to
 float32, so that both precisions see the same numbers; `real` keeps away from zero, where many functions have a kink.
@@ -28,7 +28,7 @@ class Case:
     precisions: tuple[str, ...] = (
         "float32",
         "float64",
-    )  # what TensorFlow computes in float32 alone is asked for in it
+    )  # cases that TensorFlow computes only in float32
 
     def draw(self, precision: str) -> dict[str, np.ndarray]:
         rng = np.random.default_rng(zlib.crc32(self.name.encode()))

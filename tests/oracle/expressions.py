@@ -1,4 +1,5 @@
-"""What TensorFlow's small functions and objects give: shapes, specs, dtypes, nests, scopes, settings, attributes of tensors.
+"""The results of TensorFlow's small functions and objects: shapes, specs, dtypes, nests, scopes, settings, attributes of
+tensors.
 
 The expressions stand in `expressions.txt`, one in a line; a line of several statements leaves its result in R. `seen` is a list
 for what a traced function sees. Written by `python tests/oracle/expressions.py` in an environment with TensorFlow; the test
@@ -42,7 +43,7 @@ def expressions() -> dict[str, list[str]]:
 
 
 def result(line: str, tf: Any) -> str:
-    """What a line gives, as text; of an error those of its classes that are Python's own."""
+    """The result of a line as text; for an error its built-in Python classes."""
     names = {"tf": tf, "np": np, "seen": [], "values": Values, "R": None}
     try:
         with warnings.catch_warnings():

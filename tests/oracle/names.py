@@ -1,4 +1,4 @@
-"""The public names of TensorFlow in the namespaces that graphad has too, and the page that says which of them are left out.
+"""The public names of TensorFlow in the namespaces that graphad has too, and the page that lists the missing ones.
 
 python tests/oracle/names.py --tensorflow     writes the names, in an environment with TensorFlow
 python -m tests.oracle.names                  writes the lists of docs/not-there.md
@@ -27,7 +27,7 @@ def is_there(path: str, name: str) -> bool:
 
 
 def left_out() -> dict[str, dict[str, list[str]]]:
-    """The names that are not there: for each reason, for each namespace."""
+    """The missing names, by reason and namespace."""
     from graphad.core.absent import reason_of
 
     found: dict[str, dict[str, list[str]]] = {}

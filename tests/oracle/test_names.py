@@ -1,4 +1,4 @@
-"""Every public name of TensorFlow's, in the namespaces that graphad has too, is there or says why not."""
+"""Every public name of TensorFlow, in the namespaces that graphad has too, exists or says why not."""
 
 from __future__ import annotations
 

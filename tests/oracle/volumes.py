@@ -1,4 +1,4 @@
-"""What the oracle has told us, in volumes that are written apart: `data/<volume>.json` and its arrays."""
+"""The oracle's data, in volumes that are written separately: `data/<volume>.json` and its arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results that must agree to the last bit, and the plans for which they must."""
+"""Bitwise comparison of results, and which plans must give exact bits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def assert_same_bits(found: Any, want: Any, what: str = "") -> None:
 
 
 def rounds_exactly(kernel: Kernel | Stages) -> bool:
-    """Whether every step of a kernel has one right result: no vector function, and no sum whose order is free."""
+    """Whether every step of a kernel has exactly one correct result: no vector function, and no sum in unspecified order."""
     if isinstance(kernel, Stages):
         return all(rounds_exactly(stage.kernel) for stage in kernel.stages)
     for statement in kernel.body:
@@ -51,7 +51,7 @@ def rounds_exactly(kernel: Kernel | Stages) -> bool:
 
 
 def is_exact(part: Partition) -> bool:
-    """Whether every native step of a partition has one right result."""
+    """Whether every native step of a partition has exactly one correct result."""
     if any(unit.kind == GEMM for unit in part.units):
         return False
     inner = [p for unit in part.units if unit.repeat is not None for p in unit.repeat.partitions]
@@ -59,6 +59,6 @@ def is_exact(part: Partition) -> bool:
 
 
 def exact_natively(executable: Executable, values: Any) -> bool:
-    """Whether what runs natively for these values must give the bits that NumPy gives."""
+    """Whether the native code for these values must give NumPy's bits."""
     compilation = executable.sizes_of(values).size_class.compilation
     return compilation.schedule is not None and is_exact(compilation.schedule.partition)

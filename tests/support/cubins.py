@@ -1,4 +1,4 @@
-"""What a cubin says of its kernel: registers, shared memory and stack, read from the tables of the ELF file."""
+"""The resources of a cubin's kernel: registers, shared memory and stack, read from the tables of the ELF file."""
 
 from __future__ import annotations
 

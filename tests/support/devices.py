@@ -1,4 +1,4 @@
-"""Is there a CUDA device? Asked of the driver alone, so that the answer costs no import."""
+"""Whether there is a CUDA device, according to the driver, so that no library is imported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 
 @cache
 def why_no_cuda() -> str | None:
-    """None where CUDA tests can run, else the reason they are skipped with."""
+    """None if CUDA tests can run, else the reason for skipping them."""
     for package in ("numba_cuda", "cupy"):
         if importlib.util.find_spec(package) is None:
             return f"the package {package} is not installed (extra `cuda`)"

@@ -1,14 +1,14 @@
-"""Does every check have a test? Takes one after the other away and sees which tests fail.
+"""Does every check have a test? Disables one check after another and finds the tests that fail.
 
     python -m tests.support.disable_checks                                    # what loads models
     python -m tests.support.disable_checks core gradient plan                 # other parts, each with its tests
     python -m tests.support.disable_checks serialization.convert.claims       # one module or package
     python -m tests.support.disable_checks graphad.ops.array.padding --tests tests/ops/array
 
-Every `raise` of an error and every `require` is a check. All tests of the part run once, and each check that fails is noted with
-the test that meets it: no other test can miss it. Then each check is switched off in a copy of the process, and its tests run
-again, the quickest first, until one fails. Where none does, the checks that stood in for it (those that now fail in its tests)
-are switched off as well: a test that fails then says that they cover the same case and the tests do not tell them apart.
+Every `raise` of an error and every `require` is a check. All tests of the part run once, and each check that raises is noted
+with the tests that trigger it: no other test can detect its absence. Then each check is disabled in a forked process, and its
+tests run again, the fastest first, until one fails. If none does, the checks that replaced it (those that now raise in its
+tests) are disabled as well. If a test fails then, these checks cover the same case, and the tests do not distinguish them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Part(NamedTuple):
-    """Modules or packages, and the tests that are to miss their checks."""
+    """Modules or packages, and the tests that must detect missing checks."""
 
     modules: list[str]
     tests: list[str]
@@ -62,14 +62,14 @@ PARTS = {
     ),
     "plan": Part(["graphad.compiler.plan", "graphad.compiler.cache"], ["tests/compiler"]),
 }  # fmt: skip
-MOST_TESTS = 40  # of those that meet a check
-SECONDS = 60  # what a check keeps out may well take for ever
+MOST_TESTS = 40  # the most that are run for a check
+SECONDS = 60  # input that a check would refuse may run for ever
 MEMORY = 6 << 30  # or all memory
-MOST_TOGETHER = 4  # checks that stand in for one another
+MOST_TOGETHER = 4  # checks that replace one another
 
 
 class Checks:
-    """What the changed modules ask: whether check number k holds, and whether it is switched off."""
+    """Called by the instrumented modules: records that check k fails, and tells whether it is disabled."""
 
     def __init__(self) -> None:
         self.places: list[str] = []
@@ -78,14 +78,14 @@ class Checks:
         self.test = ""
 
     def raises(self, k: int) -> bool:
-        """Asked where an error would be raised."""
+        """Called where an error would be raised."""
         if k in self.off:
             return False
         self.met.setdefault(k, {})[self.test] = None
         return True
 
     def holds(self, k: int, condition: Any) -> Any:
-        """Asked for the condition of a `require`."""
+        """Called with the condition of a `require`."""
         return condition or not self.raises(k)
 
 
@@ -114,7 +114,7 @@ class _Change(ast.NodeTransformer):
         if node.exc is None or (isinstance(node.exc, ast.Name) and node.exc.id in self._caught):
             return node  # handed on
         if isinstance(node.exc, ast.Name) and node.exc.id == "NotImplementedError":
-            return node  # a method that every class of the kind has of its own
+            return node  # an abstract method, which every subclass overrides
         return ast.If(self._ask("raises", self._number(node)), [node], [])
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -125,7 +125,7 @@ class _Change(ast.NodeTransformer):
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Loads the modules with every check asked for."""
+    """Imports the modules with every check instrumented."""
 
     def __init__(self, checks: Checks, modules: Sequence[str]) -> None:
         self._checks = checks
@@ -153,7 +153,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 class _Runner:
-    """A plugin of pytest: collects once, then runs tests as they are asked for."""
+    """A pytest plugin: collects once, then runs tests on request."""
 
     def __init__(self, checks: Checks) -> None:
         self.checks = checks
@@ -208,7 +208,7 @@ class _Runner:
             _say(self.found[-1])
 
     def _without(self, off: list[int], tests: list[str]) -> tuple[bool, list[int]]:
-        """Whether a test fails without these checks, and the checks that fail in the tests instead; in a copy of the process."""
+        """Whether a test fails without these checks, and the checks that raise in the tests instead; in a forked process."""
         read, write = os.pipe()
         child = os.fork()
         if not child:
@@ -228,7 +228,7 @@ class _Runner:
             text = pipe.read()
         os.waitpid(child, 0)
         if not text:
-            return True, []  # it died of what came in
+            return True, []  # the input crashed it
         noticed, others = json.loads(text)
         return noticed, others
 
@@ -238,13 +238,13 @@ def _say(text: str) -> None:
 
 
 def survivors(modules: Sequence[str], tests: Sequence[str]) -> tuple[list[str], int]:
-    """The checks that no test misses, with what is known of them, and how many checks there are."""
+    """The checks whose absence no test detects, each with an explanation, and the number of checks."""
     import pytest
 
     checks = Checks()
     sys.meta_path.insert(0, _Finder(checks, modules))
     runner = _Runner(checks)
-    # What a test leaves open when it is cut short is no concern here.
+    # Resources that an aborted test leaves open do not matter here.
     quiet = ["-p", "no:cacheprovider", "-p", "no:unraisableexception", "--no-header", "--capture=sys"]
     plain = ["-q", "-n", "0", *quiet, "-m", "not slow"]
     pytest.main([*plain, *tests], plugins=[runner])

@@ -1,7 +1,7 @@
-"""A device whose memory the host cannot follow: NumPy arrays behind handles, at addresses of its own.
+"""A device whose memory the host cannot access: NumPy arrays behind handles, at device addresses.
 
-Kernels, copies, products and loops are done by NumPy on whatever lies at the addresses that a plan gives them. An address that is
-not the device's, the host's above all, is a `DeviceFault`; so is an array of the device that a step in Python looks into.
+NumPy runs kernels, copies, products and loops on the memory at the addresses of a plan. An address that is not the device's,
+such as a host address, is a `DeviceFault`; so is reading a device array in a Python step.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ REDUCTIONS: dict[str, np.ufunc] = {
 
 
 class DeviceFault(Exception):
-    """Somebody followed an address to the wrong side."""
+    """An address was used on the wrong side."""
 
 
 class DeviceArray:
@@ -49,7 +49,7 @@ class DeviceArray:
         raise DeviceFault("the host looked into an array of the device")
 
     def values(self) -> np.ndarray:
-        """What the device sees of it."""
+        """The values, as the device sees them."""
         count = int(np.prod(self.shape, dtype=int)) * self.dtype.itemsize
         return self._memory[:count].view(self.dtype).reshape(self.shape)
 
@@ -70,7 +70,7 @@ class DeviceArray:
 
 
 class _Block:
-    """A row with memory of its own."""
+    """A row with its own memory."""
 
     def __init__(self, row: Row, arena: int) -> None:
         self.function, self.words, self.arguments = row.function, list(row.words), row.arguments
@@ -122,9 +122,6 @@ class _Plan(Builder):
         self.device, self.arguments = device, arguments
         self.rows: list[Row] = []
 
-    def about(self, what: str, line: str | None) -> None:
-        pass
-
     def add_row(self, row: Row) -> None:
         self.rows.append(row)
 
@@ -137,7 +134,7 @@ class _Plan(Builder):
 
 
 class FakeDevice(Backend):
-    """A device made of NumPy. `steps` counts what it ran, `copies` what went over between it and the host."""
+    """A device implemented with NumPy. `steps` counts the steps that it ran, `copies` the transfers from and to the host."""
 
     name = "fake"
     is_host = False
@@ -157,7 +154,7 @@ class FakeDevice(Backend):
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
         size = int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize
-        raw = np.full(size + 64, 0xCB, np.uint8)  # not 0: what nobody wrote must show
+        raw = np.full(size + 64, 0xCB, np.uint8)  # not 0, so that unwritten memory shows
         memory = raw[-raw.ctypes.data % 64 :][:size]
         address, self._next = self._next, self._next + size // 256 * 256 + 512
         self._memory[address] = memory
@@ -166,7 +163,7 @@ class FakeDevice(Backend):
     take = empty
 
     def at(self, address: int, dtype: Any, shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
-        """What lies at an address, walked with strides in bytes, all of it inside of one piece of memory."""
+        """The array at an address, with strides in bytes; it must lie within one allocation."""
         dtype = np.dtype(dtype)
         if 0 in shape:
             return np.empty(shape, dtype)
@@ -275,7 +272,7 @@ class FakeDevice(Backend):
                 self._run_kernel(stage.kernel, words[bases.stages[k] : bases.scales[k]])
 
     def _run_stage(self, kernel: Stages, k: int, words: Sequence[int], low: int, high: int) -> None:
-        """A stage over a block of rows, as if these were all: pointers stand where the block begins."""
+        """A stage over a block of rows as if these were all rows: pointers point to the start of the block."""
         stage, bases = kernel.stages[k], bases_of(kernel)
         layout, scale = block_layout(stage.kernel), words[bases.scales[k]]
         mine = list(words[bases.stages[k] : bases.scales[k]])

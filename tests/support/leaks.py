@@ -1,7 +1,7 @@
-"""What stays behind when things are made and dropped again and again: `python -m tests.support.leaks` prints the table.
+"""Leaks: what remains when objects are created and dropped repeatedly. `python -m tests.support.leaks` prints the table.
 
-Counted are objects that the garbage collector knows and bytes that Python allocated, per cycle, after the tables of limited size
-are full. What is left is the growth of some hash table now and then.
+It counts objects tracked by the garbage collector and bytes allocated by Python, per cycle, after the bounded tables are full.
+The rest is the occasional growth of a hash table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import graphad as tf
 from graphad.core.memo import Memo
 
 WARM_UP, CYCLES, TURNS = 12, 40, 2
-SMALL = 8  # what tables are limited to, so that they are full after the warm-up
+SMALL = 8  # the bound of tables, so that they are full after the warm-up
 
 
 class Left(NamedTuple):
@@ -187,21 +187,21 @@ WORKLOADS = (
 
 
 def left_by(workload: Callable[[], None], cycles: int = CYCLES) -> Left:
-    """What one cycle leaves behind, in the turn of so many cycles that leaves the least."""
+    """What one cycle leaves behind, the minimum over several turns of so many cycles."""
     limits = {id(x): (x, x.limit) for x in gc.get_objects() if isinstance(x, Memo)}
     for memo, limit in limits.values():
         memo.limit = min(limit, SMALL)
     try:
         if workload is not save:
             save()
-        # What the first compiled function brings along, whenever it arrives, is no leak.
+        # Objects created for the first compiled function, whenever it arrives, are not a leak.
         tf.function(lambda x: tf.tanh(x) * 2.0, jit_compile=True)(tf.constant([1.0, 2.0]))
         for _ in range(WARM_UP):
             workload()
         started = not tracemalloc.is_tracing()
         if started:
             tracemalloc.start()
-        # What a thread that compiles brings along comes once, whenever it is ready; a leak is there in every turn.
+        # Objects of a compiling thread appear once, at any time; a leak appears in every turn.
         turns = []
         for _ in range(TURNS):
             objects, size = _now()

@@ -1,4 +1,4 @@
-"""How much memory a process of its own needed."""
+"""The peak memory of a child process."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import resource
 
 
 def most_resident() -> int:
-    """Bytes of memory that this process had at most.
+    """The peak resident memory of this process in bytes.
 
-    `getrusage` counts what it had while it was still a copy of its parent: the child of a large one seems to need nothing more.
+    `getrusage` includes the time when it was still a fork of its parent, so the child of a large process would seem to need no
+    more.
     """
     try:
         with open("/proc/self/status", encoding="ascii") as lines:

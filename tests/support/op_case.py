@@ -1,7 +1,7 @@
 """`OpCase`: one call of a public function, and every agreement between its rules that can be checked from it.
 
 A family of ops has a table `CASES` in tests/ops/<family>/cases.py; `agreements(CASES)` gives pytest one test per case and
-agreement. The numbers of a case are float64 (or complex128), so finite differences say something.
+agreement. The numbers of a case are float64 (or complex128), so that finite differences are meaningful.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ STEP = 1e-6
 
 
 def run_time_shapes(graph: Graph) -> list[str]:
-    """The nodes of a specialised graph that are there for sizes alone: they read shapes, or leave a size open which no value that
-    only the run knows decides.
+    """The nodes of a specialised graph that only compute shapes: they read shapes, or leave a size open that does not depend on
+    a run-time value.
     """
     found = []
     specs = graph.specs
@@ -93,13 +93,13 @@ def _array(x: Any) -> Any:
 
 
 class OpCase:
-    """One call, to be looked at from all sides.
+    """One call, checked in every way that applies.
 
     Args:
       function: A public function of graphad.
       inputs: Its positional arguments. Arrays and NumPy scalars, also inside lists, become tensors; all else is passed as it is.
       expected: An independent formula: NumPy inputs to the NumPy result (or a list of results).
-      order: How many derivatives to check; 0 says that the gradient is None.
+      order: The number of derivatives to check; 0 means that the gradient is None.
       unknown: Whether the function can be traced with unknown "sizes" and unknown "rank".
       batched: Whether rows can be stacked.
       compiled: Whether to compare with compiled code.
@@ -164,11 +164,11 @@ class OpCase:
 
     @property
     def sources(self) -> list[int]:
-        """Which arrays can carry a gradient."""
+        """The arrays that can have a gradient."""
         return [i for i, x in enumerate(self.arrays) if x.dtype.kind in "fc"]
 
     def cotangents(self, seed: int = 0) -> list[Any]:
-        """Random cotangents, None for results that cannot have one."""
+        """Random cotangents, None for results that cannot have any."""
         out: list[Any] = []
         for k, y in enumerate(self.values()):
             if y.dtype.kind not in "fc":
@@ -294,7 +294,7 @@ class OpCase:
             close(y, z, 1e-10)
 
     def check_finite_differences(self) -> None:
-        """The VJP is the transpose of what finite differences give."""
+        """The VJP is the transpose of the finite differences."""
         bars = self.cotangents()
         found = self.gradient_values(self.arrays, bars)
         for g, i in zip(found, self.sources, strict=True):
@@ -345,7 +345,7 @@ class OpCase:
         close(np.float64(forward), np.float64(backward), 1e-9)
 
     def check_second_order(self) -> None:
-        """The derivative of the gradient is what finite differences of the gradient give."""
+        """The derivative of the gradient equals its finite differences."""
         bars = self.cotangents()
         weights = [_tangent(self.arrays[i], i + 50) for i in self.sources]
 
@@ -393,7 +393,7 @@ class OpCase:
         assert self.gradient_values(self.arrays, self.cotangents()) == [None] * len(self.sources)
 
     def check_batch(self) -> None:
-        """Stacked rows give what a loop over rows gives, whichever inputs are stacked."""
+        """Stacked rows give the results of a loop over rows, whichever inputs are stacked."""
         rows = [[_other(x, (i, k)) for k in range(3)] for i, x in enumerate(self.arrays)]
         n = len(self.arrays)
         choices = [[True] * n, *([[k == i for k in range(n)] for i in range(n)] if n > 1 else [])]
@@ -414,11 +414,11 @@ class OpCase:
                     close(y.data[k], z, 1e-12)
 
     def check_rows(self) -> None:
-        """Where `rows` names an axis, other rows of the result do not change when one row of an input does."""
+        """If `rows` names an axis, changing one row of an input changes no other row of the result."""
         run_nodes(self.traced(), self.arrays, _check_rows_of_node)
 
     def check_float32(self) -> None:
-        """float32 stays float32, forwards and backwards, and the numbers are the same but for rounding."""
+        """float32 stays float32, forwards and backwards, with the same numbers up to rounding."""
         narrow = [_narrow(x) for x in self.arrays]
         for y, z in zip(self.values(narrow), self.values(), strict=True):
             assert y.dtype not in (np.float64, np.complex128) or (z.dtype == y.dtype and not self.sources), (
@@ -436,9 +436,9 @@ class OpCase:
                 )
 
     def check_compiled(self) -> None:
-        """Compiled code gives what `eval` gives, forwards and backwards, and passes change no bit of it.
+        """Compiled code gives the results of `eval`, forwards and backwards, and passes change no bit of them.
 
-        Native code gives the same bits as well where every step has one right result.
+        Native code gives the same bits too if every step has exactly one correct result.
         """
         for graph, arrays in self.graphs():
             graph = specialise(graph, graph.inputs)
@@ -574,7 +574,7 @@ def _check_rows_of_node(node: Any, inputs: list[Any], outputs: tuple[Any, ...]) 
 
 
 def _other(x: Any, key: Any) -> Any:
-    """Another array like x with numbers of the same range: x's own elements in another order, made a little different."""
+    """Another array like x with numbers in the same range: the elements of x permuted and slightly perturbed."""
     flat = np.ravel(np.array(x))
     generator = _generator("other", key, flat.shape)
     mixed = flat[generator.permutation(flat.size)] if flat.size else flat
@@ -608,7 +608,7 @@ def _narrow(x: Any) -> Any:
 
 
 def _numbers(graph: Graph, arrays: Sequence[Any]) -> dict[str, int]:
-    """The number behind each size symbol of a specialised graph."""
+    """The number for each size symbol of a specialised graph."""
     numbers: dict[str, int] = {}
     for spec, x in zip(graph.inputs, arrays, strict=True):
         for size, number in zip(spec.dims or (), np.shape(x), strict=True):

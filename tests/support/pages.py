@@ -1,14 +1,14 @@
-"""The programs of the documents: each page is one, and what stands below a block of code is what it printed.
+"""The programs of the documents: each page is one program, with the output of a code block below it.
 
     python tests/support/pages.py              run all pages, and say where one shows something else than its program prints
     python tests/support/pages.py --write      run them and write what they print, and the pictures they draw, into the pages
     python tests/support/pages.py docs/start.md ...      these pages only
 
 A page is Markdown. Its blocks marked `python` run in their order in one process, in an empty directory. A block marked `text`
-right below is what the code above it printed; `python raises` ends with an error, whose class and message are printed last. What
-stands between `<!-- setup` and `-->` runs too and is not shown. Pictures that the program writes as `images/NAME.png` are
-those of the page. In the tables of `coming-from` the code in the column "graphad" runs, row by row. Standard library only,
-apart from Matplotlib where pictures are compared.
+right below is what the code above it printed; `python raises` ends with an error, whose class and message are printed last.
+Code between `<!-- setup` and `-->` runs too but is not shown. Pictures that the program writes as `images/NAME.png` are those
+of the page. In the tables of `coming-from` the code in the column "graphad" runs, row by row. Standard library only, apart from
+Matplotlib where pictures are compared.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CODE = re.compile(r"(`+) ?(.+?) ?\1(?!`)")
 
 @dataclass
 class Block:
-    """A piece of a page that runs: `start` and `end` are its place, `said` what stands below it."""
+    """A code block of a page: `start` and `end` are its position, `said` is the output shown below it."""
 
     code: str
     start: int
@@ -88,7 +88,7 @@ def _cells(table: str) -> list[tuple[int, str]]:
     return found
 
 
-# The program around the blocks of a page: it says on its last line, as JSON, what each of them printed.
+# The program around the blocks of a page: its last line is JSON with the output of each block.
 _RUNNER = """
 import contextlib, io, json, linecache, sys, traceback, types
 
@@ -121,7 +121,7 @@ class PageError(Exception):
 
 
 def run(page: Path, where: Path) -> list[str]:
-    """What the blocks of a page print, run in the directory `where`."""
+    """The output of the blocks of a page, run in the directory `where`."""
     (where / "images").mkdir(exist_ok=True)
     given = json.dumps([(block.code, block.line, block.raises) for block in blocks(page)])
     environment = {
@@ -145,13 +145,13 @@ def run(page: Path, where: Path) -> list[str]:
 
 
 def _tidy(text: str) -> str:
-    """Without blanks at the ends of lines, and without places in memory."""
+    """Without trailing blanks and without memory addresses."""
     text = re.sub(r" at 0x[0-9a-f]+", " at 0x...", text)
     return "".join(f"{line.rstrip()}\n" for line in text.rstrip().splitlines())
 
 
 def differences(page: Path, where: Path) -> list[str]:
-    """Where a page shows something else than its program prints and draws; empty if it is true."""
+    """Where a page differs from the output and the pictures of its program; empty if nowhere."""
     found = []
     for block, said in zip(blocks(page), run(page, where), strict=True):
         if block.is_shown and said != (block.said or ""):
@@ -170,7 +170,7 @@ def differences(page: Path, where: Path) -> list[str]:
 
 
 def _alike(one: Path, other: Path) -> bool:
-    """Whether two pictures show the same: fonts and renderers differ a little from version to version."""
+    """Whether two pictures are alike: fonts and renderers differ slightly between versions."""
     from matplotlib import image
 
     a, b = (image.imread(str(path))[..., :3] for path in (one, other))
@@ -180,7 +180,7 @@ def _alike(one: Path, other: Path) -> bool:
 
 
 def write(page: Path, where: Path) -> bool:
-    """Put what the program prints into the page, its pictures beside it. Returns whether the page was another one."""
+    """Write the output of the program into the page, and its pictures beside it. Returns whether the page changed."""
     text = page.read_text(encoding="utf-8")
     new, last = [], 0
     for block, said in zip(blocks(page), run(page, where), strict=True):

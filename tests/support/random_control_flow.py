@@ -1,7 +1,7 @@
 """Random Python functions with nested control flow over tensors, as source text.
 
-All variables are float64 scalars that exist from the start, so every program runs as plain Python too; values stay in bounds, and
-every loop ends. `a`, `b` and `c` are variables, `x` a vector and `n` an integer tensor among the arguments; `self_` is an
+All variables are float64 scalars that exist from the start, so every program also runs as plain Python; values stay bounded,
+and every loop ends. `a`, `b` and `c` are variables, `x` a vector and `n` an integer tensor among the arguments; `self_` is an
 object with one attribute, `d` a dict.
 """
 

@@ -1,7 +1,7 @@
-"""Every graph that the cases of all ops come to when their sizes are known, as text: `python -m tests.support.specialised FILE`.
+"""The specialised graphs of the cases of all ops, as text: `python -m tests.support.specialised FILE`.
 
-What a change of the ops' schema must not change. Two such files, written before and after it, are compared with `--compare A B`;
-`--renamed old=new` says that an op has another name now, and versions are left out.
+A change of the ops' schema must not change them. Two such files, written before and after it, are compared with `--compare A
+B`; `--renamed old=new` says that an op has another name now, and versions are left out.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def read(path: Path, renamed: dict[str, str]) -> dict[str, str]:
 
 
 def compare(before: Path, after: Path, renamed: dict[str, str]) -> int:
-    """Print what differs; how many graphs do."""
+    """Print the differences; returns the number of graphs that differ."""
     old, new = read(before, renamed), read(after, renamed)
     different = [name for name in old if old[name] != new.get(name)]
     for name in different:

@@ -1,8 +1,8 @@
-"""Variants of the cases of ops: the same call with no elements, with one, with numbers alone, with operands that broadcast, with
-NaN and infinities, with axes counted from the end, and in other dtypes.
+"""Variants of the cases of ops: the same call with no elements, with one, with scalars, with operands that broadcast, with NaN
+and infinities, with negative axes, and in other dtypes.
 
-They are made of the case alone. A variant that graphad refuses, in words of its own, says nothing; whether one is left for every
-op is what `tests/ops/proofs.py` asks.
+They are derived from the case alone. A variant that graphad refuses with its own error is ignored; `tests/ops/proofs.py` checks
+that each op has one left.
 """
 
 from __future__ import annotations

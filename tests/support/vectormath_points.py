@@ -1,4 +1,4 @@
-"""Where the vector functions are tried, and what they should give there.
+"""The test points of the vector functions, and the reference results there.
 
 `points` covers every binade and then the region where each function does something; `EXACT` answers with 50 digits, `DOUBLE` in
 float64 for judging float32.  `python -m tests.support.vectormath_points` prints the table of docs/accuracy.md.

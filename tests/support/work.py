@@ -1,4 +1,4 @@
-"""How much a call does, as a number that is the same on every machine: the calls of functions that it makes."""
+"""The work of a call as a machine-independent number: the function calls that it makes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def calls_in(work: Callable[[], Any]) -> int:
-    """How many functions, Python's and built-in ones, are called while `work` runs in this thread."""
+    """The number of calls of Python and built-in functions while `work` runs in this thread."""
     count = 0
 
     def see(frame: Any, event: str, argument: Any) -> None:

@@ -112,11 +112,11 @@ class Cpu(Backend):
             builder.add_step(row.function, words, row.arguments, row.arena)
         return 1
 
-    def block_elements(self, count: int, itemsize: int) -> int:
-        if count * itemsize <= CACHED_BYTES:
+    def chain_rows(self, count: int, held: int, inside: int) -> int:
+        if count * held <= CACHED_BYTES:
             return count
-        fit = HELD_BYTES // max(itemsize, 1) // 64 * 64
-        return min(max(fit, FEWEST_ELEMENTS), BLOCK_ELEMENTS)
+        fit = min(max(HELD_BYTES // max(held, 1), FEWEST_ELEMENTS // inside), BLOCK_ELEMENTS // inside)
+        return fit // 64 * 64 or max(fit, 1)
 
     def ranges(self, count: int, nanoseconds: float) -> list[tuple[int, int]]:
         return _shares(count, 1, nanoseconds) or super().ranges(count, nanoseconds)

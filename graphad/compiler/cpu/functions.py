@@ -14,7 +14,7 @@ from typing import Any
 from graphad.compiler import plain
 from graphad.compiler.cpu import vectormath
 from graphad.compiler.source import NAMES, code_of, digest_of_files
-from graphad.kernels.forms import Kernel, Map, Reduce
+from graphad.kernels.forms import Kernel, Map, Reduce, Windows
 from graphad.kernels.scalars import TABLE
 
 
@@ -38,6 +38,8 @@ def supports(kernel: Kernel) -> str | None:
 
 def supported(form: object) -> Any:
     """Returns the form, None if it has no native code."""
+    if isinstance(form, Windows):  # evals lay them out, and BLAS takes that
+        return None
     maps = [form] if isinstance(form, Map) else [form.source] if isinstance(form, Reduce) else []
     for m in maps:
         dtypes = [*m.inputs, *m.scalars, *[statement.dtype for statement in m.body]]

@@ -40,6 +40,7 @@ class Cuda(Backend):
 
     is_host = False
     has_stages = True
+    expands = True
     runs_evals = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(_BITS)

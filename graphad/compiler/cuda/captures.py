@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from graphad.compiler import rows as table
@@ -187,4 +187,5 @@ class _Graph:
     def __del__(self) -> None:
         place = getattr(self, "place", 0)
         if place:
-            self._destroy(place)
+            with suppress(Exception):  # of a device that a fault has lost, which was reported
+                self._destroy(place)

@@ -11,6 +11,7 @@ import functools
 import importlib
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,25 +58,68 @@ def compile_for(text: str, processor: str) -> bytes:
     return compile_source(text, (int(processor[:-1]), int(processor[-1]))).pack()
 
 
+@dataclass(frozen=True)
+class Translated:
+    """A function as the device compiler's intermediate code (LTO-IR), which becomes a cubin of any later capability too.
+
+    Attributes:
+      name: What the names of its entry contain.
+      code: The LTO-IR.
+      contracts: Whether a product and a sum may become one rounded step.
+    """
+
+    name: str
+    code: bytes
+    contracts: bool
+
+
 def compile_source(text: str, capability: tuple[int, int] = (9, 0), function: str = "kernel") -> Cubin:
     """The cubin of one function whose arguments are all int64 words.
 
     Raises: CompileError: it does not compile. UnavailableError: the extra `cuda` is not installed.
     """
+    return link(translate(text, capability, function), capability)
+
+
+def translate(text: str, capability: tuple[int, int], function: str = "kernel") -> Translated:
+    """The first part of `compile_source`, which takes most of the time."""
     reason = why_unavailable()
     if reason is not None:
         raise UnavailableError(f"cuda: {reason}")
+    with _compiling():
+        return _translate(text, capability, function)
+
+
+def link(made: Translated, capability: tuple[int, int]) -> Cubin:
+    """The second part of `compile_source`, for the capability of the first part or a later one."""
+    with _compiling():
+        # Without `fma` the device's compiler rounds every product, as NumPy does; the device library has its own fused steps.
+        options = [f"-arch=sm_{capability[0]}{capability[1]}", "-lto", f"-fma={int(made.contracts)}"]
+        code = _linked(made.code, options)
+        names = [
+            name for name in read_symbols(code).defined if made.name in name and not name.startswith(".")
+        ]
+        if len(names) != 1:
+            raise CompileError(
+                f"cuda: the cubin has the entries {', '.join(sorted(names)) or 'none'} instead of one"
+            )
+        return Cubin(names[0], code)
+
+
+@contextlib.contextmanager
+def _compiling() -> Iterator[None]:
+    """A block with one compilation at a time, whose errors are `CompileError`s."""
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of numba-cuda about its own settings
         try:
-            return _compile(text, capability, function)
+            yield
         except GraphadError:
             raise
         except Exception as error:  # any error of the device compilers on generated source
             raise CompileError(f"cuda: {type(error).__name__}: {str(error).strip()[:2000]}") from error
 
 
-def _compile(text: str, capability: tuple[int, int], function: str) -> Cubin:
+def _translate(text: str, capability: tuple[int, int], function: str) -> Translated:
     _prepare()
     from numba import cuda
     from numba.cuda import types
@@ -88,15 +132,7 @@ def _compile(text: str, capability: tuple[int, int], function: str) -> Cubin:
     scope |= intrinsics.namespace(plain.__code__.co_names)
     signature = types.void(*[types.int64] * plain.__code__.co_argcount)
     code, _ = cuda.compile(plain, signature, device=False, abi="numba", cc=capability, output="ltoir")
-    # Without `fma` the device's compiler rounds every product, as NumPy does; the device library has its own fused steps.
-    options = [f"-arch=sm_{capability[0]}{capability[1]}", "-lto", f"-fma={int(may_contract(plain))}"]
-    linked = _linked(code, options)
-    entries = [name for name in read_symbols(linked).defined if function in name and not name.startswith(".")]
-    if len(entries) != 1:
-        raise CompileError(
-            f"cuda: the cubin has the entries {', '.join(sorted(entries)) or 'none'} instead of one"
-        )
-    return Cubin(entries[0], linked)
+    return Translated(function, code, may_contract(plain))
 
 
 @functools.cache

@@ -8,8 +8,8 @@ one, if it is on another stream, waits for what is on the stream of the one befo
 from __future__ import annotations
 
 import ctypes
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,21 +18,19 @@ from graphad.compiler import rows as table
 from graphad.compiler.backend import Builder
 from graphad.compiler.cuda import build, captures, geometry, products, walk
 from graphad.compiler.cuda.captures import PRODUCT, REPEAT
-from graphad.compiler.rows import Row
-from graphad.core.errors import GraphadError
+from graphad.compiler.rows import About, Row
+from graphad.core.flags import flags
 from graphad.core.frames import note_traced_line
 from graphad.core.tensor import Handle
 from graphad.devices.array import DeviceArray
+from graphad.devices.faults import DeviceError, told
 from graphad.devices.library import library
 from graphad.devices.streams import on, others, wait_for, workspace
 
 MISFIT = -3
+TF32 = 3  # cuBLAS' CUBLAS_TF32_TENSOR_OP_MATH
 _ONE: tuple[Any, Any] = np.ones(1, np.float32), np.ones(1, np.float64)
 _ZERO: tuple[Any, Any] = np.zeros(1, np.float32), np.zeros(1, np.float64)
-
-
-class DeviceError(GraphadError, RuntimeError):
-    """The device or its driver refused a step of a plan."""
 
 
 class Plan(Builder):
@@ -40,14 +38,10 @@ class Plan(Builder):
 
     def __init__(self, device: Any, arguments: int) -> None:
         self.device, self.arguments = device, arguments
-        self.rows: list[tuple[Row, int]] = []
-        self.abouts: list[tuple[str, str | None]] = [("plan", None)]
-
-    def about(self, what: str, line: str | None) -> None:
-        self.abouts.append((what, line))
+        self.rows: list[Row] = []
 
     def add_row(self, row: Row) -> None:
-        self.rows.append((row, len(self.abouts) - 1))
+        self.rows.append(row)
 
     def build(self, arena_bytes: int, release_lock: bool, guard: object) -> Image:
         return Image(self, arena_bytes, guard)
@@ -57,15 +51,10 @@ class Image:
     """The rows of a native call; each instance has its own memory."""
 
     def __init__(self, plan: Plan, arena_bytes: int, guard: Any) -> None:
-        self.device, self.rows, self.abouts, self.arena_bytes = (
-            plan.device,
-            plan.rows,
-            plan.abouts,
-            arena_bytes,
-        )
+        self.device, self.rows, self.arena_bytes = plan.device, plan.rows, arena_bytes
         self.arguments = plan.arguments
-        self.nodes = captures.nodes([row for row, _ in plan.rows])
-        self.has_products = any(_has_products(row) for row, _ in plan.rows)
+        self.nodes = captures.nodes(plan.rows)
+        self.has_products = any(map(_has_products, plan.rows))
         self.check: Callable[..., bool] | None = None if guard is None else plan.device.bind_check(guard)
 
     def instance(self) -> Instance:
@@ -94,7 +83,7 @@ class Instance:
         self.image, self.index = image, image.device.index
         self._blocks = _Blocks(image)
         with on(self.index) as stream:
-            memory = Memory(self.index, image.arena_bytes, _counters([row for row, _ in image.rows]))
+            memory = Memory(self.index, image.arena_bytes, _counters(image.rows))
             self._memory = memory
             rows = self._blocks.table(image.rows, memory)
             self._home: Any = stream  # to which its memory belongs
@@ -125,8 +114,10 @@ class Instance:
             state[walk.STREAM] = stream.ptr
             if image.has_products:
                 self._use_cublas(stream)
-            key = (*self._addresses, state[walk.WORKSPACE])  # what a graph holds of the memory of others
-            status = self._captures.run(key, self.index, stream, self._call, self._place)
+            is_rounded = image.has_products and flags.tensor_float_32
+            key = (*self._addresses, state[walk.WORKSPACE], is_rounded)  # what a graph holds of others
+            with _rounded(state[walk.HANDLE]) if is_rounded else nullcontext():
+                status = self._captures.run(key, self.index, stream, self._call, self._place)
             for other in strangers if stream is self._home else (*strangers, self._home):
                 wait_for(other, stream)
         return self._judged(status) if status else 0
@@ -141,13 +132,13 @@ class Instance:
         """A status of a loop. Raises: DeviceError: of the driver or a library, with the ops of the step and the user's line."""
         if status < walk.DRIVER:
             return status
-        what, line = self.image.abouts[max(self._state[walk.FAILED], 0)]
+        what, line = self._blocks.abouts[max(self._state[walk.FAILED], 0)]
         cuda, code = library().cuda, status & 0xFFFFFFFF
         try:
             (cuda.driver if status < walk.BLAS else cuda.cublas).check_status(code)
             raise DeviceError(f"status {code}")
         except Exception as cause:  # CuPy's own, which know the names of statuses
-            error = DeviceError(f"{what}: the device refused the step ({cause}){_hint(code)}.")
+            error = DeviceError(f"{what}: {told(code if status < walk.BLAS else 0, cause)}.")
             note_traced_line(error, line)
             raise error from cause
 
@@ -173,12 +164,13 @@ class _Blocks:
     def __init__(self, image: Image) -> None:
         self.image, self.index = image, image.device.index
         self.patches: list[int] = []
+        self.abouts = [About("plan", None)]
         self.loops: list[captures.Body] = []
         self._keep: list[Any] = []
 
-    def table(self, rows: Sequence[tuple[Row, int]], memory: Memory) -> tuple[int, int]:
+    def table(self, rows: Sequence[Row], memory: Memory) -> tuple[int, int]:
         """A table of rows: its address, and how many rows it has."""
-        return self._table([self._row(row, memory, about) for row, about in rows])
+        return self._table([self._row(row, memory, 0) for row in rows])
 
     def _table(self, made: Sequence[tuple[int, Any, int]], is_whole: bool = True) -> tuple[int, int]:
         """A table of blocks; one that is walked by itself begins with what its products want."""
@@ -195,9 +187,12 @@ class _Blocks:
         self._keep.append(block)
         return block, ctypes.addressof(block)
 
-    def _row(self, row: Row, memory: Memory, about: int) -> tuple[int, Any, int]:
+    def _row(self, row: Row, memory: Memory, around: int) -> tuple[int, Any, int]:
         """A row as the address of its function (0 for none), its block, and how many words stand before the row's own."""
-        kind = walk.addresses()
+        kind, about = walk.addresses(), around
+        if row.about is not None:
+            about = len(self.abouts)
+            self.abouts.append(row.about)
         if row.function == PRODUCT:
             wide = row.words[products.WIDE]
             head = [about, walk.gemm(wide), _ONE[wide].ctypes.data, _ZERO[wide].ctypes.data]
@@ -248,6 +243,17 @@ class _Blocks:
         return block, self._words([walk.addresses()["replay"], place])[1]
 
 
+@contextmanager
+def _rounded(handle: int) -> Iterator[None]:
+    """A block whose products of float32 are in TF32; the handle is CuPy's, which sets its own modes."""
+    cublas = library().cuda.cublas
+    cublas.setMathMode(handle, TF32)
+    try:
+        yield
+    finally:
+        cublas.setMathMode(handle, cublas.CUBLAS_DEFAULT_MATH)
+
+
 def _has_products(row: Row) -> bool:
     return row.function == PRODUCT or any(_has_products(inner) for _, rows in row.tables for inner in rows)
 
@@ -261,15 +267,3 @@ def _resident(function: int, index: int, shape: geometry.Shape) -> int:
     threads = shape.threads[0] * shape.threads[1]
     each = library().cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, shape.shared)
     return max(1, int(each)) * int(library().cuda.Device(index).attributes["MultiProcessorCount"])
-
-
-def _hint(code: int) -> str:
-    """A hint about a status: the fault of a kernel is reported by a later call."""
-    if code in _FAULTS and os.environ.get("CUDA_LAUNCH_BLOCKING", "0") == "0":
-        return "; if it is a kernel's fault, it may be that of an earlier step: run with CUDA_LAUNCH_BLOCKING=1 to find out"
-    return ""
-
-
-_FAULTS = frozenset(
-    (700, 702, 710, 714, 715, 716, 717, 718, 719)
-)  # faults of kernels, after which the context is lost

@@ -1,4 +1,4 @@
-"""The rows of a chain of loops: a table of its kernels, walked once for each block of elements.
+"""The rows of a chain of loops: a table of its kernels, walked once for each block.
 
 Pointers to arrays advance from block to block; pointers to values held for a block stay. If the work is shared among threads,
 each range of blocks is a row with its own workspace, and the rest after the last whole block is one more row.
@@ -12,7 +12,9 @@ from graphad.compiler import rows as table
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.places import ARENA, Made, Place, Surroundings, moves_of
 from graphad.compiler.rows import Row
+from graphad.compiler.stack import scale_of
 from graphad.compiler.units import Unit, loop_of
+from graphad.core.dims import product
 from graphad.kernels.forms import STRIDED, block_layout
 
 COUNTED = buffers.ALIGNMENT  # bytes at the start of a workspace, for the count of blocks
@@ -26,16 +28,23 @@ class Blocks:
 
     def __init__(self, scope: Surroundings, unit: Unit) -> None:
         self.scope, self.unit = scope, unit
-        self.elements = scope.size(unit.extent)
+        self.count = scope.size(unit.rows)
+        self._bytes = {value: scope.size(size) for value, size in unit.held.items()}
+        # The steps of each loop's outermost dimension in a row.
+        self._scales = [scope.size(scale_of(each, unit.rows) or 0) for each in unit.stages]
         spans = self._spans()
         widest = max(
-            [sum(unit.held[v] for v, (a, b) in spans.items() if a <= k <= b) for k in range(len(unit.stages))]
+            [
+                sum(self._bytes[v] for v, (a, b) in spans.items() if a <= k <= b)
+                for k in range(len(unit.stages))
+            ]
         )
-        self.block = scope.backend.block_elements(self.elements, widest)
-        self.is_cut = self.block < self.elements
+        inside = max([scope.size(product(each.shape)) for each in unit.stages]) // max(self.count, 1)
+        self.block = scope.backend.chain_rows(self.count, widest, max(inside, 1))
+        self.is_cut = self.block < self.count
         # One cache line more for each: at distances of powers of two all would map to the same cache sets.
         lives = [
-            buffers.Life(self.block * unit.held[value] + buffers.ALIGNMENT, *span)
+            buffers.Life(self.block * self._bytes[value] + buffers.ALIGNMENT, *span)
             for value, span in spans.items()
         ]
         offsets, size = buffers.place(lives)
@@ -43,7 +52,7 @@ class Blocks:
         self.size = COUNTED + size
         self._words = [scope.words(each, loop_of(each)) for each in unit.stages]
         self.work = sum([scope.backend.work(loop_of(each), scope.numbers) for each in unit.stages])
-        rounds, self.rest = divmod(self.elements, self.block)
+        rounds, self.rest = divmod(self.count, max(self.block, 1))
         self.ranges = scope.backend.ranges(rounds, self.work) if scope.is_shared else [(0, rounds)]
         self.total = self.size * (len(self.ranges) + bool(self.rest)) if self.is_cut else self.size
 
@@ -66,33 +75,33 @@ class Blocks:
         if not is_inside:
             self._check()
         if not self.is_cut:
-            return [self._kernel(k, workspace, 0, self.elements) for k in range(len(self.unit.stages))]
+            return [self._kernel(k, workspace, 0, self.count) for k in range(len(self.unit.stages))]
         for low, high in self.ranges:
             found.append(self._row(workspace.shifted(self.size * len(found)), low, high - low, self.block))
         if self.rest:
-            behind = self.elements // self.block
+            behind = self.count // self.block
             found.append(self._row(workspace.shifted(self.size * len(found)), behind, 1, self.rest))
         return found
 
     def _check(self) -> None:
         """Check that the loops stay inside their storage; see `Place.check`."""
         scope = self.scope
-        for unit, (words, sites) in zip(self.unit.stages, self._words, strict=True) if self.elements else ():
+        for unit, (words, sites) in zip(self.unit.stages, self._words, strict=True) if self.count else ():
             walks = block_layout(loop_of(unit).kernel).walks
             for (_, site), walk in zip(sites, walks, strict=True):
-                width = self.unit.held.get(site.root)
-                whole = scope.place(site) if width is None else Place.of(ARENA, 0, 0, self.elements * width)
+                width = self._bytes.get(site.root)
+                whole = scope.place(site) if width is None else Place.of(ARENA, 0, 0, self.count * width)
                 whole.check(*walk.reach(words))
 
     def _row(self, workspace: Place, first: int, rounds: int, count: int) -> Made:
-        """The row that runs `rounds` blocks of `count` elements, from block `first` on."""
+        """The row that runs `rounds` blocks of `count` rows, from block `first` on."""
         backend = self.scope.backend
         body = [self._kernel(k, workspace, first, count) for k in range(len(self.unit.stages))]
         words, places, pointers = moves_of(self, [body])
         words[table.BODY_ROWS], words[table.FIXED] = len(body), rounds
         words[table.MOST] = words[table.STEPS] = -1
         places.append((table.COUNT, workspace))
-        work = self.work * rounds * count / max(self.elements, 1)
+        work = self.work * rounds * count / max(self.count, 1)
         made = self.scope.filled(backend.repeat(), words, places, work)
         row, tables = made.row, [(table.BODY, [each.row for each in body])]
         return Made(
@@ -100,13 +109,14 @@ class Blocks:
         )
 
     def _kernel(self, number: int, workspace: Place, first: int, count: int) -> Made:
-        """The row of one loop for the elements of a block."""
+        """The row of one loop for `count` of the chain's rows."""
         scope, loop = self.scope, loop_of(self.unit.stages[number])
         words, sites = self._words[number]
         words = [*words]  # one row's own
         layout, kernel = block_layout(loop.kernel), loop.kernel
         accesses = [*kernel.inputs, *[store.access for store in kernel.outputs]]
-        words[layout.hi] = count
+        scale = self._scales[number]
+        words[layout.hi] = count * scale
         places: list[tuple[int, Place]] = []
         for operand, ((word, site), access) in enumerate(zip(sites, accesses, strict=True)):
             offset = self.held.get(site.root)
@@ -115,7 +125,7 @@ class Blocks:
                 continue
             kind = access.strides[0]
             step = words[layout.strides[operand, 0]] if kind == STRIDED else int(kind)
-            stride = step * access.dtype.itemsize * self.block if self.is_cut else 0
+            stride = step * scale * access.dtype.itemsize * self.block if self.is_cut else 0
             places.append((word, self._moving(scope.place(site), stride, first)))
         made = scope.filled(scope.address(kernel), words, places, scope.backend.work(loop, scope.numbers))
         made.loop = loop

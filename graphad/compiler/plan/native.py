@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -153,10 +154,6 @@ class Bound:
         builder = self.backend.plan(len(arguments))
         work = 0.0
         for at, unit in enumerate(segment.units, segment.first):
-            lines = [node.line for node in unit.nodes if node.line]
-            builder.about(
-                ", ".join(dict.fromkeys(node.op.name for node in unit.nodes)), next(iter(lines), None)
-            )
             found = scope.make(unit, scope.places.get(-1 - at))
             work += sum([made.work for made in found])
             if unit.kind == BLOCKS and found[0].loop is None:
@@ -212,17 +209,21 @@ class Bound:
         last = self._last_uses()
         number = 0
         hosts: list[Asked] = []
-        body: list[str] = []
+        parts: list[list[str]] = []
         for k, segment in enumerate(schedule.segments):
             if segment.is_native:
-                body += self._call(segment, number)
+                part = self._call(segment, number)
                 number += 1
             else:
-                body += self._python(segment.units[0], hosts)
+                part = self._python(segment.units[0], hosts)
             gone = [root for root, at in last.items() if at == k]
             if gone:
-                body.append(f"{' = '.join(f'r{root}' for root in gone)} = None")
+                part.append(f"{' = '.join(f'r{root}' for root in gone)} = None")
+            parts.append(part)
         results = [self._result(value, k) for k, value in enumerate(partition.outputs)]
+        if graph.effects & WRITES:
+            self._release(parts, results)
+        body = [line for part in parts for line in part]
         for root in self._scalars:
             body.append(f"r{root} = s{root}[()]")
         if state:
@@ -256,6 +257,17 @@ class Bound:
                 "    unhush(token)",
             ]
         return "def call(values):\n" + "\n".join(f"    {line}" for line in [*lines, *body]) + "\n"
+
+    def _release(self, parts: list[list[str]], results: list[str]) -> None:
+        """Forget the array of each variable behind the part that last uses it, so that a step that changes some of its slices
+        finds the variable to be its only owner."""
+        for i in self._captured:
+            name = re.compile(rf"\bd{i}\b")
+            if any(map(name.search, results)):
+                continue
+            last = max((k for k, part in enumerate(parts) if any(map(name.search, part))), default=None)
+            if last is not None:
+                parts[last].append(f"d{i} = None")
 
     def _last_uses(self) -> dict[int, int]:
         """For large roots that Python holds: the segment after which they are released."""

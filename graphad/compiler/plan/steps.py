@@ -32,7 +32,7 @@ from graphad.compiler.plan.places import (
 )
 from graphad.compiler.plan.schedule import as_storage
 from graphad.compiler.repeat import COPIED, DIRECT, Repeat
-from graphad.compiler.rows import Arena, Argument, Row, Step
+from graphad.compiler.rows import About, Arena, Argument, Row, Step
 from graphad.compiler.units import BLOCKS, COPY, GEMM, LOOP, PARTS, REPEAT, STAGES, Partition, Unit, loop_of
 from graphad.core.dims import Size, evaluate
 from graphad.core.errors import InternalError, UnavailableError
@@ -51,7 +51,10 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """The places of the values of one partition; with `is_shared` several threads may run its rows."""
+    """The places of the values of one partition; with `is_shared` several threads may run its rows.
+
+    `within` names the loops around it in errors.
+    """
 
     def __init__(
         self,
@@ -60,8 +63,10 @@ class Scope:
         address: Address,
         keep: list[Any],
         is_shared: bool = False,
+        within: str = "",
     ) -> None:
         self.part = part
+        self.within = within
         self.is_shared = is_shared
         self.backend = part.backend
         self.numbers = numbers
@@ -143,7 +148,16 @@ class Scope:
         rows = self._rows(unit, workspace, self._is_inside(unit))
         if unit.inside is None:
             unit.inside = self.numbers
+        about = self._about(unit)
+        for made in rows:
+            made.row = made.row._replace(about=about)
         return rows
+
+    def _about(self, unit: Unit) -> About:
+        """What errors say of a unit."""
+        nodes = unit.nodes or [node for stage in unit.stages for node in stage.nodes]
+        names = ", ".join(dict.fromkeys([node.op.name for node in nodes])) or unit.kind
+        return About(f"{names}{self.within}", next((node.line for node in nodes if node.line), None))
 
     def _is_inside(self, unit: Unit) -> bool:
         """Whether the walks of a unit are known to stay in their storage, by an earlier check or by symbols.
@@ -324,12 +338,13 @@ class RepeatMaker:
         self.outer, self.unit = outer, unit
         self.repeat: Repeat = unit.repeat
         self.op = self.repeat.op
-        self.body = Scope(self.repeat.body, outer.numbers, outer.address, outer.keep)
-        self.test = (
-            None
-            if self.repeat.test is None
-            else Scope(self.repeat.test, outer.numbers, outer.address, outer.keep)
-        )
+        within = f" in {self.op.name}{outer.within}"
+
+        def inner(part: Partition) -> Scope:
+            return Scope(part, outer.numbers, outer.address, outer.keep, within=within)
+
+        self.body = inner(self.repeat.body)
+        self.test = None if self.repeat.test is None else inner(self.repeat.test)
         self.start = workspace.offset if workspace is not None else 0
         self.total = 0
         self._swaps: dict[int, int] = {}

@@ -20,12 +20,12 @@ from graphad.ops.array.distinct import unique_with_counts as unique_with_counts
 from graphad.ops.array.ensure import ensure_shape as ensure_shape
 from graphad.ops.array.gather import gather as gather
 from graphad.ops.array.gather import gather_nd as gather_nd
+from graphad.ops.array.indicators import one_hot as one_hot
 from graphad.ops.array.join import concat as concat
 from graphad.ops.array.join import meshgrid as meshgrid
 from graphad.ops.array.join import split as split
 from graphad.ops.array.join import stack as stack
 from graphad.ops.array.join import unstack as unstack
-from graphad.ops.array.one_hot import one_hot as one_hot
 from graphad.ops.array.padding import pad as pad
 from graphad.ops.array.partition import dynamic_partition as dynamic_partition
 from graphad.ops.array.partition import dynamic_stitch as dynamic_stitch
@@ -49,7 +49,7 @@ from graphad.ops.array.sorting import TopK as TopK
 from graphad.ops.array.sorting import argsort as argsort
 from graphad.ops.array.sorting import sort as sort
 from graphad.ops.array.sorting import top_k as top_k
-from graphad.ops.array.squeeze import squeeze as squeeze
+from graphad.ops.array.squeezing import squeeze as squeeze
 from graphad.ops.array.tiling import repeat as repeat
 from graphad.ops.array.tiling import tile as tile
 from graphad.ops.array.transpose import matrix_transpose as matrix_transpose

@@ -19,7 +19,7 @@ from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.join import stack
-from graphad.ops.array.keys import REFUSED
+from graphad.ops.array.keys import REFUSED, is_array
 from graphad.ops.array.shape import broadcast_to, shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.array.static import broadcast_dynamic_shape
@@ -29,18 +29,6 @@ from graphad.ops.math.select import where
 
 if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
-
-
-def has_arrays(key: Any) -> bool:
-    """Whether a key holds lists, arrays or tensors of rank 1 or more; convertible objects are tensors already."""
-    return any(map(_is_array, key)) if type(key) is tuple else _is_array(key)
-
-
-def _is_array(item: object) -> bool:
-    if isinstance(item, np.ndarray):
-        return item.ndim > 0
-    # A tensor of unknown rank counts as a scalar.
-    return isinstance(item, list) or (isinstance(item, Tensor) and bool(item.dims))
 
 
 def mask_of(x: Tensor, key: Any) -> Tensor | None:
@@ -86,7 +74,7 @@ def _pick_of_any_rank(x: Tensor, key: Sequence[Any], basic: Callable[[Any, Any],
     """The same for a rank that is known only at run time: for one array, and for arrays before all other entries."""
     items: list[Any] = []
     for item in key:
-        items.extend(_arrays(item) if _is_array(item) or _is_whole_number(item) else [item])
+        items.extend(_arrays(item) if is_array(item) or _is_whole_number(item) else [item])
     axes = [k for k, item in enumerate(items) if isinstance(item, Tensor)]
     rests = [k for k, item in enumerate(items) if item is Ellipsis]
     if axes != list(builtins.range(len(axes))) and (len(axes) > 1 or len(rests) > 1):
@@ -107,7 +95,7 @@ def _expanded(items: Sequence[Any], rank: int, x: Tensor) -> list[Any]:
     tensors."""
     entries: list[Any] = []
     for item in items:
-        entries.extend(_arrays(item) if _is_array(item) or _is_whole_number(item) else [item])
+        entries.extend(_arrays(item) if is_array(item) or _is_whole_number(item) else [item])
     used = sum(1 for item in entries if item is not None and item is not Ellipsis)
     if used > rank:
         raise InvalidArgumentError(
@@ -137,7 +125,7 @@ def _check_masks(items: Sequence[Any], x: Tensor, rest: int) -> None:
 
 
 def _is_mask(item: object) -> bool:
-    return _is_array(item) and not (isinstance(item, list) and not item) and lift(item).dtype.is_bool
+    return is_array(item) and not (isinstance(item, list) and not item) and lift(item).dtype.is_bool
 
 
 def _is_whole_number(item: object) -> bool:

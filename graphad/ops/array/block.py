@@ -6,6 +6,7 @@ returns the checked bounds, so that the elements cannot be read without the chec
 
 from __future__ import annotations
 
+from builtins import slice as slice_of
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,18 +23,18 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dims import UNKNOWN
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, TupleOp, define, no_gradient
 from graphad.core.refusal import refuse
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Tensor
-from graphad.graph.builder import UNKNOWN
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.keys import FULL, encode_bound
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import partly_known
-from graphad.ops.array.slice import GetItem
-from graphad.ops.array.support import index_tensor, require_index, same_row, static_array
+from graphad.ops.array.slice import GetItem, getitem
+from graphad.ops.array.support import INTEGERS, index_tensor, require_index, same_row, static_array
 
 
 @define
@@ -122,34 +123,43 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
       >>> slice([10, 20, 30, 40], [1], [2]).numpy()
       array([20, 30], dtype=int32)
     """
-    x = lift(input_)
+    x: Any = lift(input_)
     firsts, counts = _entries("begin", begin), _entries("size", size)
     bounds: Any = None
     entries: list[Any] = []
     given: list[Any] = []
+    known = (*(firsts or ()), *(counts or ()))
+    is_plain = (
+        type(x) is EagerTensor and len(known) == 2 * len(x.dims) and None not in known
+    )  # a key of Python's
     for axis in range(_rank(x, firsts, counts)):
         total = None if x.dims is None else x.dims[axis]
         first, many = _at(firsts, axis), _at(counts, axis)
         if first == 0 and many == -1:
-            entries.append(FULL)
+            entries.append(slice_of(None) if is_plain else FULL)
             continue
         if first is not None and many is not None:
             if first < 0 or many < -1 or (total is not None and first + max(many, 0) > total):
                 raise _outside(axis, total, first, many)
             if total is not None:
-                entries.append(("slice", first, total if many == -1 else first + many, None, None))
+                last = total if many == -1 else first + many
+                entries.append(slice_of(first, last) if is_plain else ("slice", first, last, None, None))
                 continue
         if bounds is None:
             starts, sizes = index_tensor("slice", begin, "begin"), index_tensor("slice", size, "size")
             bounds = bind(BlockBounds(), shape(x, starts.dtype), starts, sizes)
         low, high = (encode_bound(bound[axis], given) for bound in bounds)
         entries.append(("slice", low, high, None, None if many == -1 else many))
+    if is_plain:
+        return getitem(x, tuple(entries))
     return bind(GetItem(tuple(entries)), x, *given)
 
 
 def _entries(name: str, x: Any) -> Sequence[int | None] | None:
     """The numbers in begin or size, None for those that are known only at run time."""
     if isinstance(x, list | tuple):
+        if INTEGERS.issuperset(map(type, x)):
+            return x
         values = [static_array(item) for item in x]
         try:
             return [None if value is None else int(value) for value in values]

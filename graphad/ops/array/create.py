@@ -25,7 +25,7 @@ from graphad.core.annotations import (
     TensorLike,
     VjpContext,
 )
-from graphad.core.bind import bind
+from graphad.core.bind import bind, constant_here
 from graphad.core.convert import lift, lift_own, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size, product
 from graphad.core.dtypes import DType, as_dtype
@@ -229,7 +229,7 @@ def zeros_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | No
       input: Tensor of any shape and dtype.
       dtype: The dtype of the result; by default that of `input`.
     Returns: Tensor of the shape of `input`.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> zeros_like([[1, 2], [3, 4]]).numpy()
       array([[0, 0],
@@ -245,7 +245,7 @@ def ones_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | Non
       input: Tensor of any shape and dtype.
       dtype: The dtype of the result; by default that of `input`.
     Returns: Tensor of the shape of `input`.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> ones_like([[1, 2], [3, 4]]).numpy()
       array([[1, 1],
@@ -279,6 +279,9 @@ class Identity(Op):
     def eval(self, x: Array) -> Array:
         return x
 
+    def quick(self, x: Tensor) -> Any:
+        return x.data if type(x) is EagerTensor else None
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (g,)
 
@@ -307,6 +310,7 @@ class StopGradient(Op):
     def eval(self, x: Array) -> Array:
         return x
 
+    quick = Identity.quick
     vjp = no_gradient("stop_gradient cuts the path")
 
     def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
@@ -328,7 +332,7 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: Tensor of any shape and dtype, or a variable, which is read.
     Returns: Tensor of the same shape and dtype.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     """
     return bind(IDENTITY, lift(input))
 
@@ -352,7 +356,7 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: Tensor of any shape and dtype, or a variable.
     Returns: Tensor of the same shape, dtype and value.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> grad(lambda x: x * stop_gradient(x))(3.0).numpy()
       np.float32(3.0)
@@ -420,7 +424,7 @@ def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None
       input: Tensor of any shape and dtype.
       out_type: int32 or int64.
     Returns: Integer scalar.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> size([[1, 2, 3], [4, 5, 6]]).numpy()
       np.int32(6)
@@ -437,7 +441,7 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: Tensor of any shape and dtype.
     Returns: int32 scalar.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> rank([[1, 2], [3, 4]]).numpy()
       np.int32(2)
@@ -517,7 +521,7 @@ def eye(
     elif isinstance(high, Dim) or isinstance(wide, Dim):
         matrix = bind(Eye(high, wide, dtype))
     else:
-        matrix = lift(in_memory("eye", np.eye, high, wide, dtype=dtype.numpy))
+        matrix = constant_here(in_memory("eye", np.eye, high, wide, dtype=dtype.numpy))
     if batch_shape is None:
         return matrix
     lead = static_sizes("eye", batch_shape)

@@ -34,7 +34,7 @@ from graphad.core.registry import lookup
 from graphad.core.schema import Axis, Count, Given, Positive
 from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels.sites import Part, Site
 from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape, sizes_of
 from graphad.ops.array.support import all_stacked, merge_dims, same_row, shifted, static_array, static_int
@@ -76,6 +76,15 @@ class Concat(Op):
     def eval(self, *xs: Array) -> Array:
         return np.concatenate(xs, self.axis)
 
+    def quick(self, *xs: Tensor) -> Any:
+        dtype, parts = None, []
+        for x in xs:
+            if type(x) is not EagerTensor or (dtype is not None and x.data.dtype is not dtype):
+                return None
+            dtype = x.data.dtype
+            parts.append(x.data)
+        return np.concatenate(parts, self.axis)
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         if len(ctx.inputs) == 1:
             return (g,)
@@ -114,7 +123,7 @@ def concat(values: TensorLike, axis: TensorLike, name: str | None = None) -> Ten
     items = list(values) if isinstance(values, list | tuple) else [values]
     if not items:
         raise InvalidArgumentError("concat: there are no tensors; give one at least.")
-    tensors = lift_all("concat", items)
+    tensors: list[Any] = items if all(type(x) is EagerTensor for x in items) else lift_all("concat", items)
     place = static_int("concat", axis, "axis")
     if place is None:
         raise ArgumentTypeError("concat: axis must be known while tracing; give an int.")
@@ -253,7 +262,7 @@ class Unstack(TupleOp):
             raise InvalidArgumentError(
                 f"unstack: x with shape {x.shape} has no {self.num} slices along axis {self.axis}."
             )
-        return tuple(np.moveaxis(x, self.axis, 0))
+        return tuple(np.moveaxis(x, self.axis, 0) if self.axis else x)
 
     def vjp(self, ctx: VjpContext, *gs: Tensor | None) -> Cotangents:
         return (bind(Stack(self.axis), *[ctx.zeros(k) if g is None else g for k, g in enumerate(gs)]),)

@@ -22,6 +22,7 @@ from graphad.core.references import AT, Reference, filled, is_reference, referen
 from graphad.core.schema import Kind, declare
 from graphad.core.shapes import Dims, format_dims, ranked
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
 from graphad.ops.array.sizes import known_value
 
 Key = tuple[Any, ...]
@@ -31,6 +32,31 @@ REFUSED = "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`), a
 
 
 _LARGEST = 256
+
+
+def has_arrays(key: Any) -> bool:
+    """Whether a key holds lists, arrays or tensors of rank 1 or more; convertible objects are tensors already."""
+    return any(map(is_array, key)) if type(key) is tuple else is_array(key)
+
+
+def is_array(item: object) -> bool:
+    """The same for one entry of a key."""
+    if isinstance(item, np.ndarray):
+        return item.ndim > 0
+    # A tensor of unknown rank counts as a scalar.
+    return isinstance(item, list) or (isinstance(item, Tensor) and bool(item.dims))
+
+
+def has_steps(key: object) -> bool:
+    """Whether a slice of a key has a step without a value."""
+    return any(map(is_stepped, key)) if type(key) is tuple else is_stepped(key)
+
+
+def is_stepped(item: object) -> bool:
+    """The same for one entry of a key."""
+    if type(item) is not builtins.slice or not stands_for_tensor(item.step):
+        return False
+    return known_value(lift(item.step)) is None
 
 
 def encode(key: object, given: list[Any]) -> Key:

@@ -121,10 +121,25 @@ def _require_fill(x: TensorSpec, value: TensorSpec) -> None:
 
 def _pad(x: DeviceArray | Array, value: DeviceArray | Array, pairs: tuple[tuple[int, ...], ...]) -> Any:
     dims = [size + int(low) + int(high) for size, (low, high) in zip(np.shape(x), pairs, strict=True)]
+    if type(x) is np.ndarray:
+        return _framed(x, value, dims, pairs)
     out = arrays.full(dims, value, x.dtype, x)
     out[
         tuple(slice(int(low), int(low) + size) for size, (low, _) in zip(np.shape(x), pairs, strict=True))
     ] = x
+    return out
+
+
+def _framed(x: Array, value: Any, dims: Sequence[int], pairs: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """x in an array of `value`, each element of which is written once."""
+    out = np.empty(dims, x.dtype)
+    inner = tuple([slice(low, low + size) for size, (low, _) in zip(x.shape, pairs, strict=True)])
+    out[inner] = x
+    for axis, (low, high) in enumerate(pairs):
+        if low:
+            out[(*inner[:axis], slice(low))] = value
+        if high:
+            out[(*inner[:axis], slice(low + x.shape[axis], None))] = value
     return out
 
 

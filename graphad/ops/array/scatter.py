@@ -357,6 +357,11 @@ class SegmentGather(Op):
         shape = (*np.shape(ids), *tail)
         if not num:
             return arrays.zeros(shape, x.dtype, x)
+        if not lead and isinstance(ids, np.ndarray) and isinstance(x, np.ndarray) and ids.size:
+            if (
+                ids.min() >= 0 and ids.max() < num
+            ):  # the usual case, in which nothing is put in the place of anything
+                return np.take(x, ids, 0, mode="clip")
         flat = np.asarray(ids).reshape(rows, -1) if rows else np.zeros((0, 0), np.int64)
         found = np.reshape(x, (rows, num, *tail))[np.arange(rows)[:, None], np.maximum(flat, 0)]
         keep = (flat >= 0).reshape(flat.shape + (1,) * len(tail))

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import Array, DTypeLike, FoldContext, Ranked, RowAxes, RowAxis, TensorLike
-from graphad.core.bind import bind
+from graphad.core.bind import bind, constant_here
 from graphad.core.convert import lift, lift_like, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, as_dtype, float32, float64
@@ -153,8 +153,10 @@ def range(
         for x, word in zip(arguments, ("start", "limit", "delta"), strict=True):
             require_number("range", x, word)
         found = _common([to_numpy(x) for x in arguments]) if dtype is None else as_dtype(dtype)
-        first, last, step = (np.asarray(x).item() for x in arguments)
-        return lift(in_memory("range", _members, first, _count(first, last, step, found), step, found))
+        first, last, step = (x if type(x) is int else np.asarray(x).item() for x in arguments)
+        return constant_here(
+            in_memory("range", _members, first, _count(first, last, step, found), step, found)
+        )
     if dtype is None:
         own = [x.dtype for x in arguments if stands_for_tensor(x)]
         found = max(own, key=_order)
@@ -166,7 +168,7 @@ def range(
         return bind(Range(), *converted)
     # Limits that are known while tracing, such as sizes, determine the length as Python numbers do.
     first, last, step = (x.item() for x in known)
-    return lift(in_memory("range", _members, first, _count(first, last, step, found), step, found))
+    return constant_here(in_memory("range", _members, first, _count(first, last, step, found), step, found))
 
 
 def _order(dtype: DType) -> tuple[bool, int]:

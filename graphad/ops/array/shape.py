@@ -26,11 +26,13 @@ from graphad.core.annotations import (
     TensorLike,
     VjpContext,
 )
-from graphad.core.bind import bind
+from graphad.core.bind import bind, of_result
 from graphad.core.convert import lift
 from graphad.core.dims import Dim, Size, divide_exactly, is_one, product
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.ieee import SHORT_WAY_ENDS
+from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.references import entries_of, is_reference
 from graphad.core.schema import Axes, Given, Offset
@@ -122,7 +124,7 @@ def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | Non
       input: Tensor of any shape and dtype.
       out_type: int32 or int64.
     Returns: Integer tensor [rank].
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> shape([[1, 2, 3], [4, 5, 6]]).numpy()
       array([2, 3], dtype=int32)
@@ -166,6 +168,12 @@ class Reshape(Op):
         if type(x) is not np.ndarray and np.shape(x) == want:
             return x  # a ragged stack keeps its slices
         return np.reshape(x, want)
+
+    def quick(self, x: Tensor) -> Any:
+        if type(x) is not EagerTensor or type(x.data) is not np.ndarray:
+            return None
+        y = x.data.reshape(self.shape)  # -1 for no element has no meaning to NumPy: the usual way takes it
+        return y if y.ndim else y[()]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (reshape_like(g, ctx, 0),)
@@ -267,6 +275,16 @@ def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     x = lift(tensor)
     known = static_sizes("reshape", shape)
     if known is not None:
+        if (
+            type(x) is EagerTensor
+            and type(x.data) is np.ndarray
+            and busy() is None
+            and min(known, default=0) >= -1
+        ):
+            try:
+                return of_result(x.data.reshape(known))
+            except SHORT_WAY_ENDS:
+                pass  # the usual way takes -1 for no element, and raises the proper error
         dims = x.dims
         sizes = resolve_reshape(dims, known) if is_definite(dims) else tuple(known)
         return bind(Reshape(sizes), x)
@@ -286,7 +304,7 @@ def reshape_like(g: Tensor, ctx: VjpContext, i: int) -> Tensor:
     return g if not given and g.dims == want else bind(Reshape(want), g, *given)
 
 
-_FEW_TIMES = 64
+_FEW_TIMES, _FEWER_TIMES = 64, 8
 
 
 @define
@@ -308,8 +326,13 @@ class BroadcastTo(Op):
 
     def eval(self, x: Array) -> Array:
         if type(x) is np.ndarray and 0 < x.ndim == len(self.shape) and 1 < self.shape[-1] <= _FEW_TIMES:
-            if x.shape == (*self.shape[:-1], 1):
-                return np.repeat(x, self.shape[-1], -1)  # not by a loop of its own for each element
+            if x.shape == (*self.shape[:-1], 1):  # not by a loop of its own for each element
+                if self.shape[-1] > _FEWER_TIMES:
+                    return np.repeat(x, self.shape[-1], -1)
+                wide = np.empty(self.shape, x.dtype)
+                for k in range(self.shape[-1]):
+                    wide[..., k] = x[..., 0]
+                return wide
         out = arrays.empty(self.shape, x.dtype, x)
         out[...] = x
         return out
@@ -477,6 +500,14 @@ class ExpandDims(Op):
     def eval(self, x: Array) -> Array:
         return np.expand_dims(x, self.axes)
 
+    def quick(self, x: Tensor) -> Any:
+        if type(x) is not EagerTensor or type(x.data) is not np.ndarray or len(self.axes) != 1:
+            return None
+        data, axis = x.data, self.axes[0]
+        dims, rank = data.shape, data.ndim
+        axis += rank + 1 if axis < 0 else 0
+        return data.reshape((*dims[:axis], 1, *dims[axis:])) if 0 <= axis <= rank else None
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Squeeze(self.axes), g),)
 
@@ -520,6 +551,12 @@ class Squeeze(Op):
     def eval(self, x: Array) -> Array:
         return np.squeeze(x, self.axes)
 
+    def quick(self, x: Tensor) -> Any:
+        if type(x) is not EagerTensor or type(x.data) is not np.ndarray:
+            return None
+        y = x.data.squeeze(self.axes)
+        return y if y.ndim else y[()]
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(ExpandDims(self.axes), g),)
 
@@ -553,6 +590,6 @@ def expand_dims(input: TensorLike, axis: AxisLike = 0, name: str | None = None) 
     x = lift(input)
     axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
     rank = x.ndim
-    if rank is not None:
+    if rank is not None and not (type(axis) is int and 0 <= axis <= rank):
         axes = normalize_axes("expand_dims", axes, rank + len(axes)) or ()
     return bind(ExpandDims(tuple(int(a) for a in axes)), x)

@@ -9,13 +9,12 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, stands_for_tensor
-from graphad.core.dims import Dim
+from graphad.core.dims import UNKNOWN, Dim
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.references import ALL, AT, entries_of, is_reference
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape, is_definite
 from graphad.core.tensor import EagerTensor
-from graphad.graph.builder import UNKNOWN
 
 
 def known_value(x: Any) -> Any:

@@ -6,6 +6,7 @@ Keys are encoded by `keys.py`. When sizes are known a key becomes starts, stride
 from __future__ import annotations
 
 import builtins
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ from graphad.core.annotations import (
     TensorLike,
     VjpContext,
 )
-from graphad.core.bind import bind
+from graphad.core.bind import bind, of_result
 from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
@@ -37,7 +38,6 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
 from graphad.kernels.sites import Part, Site
-from graphad.ops.array.advanced import has_arrays, pick
 from graphad.ops.array.create import zeros, zeros_like
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.keys import (
@@ -45,7 +45,9 @@ from graphad.ops.array.keys import (
     Key,
     check_claims,
     encode,
+    has_arrays,
     has_claims,
+    has_steps,
     indexed_dims,
     indexed_rows,
     normal_key,
@@ -56,11 +58,10 @@ from graphad.ops.array.keys import (
 from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.shape import Reshape, SizeVector, broadcast_to, expand_dims, reshape, shape, sizes_of
 from graphad.ops.array.sizes import require_sizes
-from graphad.ops.array.stepped import has_steps, pick_steps
 from graphad.ops.array.support import all_stacked, static_array
 from graphad.ops.array.transpose import move_axis
 
-_SIMPLE = (int, builtins.slice)
+_SIMPLE = (int, builtins.slice, type(None), type(Ellipsis))
 
 
 def _as_it_is(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -406,7 +407,7 @@ def getitem(x: object, key: Any) -> Tensor:
     is_simple = kind in _SIMPLE or (kind is tuple and all(type(k) in _SIMPLE for k in key))
     if is_simple and type(x) is EagerTensor and busy() is None:
         try:
-            return EagerTensor(x.data[key])
+            return of_result(x.data[key])
         except (IndexError, TypeError, ValueError):
             pass  # the usual way raises the proper error
     x = lift(x)
@@ -417,9 +418,12 @@ def getitem(x: object, key: Any) -> Tensor:
         if _is_mask(key):
             return _masked(x, lift(key))
         if has_arrays(key):
-            return pick(x, key, getitem)
+            # Imported by name, since few programs need it.
+            picked: Tensor = importlib.import_module("graphad.ops.array.advanced").pick(x, key, getitem)
+            return picked
     if has_steps(key):
-        return pick_steps(x, key, getitem)
+        spread: Tensor = importlib.import_module("graphad.ops.array.stepped").pick_steps(x, key, getitem)
+        return spread
     given: list[Any] = []
     encoded = encode(key, given)
     if type(x) is EagerTensor:
@@ -529,6 +533,7 @@ def strided_slice(
             "equally many."
         )
     key: list[Any] = []
+    first, last, step = first.tolist(), last.tolist(), step.tolist()
     for i in range(len(first)):
         bit = 1 << i
         if ellipsis_mask & bit:
@@ -536,11 +541,11 @@ def strided_slice(
         elif new_axis_mask & bit:
             key.append(None)
         elif shrink_axis_mask & bit:
-            key.append(int(first[i]))
+            key.append(first[i])
         else:
-            start = None if begin_mask & bit else int(first[i])
-            stop = None if end_mask & bit else int(last[i])
-            key.append(builtins.slice(start, stop, int(step[i])))
+            start = None if begin_mask & bit else first[i]
+            stop = None if end_mask & bit else last[i]
+            key.append(builtins.slice(start, stop, step[i]))
     return getitem(input_, tuple(key))
 
 

@@ -10,37 +10,25 @@ from collections.abc import Callable
 from typing import Any
 
 from graphad.core import dtypes
-from graphad.core.convert import lift, stands_for_tensor
+from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather
-from graphad.ops.array.keys import REFUSED
+from graphad.ops.array.keys import REFUSED, is_stepped
 from graphad.ops.array.sequence import range as spread
 from graphad.ops.array.shape import shape
-from graphad.ops.array.sizes import known_value
 from graphad.ops.math.cast import cast
 from graphad.ops.math.select import maximum, minimum, where
-
-
-def has_steps(key: object) -> bool:
-    """Whether a slice of a key has a step without a value."""
-    return any(map(_is_stepped, key)) if type(key) is tuple else _is_stepped(key)
-
-
-def _is_stepped(item: object) -> bool:
-    if type(item) is not builtins.slice or not stands_for_tensor(item.step):
-        return False
-    return known_value(lift(item.step)) is None
 
 
 def pick_steps(x: Tensor, key: object, getitem: Callable[[Any, Any], Tensor]) -> Tensor:
     """x[key] where slices have such steps: the rest of the key first, then one axis after another."""
     items = key if type(key) is tuple else (key,)
-    y = getitem(x, tuple([builtins.slice(None) if _is_stepped(item) else item for item in items]))
+    y = getitem(x, tuple([builtins.slice(None) if is_stepped(item) else item for item in items]))
     kept = [k for k, item in enumerate(items) if item is None or type(item) in (builtins.slice, type(...))]
     dots = next((k for k in kept if items[k] is Ellipsis), None)
     for k, item in enumerate(items):
-        if _is_stepped(item):
+        if is_stepped(item):
             is_late = dots is not None and dots < k
             axis = -len([j for j in kept if j >= k]) if is_late else len([j for j in kept if j < k])
             y = gather(y, _places(item, shape(y)[axis]), axis=axis)

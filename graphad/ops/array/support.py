@@ -66,12 +66,17 @@ def same_row(axes: RowAxes) -> RowAxis:
     return None if not found else found.pop() if len(found) == 1 else MIXED
 
 
+INTEGERS = frozenset({int})
+
+
 def static_array(x: object) -> Any:
     """An integer argument (list, array, tensor) as a NumPy array where its value is known now, else None."""
     if stands_for_tensor(x):
         value = known_value(lift(x))
         return None if value is None else np.asarray(value)
     if isinstance(x, list | tuple):
+        if x and INTEGERS.issuperset(map(type, x)):
+            return array_of(x)
         items = [static_array(item) for item in x]
         if any(item is None for item in items):
             return None
@@ -81,7 +86,7 @@ def static_array(x: object) -> Any:
 
 def require_number(op: str, x: Any, name: str) -> None:
     """Raises: ArgumentTypeError: an argument is neither a real number nor convertible to a tensor."""
-    if not stands_for_tensor(x):
+    if type(x) is not int and not stands_for_tensor(x):
         known = array_of(x)
         if known.ndim or known.dtype.kind not in "iuf":
             shown = " ".join(repr(x).split())

@@ -22,7 +22,7 @@ from graphad.core.annotations import (
     TensorLike,
     VjpContext,
 )
-from graphad.core.bind import bind
+from graphad.core.bind import bind, constant_here
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import int64
@@ -363,7 +363,11 @@ class Roll(Op):
         return x
 
     def eval(self, x: Array, shifts: Array) -> Array:
-        return np.roll(x, tuple(int(shift) for shift in shifts), self.axes)
+        if len(self.axes) != 1 or not x.size:
+            return np.roll(x, tuple(int(shift) for shift in shifts), self.axes)
+        axis = self.axes[0] % x.ndim
+        lead, first = (slice(None),) * axis, -int(shifts[0]) % x.shape[axis]  # where the result begins in x
+        return np.concatenate((x[(*lead, slice(first, None))], x[(*lead, slice(first))]), axis)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self, g, -ctx.inputs[1]), None)
@@ -403,6 +407,9 @@ def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None 
     axes = tuple(
         [normalize_axis("roll", a, x.ndim, "input", x.dims) for a in _integers("roll", axis, values)]
     )
+    numbers = [shift] * len(axes) if type(shift) is int else shift
+    if type(numbers) is list and all(type(n) is int and abs(n) < 2**31 for n in numbers):
+        return bind(Roll(axes), x, constant_here(np.array(numbers, np.int32)))
     shifts = lift(shift)
     if shifts.ndim is None or shifts.ndim == 0:
         shifts = reshape(shifts, [len(axes)])

@@ -5,7 +5,7 @@ A predicate with a value now (eager, or known while tracing) just calls its func
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.core import dtypes
@@ -139,16 +139,16 @@ def _label(nest: Nest, names: Sequence[str], leaf: int) -> str:
 
 
 def case(
-    pred_fn_pairs: Any,
-    default: Callable[[], Any] | None = None,
+    pred_fn_pairs: Sequence[tuple[TensorLike, Callable[[], R]]],
+    default: Callable[[], R] | None = None,
     exclusive: bool = False,
     strict: bool = False,
     name: str = "case",
-) -> Any:
+) -> R:
     """The result of the first function whose predicate holds.
 
     Args:
-      pred_fn_pairs: Pairs (predicate, function of no arguments).
+      pred_fn_pairs: Pairs (predicate, function of no arguments); a predicate is a scalar [] of dtype bool.
       default: Called when none holds; without it one must hold.
       exclusive: Raise if more than one predicate holds.
       strict: Accepted for compatibility.
@@ -202,10 +202,12 @@ def _check_exclusive(predicates: Sequence[Any]) -> None:
 
 def switch_case(
     branch_index: TensorLike,
-    branch_fns: Any,
-    default: Callable[[], Any] | None = None,
+    branch_fns: Sequence[Callable[[], R]]
+    | Mapping[int, Callable[[], R]]
+    | Sequence[tuple[int, Callable[[], R]]],
+    default: Callable[[], R] | None = None,
     name: str = "switch_case",
-) -> Any:
+) -> R:
     """The result of branch_fns[branch_index]().
 
     Args:
@@ -220,12 +222,13 @@ def switch_case(
       >>> switch_case(constant(1), [lambda: constant(10), lambda: constant(20)]).numpy()
       np.int32(20)
     """
-    if isinstance(branch_fns, dict):
-        pairs = list(branch_fns.items())
-    elif all(isinstance(item, list | tuple) and len(item) == 2 for item in branch_fns):
-        pairs = list(branch_fns)
+    given: Any = branch_fns
+    if isinstance(given, dict):
+        pairs = list(given.items())
+    elif all(isinstance(item, list | tuple) and len(item) == 2 for item in given):
+        pairs = list(given)
     else:
-        pairs = list(enumerate(branch_fns))
+        pairs = list(enumerate(given))
     table = dict(pairs)
     if not table or not all(callable(fn) for fn in table.values()):
         raise ArgumentTypeError("switch_case: branch_fns must hold at least one function, and nothing else.")
@@ -239,11 +242,12 @@ def switch_case(
     index = at_hand(lift(branch_index))
     if not index.dtype.is_integer:
         raise DTypeError(f"switch_case: branch_index has dtype {index.dtype.name}; an integer is needed.")
-    otherwise: Any = table[max(table)] if default is None else default
+    otherwise: Callable[[], R] = table[max(table)] if default is None else default
     if index.dims:
         raise InvalidArgumentError(f"switch_case: branch_index has shape {index.dims}; a scalar is needed.")
     if type(index) is EagerTensor:
-        return table.get(int(index), otherwise)()
+        chosen: Callable[[], R] = table.get(int(index), otherwise)
+        return chosen()
     result = otherwise
     for key in sorted(table, reverse=True):
         if table[key] is not otherwise:

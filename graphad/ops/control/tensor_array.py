@@ -66,8 +66,8 @@ class TensorArray:
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
-        handle: Any = None,
-        flow: Any = None,
+        handle: None = None,
+        flow: None = None,
         infer_shape: bool = True,
         element_shape: TensorLike | None = None,
         colocate_with_first_write_call: bool = True,
@@ -84,7 +84,7 @@ class TensorArray:
         self._required: Dims = as_dims(element_shape)  # of all elements, whatever infer_shape says
         self._dims = self._required
         self._items: list[Any] | None = None
-        self._buffer: Any = None
+        self._buffer: Tensor | None = None
         self._size: Any = None
         # In a step of a loop: the stacked tensor at its start, and the element written since, None if it is more than one.
         self._origin: Any = None
@@ -113,7 +113,7 @@ class TensorArray:
         return TensorShape(self._dims)
 
     @property
-    def flow(self) -> Any:
+    def flow(self) -> Tensor:
         """A scalar, for programs that hand the flow on."""
         return lift(np.float32(0.0))
 
@@ -124,7 +124,7 @@ class TensorArray:
     def __repr__(self) -> str:
         return f"<TensorArray dtype={self._dtype.name} element_shape={format_dims(self._dims)}>"
 
-    def size(self, name: str | None = None) -> Any:
+    def size(self, name: str | None = None) -> Tensor:
         """The number of elements, int32."""
         if self._items is not None:
             return lift(np.int32(len(self._items)))
@@ -132,13 +132,13 @@ class TensorArray:
 
     # -- one element -----------------------------------------------------------------------------------------------
 
-    def read(self, index: TensorLike, name: str | None = None) -> Any:
+    def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """The element under a number. One that was never written is zeros, where the shape of the elements is known."""
         number = _number(index)
         if self._items is None or number is None:
             return gather(self._stacked(), index)
         self._check_index("read", number, False)
-        item = self._items[number]
+        item: Any = self._items[number]
         if item is _CLEARED:
             raise InvalidArgumentError(
                 f"Could not read index {number} twice because it was cleared after a previous read (perhaps try setting "
@@ -148,9 +148,10 @@ class TensorArray:
             return self._empty("read", number)
         if self._clear and trace_in_progress() is None:
             self._items[number] = _CLEARED
-        return item
+        element: Tensor = item
+        return element
 
-    def write(self, index: TensorLike, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with another element under a number."""
         value = self._checked("write", value, None)
         number = _number(index)
@@ -172,7 +173,7 @@ class TensorArray:
 
     # -- all of them -----------------------------------------------------------------------------------------------
 
-    def stack(self, name: str | None = None) -> Any:
+    def stack(self, name: str | None = None) -> Tensor:
         """The elements along a new first axis, [size, ...]."""
         if self._items is None:
             return self._stacked()
@@ -185,11 +186,11 @@ class TensorArray:
             return zeros((0, *self._definite("stack")), self._dtype)
         return stack(items)
 
-    def gather(self, indices: Any, name: str | None = None) -> Any:
+    def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The elements under several numbers along a new first axis."""
         return gather(self.stack(), indices)
 
-    def concat(self, name: str | None = None) -> Any:
+    def concat(self, name: str | None = None) -> Tensor:
         """The elements joined along their first axis."""
         if self._items is None:
             rows = self._stacked()
@@ -213,7 +214,7 @@ class TensorArray:
             raise InvalidArgumentError("TensorArray.concat: the elements are scalars; use stack.")
         return concat(items, 0) if items else zeros((0, *self._definite("concat")[1:]), self._dtype)
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with the slices of a tensor as its elements."""
         value = self._checked("unstack", value, 1)
         dims = self._merged("unstack", None if value.dims is None else tuple(value.dims[1:]))
@@ -226,7 +227,7 @@ class TensorArray:
             )
         return self._with(items=list(unstack(value)), dims=dims)
 
-    def scatter(self, indices: TensorLike, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(self, indices: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with the slices of a tensor under several numbers."""
         value = self._checked("scatter", value, 1)
         indices = lift(indices)
@@ -264,7 +265,7 @@ class TensorArray:
             dims = item.dims if dims is None or not self._infer_shape else dims
         return self._with(items=items, dims=dims if len({x.dims for x in items}) < 2 else None)
 
-    def _parts_of(self, value: Any, sizes: list[int]) -> list[Any]:
+    def _parts_of(self, value: Tensor, sizes: list[int]) -> list[Tensor]:
         if value.dims and value.dims[0] is not None and sum(sizes) != value.dims[0]:
             raise InvalidArgumentError(
                 f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {sum(sizes)} and value's shape "
@@ -283,7 +284,7 @@ class TensorArray:
         if trace_in_progress() is None:
             self._items, self._buffer = [], None
 
-    def grad(self, source: Any, flow: Any = None, name: str | None = None) -> TensorArray:
+    def grad(self, source: object, flow: object = None, name: str | None = None) -> TensorArray:
         """Not supported: tapes differentiate through arrays."""
         raise ArgumentTypeError(
             "TensorArray.grad: gradients go through a TensorArray by themselves; use a GradientTape."
@@ -300,7 +301,7 @@ class TensorArray:
         """The same array with the other's element shape; unknown sizes are 0 until an element is written."""
         if other._dims is not None:
             return self._allocated(other._dims)
-        rank = 1 + len(other._written()[0].dims) if other._buffer is None else len(other._buffer.dims)
+        rank = 1 + len(other._written()[0].dims) if other._buffer is None else len(other._buffer.shape)
         return self._allocated((None,) * (rank - 1))
 
     def _allocated(self, dims: Dims) -> TensorArray:
@@ -335,7 +336,7 @@ class TensorArray:
     def _with(
         self,
         items: list[Any] | None = None,
-        buffer: object = None,
+        buffer: Tensor | None = None,
         dims: Any = ...,
         copy: bool = False,
     ) -> TensorArray:
@@ -353,7 +354,7 @@ class TensorArray:
     def _written(self) -> list[Any]:
         return [x for x in self._items or () if x is not None and x is not _CLEARED]
 
-    def _stacked(self) -> Any:
+    def _stacked(self) -> Tensor:
         """All elements as one tensor."""
         if self._buffer is not None:
             return self._buffer
@@ -370,22 +371,23 @@ class TensorArray:
             return zeros([len(self._items), *sizes], self._dtype)
         return zeros(stack([self._size, *sizes]) if sizes else reshape(self._size, [1]), self._dtype)
 
-    def _allocated_for(self, value: Tensor) -> Any:
+    def _allocated_for(self, value: Tensor) -> Tensor:
         """The stacked tensor, with room for elements like `value`."""
         if self._buffer is None and not self._written() and not is_definite(self._dims):
             return self._allocated(value.dims)._room_for(value)
         return self._room_for(value)
 
-    def _room_for(self, value: Tensor) -> Any:
+    def _room_for(self, value: Tensor) -> Tensor:
         buffer = self._stacked()
         if is_definite(self._dims):
             return buffer
         # The first element determines unknown sizes.
         wanted = concat([reshape(getitem(shape(buffer), 0), [1]), shape(value)], 0)
         fits = reduce_all(equal(shape(buffer), wanted))
-        return conditional(fits, lambda: buffer, lambda: zeros(wanted, self._dtype))
+        room: Tensor = conditional(fits, lambda: buffer, lambda: zeros(wanted, self._dtype))
+        return room
 
-    def _grown(self, value: Any, indices: Any, is_element: bool = False) -> Any:
+    def _grown(self, value: Tensor, indices: Tensor, is_element: bool = False) -> Tensor:
         element = value if is_element else getitem(value, 0)
         buffer = self._allocated_for(element)
         if not self._dynamic:
@@ -396,14 +398,14 @@ class TensorArray:
         more = concat([reshape(missing, [1]), getitem(shape(buffer), slice(1, None))], 0)
         return concat([buffer, zeros(more, self._dtype)], 0)
 
-    def _updated(self, index: TensorLike, value: Any) -> Any:
+    def _updated(self, index: TensorLike, value: Tensor) -> Tensor:
         index = lift(index)
         if index.dtype is not dtypes.int32 and index.dtype.is_integer:
             index = cast(index, dtypes.int32)
         buffer = self._grown(value, index, True)
         return tensor_scatter_nd_update(buffer, reshape(index, [1, 1]), expand_dims(value, 0))
 
-    def _checked(self, op: str, value: TensorLike, least_rank: int | None) -> Any:
+    def _checked(self, op: str, value: TensorLike, least_rank: int | None) -> Tensor:
         try:
             value = lift_like(f"TensorArray.{op}", value, self._dtype)
         except DTypeError:
@@ -449,7 +451,7 @@ class TensorArray:
             )
         return self._dims
 
-    def _empty(self, op: str, number: int) -> Any:
+    def _empty(self, op: str, number: int) -> Tensor:
         """The value of an element that was not written: zeros of the common shape."""
         dims = self._dims
         if not is_definite(dims) and dims is not None and self._infer_shape and self._written():

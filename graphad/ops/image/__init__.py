@@ -1,5 +1,6 @@
-"""Images [..., height, width, channels]: sizes, places, colours, differences, boxes. All are made of other ops."""
+"""Images [..., height, width, channels]: resizing, flips and crops, colours, differences, boxes. Nearly all functions are
+composed of other ops."""
 
 from graphad.core.late import attach
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__getattr__, __dir__ = attach(__name__)

@@ -1,4 +1,5 @@
-"""Images [..., height, width, channels]: sizes, places, colours, differences, boxes. All are made of other ops."""
+"""Images [..., height, width, channels]: resizing, flips and crops, colours, differences, boxes. Nearly all functions are
+composed of other ops."""
 
 from graphad.ops.image.boxes import crop_and_resize as crop_and_resize
 from graphad.ops.image.boxes import non_max_suppression as non_max_suppression

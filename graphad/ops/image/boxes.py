@@ -1,4 +1,4 @@
-"""Boxes [y1, x1, y2, x2] in images: what lies in them, and which of them are left where many overlap.
+"""Boxes [y1, x1, y2, x2] in images: crops, and suppression of overlapping boxes.
 
 Coordinates of `crop_and_resize` go from 0 at the first row or column to 1 at the last one.
 """
@@ -40,19 +40,19 @@ def crop_and_resize(
     extrapolation_value: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """The parts of images that lie in boxes, all in one size; the corners of a box are the corners of its part.
+    """Crops of images, one for each box, resized to one size. The corners of a box are the centres of the corner pixels of its
+    crop.
 
     Args:
       image: Tensor [batch, height, width, channels], a numeric dtype.
       boxes: Float tensor [boxes, 4]: y1, x1, y2, x2, from 0 at the first row or column to 1 at the last.
-      box_indices: Integer tensor [boxes]: of which image each box is a part.
-      crop_size: Two integers: height and width of the parts.
+      box_indices: Integer tensor [boxes]: the image of each box.
+      crop_size: Two integers: height and width of the crops.
       method: "bilinear" or "nearest".
-      extrapolation_value: What is taken for places outside of the image.
-    Returns: Float tensor [boxes, height, width, channels]; differentiable in images and boxes, for "nearest" in images
-      alone.
-    Raises: InvalidArgumentError (a ValueError): shapes do not fit, a number is that of no image, or another method.
-    Source: He, Gkioxari, Dollar and Girshick, Mask R-CNN, 2017: the parts without rounding.
+      extrapolation_value: The value of points outside the image.
+    Returns: Float tensor [boxes, height, width, channels]; differentiable by images and boxes, with "nearest" by images only.
+    Raises: InvalidArgumentError (a ValueError): shapes do not fit, an index is out of range, or `method` is unknown.
+    Source: He, Gkioxari, Dollar and Girshick, Mask R-CNN, 2017: RoIAlign, crops without rounding.
     Example:
       >>> pictures = constant([0.0, 1.0, 2.0, 3.0], shape=[1, 2, 2, 1])
       >>> image.crop_and_resize(pictures, [[0.0, 0.0, 1.0, 1.0]], [0], [1, 1]).numpy().tolist()
@@ -71,7 +71,7 @@ def crop_and_resize(
 def cropped(
     x: Any, corners: Tensor, which: TensorLike, counts: Sequence[Any], method: str, outside: TensorLike
 ) -> Tensor:
-    """The same for images and boxes of one float dtype."""
+    """`crop_and_resize` for images and boxes of one float dtype."""
     inside: list[Any] = []
     ends: list[Any] = []
     for k, (axis, count) in enumerate(zip((HEIGHT, WIDTH), counts, strict=True)):
@@ -104,17 +104,17 @@ def cropped(
 
 
 def _coordinates(places: Sequence[Tensor]) -> Tensor:
-    """Integers that are broadcast together, as coordinates along a last axis."""
+    """Integers broadcast together and stacked as coordinates along a new last axis."""
     zero = places[0] * 0 + places[1] * 0 + places[2] * 0
     return stack([place + zero for place in places], -1)
 
 
 @define
 class NonMaxSuppression(TupleOp):
-    """The indices of at most `most` boxes [n, 4] and their scores, best first, each the best of those left once what overlaps the
-    ones before by more than `overlap` (intersection over union) is gone. For a `sigma` above 0 nothing goes for overlapping:
-    scores are multiplied by exp(-overlap^2 / (2 sigma)), and what is not above `lowest` is gone. Of equal scores the lower index
-    is better.
+    """The indices of at most `most` boxes [n, 4] and their scores, best first. Repeatedly the box with the highest score is
+    selected, and all others that overlap it by more than `overlap` (intersection over union) are removed. For a `sigma` above 0
+    no box is removed for overlapping; its score is multiplied by exp(-overlap^2 / (2 sigma)) instead. Boxes whose score is not
+    above `lowest` are removed. Of equal scores the lower index wins.
     """
 
     name = "non_max_suppression"
@@ -138,14 +138,14 @@ class NonMaxSuppression(TupleOp):
         ]
         if len(set(counts)) > 1:
             raise InvalidArgumentError(
-                f"{self.name}: {counts[0]} boxes have {counts[1]} scores; as many are needed."
+                f"{self.name}: {counts[0]} boxes have {counts[1]} scores; the numbers must be equal."
             )
         return TensorSpec.of((None,), int32), TensorSpec.of((None,), scores.dtype)
 
     def eval(self, boxes: Array, scores: Array) -> Any:
         if len(boxes) != len(scores):
             raise InvalidArgumentError(
-                f"{self.name}: {len(boxes)} boxes have {len(scores)} scores; as many are needed."
+                f"{self.name}: {len(boxes)} boxes have {len(scores)} scores; the numbers must be equal."
             )
         low, high = (f(boxes[:, :2], boxes[:, 2:]) for f in (np.minimum, np.maximum))
         areas = np.prod(high - low, axis=1)
@@ -172,8 +172,8 @@ class NonMaxSuppression(TupleOp):
             left[best] = -np.inf
         return np.array(chosen, np.int32), np.array(kept, scores.dtype)
 
-    vjp = no_gradient("which boxes are left is piecewise constant")
-    batch = no_batch("each row leaves another number of boxes")
+    vjp = no_gradient("the selection of boxes is piecewise constant")
+    batch = no_batch("the number of selected boxes differs from row to row")
     rows = no_rows("all boxes of an image are compared")
 
 
@@ -203,9 +203,9 @@ def non_max_suppression(
     Args:
       boxes: Float tensor [n, 4]: y1, x1, y2, x2 of any two opposite corners.
       scores: Float tensor [n].
-      max_output_size: How many at most.
-      iou_threshold: Above which part of their common area, from 0 to 1, the worse of two boxes goes.
-      score_threshold: Boxes go whose score is not above it.
+      max_output_size: The largest number of boxes to select.
+      iou_threshold: The worse of two boxes is removed if their intersection over union, from 0 to 1, is above this.
+      score_threshold: Boxes whose score is not above this are removed.
     Returns: int32 tensor [m].
     Raises: InvalidArgumentError (a ValueError): `iou_threshold` is out of range, `max_output_size` is not known while
       tracing, or the shapes do not fit.
@@ -228,15 +228,16 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: float = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`non_max_suppression` with the scores of what is left. No gradient.
+    """`non_max_suppression` that returns the scores too. No gradient.
 
     Args:
       boxes: Float tensor [n, 4]: y1, x1, y2, x2 of any two opposite corners.
       scores: Float tensor [n].
-      max_output_size: How many at most.
-      iou_threshold: Above which part of their common area, from 0 to 1, the worse of two boxes goes.
-      score_threshold: Boxes go whose score is not above it.
-      soft_nms_sigma: Above 0, boxes do not go for overlapping: their scores are multiplied by exp(-overlap^2 / (2 sigma)).
+      max_output_size: The largest number of boxes to select.
+      iou_threshold: The worse of two boxes is removed if their intersection over union, from 0 to 1, is above this.
+      score_threshold: Boxes whose score is not above this are removed.
+      soft_nms_sigma: If above 0, boxes are not removed for overlapping; their scores are multiplied by exp(-overlap^2 / (2
+        sigma)) instead.
     Returns: (int32 indices [m], scores [m]).
     Raises: InvalidArgumentError (a ValueError): `iou_threshold` is out of range, `max_output_size` is not known while
       tracing, or the shapes do not fit.

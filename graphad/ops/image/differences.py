@@ -1,4 +1,4 @@
-"""How much images differ, and how they change from pixel to pixel."""
+"""Measures of the difference between images, and differences between neighbouring pixels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from graphad.ops.nn.activation import relu
 
 
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
-    """The differences to the next row and to the next column; 0 at the last one.
+    """The differences to the next row and to the next column; 0 for the last row and the last column.
 
     Args:
       image: Tensor [batch, height, width, channels], a numeric dtype.
@@ -47,10 +47,10 @@ def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 def sobel_edges(image: TensorLike) -> Tensor:
-    """Sobel's slopes along height and width, stacked as a last axis of size 2.
+    """The Sobel derivatives along height and width, stacked along a last axis of size 2.
 
     Args:
-      image: Tensor [batch, height, width, channels], a float dtype; continued by reflection.
+      image: Tensor [batch, height, width, channels], a float dtype. It is padded by reflection.
     Returns: Tensor [batch, height, width, channels, 2] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): another rank.
     Source: Sobel and Feldman, A 3x3 isotropic gradient operator for image processing, 1968.
@@ -65,7 +65,7 @@ def sobel_edges(image: TensorLike) -> Tensor:
 
 
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
-    """The sum of the distances of neighbours.
+    """The total variation: the sum of the absolute differences of neighbouring pixels.
 
     Args:
       images: Tensor [batch, height, width, channels] or [height, width, channels], a numeric dtype.
@@ -85,7 +85,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _compared(op: str, a: TensorLike, b: TensorLike, max_val: Any) -> tuple[Any, Any, Any]:
-    """Two images and the range of their numbers in float32."""
+    """Two images and the range of their values, in float32."""
     x, y = images_of(op, a), images_of(op, b)
     if x.dims is not None and y.dims is not None and not are_compatible(x.dims[-3:], y.dims[-3:]):
         raise InvalidArgumentError(
@@ -100,7 +100,7 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
 
     Args:
       a, b: Tensors [..., height, width, channels] of one shape, an integer or float dtype.
-      max_val: The range of their numbers, 255 for uint8.
+      max_val: The range of their values, 255 for uint8.
     Returns: float32 tensor [...]; infinite for equal images.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     Example:
@@ -113,7 +113,7 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
 
 
 def _blurred(x: Tensor, size: int, sigma: float) -> Tensor:
-    """Local averages by a bell, where its window fits."""
+    """Local averages with Gaussian weights, at the positions where the window fits."""
     bell = lift(gaussian_window(size, sigma), x.dtype)
     for axis in (HEIGHT, WIDTH):
         n = size_along(x, axis)
@@ -127,7 +127,7 @@ def _blurred(x: Tensor, size: int, sigma: float) -> Tensor:
 def _similarity(
     x: Tensor, y: Tensor, top: Tensor, filter_size: int, filter_sigma: float, k1: float, k2: float
 ) -> tuple[Any, Any]:
-    """Luminance, and contrast with structure, at every place."""
+    """The luminance term, and the product of the contrast and structure terms, at every position."""
     op = "ssim"
     for z in (x, y):
         if z.dims is not None and any(n is not None and n < filter_size for n in z.dims[-3:-1]):
@@ -158,10 +158,10 @@ def ssim(
     Args:
       img1, img2: Tensors [..., height, width, channels] of one shape, an integer or float dtype, not smaller than
         `filter_size`.
-      max_val: The range of their numbers.
-      filter_size, filter_sigma: Size and standard deviation of the bell that makes local averages.
-      k1, k2: What keeps the quotients finite, in parts of `max_val`.
-      return_index_map: Whether to return the similarity at every place, [..., height, width].
+      max_val: The range of their values.
+      filter_size, filter_sigma: Size and standard deviation of the Gaussian window of local averages.
+      k1, k2: Small constants, relative to `max_val`, that keep the quotients finite.
+      return_index_map: Whether to return the similarity at every position, [..., height, width].
     Returns: float32 tensor [...], or the map.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or the filter is larger than the images.
     Source: Wang, Bovik, Sheikh and Simoncelli, Image quality assessment: from error visibility to structural similarity,
@@ -176,7 +176,7 @@ def ssim(
 
 
 def _halved(x: Tensor) -> Tensor:
-    """Images of half the size: means of two rows and columns, the last of an odd number counted twice."""
+    """Images of half the size: means of 2 x 2 pixels; the last row or column of an odd number is repeated."""
     for axis in (HEIGHT, WIDTH):
         n = size_along(x, axis)
         at: Any = range_of((n + 1) // 2) * 2
@@ -195,7 +195,8 @@ def ssim_multiscale(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """The structural similarity on several scales, each half of the one before: the product of powers of its parts.
+    """The multiscale structural similarity: the product of powers of its terms on several scales, each half the size of the one
+    before.
 
     Args:
       img1, img2, max_val, filter_size, filter_sigma, k1, k2: As for `ssim`, tensors [..., height, width, channels] of an

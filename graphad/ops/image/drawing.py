@@ -31,14 +31,15 @@ _COLORS = np.array(
 def draw_bounding_boxes(
     images: TensorLike, boxes: TensorLike, colors: TensorLike | None, name: str | None = None
 ) -> Tensor:
-    """Images with boxes drawn into them, later ones over earlier ones.
+    """Images with boxes drawn into them; later boxes cover earlier ones.
 
     Args:
-      images: Float tensor [batch, height, width, depth] with a depth of 1, 3 (red, green, blue) or 4 (and how opaque).
-      boxes: Float tensor [batch, n, 4]: y1, x1, y2, x2, where 0 is the first row or column and 1 the last. A side that lies
-        outside of the image is not drawn, nor a box that ends before it begins.
-      colors: Float tensor [m, depth or more], taken in turn; None for ten colours.
-    Returns: Tensor of the shape and dtype of the images. It has no derivative by boxes and colours where they are not drawn.
+      images: Float tensor [batch, height, width, depth] with a depth of 1, 3 (RGB) or 4 (RGBA).
+      boxes: Float tensor [batch, n, 4]: y1, x1, y2, x2, where 0 is the first row or column and 1 the last. Sides outside the
+        image are not drawn, nor are boxes with y2 < y1 or x2 < x1.
+      colors: Float tensor [m, depth or more], used in turn; None for a table of ten colours.
+    Returns: Tensor of the shape and dtype of the images. The derivative by boxes is None, that by colours comes from the pixels
+    where they are drawn.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
     op = "draw_bounding_boxes"
@@ -73,6 +74,8 @@ def draw_bounding_boxes(
     lines = (on_row[..., None] & in_columns[..., None, :]) | (in_rows[..., None] & on_column[..., None, :])
     lines = lines & (high & wide)[..., None]
     number = range_of(shape(corners)[1])
-    which: Any = reduce_max(where(lines, number[:, None, None], -1), 1)  # the last box that has a line there
+    which: Any = reduce_max(
+        where(lines, number[:, None, None], -1), 1
+    )  # the last box with a line at the pixel
     drawn = gather(table, where(which < 0, 0, which) % shape(table)[0])
     return where((which >= 0)[..., None], drawn, x)

@@ -1,4 +1,4 @@
-"""Images as arguments, and their sizes: numbers where they are known, scalar tensors where only the run knows them."""
+"""Images as arguments, and their sizes: numbers where known, otherwise scalar tensors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEIGHT, WIDTH = -3, -2
 
 
 def image_of(op: str, image: TensorLike, ranks: Sequence[int] = (3, 4), name: str = "image") -> Tensor:
-    """An image, or several, as a tensor. Raises: InvalidArgumentError: its rank is unknown or none of `ranks`."""
+    """An image, or several, as a tensor. Raises: InvalidArgumentError: its rank is unknown or not among `ranks`."""
     x = lift_own(image)
     if x.ndim is None or x.ndim not in ranks:
         known = "an unknown shape" if x.ndim is None else f"shape {format_dims(x.dims)}"
@@ -37,7 +37,7 @@ def image_of(op: str, image: TensorLike, ranks: Sequence[int] = (3, 4), name: st
 
 
 def images_of(op: str, image: TensorLike, name: str = "image") -> Tensor:
-    """Images behind any number of axes. Raises: InvalidArgumentError: the rank is known and less than 3."""
+    """Images with any number of leading axes. Raises: InvalidArgumentError: the rank is known and less than 3."""
     x = lift_own(image)
     if x.ndim is not None and x.ndim < 3:
         raise InvalidArgumentError(
@@ -47,19 +47,19 @@ def images_of(op: str, image: TensorLike, name: str = "image") -> Tensor:
 
 
 def size_along(x: Tensor, axis: int) -> Any:
-    """The size of an axis that is counted from the end."""
+    """The size of an axis counted from the end."""
     known = None if x.dims is None else x.dims[axis]
     return shape(x)[axis] if known is None else known
 
 
 def number(op: str, value: TensorLike, word: str) -> Any:
-    """An integer argument as a number where it is known, else as an int32 tensor."""
+    """An integer argument as a number if known, else as an int32 tensor."""
     known = static_int(op, value, word)
     return cast(value, int32) if known is None else known
 
 
 def is_known(*values: TensorLike) -> bool:
-    """Whether all of these are numbers that Python can compute with now."""
+    """Whether all of these are Python numbers, not tensors."""
     return not any(stands_for_tensor(value) for value in values)
 
 
@@ -72,15 +72,15 @@ def smallest(a: Any, b: Any) -> Any:
 
 
 def as_float(n: TensorLike, dtype: DType = float32) -> Any:
-    """A size as a number of a float dtype; TensorFlow divides sizes in float32."""
+    """A size converted to a float dtype; TensorFlow divides sizes in float32."""
     return cast(n, dtype) if stands_for_tensor(n) else dtype.numpy.type(n)
 
 
 def whole(x: Array) -> Any:
-    """The integer below a float."""
+    """The floor of a float, as an integer."""
     return cast(floor(x), int32) if stands_for_tensor(x) else int(x // 1)
 
 
 def vector(*sizes: TensorLike) -> Any:
-    """Sizes as a shape: a list where they are known, else one tensor."""
+    """Sizes as a shape: a list if all are known, else one tensor."""
     return list(sizes) if is_known(*sizes) else stack([cast(lift(n), int32) for n in sizes])

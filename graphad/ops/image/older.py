@@ -1,6 +1,6 @@
-"""Sizes of images as TensorFlow 1 has them: a pixel is a point, and corners of the old and the new image can be the same.
+"""The resizing of TensorFlow 1, where a pixel is a point and the corners of the old and the new image can be aligned.
 
-`compat.v1.image` lists them. As in `resizing`, a resize is two products with matrices of weights.
+The functions are in `compat.v1.image`. As in `resizing`, a resize is two products with matrices of weights.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.rounding import floor, rint
 from graphad.ops.math.select import clip_by_value, maximum, minimum, where
 
-_STEPS = 1024  # TensorFlow looks the weights of "bicubic" up in a table of so many steps between two pixels
-_SLOPE = -0.75  # of the cubic convolution, where TensorFlow 2 has -1/2
+_STEPS = 1024  # TensorFlow's table of "bicubic" weights has so many steps between two pixels
+_SLOPE = -0.75  # the slope of the cubic convolution kernel; TensorFlow 2 has -1/2
 
 
 class ResizeMethod:
-    """The methods of `resize` by their names in TensorFlow 1, which has numbers for them."""
+    """The methods of `resize`, with the numbers that TensorFlow 1 has for them."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -43,7 +43,7 @@ _METHODS = {
 
 
 def _scale(old: Any, new: Any, align_corners: bool, dtype: DType) -> Any:
-    """How many old rows lie between two new ones."""
+    """The distance of two new rows, in old rows."""
     plain = as_float(old, dtype) / as_float(new, dtype)
     if not align_corners:
         return plain
@@ -67,7 +67,9 @@ def _weights(method: int, align_corners: bool, old: Any, new: Any, dtype: DType)
     if method == ResizeMethod.AREA:
         start, end = rows * scale, (rows + 1.0) * scale
         inside = maximum(minimum(columns + 1.0, end) - maximum(columns, start), 0.0)
-        beyond = maximum(end - maximum(start, last + 1.0), 0.0)  # what lies behind the last row is that row
+        beyond = maximum(
+            end - maximum(start, last + 1.0), 0.0
+        )  # beyond the last row, the last row is repeated
         return (inside + where(columns >= last, beyond, 0.0)) / scale
     at: Any = rows * scale
     if method == ResizeMethod.BILINEAR:
@@ -100,17 +102,18 @@ def resize(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Images in another size, as TensorFlow 1 does it: row i of the new image lies at i * old / new of the old one, with
-    `align_corners` at i * (old - 1) / (new - 1).
+    """Images resized as in TensorFlow 1: row i of the new image lies at i * old / new of the old one, with `align_corners` at i
+    * (old - 1) / (new - 1).
 
     Args:
       images: Tensor [batch, height, width, channels] or [height, width, channels], real dtypes.
       size: The new height and width: two integers, or an integer tensor [2].
       method: One of `ResizeMethod`, or "bilinear", "nearest", "bicubic" or "area".
-      align_corners: Whether the corners of the old image and of the new one are the same points.
-      preserve_aspect_ratio: Whether the new size is the largest of the old form that fits into `size`.
-    Returns: float32 tensor; of the images' dtype for "nearest", and where nothing changes.
-    Raises: InvalidArgumentError (a ValueError): the rank of `images`, `size` or `method` is not one of these.
+      align_corners: Whether the corners of the old and the new image are the same points.
+      preserve_aspect_ratio: Whether to keep the ratio of height and width; the new size is then the largest one that fits into
+        `size`.
+    Returns: float32 tensor; it has the images' dtype for "nearest" and if the size does not change.
+    Raises: InvalidArgumentError (a ValueError): `images`, `size` or `method` is not one of these.
     """
     x = image_of("resize", images, name="images")
     wanted: Any = _METHODS.get(method) if isinstance(method, str) else method
@@ -130,7 +133,7 @@ def resize(
 def _by(method: int, name: str, images: TensorLike, size: TensorLike, corners: bool, centers: bool) -> Tensor:
     if corners and centers:
         raise InvalidArgumentError(
-            f"resize_{name}: align_corners and half_pixel_centers are both True; a pixel is a point or a square."
+            f"resize_{name}: align_corners and half_pixel_centers are both True; at most one of them may be."
         )
     if centers:
         return resizing.resize(images, size, name)
@@ -144,7 +147,7 @@ def resize_bilinear(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """`resize` by "bilinear"; with `half_pixel_centers` as TensorFlow 2 does it."""
+    """`resize` by "bilinear"; with `half_pixel_centers` as in TensorFlow 2."""
     return _by(ResizeMethod.BILINEAR, "bilinear", images, size, align_corners, half_pixel_centers)
 
 
@@ -155,7 +158,7 @@ def resize_nearest_neighbor(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """`resize` by "nearest"; with `half_pixel_centers` as TensorFlow 2 does it."""
+    """`resize` by "nearest"; with `half_pixel_centers` as in TensorFlow 2."""
     return _by(ResizeMethod.NEAREST_NEIGHBOR, "nearest", images, size, align_corners, half_pixel_centers)
 
 
@@ -166,7 +169,7 @@ def resize_bicubic(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """`resize` by "bicubic"; with `half_pixel_centers` as TensorFlow 2 does it."""
+    """`resize` by "bicubic"; with `half_pixel_centers` as in TensorFlow 2."""
     return _by(ResizeMethod.BICUBIC, "bicubic", images, size, align_corners, half_pixel_centers)
 
 

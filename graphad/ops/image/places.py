@@ -1,4 +1,4 @@
-"""Where pixels lie: flips and turns, parts of images and images in larger ones, patches."""
+"""Functions that move pixels: flips, rotations, crops, padding, patches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from graphad.ops.state.effects import require
 
 
 def flip_left_right(image: TensorLike) -> Tensor:
-    """Images with the order of the columns turned around.
+    """Images with the columns in reverse order.
 
     Args:
       image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
@@ -52,7 +52,7 @@ def flip_left_right(image: TensorLike) -> Tensor:
 
 
 def flip_up_down(image: TensorLike) -> Tensor:
-    """Images with the order of the rows turned around.
+    """Images with the rows in reverse order.
 
     Args:
       image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
@@ -66,7 +66,7 @@ def flip_up_down(image: TensorLike) -> Tensor:
 
 
 def transpose(image: TensorLike, name: str | None = None) -> Tensor:
-    """Images with rows in the place of columns.
+    """Images with height and width exchanged.
 
     Args:
       image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
@@ -84,11 +84,11 @@ def _swapped(x: Any) -> Any:
 
 
 def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tensor:
-    """Images turned by k right angles, counter-clockwise.
+    """Images rotated by k right angles, counter-clockwise.
 
     Args:
       image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
-      k: How many right angles, an integer or a scalar tensor of one.
+      k: The number of right angles, an integer or an integer scalar.
     Returns: Tensor of the same dtype, height and width exchanged for an odd k.
     Raises: InvalidArgumentError (a ValueError): another rank.
     Example:
@@ -104,7 +104,7 @@ def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tens
     ]
     known = static_int("rot90", k, "k")
     if known is None:
-        return switch_case(cast(k, int32) % 4, turns)  # type: ignore[no-any-return]
+        return switch_case(cast(k, int32) % 4, turns)
     return turns[known % 4]()  # type: ignore[no-any-return]
 
 
@@ -115,14 +115,14 @@ def crop_to_bounding_box(
     target_height: TensorLike,
     target_width: TensorLike,
 ) -> Tensor:
-    """The part of images that begins at an offset and has a size.
+    """The crop of images with a given offset and size.
 
     Args:
       image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
       offset_height, offset_width: The first row and column.
-      target_height, target_width: How many rows and columns.
+      target_height, target_width: The size of the crop.
     Returns: Tensor [..., target_height, target_width, channels] of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): another rank, or what is known of the part is not inside of the images.
+    Raises: InvalidArgumentError (a ValueError): another rank, or the crop is known not to lie inside the images.
     Example:
       >>> image.crop_to_bounding_box(reshape(range(4), [2, 2, 1]), 0, 1, 2, 1).numpy().tolist()
       [[[1]], [[3]]]
@@ -152,14 +152,14 @@ def pad_to_bounding_box(
     target_height: TensorLike,
     target_width: TensorLike,
 ) -> Tensor:
-    """Images at an offset in zeros of a size.
+    """Images padded with zeros to a given size, at an offset.
 
     Args:
       image: Tensor [batch, height, width, channels] or [height, width, channels], a numeric dtype.
-      offset_height, offset_width: How many rows and columns of zeros come before them.
+      offset_height, offset_width: The rows and columns of zeros before the images.
       target_height, target_width: The size of the result.
     Returns: Tensor [..., target_height, target_width, channels] of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): another rank, or what is known of the images does not fit.
+    Raises: InvalidArgumentError (a ValueError): another rank, or the images are known not to fit.
     Example:
       >>> image.pad_to_bounding_box([[[7]]], 0, 1, 1, 3).numpy().tolist()
       [[[0], [7], [0]]]
@@ -182,7 +182,7 @@ def pad_to_bounding_box(
 
 
 def resize_with_crop_or_pad(image: TensorLike, target_height: TensorLike, target_width: TensorLike) -> Tensor:
-    """The middle of images, or images in the middle of zeros, so that they have a size; each axis by itself.
+    """Images cropped or padded with zeros around their centre to a given size; each axis by itself.
 
     Args:
       image: Tensor [batch, height, width, channels] or [height, width, channels], a numeric dtype.
@@ -197,7 +197,8 @@ def resize_with_crop_or_pad(image: TensorLike, target_height: TensorLike, target
     x = image_of(op, image)
     target = number(op, target_height, "target_height"), number(op, target_width, "target_width")
     for n, word in zip(target, ("target_height", "target_width"), strict=True):
-        require(lift(n) >= 1, f"{op}: {word} is \x00; it must be from 1.", [lift(n)])
+        if type(n) is not int or n < 1:
+            require(lift(n) >= 1, f"{op}: {word} is \x00; it must be at least 1.", [lift(n)])
     old = size_along(x, HEIGHT), size_along(x, WIDTH)
     gaps = [new - n for new, n in zip(target, old, strict=True)]
     inner = [smallest(new, n) for new, n in zip(target, old, strict=True)]
@@ -208,11 +209,11 @@ def resize_with_crop_or_pad(image: TensorLike, target_height: TensorLike, target
 
 
 def central_crop(image: TensorLike, central_fraction: TensorLike) -> Tensor:
-    """The middle of images: `central_fraction` of each side, from above 0 to 1.
+    """The centre of images: `central_fraction` of each side.
 
     Args:
       image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
-      central_fraction: A number or a scalar tensor.
+      central_fraction: A number or a scalar tensor, above 0 and at most 1.
     Returns: Tensor of the same rank and dtype.
     Raises: InvalidArgumentError (a ValueError): another rank, or a fraction out of range.
     Example:
@@ -246,16 +247,16 @@ def extract_patches(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The patches of images, each with its pixels along the last axis, row by row.
+    """The patches of images, each flattened along the last axis, row by row.
 
     Args:
       images: Tensor [batch, height, width, channels], a numeric dtype.
-      sizes: [1, rows, columns, 1] of a patch.
-      strides: [1, rows, columns, 1] from one patch to the next.
-      rates: [1, rows, columns, 1] from one pixel of a patch to the next.
+      sizes: [1, rows, columns, 1], the size of a patch.
+      strides: [1, rows, columns, 1], the distance between patches.
+      rates: [1, rows, columns, 1], the distance between the pixels of a patch.
       padding: "SAME" or "VALID".
     Returns: Tensor [batch, out rows, out columns, rows * columns * channels] of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): another rank, lists of another form, or another padding.
+    Raises: InvalidArgumentError (a ValueError): the rank, a list or `padding` is not one of these.
     Example:
       >>> x = constant([0.0, 1.0, 2.0, 3.0], shape=[1, 2, 2, 1])
       >>> image.extract_patches(x, [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], 'VALID').numpy().tolist()
@@ -274,12 +275,12 @@ def extract_patches(
 def extract_volume_patches(
     input: TensorLike, ksizes: Sequence[int], strides: Sequence[int], padding: str, name: str | None = None
 ) -> Tensor:
-    """The patches of volumes, each with its elements along the last axis: by planes, rows, columns and channels.
+    """The patches of volumes, each flattened along the last axis: planes, rows, columns and channels.
 
     Args:
       input: Tensor [batch, planes, rows, columns, channels], any dtype.
-      ksizes: [1, planes, rows, columns, 1] of a patch.
-      strides: [1, planes, rows, columns, 1] from one patch to the next.
+      ksizes: [1, planes, rows, columns, 1], the size of a patch.
+      strides: [1, planes, rows, columns, 1], the distance between patches.
       padding: "SAME" or "VALID".
     Returns: Tensor [batch, out planes, out rows, out columns, planes * rows * columns * channels] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): a shape or a size does not fit.
@@ -297,7 +298,7 @@ def extract_volume_patches(
 
 
 def _flat(parts: Tensor, window: tuple[int, ...], x: Tensor) -> Tensor:
-    """Patches [batch, *places, *window, channels] with one last axis."""
+    """Patches [batch, *positions, *window, channels] with window and channels flattened."""
     dims, rank = parts.dims, len(window)
     if dims is not None and None not in dims[1:]:
         lead = [-1 if dims[0] is None else dims[0], *dims[1 : rank + 1]]
@@ -312,6 +313,6 @@ def _inner(op: str, word: str, given: object, rank: int = 2) -> tuple[int, ...]:
     if known is None or known.shape != (rank + 2,) or known[0] != 1 or known[-1] != 1 or known.min() < 1:
         axes = "rows, columns" if rank == 2 else "planes, rows, columns"
         raise InvalidArgumentError(
-            f"{op}: {word} is {given!r}; [1, {axes}, 1] with positive integers that are known is needed."
+            f"{op}: {word} is {given!r}; [1, {axes}, 1] with positive integers, known while tracing, is needed."
         )
     return tuple(int(size) for size in known[1:-1])

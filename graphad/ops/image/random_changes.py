@@ -1,4 +1,4 @@
-"""Images changed at random; those of `stateless_*` by a seed [2] alone, the same every time."""
+"""Random changes of images; the result of `stateless_*` depends on the arguments and the seed [2] alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from graphad.ops.math.select import minimum, where
 from graphad.ops.random import stateless_uniform, uniform
 from graphad.ops.state.effects import require
 
-# Numbers of a shape from 0 to 1.
+# Draws numbers from 0 to 1 of a given shape.
 Draw = Callable[[Any], Any]
 
 
@@ -35,19 +35,19 @@ def _stateless(seed: Any) -> Draw:
 
 
 def _between(draw: Draw, low: float, high: float) -> Any:
-    """A number from `low` to `high`."""
+    """A random number from `low` to `high`."""
     start, end = cast(low, float32), cast(high, float32)
     return start + draw([]) * (end - start)
 
 
 def _require_order(op: str, low: float, high: float, names: tuple[str, str], above: bool = False) -> None:
-    """Raises: InvalidArgumentError: numbers that are known are not 0 <= low < high; equal ones pass unless `above`."""
+    """Raises: InvalidArgumentError: known bounds are not 0 <= low < high; equal ones are accepted unless `above`."""
     for given, name in zip((low, high), names, strict=True):
         require_number(op, given, name)
     if not (stands_for_tensor(low) or stands_for_tensor(high)):
         if low < 0 or (high <= low if above else high < low):
             raise InvalidArgumentError(
-                f"{op}: {names[0]} is {low} and {names[1]} {high}; 0 <= {names[0]} < {names[1]}."
+                f"{op}: {names[0]} is {low} and {names[1]} {high}; 0 <= {names[0]} < {names[1]} is needed."
             )
 
 
@@ -58,11 +58,12 @@ def _flipped(op: str, image: Any, axis: int, draw: Draw) -> Tensor:
 
 
 def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Images, each with the order of its columns turned around or not, evenly.
+    """Images, each with its columns reversed with probability 1/2.
 
     Args:
       image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
-      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+      seed: A number that makes the draw repeatable, together with the seed of `random.set_seed`; None to draw from the global
+        generator.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): another rank.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
@@ -71,11 +72,12 @@ def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor
 
 
 def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Images, each with the order of its rows turned around or not, evenly.
+    """Images, each with its rows reversed with probability 1/2.
 
     Args:
       image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
-      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+      seed: A number that makes the draw repeatable, together with the seed of `random.set_seed`; None to draw from the global
+        generator.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): another rank.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
@@ -84,11 +86,11 @@ def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
 
 
 def stateless_random_flip_left_right(image: TensorLike, seed: TensorLike) -> Tensor:
-    """Images, each with the order of its columns turned around or not, evenly. The same seed gives the same result.
+    """Images, each with its columns reversed with probability 1/2. The same seed gives the same result.
 
     Args:
       image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
-      seed: Two integers, alone what the draw depends on.
+      seed: Two integers, which determine the draw.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): another rank.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
@@ -97,11 +99,11 @@ def stateless_random_flip_left_right(image: TensorLike, seed: TensorLike) -> Ten
 
 
 def stateless_random_flip_up_down(image: TensorLike, seed: TensorLike) -> Tensor:
-    """Images, each with the order of its rows turned around or not, evenly. The same seed gives the same result.
+    """Images, each with its rows reversed with probability 1/2. The same seed gives the same result.
 
     Args:
       image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
-      seed: Two integers, alone what the draw depends on.
+      seed: Two integers, which determine the draw.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): another rank.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
@@ -117,12 +119,13 @@ def _brightness(op: str, image: Any, most: float, draw: Draw) -> Tensor:
 
 
 def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
-    """`adjust_brightness` by a number from -max_delta to max_delta, drawn evenly.
+    """`adjust_brightness` by a number drawn uniformly from -max_delta to max_delta.
 
     Args:
       image: Tensor of any shape, an integer or float dtype; integers are computed as float32.
-      max_delta: A number from 0.
-      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+      max_delta: A number, 0 or more.
+      seed: A number that makes the draw repeatable, together with the seed of `random.set_seed`; None to draw from the global
+        generator.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): `max_delta` is negative.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
@@ -131,12 +134,12 @@ def random_brightness(image: TensorLike, max_delta: float, seed: int | None = No
 
 
 def stateless_random_brightness(image: TensorLike, max_delta: float, seed: TensorLike) -> Tensor:
-    """`adjust_brightness` by a number from -max_delta to max_delta, drawn evenly. The same seed gives the same result.
+    """`adjust_brightness` by a number drawn uniformly from -max_delta to max_delta. The same seed gives the same result.
 
     Args:
       image: Tensor of any shape, an integer or float dtype; integers are computed as float32.
-      max_delta: A number from 0.
-      seed: Two integers, alone what the draw depends on.
+      max_delta: A number, 0 or more.
+      seed: Two integers, which determine the draw.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): `max_delta` is negative.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
@@ -150,12 +153,13 @@ def _contrast(op: str, image: Any, low: float, high: float, draw: Draw) -> Tenso
 
 
 def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """`adjust_contrast` by a number from `lower` to `upper`, drawn evenly.
+    """`adjust_contrast` by a number drawn uniformly from `lower` to `upper`.
 
     Args:
       image: Tensor [..., height, width, channels], an integer or float dtype; integers are computed as float32.
       lower, upper: Numbers, 0 <= lower < upper.
-      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+      seed: A number that makes the draw repeatable, together with the seed of `random.set_seed`; None to draw from the global
+        generator.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the bounds are not in that order.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
@@ -164,12 +168,12 @@ def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | N
 
 
 def stateless_random_contrast(image: TensorLike, lower: float, upper: float, seed: TensorLike) -> Tensor:
-    """`adjust_contrast` by a number from `lower` to `upper`, drawn evenly. The same seed gives the same result.
+    """`adjust_contrast` by a number drawn uniformly from `lower` to `upper`. The same seed gives the same result.
 
     Args:
       image: Tensor [..., height, width, channels], an integer or float dtype; integers are computed as float32.
       lower, upper: Numbers, 0 <= lower < upper.
-      seed: Two integers, alone what the draw depends on.
+      seed: Two integers, which determine the draw.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the bounds are not in that order.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
@@ -183,12 +187,13 @@ def _saturation(op: str, image: Any, low: float, high: float, draw: Draw) -> Ten
 
 
 def random_saturation(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """`adjust_saturation` by a number from `lower` to `upper`, drawn evenly.
+    """`adjust_saturation` by a number drawn uniformly from `lower` to `upper`.
 
     Args:
       image: Tensor [..., 3] of red, green and blue, an integer or float dtype; integers are computed as float32.
       lower, upper: Numbers, 0 <= lower < upper.
-      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+      seed: A number that makes the draw repeatable, together with the seed of `random.set_seed`; None to draw from the global
+        generator.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the bounds are not in that order, or the last axis has another size.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
@@ -199,12 +204,12 @@ def random_saturation(image: TensorLike, lower: float, upper: float, seed: int |
 def stateless_random_saturation(
     image: TensorLike, lower: float, upper: float, seed: TensorLike | None = None
 ) -> Tensor:
-    """`adjust_saturation` by a number from `lower` to `upper`, drawn evenly. The same seed gives the same result.
+    """`adjust_saturation` by a number drawn uniformly from `lower` to `upper`. The same seed gives the same result.
 
     Args:
       image: Tensor [..., 3] of red, green and blue, an integer or float dtype; integers are computed as float32.
       lower, upper: Numbers, 0 <= lower < upper.
-      seed: Two integers, alone what the draw depends on.
+      seed: Two integers, which determine the draw.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the bounds are not in that order, or the last axis has another size.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
@@ -220,12 +225,13 @@ def _hue(op: str, image: Any, most: float, draw: Draw) -> Tensor:
 
 
 def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
-    """`adjust_hue` by a number from -max_delta to max_delta, drawn evenly.
+    """`adjust_hue` by a number drawn uniformly from -max_delta to max_delta.
 
     Args:
       image: Tensor [..., 3] of red, green and blue, an integer or float dtype; integers are computed as float32.
       max_delta: A number from 0 to 1/2.
-      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+      seed: A number that makes the draw repeatable, together with the seed of `random.set_seed`; None to draw from the global
+        generator.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): `max_delta` is out of range, or the last axis has another size.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
@@ -234,12 +240,12 @@ def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> 
 
 
 def stateless_random_hue(image: TensorLike, max_delta: float, seed: TensorLike) -> Tensor:
-    """`adjust_hue` by a number from -max_delta to max_delta, drawn evenly. The same seed gives the same result.
+    """`adjust_hue` by a number drawn uniformly from -max_delta to max_delta. The same seed gives the same result.
 
     Args:
       image: Tensor [..., 3] of red, green and blue, an integer or float dtype; integers are computed as float32.
       max_delta: A number from 0 to 1/2.
-      seed: Two integers, alone what the draw depends on.
+      seed: Two integers, which determine the draw.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): `max_delta` is out of range, or the last axis has another size.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
@@ -251,7 +257,7 @@ def _cropped(op: str, value: object, size: Any, draw: Draw) -> Tensor:
     x, part = lift_own(value), cast(size, "int32")
     room: Any = shape(x) - part
     require((room >= 0), f"{op}: size \x00 does not fit into value, whose shape is \x00.", [part, shape(x)])
-    # A float below 1 times an integer may round up to that integer.
+    # The product of an integer and a float below 1 may round up to that integer.
     start = minimum(cast(floor(draw(shape(part)) * cast(room + 1, float32)), "int32"), room)
     return reshape(block(x, start, part), size)
 
@@ -259,12 +265,13 @@ def _cropped(op: str, value: object, size: Any, draw: Draw) -> Tensor:
 def random_crop(
     value: TensorLike, size: ShapeLike, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """A part of `value` of the shape `size`, from a place that is drawn evenly.
+    """A part of `value` with the shape `size`, at a uniformly drawn offset.
 
     Args:
       value: Tensor of any shape and dtype.
       size: As many sizes as `value` has axes.
-      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+      seed: A number that makes the draw repeatable, together with the seed of `random.set_seed`; None to draw from the global
+        generator.
     Returns: Tensor of that shape and of the same dtype.
     Raises: InvalidArgumentError (a ValueError): `size` does not fit into `value`.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
@@ -275,12 +282,12 @@ def random_crop(
 def stateless_random_crop(
     value: TensorLike, size: ShapeLike, seed: TensorLike, name: str | None = None
 ) -> Tensor:
-    """A part of `value` of the shape `size`, from a place that is drawn evenly. The same seed gives the same result.
+    """A part of `value` with the shape `size`, at a uniformly drawn offset. The same seed gives the same result.
 
     Args:
       value: Tensor of any shape and dtype.
       size: As many sizes as `value` has axes.
-      seed: Two integers, alone what the draw depends on.
+      seed: Two integers, which determine the draw.
     Returns: Tensor of that shape and of the same dtype.
     Raises: InvalidArgumentError (a ValueError): `size` does not fit into `value`.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.

@@ -1,7 +1,7 @@
-"""Other sizes for images: along each axis every new row is a weighted sum of old ones, so a resize is two products with matrices
-of weights. They are linear, and their derivatives are the products with the transposed matrices.
+"""Resizing of images: along each axis every new row is a weighted sum of old ones, so a resize is two products with matrices of
+weights. It is linear, and its derivatives are products with the transposed matrices.
 
-Positions are computed in the dtype of the images, float32 for what comes from outside, and ties fall as TensorFlow has them.
+Positions are computed in the dtype of the images, float32 for other dtypes, and ties are broken as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from graphad.ops.math.rounding import floor, rint
 from graphad.ops.math.select import clip_by_value, maximum, minimum, where
 from graphad.ops.math.sinc import sinc
 
-_STEPS = 1024  # TensorFlow looks the weights of "bicubic" up in a table of so many steps between two pixels
+_STEPS = 1024  # TensorFlow's table of "bicubic" weights has so many steps between two pixels
 
 
 class ResizeMethod:
-    """The names of the ways to resize."""
+    """The methods of `resize`."""
 
     AREA = "area"
     BICUBIC = "bicubic"
@@ -65,20 +65,20 @@ def _triangle(x: Tensor) -> Any:
 
 
 def _cubic(x: Tensor) -> Any:
-    """The cubic convolution with slope -1/2."""
+    """The cubic convolution kernel with slope -1/2."""
     near, far = ((1.5 * x - 2.5) * x) * x + 1.0, ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
     return where(x < 1.0, near, where(x < 2.0, far, 0.0))
 
 
 def _mitchell(x: Tensor) -> Any:
-    """The cubic of Mitchell and Netravali, with B = C = 1/3."""
+    """The cubic kernel of Mitchell and Netravali, with B = C = 1/3."""
     near = ((7 / 6 * x - 2.0) * x) * x + 8 / 9
     far = ((-7 / 18 * x + 2.0) * x - 10 / 3) * x + 16 / 9
     return where(x < 1.0, near, where(x < 2.0, far, 0.0))
 
 
 def _gaussian(x: Tensor) -> Any:
-    """A bell whose three standard deviations end at 3/2."""
+    """A Gaussian with standard deviation 1/2, cut off at three deviations."""
     return where(x < 1.5, exp(-2.0 * square(x)), 0.0)
 
 
@@ -109,7 +109,7 @@ def _weights(method: str, antialias: bool, old: TensorLike, new: TensorLike, dty
     plain = not antialias and method in (ResizeMethod.BILINEAR, ResizeMethod.BICUBIC)
     scale = (
         scale if plain else as_float(1, dtype) / (as_float(new, dtype) / as_float(old, dtype))
-    )  # ties at a rim fall as in TensorFlow
+    )  # ties at an edge are broken as in TensorFlow
     at: Any = (rows + 0.5) * scale - 0.5
     if plain and method == ResizeMethod.BILINEAR:
         return _triangle(abs_of(columns - clip_by_value(at, 0.0, as_float(old, dtype) - 1.0)))  # type: ignore[no-any-return]
@@ -122,7 +122,7 @@ def _weights(method: str, antialias: bool, old: TensorLike, new: TensorLike, dty
 
 
 def _weights_for(x: Any, method: str, antialias: bool, old: TensorLike, new: TensorLike) -> Tensor:
-    """The same, kept for the next image of that size; a graph computes them, so that a file holds no tables."""
+    """`_weights`, cached for the next image of that size. In a graph they are computed, so that a file holds no tables."""
     if type(x) is not EagerTensor or inside_function() or not is_known(old, new):
         return _weights(method, antialias, old, new, x.dtype)
     key = method, antialias, old, new, x.dtype
@@ -134,12 +134,12 @@ def _weights_for(x: Any, method: str, antialias: bool, old: TensorLike, new: Ten
 
 
 def weighted(x: TensorLike, weights: TensorLike, axis: int) -> Any:
-    """Rows of weights [new, old] times what lies along `axis`, the third or second from the end."""
+    """The weights [new, old] applied along `axis`, the third or second from the end."""
     return einsum("oh,...hwc->...owc" if axis == HEIGHT else "ow,...hwc->...hoc", weights, x)
 
 
 def resized(x: Any, size: tuple[Any, Any], method: str, antialias: bool) -> Tensor:
-    """Images of a float dtype in another size; "nearest" takes any dtype."""
+    """Images of a float dtype resized; "nearest" takes any dtype."""
     for axis, new in (
         (WIDTH, size[1]),
         (HEIGHT, size[0]),
@@ -161,14 +161,14 @@ def resize(
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Images in another size; pixels are squares whose centres lie half a pixel from their edges.
+    """Images resized; pixels are squares, with centres at half-integer positions.
 
     Args:
       images: Tensor [batch, height, width, channels] or [height, width, channels], real dtypes.
       size: The new height and width: two integers, or an integer tensor [2].
       method: "bilinear", "bicubic", "lanczos3", "lanczos5", "gaussian", "mitchellcubic", "area" or "nearest".
       preserve_aspect_ratio: Whether the new size is the largest of the old form that fits into `size`.
-      antialias: Whether a smaller image is made with kernels as wide as a new pixel; not for "nearest" and "area".
+      antialias: Whether to widen the kernels to the size of a new pixel when shrinking; ignored for "nearest" and "area".
     Returns: float32 tensor; of the images' dtype for "nearest", and where nothing changes.
     Raises: InvalidArgumentError (a ValueError): the rank of `images`, `size` or `method` is not one of these.
     Source: "bicubic": Keys, Cubic convolution interpolation for digital image processing, 1981; "mitchellcubic": Mitchell
@@ -207,7 +207,7 @@ def pair_of_sizes(size: Any) -> tuple[Any, ...]:
         sizes: Any = cast(tensor, int32)
         return sizes[0], sizes[1]
     if len(known) != 2 or any(n < 1 for n in known):
-        raise InvalidArgumentError(f"resize: size is {known}; a height and a width from 1 are needed.")
+        raise InvalidArgumentError(f"resize: size is {known}; a height and a width of at least 1 are needed.")
     return tuple(known)
 
 
@@ -222,13 +222,13 @@ def resize_with_pad(
     method: str = ResizeMethod.BILINEAR,
     antialias: bool = False,
 ) -> Tensor:
-    """Images in the largest size of their form that fits, in the middle of zeros.
+    """Images resized to the largest size that keeps their ratio and fits, then padded with zeros around the centre.
 
     Args:
       image: Tensor [batch, height, width, channels] or [height, width, channels], a numeric dtype.
       target_height, target_width: The size of the result.
       method, antialias: As for `resize`.
-    Returns: Float tensor [..., target_height, target_width, channels], as `resize` gives it.
+    Returns: Float tensor [..., target_height, target_width, channels], of the dtype that `resize` returns.
     Raises: InvalidArgumentError (a ValueError): another rank, a size that is not positive, or another method.
     Source: "bicubic": Keys, Cubic convolution interpolation for digital image processing, 1981; "mitchellcubic": Mitchell
       and Netravali, Reconstruction filters in computer graphics, 1988; "lanczos3" and "lanczos5": Duchon, Lanczos filtering
@@ -251,6 +251,6 @@ def resize_with_pad(
 
 
 def gaussian_window(size: int, sigma: float) -> list[float]:
-    """The weights of a window of `size`, a bell of standard deviation `sigma`, which sum to 1."""
+    """Gaussian weights of a window of `size`, with standard deviation `sigma` and sum 1."""
     found = [math.exp(-(((k - (size - 1) / 2) / sigma) ** 2) / 2) for k in range(size)]
     return [weight / math.fsum(found) for weight in found]

@@ -1,4 +1,4 @@
-"""Further ways to leave out boxes that overlap better ones: by given overlaps, padded to one length, for several classes."""
+"""Variants of non-maximum suppression: with given overlaps, padded to a fixed length, for several classes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _best(scores: Any, most: int, lowest: float, covered: Callable[[int], Any]) -> list[int]:
-    """The places of the best scores above `lowest`, best first, each of which no better one covers."""
+    """The indices of the best scores above `lowest`, best first, without those that a better one suppresses."""
     left = np.where(scores > lowest, scores, -np.inf)
     chosen: list[int] = []
     while len(chosen) < most and left.size:
@@ -45,8 +45,9 @@ def _best(scores: Any, most: int, lowest: float, covered: Callable[[int], Any]) 
 
 @define
 class SuppressOverlaps(Op):
-    """The places of at most `most` scores [n] above `lowest`, int32, best first, each the best of those left once what overlaps
-    the ones before by more than `overlap` is gone; row i of the first input [n, n] says how much i overlaps the others.
+    """The indices of at most `most` scores [n] above `lowest`, int32, best first. Repeatedly the highest score is selected, and
+    all that overlap it by more than `overlap` are removed; row i of the first input [n, n] holds the overlaps of i with the
+    others.
     """
 
     name = "suppress_overlaps"
@@ -79,8 +80,8 @@ class SuppressOverlaps(Op):
         places = _best(scores, self.most, self.lowest, lambda place: overlaps[:, place] > self.overlap)
         return np.array(places, np.int32)
 
-    vjp = no_gradient("which boxes are left is piecewise constant")
-    batch = no_batch("each row leaves another number of boxes")
+    vjp = no_gradient("the selection of boxes is piecewise constant")
+    batch = no_batch("the number of selected boxes differs from row to row")
     rows = no_rows("all boxes of an image are compared")
 
 
@@ -88,7 +89,7 @@ def _known(op: str, value: Any, word: str) -> int:
     found: int | None = static_int(op, value, word)
     if found is None or found < 0:
         raise InvalidArgumentError(
-            f"{op}: {word} is {value!r}; a number from 0 that is known while tracing is needed."
+            f"{op}: {word} is {value!r}; a number of 0 or more, known while tracing, is needed."
         )
     return found
 
@@ -101,14 +102,14 @@ def non_max_suppression_overlaps(
     score_threshold: float = -np.inf,
     name: str | None = None,
 ) -> Tensor:
-    """`non_max_suppression` with overlaps of any kind, given for all pairs.
+    """`non_max_suppression` with given overlaps of all pairs.
 
     Args:
       overlaps: Float tensor [n, n].
       scores: Float tensor [n].
-      max_output_size: How many at most.
-      overlap_threshold: Above which overlap the worse of two goes.
-      score_threshold: What has no score above it goes.
+      max_output_size: The largest number of boxes to select.
+      overlap_threshold: The worse of two boxes is removed if their overlap is above this.
+      score_threshold: Boxes whose score is not above this are removed.
     Returns: int32 tensor [m], best first.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
@@ -129,17 +130,17 @@ def non_max_suppression_padded(
     canonicalized_coordinates: bool = False,
     tile_size: int = 512,
 ) -> tuple[Tensor, Tensor]:
-    """`non_max_suppression` whose result has one length, for one image or several.
+    """`non_max_suppression` with a result of fixed length, for one image or several.
 
     Args:
       boxes: Float tensor [..., n, 4]: y1, x1, y2, x2 of any two opposite corners.
       scores: Float tensor [..., n].
-      max_output_size: How many at most.
-      iou_threshold: Above which part of their common area, from 0 to 1, the worse of two boxes goes.
-      score_threshold: Boxes go whose score is not above it.
-      pad_to_max_output_size: Whether zeros fill up the result to `max_output_size`; of several images they always do.
+      max_output_size: The largest number of boxes to select.
+      iou_threshold: The worse of two boxes is removed if their intersection over union, from 0 to 1, is above this.
+      score_threshold: Boxes whose score is not above this are removed.
+      pad_to_max_output_size: Whether to pad the result with zeros to `max_output_size`; for several images it always is.
       sorted_input, canonicalized_coordinates, tile_size: Accepted for compatibility.
-    Returns: (int32 indices [..., m], how many of them count [...] of int32).
+    Returns: (int32 indices [..., m], the number of valid ones [...] of int32).
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
     op = "non_max_suppression_padded"
@@ -172,7 +173,7 @@ def non_max_suppression_padded(
 
 
 class CombinedNonMaxSuppression(NamedTuple):
-    """What is left in each image, best first, and how much of it counts."""
+    """The selected boxes of each image, best first, and the number of valid ones."""
 
     nmsed_boxes: Tensor
     nmsed_scores: Tensor
@@ -182,9 +183,9 @@ class CombinedNonMaxSuppression(NamedTuple):
 
 @define
 class SuppressByClass(TupleOp):
-    """For each image of boxes [batch, n, q, 4] and scores [batch, n, classes], with q of 1 or `classes`: the best `each` boxes of
-    each class that overlap no better one of it by more than `overlap` (intersection over union), and of all these the best
-    `most`, those with a score above `lowest` alone; then zeros. `clips` limits coordinates to [0, 1].
+    """For each image of boxes [batch, n, q, 4] and scores [batch, n, classes], with q of 1 or `classes`: the best `each` boxes
+    of each class that overlap no better box of the class by more than `overlap` (intersection over union) and have a score
+    above `lowest`; of all these the best `most`, padded with zeros. `clips` limits coordinates to [0, 1].
 
     Results: boxes [batch, most, 4], scores [batch, most], classes [batch, most] of their dtype, counts [batch] of int32.
     """
@@ -265,7 +266,7 @@ class SuppressByClass(TupleOp):
 
         return _best(scores, self.each, self.lowest, covered)
 
-    vjp = no_gradient("which boxes are left is piecewise constant")
+    vjp = no_gradient("the selection of boxes is piecewise constant")
     batch = no_batch("it takes a batch")
     rows = no_rows("two inputs are compared box by box")
 
@@ -286,14 +287,14 @@ def combined_non_max_suppression(
     Args:
       boxes: Float tensor [batch, n, q, 4]: for q = 1 all classes have the same boxes, else q is the number of classes.
       scores: Float tensor [batch, n, classes].
-      max_output_size_per_class: How many of a class at most.
-      max_total_size: How many of an image at most.
-      iou_threshold: Above which part of their common area, from 0 to 1, the worse of two boxes of a class goes.
-      score_threshold: Boxes go whose score is not above it.
-      pad_per_class: Whether the result is no longer than `max_output_size_per_class` times the number of classes.
+      max_output_size_per_class: The largest number of boxes of a class.
+      max_total_size: The largest number of boxes of an image.
+      iou_threshold: The worse of two boxes of a class is removed if their intersection over union, from 0 to 1, is above this.
+      score_threshold: Boxes whose score is not above this are removed.
+      pad_per_class: Whether to limit the length of the result to `max_output_size_per_class` times the number of classes.
       clip_boxes: Whether coordinates are limited to [0, 1].
-    Returns: (boxes [batch, m, 4], scores [batch, m], classes [batch, m] of their dtype, how many count [batch] of int32), best
-      first, then zeros.
+    Returns: (boxes [batch, m, 4], scores [batch, m], classes [batch, m] of their dtype, the number of valid ones [batch] of
+      int32), best first, then zeros.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
     op = "combined_non_max_suppression"

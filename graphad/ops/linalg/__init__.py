@@ -3,4 +3,4 @@
 import graphad.ops.linalg.matmul  # before the function of the same name is bound
 from graphad.core.late import attach
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__getattr__, __dir__ = attach(__name__)

@@ -1,7 +1,7 @@
-"""Matrices of a few diagonals: products, systems and eigenvalues of tridiagonal ones, systems of banded triangular ones.
+"""Banded matrices: products, systems and eigenvalues of tridiagonal ones, systems of triangular ones.
 
-The diagonals are rows of a tensor [..., number of diagonals, n], the highest first: row k holds a[i, i + above - k] at place i.
-What would lie outside of the matrix is not read.
+The diagonals are rows of a tensor [..., number of diagonals, n], the highest first: row k holds a[i, i + above - k] at
+position i. Elements of a row that lie outside the matrix are not read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
-from graphad.core.convert import lift, lift_pair
+from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.errors import (
     ArgumentTypeError,
     InvalidArgumentError,
@@ -40,7 +40,7 @@ from graphad.ops.array.padding import pad
 from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.shape import expand_dims
 from graphad.ops.array.slice import getitem
-from graphad.ops.array.squeeze import squeeze
+from graphad.ops.array.squeezing import squeeze
 from graphad.ops.linalg.diagonal import matrix_rows
 from graphad.ops.linalg.diagonals import diag, diag_part, set_diag
 from graphad.ops.linalg.eigen import eigh, eigvalsh
@@ -57,8 +57,8 @@ from graphad.ops.rules import same_dtype, unbroadcast
 @define
 class BandedSolve(Op):
     """x with a x = b for b [..., n, k] and a with `above` diagonals above the main one and `below` below it, given as rows
-    [..., above + 1 + below, n], the highest diagonal first: row r holds a[i, i + above - r] at place i. A singular matrix is an
-    error.
+    [..., above + 1 + below, n], the highest diagonal first: row r holds a[i, i + above - r] at position i. A singular
+    matrix is an error.
     """
 
     name = "banded_solve"
@@ -87,7 +87,7 @@ class BandedSolve(Op):
 
     def eval(self, bands: Array, b: Array) -> Array:
         n = bands.shape[-1]
-        packed = np.zeros(bands.shape, bands.dtype)  # by columns, as LAPACK has it
+        packed = np.zeros(bands.shape, bands.dtype)  # LAPACK stores bands by columns
         for row in range(bands.shape[-2]):
             up = self.above - row
             source = slice(0, max(n - up, 0)) if up >= 0 else slice(-up, None)
@@ -114,7 +114,7 @@ class BandedSolve(Op):
         if ctx.needs(0):
             if x.dims is None:
                 raise MissingGradientError(
-                    f"{self.name}: there is a gradient by the bands where the rank is known while tracing; set the shape."
+                    f"{self.name}: the gradient by the bands needs a rank that is known while tracing; set the shape."
                 )
             width = self.below + self.above
             wide = pad(conjugate(x), [[0, 0]] * (len(x.dims) - 2) + [[self.below, self.above], [0, 0]])
@@ -142,6 +142,26 @@ def turned(bands: Any, below: int, above: int) -> Any:
     return stack(rows, -2)
 
 
+def _sequence(op: str, diagonals: TensorLike) -> list[Any]:
+    """A list of three diagonals as tensors of one length."""
+    if not isinstance(diagonals, list | tuple) or len(diagonals) != 3:
+        raise ArgumentTypeError(
+            f"{op}: diagonals are {type(diagonals).__name__}; a list of superdiagonal, main diagonal, subdiagonal is needed."
+        )
+    middle: Any = lift(diagonals[1])
+    upper, _ = lift_pair(op, diagonals[0], middle)
+    lower, _ = lift_pair(op, diagonals[2], middle)
+    known: list[Any] = [part.dims[-1] if part.dims else None for part in (upper, middle, lower)]
+    if None in known:
+        raise InvalidArgumentError(f"{op}: the sizes of a sequence of diagonals must be known while tracing.")
+    no = [[0, 0]] * (len(middle.dims) - 1)
+    if known[0] == known[1] - 1:
+        upper = pad(upper, [*no, [0, 1]])
+    if known[2] == known[1] - 1:
+        lower = pad(lower, [*no, [1, 0]])
+    return [upper, middle, lower]
+
+
 def compact_diagonals(op: str, diagonals: TensorLike, form: str) -> Any:
     """The three diagonals of a tridiagonal matrix as rows."""
     if form == "matrix":
@@ -149,24 +169,7 @@ def compact_diagonals(op: str, diagonals: TensorLike, form: str) -> Any:
         require_matrix(op, a.spec, "diagonals", True)
         return diag_part(a, k=(-1, 1), align="LEFT_RIGHT")
     if form == "sequence":
-        if not isinstance(diagonals, list | tuple) or len(diagonals) != 3:
-            raise ArgumentTypeError(
-                f"{op}: diagonals are {type(diagonals).__name__}; a list of three is needed: above the main one, that one, below."
-            )
-        middle: Any = lift(diagonals[1])
-        upper, _ = lift_pair(op, diagonals[0], middle)
-        lower, _ = lift_pair(op, diagonals[2], middle)
-        known: list[Any] = [part.dims[-1] if part.dims else None for part in (upper, middle, lower)]
-        if None in known:
-            raise InvalidArgumentError(
-                f"{op}: the sizes of a sequence of diagonals must be known while tracing."
-            )
-        no = [[0, 0]] * (len(middle.dims) - 1)
-        if known[0] == known[1] - 1:
-            upper = pad(upper, [*no, [0, 1]])
-        if known[2] == known[1] - 1:
-            lower = pad(lower, [*no, [1, 0]])
-        return stack([upper, middle, lower], -2)
+        return stack(_sequence(op, diagonals), -2)
     if form != "compact":
         raise InvalidArgumentError(
             f"{op}: diagonals_format is {form!r}; it is 'compact', 'sequence' or 'matrix'."
@@ -183,23 +186,31 @@ def tridiagonal_matmul(
     """The product of tridiagonal matrices and matrices.
 
     Args:
-      diagonals: "compact": [..., 3, n], the diagonal above the main one, whose last element is not read, the main one, and the
-        one below, whose first element is not read. "sequence": a list of these three, of which the outer ones may have n - 1
-        elements. "matrix": [..., n, n], of which the three diagonals are read.
+      diagonals: "compact": [..., 3, n], the rows being the superdiagonal (its last element is not read), the main
+        diagonal and the subdiagonal (its first element is not read). "sequence": a list of these three; superdiagonal
+        and subdiagonal may have n - 1 elements. "matrix": [..., n, n], of which only the three diagonals are read.
       rhs: Tensor [..., n, k] of the same float or complex dtype.
-      diagonals_format: Which of these it is.
+      diagonals_format: "compact", "sequence" or "matrix".
     Returns: Tensor [..., n, k].
-    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or no such format.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or the format is unknown.
     """
     op = "tridiagonal_matmul"
-    a, x = lift_pair(op, compact_diagonals(op, diagonals, diagonals_format), rhs)
+    if diagonals_format == "sequence":
+        rows: list[Any] = _sequence(op, diagonals)
+        sizes = {part.dims for part in rows}
+        x, a = lift_like(op, rhs, rows[0].dtype), rows[0] if len(sizes) == 1 else stack(rows, -2)
+        rows = [expand_dims(part, -1) for part in rows]
+    else:
+        a, x = lift_pair(op, compact_diagonals(op, diagonals, diagonals_format), rhs)
+        rows = []
     if x.ndim is None or a.ndim is None or x.ndim < 2:
         raise InvalidArgumentError(f"{op}: rhs has shape {x.shape}; a matrix of known rank is needed.")
     wide = pad(x, [[0, 0]] * (x.ndim - 2) + [[1, 1], [0, 0]])
-    upper, middle, lower = (expand_dims(getitem(a, (..., row, slice(None))), -1) for row in range(3))
+    upper, middle, lower = rows or [expand_dims(getitem(a, (..., row, slice(None))), -1) for row in range(3)]
     n = slice(None)
     above, below = getitem(wide, (..., slice(2, None), n)), getitem(wide, (..., slice(0, -2), n))
-    return upper * above + middle * x + lower * below
+    found: Tensor = upper * above + middle * x + lower * below
+    return found
 
 
 def tridiagonal_solve(
@@ -212,17 +223,17 @@ def tridiagonal_solve(
     partial_pivoting: bool = True,
     perturb_singular: bool = False,
 ) -> Tensor:
-    """x with a x = rhs for tridiagonal matrices a, by LAPACK.
+    """Solve a x = rhs for tridiagonal matrices a, with LAPACK.
 
     Args:
       diagonals: As for `tridiagonal_matmul`.
       rhs: Tensor [..., n], or [..., n, k], of the same float or complex dtype.
       diagonals_format: "compact", "sequence" or "matrix".
-      transpose_rhs: `rhs` is [..., k, n]; of no effect where it is [..., n].
+      transpose_rhs: Whether `rhs` is [..., k, n]; ignored if it is [..., n].
       conjugate_rhs: Solve for the conjugate of `rhs`.
-      partial_pivoting: Rows always change places here.
+      partial_pivoting: Accepted for compatibility; rows are always pivoted.
       perturb_singular: Not supported.
-    Returns: Tensor of the shape of `rhs`, [..., n, k] if it was transposed.
+    Returns: Tensor with the shape of `rhs`, or [..., n, k] if that was transposed.
     Raises: InvalidArgumentError: a matrix is singular, or the sizes do not fit.
     """
     op = "tridiagonal_solve"
@@ -246,14 +257,14 @@ def tridiagonal_solve(
 def banded_triangular_solve(
     bands: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """x with a x = rhs for triangular matrices a of a few diagonals.
+    """Solve a x = rhs for banded triangular matrices a.
 
     Args:
-      bands: Tensor [..., k, n]: the diagonals from the highest to the lowest, a[i, j] of each at place i. For lower triangles
-        the main one is the first, and the first elements of the others are not read; for upper ones it is the last, and the
-        last elements of the others are not read.
+      bands: Tensor [..., k, n]: the diagonals from the highest to the lowest, a[i, j] at position i of its row. For a
+        lower triangle the main diagonal is the first row, and the leading elements of the other rows that lie outside
+        the matrix are not read. For an upper triangle it is the last row, and the trailing elements are not read.
       rhs: Tensor [..., n, m] of the same float or complex dtype.
-      lower: Which triangle it is.
+      lower: Whether the matrices are lower triangular; otherwise upper.
       adjoint: Solve with the adjoint of the matrix.
     Returns: Tensor [..., n, m] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or there is a 0 on the diagonal.
@@ -264,8 +275,8 @@ def banded_triangular_solve(
     count = None if a.dims is None else a.dims[-2]
     if not isinstance(count, int) or not count or b.ndim is None:
         raise InvalidArgumentError(
-            f"{op}: bands have shape {a.shape} and rhs {b.shape}; how many diagonals there are, 1 at least, and the rank of rhs "
-            "must be known."
+            f"{op}: bands have shape {a.shape} and rhs {b.shape}; the number of diagonals, at least 1, and the rank of rhs must "
+            "be known."
         )
     below, above = (count - 1, 0) if lower else (0, count - 1)
     if adjoint:
@@ -282,18 +293,19 @@ def eigh_tridiagonal(
     tol: float | None = None,
     name: str | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """The eigenvalues of Hermitian tridiagonal matrices in rising order, by `eigh` of the full matrix; differentiable.
+    """The eigenvalues of Hermitian tridiagonal matrices in ascending order, computed by `eigh` of the full matrix;
+    differentiable.
 
     Args:
       alpha: The main diagonal [..., n], a float or complex dtype.
-      beta: The diagonal above it [..., n - 1]; below is its conjugate.
-      eigvals_only: Otherwise the eigenvectors too, as columns.
-      select: "a" for all, "i" for those with the numbers from select_range[0] to select_range[1], both counted, "v" for those
-        above select_range[0] up to select_range[1], of one matrix.
-      select_range: Two numbers.
-      tol: Of no effect.
+      beta: The superdiagonal [..., n - 1]; the subdiagonal is its conjugate.
+      eigvals_only: Whether to return the eigenvalues alone; otherwise the eigenvectors too, as columns.
+      select: "a" for all eigenvalues, "i" for those with indices select_range[0] to select_range[1], both included, "v"
+        for those in the interval (select_range[0], select_range[1]], which takes a single matrix.
+      select_range: The two bounds for "i" and "v".
+      tol: Accepted for compatibility; ignored.
     Returns: The eigenvalues [..., n], real, or (values, vectors [..., n, n]).
-    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or no such `select`.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or `select` is unknown.
     """
     op = "eigh_tridiagonal"
     middle, off = lift_pair(op, alpha, beta)

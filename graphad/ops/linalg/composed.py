@@ -1,4 +1,4 @@
-"""Functions of matrices that are compositions of decompositions."""
+"""Matrix functions composed of decompositions."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from graphad.ops.math.select import maximum, where
 def normalize(
     tensor: TensorLike, ord: str | float = "euclidean", axis: AxisLike = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(x / n, n) with the norm n of x along `axis`, whose axes stay with size 1; see `norm`.
+    """(x / n, n) for the norm n of x along `axis`, which is kept with size 1; see `norm`.
 
     Args:
       tensor: Tensor [...], a float or complex dtype.
       ord, axis: As for `norm`.
-    Returns: (tensor of the same shape, norm with the axes of size 1).
+    Returns: (tensor of the same shape, norm with `axis` kept with size 1).
     Raises: InvalidArgumentError (a ValueError): an order that is not supported, or an axis out of range.
     Example:
       >>> linalg.normalize([3.0, 4.0])[0].numpy()
@@ -47,10 +47,11 @@ def normalize(
 def pinv(
     a: TensorLike, rcond: TensorLike | None = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The Moore-Penrose inverse of [..., m, n] by its singular values; those up to rcond times the largest count as 0.
+    """The Moore-Penrose inverse of [..., m, n] from its singular values; those up to rcond times the largest count as
+    0.
 
     Args:
-      rcond: By default 10 * max(m, n) * the rounding step of the dtype.
+      rcond: The relative threshold; by default 10 * max(m, n) * the machine epsilon of the dtype.
       a: Tensor [..., m, n], a float or complex dtype.
       validate_args: Accepted for compatibility.
     Returns: Tensor [..., n, m].
@@ -69,11 +70,12 @@ def pinv(
 def matrix_rank(
     a: TensorLike, tol: TensorLike | None = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """How many singular values of [..., m, n] are above `tol`; by default max(m, n) * the rounding step * the largest.
+    """The number of singular values of [..., m, n] above `tol`.
 
     Args:
       a: Tensor [..., m, n], a float or complex dtype.
-      tol: What counts as 0, a number or a tensor [...].
+      tol: The threshold, a number or a tensor [...]; by default max(m, n) * the machine epsilon * the largest singular
+        value.
       validate_args: Accepted for compatibility.
     Returns: int32 tensor [...].
     Raises: InvalidArgumentError (a ValueError): it has fewer than two axes; DTypeError (a TypeError): another dtype.
@@ -95,16 +97,17 @@ def lstsq(
 ) -> Tensor:
     """The x that makes |matrix @ x - rhs|**2 + l2_regularizer * |x|**2 smallest: [..., m, n] and [..., m, k] give [..., n, k].
 
-    Where m < n and nothing is added it is the shortest x that solves the equations. By Cholesky factors of the smaller of the
-    two products of the matrix with itself, which squares its condition number; `fast=False` uses singular values instead.
+    If m < n and l2_regularizer is 0, it is the solution with the smallest norm. It is computed from a Cholesky factor
+    of the smaller Gram matrix, which squares the condition number; `fast=False` uses singular values instead.
 
     Args:
       matrix: Tensor [..., m, n], a float or complex dtype.
       rhs: Tensor [..., m, k] of the same dtype.
-      l2_regularizer: What is added to the diagonal of the equations.
-      fast: By Cholesky factors; otherwise by singular values.
+      l2_regularizer: The weight of |x|**2, added to the diagonal of the normal equations.
+      fast: Whether to use a Cholesky factor; otherwise singular values.
     Returns: Tensor [..., n, k] of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or the factors do not exist; DTypeError (a TypeError):
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or the Cholesky factor does not exist;
+    DTypeError (a TypeError):
       dtypes that differ.
     Example:
       >>> linalg.lstsq([[1.0], [1.0]], [[1.0], [3.0]]).numpy()
@@ -130,21 +133,21 @@ def lstsq(
 
 
 def _sizes(op: str, a: Tensor) -> tuple[Any, Any]:
-    """How many rows and columns a matrix has: numbers where they are known."""
+    """The rows and columns of a matrix, as numbers where they are known."""
     if a.dims is not None and len(a.dims) < 2:
-        raise InvalidArgumentError(f"{op}: the matrix has shape {a.shape}; it must have two axes at least.")
+        raise InvalidArgumentError(f"{op}: the matrix has shape {a.shape}; it must have rank 2 or more.")
     known = (None, None) if a.dims is None else tuple(a.shape.as_list()[-2:])
     sizes = shape(a)
     return tuple([sizes[k] if size is None else size for k, size in zip((-2, -1), known, strict=True)])  # type: ignore[return-value]
 
 
 def _larger_size(a: Tensor, s: Tensor) -> Tensor:
-    """The larger size of matrices, of the dtype of their singular values."""
+    """max(m, n), in the dtype of the singular values."""
     return cast(maximum(*_sizes("svd", a)), s.dtype)
 
 
 def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor with each axis twice, result[i, j, i, j] = diagonal[i, j], and 0 elsewhere.
+    """The tensor with result[i, j, i, j] = diagonal[i, j], each axis occurring twice, and 0 elsewhere.
 
     Args:
       diagonal: Tensor [...] of any numeric dtype.
@@ -152,6 +155,8 @@ def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     Raises: DTypeError (a TypeError): another dtype.
     """
     x = lift(diagonal)
+    if x.ndim == 1:
+        return diag(x)
     sizes = shape(x)
     return reshape(diag(reshape(x, [-1])), concat([sizes, sizes], 0))
 
@@ -160,13 +165,15 @@ def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """The elements [i, j] that `tensor_diag` puts at [i, j, i, j].
 
     Args:
-      input: Tensor [*s, *s] of any dtype, the first half of its shape being the second.
+      input: Tensor [*s, *s] of any dtype: the two halves of its shape are equal.
     Returns: Tensor [*s] of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): the halves differ.
+    Raises: InvalidArgumentError (a ValueError): the halves of the shape differ.
     """
-    x = lift(input)
+    x: Any = lift(input)
     if x.ndim is None or x.ndim % 2 or not x.ndim:
         raise InvalidArgumentError(f"tensor_diag_part: shape {x.shape}; an even number of axes is needed.")
+    if x.ndim == 2 and x.dims[0] == x.dims[1]:
+        return diag_part(x)
     half = shape(x)[: x.ndim // 2]
     count = reduce_prod(half)
     return reshape(diag_part(reshape(x, [count, count])), half)

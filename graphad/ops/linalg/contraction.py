@@ -1,7 +1,7 @@
 """Einstein sums. The equation is parsed once; with known sizes it becomes transposes, one matrix product per pair, and sums.
 
-Only where sizes are unknown is there an op of its own, which becomes those when the graph is specialised. Repeated labels
-of one operand are taken out first, as diagonals, so every label occurs once in what follows.
+Only for unknown sizes there is an op `einsum`, which becomes those when the graph is specialised. Labels that repeat
+within one operand are removed first by taking diagonals, so that every label occurs once per operand afterwards.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def parse(equation: str) -> tuple[tuple[Labels, ...], Labels]:
 
 
 def _is_equation(x: str) -> bool:
-    """Whether it is an equation in which no operand has a label twice: `einsum` has taken the diagonal before."""
+    """Whether no operand of the equation repeats a label; `einsum` has taken the diagonals by then."""
     try:
         return type(x) is str and all(len(set(labels)) == len(labels) for labels in parse(x)[0])
     except InvalidArgumentError:
@@ -129,7 +129,7 @@ def render(operands: Sequence[Labels], result: Labels) -> str:
 def _spelled_out(
     equation: str, operands: Sequence[Labels], result: Labels, ranks: Sequence[int]
 ) -> tuple[list[Labels], Labels]:
-    """The labels with every "..." replaced by letters that are free, lined up on the right."""
+    """The labels with every "..." replaced by unused letters, aligned on the right."""
     used = {label for labels in (*operands, result) for label in labels}
     widths = []
     for k, (labels, rank) in enumerate(zip(operands, ranks, strict=True)):
@@ -157,14 +157,14 @@ def _spelled_out(
 
 
 def _free(operands: Sequence[Labels], spelled: Sequence[Labels]) -> set[str]:
-    """The letters that stand for "..."."""
+    """The unused letters that replace "..."."""
     return {label for labels in spelled for label in labels}.difference(*operands)
 
 
 def _check_sizes(
     operands: Sequence[Labels], shapes: Sequence[tuple[Dim | int | None, ...] | None]
 ) -> dict[str, Any]:
-    """The size of each label, as far as it is known. Raises: InvalidArgumentError: two sizes differ."""
+    """The size of each label where it is known. Raises: InvalidArgumentError: two sizes differ."""
     sizes: dict[str, Any] = {}
     for labels, dims in zip(operands, shapes, strict=True):
         if dims is None or REST in labels:
@@ -214,7 +214,7 @@ def contract(
 
 
 def _next_pair(left: Sequence[Any], result: Labels) -> tuple[int, int]:
-    """Which two operands to contract next: those whose product is smallest."""
+    """The two operands to contract next: those with the smallest product."""
     if len(left) == 2 or any(isinstance(size, Dim) for x, _ in left for size in x.dims):
         return 0, 1
     best, chosen = None, (0, 1)
@@ -233,7 +233,7 @@ def _next_pair(left: Sequence[Any], result: Labels) -> tuple[int, int]:
 
 
 def _summed(x: Tensor, labels: Labels, kept: set[str]) -> tuple[Tensor, Labels]:
-    """x summed over the labels that nobody asks for any more."""
+    """x summed over the labels that neither the result nor another operand needs."""
     gone = [i for i, label in enumerate(labels) if label not in kept]
     if not gone:
         return x, labels
@@ -249,11 +249,11 @@ def _ordered(x: Tensor, labels: Labels, wanted: Labels) -> Tensor:
 def _pair(
     a: Any, la: Labels, b: Any, lb: Labels, later: set[str], result: Labels, loose: AbstractSet[str]
 ) -> tuple[Any, Labels]:
-    """The product of two operands, summed over the labels that are needed no more."""
+    """The product of two operands, summed over the labels that are no longer needed."""
     a, la = _summed(a, la, later | set(lb))
     b, lb = _summed(b, lb, later | set(la))
     sizes = dict(zip(lb, b.dims, strict=True))
-    # Along "..." an operand of size 1 is the same everywhere, so the other can be summed by itself.
+    # Along "..." an operand of size 1 is constant, so the other one can be summed alone.
     alone = {k for k, n in zip(la, a.dims, strict=True) if k in sizes and _is_one(n) != _is_one(sizes[k])}
     alone &= loose - later
     if alone:
@@ -289,17 +289,17 @@ def _is_one(size: Size) -> bool:
 
 
 def _spread(x: Tensor, labels: Labels, order: Labels) -> Tensor:
-    """x with its axes in `order`, and axes of size 1 for labels it does not have."""
+    """x with its axes in `order`, and axes of size 1 for the labels that it lacks."""
     x = _ordered(x, labels, tuple(label for label in order if label in labels))
     missing = tuple(k for k, label in enumerate(order) if label not in labels)
-    # Leading axes of size 1 come by broadcasting.
+    # Broadcasting adds leading axes of size 1.
     first = next((k for k, label in enumerate(order) if label in labels), len(order))
     inside = tuple(k - first for k in missing if k > first)
     return bind(ExpandDims(inside), x) if inside else x
 
 
 def _matrices(x: Any, labels: Labels, lead: list[str], free: list[str], inner: list[str]) -> tuple[Any, bool]:
-    """x as [*lead, free, inner], or with the last two exchanged (then True) where that needs no transpose."""
+    """x as [*lead, free, inner], or with the last two axes exchanged (then True) if that saves a transpose."""
     flipped = tuple(labels) == (*lead, *inner, *free) and bool(free)
     order = (*lead, *inner, *free) if flipped else (*lead, *free, *inner)
     x = _ordered(x, labels, order)
@@ -315,8 +315,8 @@ def _matrices(x: Any, labels: Labels, lead: list[str], free: list[str], inner: l
 
 @define
 class Einsum(Op):
-    """The Einstein sum that `equation` says, such as "ij,jk->ik": over all labels that are missing behind the arrow. "..." stands
-    for broadcast axes, and where it is missing behind the arrow the sum is over those too. No operand repeats a label.
+    """The Einstein sum of an `equation` such as "ij,jk->ik": over all labels that are missing after the arrow. "..."
+    stands for broadcast axes; if it is missing after the arrow, the sum is over those too. No operand repeats a label.
     """
 
     name = "einsum"
@@ -353,7 +353,7 @@ class Einsum(Op):
             values = [bind(CONJ, ctx.inputs[k]) if g.dtype.is_complex else ctx.inputs[k] for k in others]
             given = [result, *[operands[k] for k in others]]
             if not set(labels).issubset([label for part in given for label in part]):
-                # A label that only this operand has: its cotangent is the same all along it.
+                # A label that only this operand has: the cotangent is constant along it.
                 given.append(labels)
                 values.append(ones_like(ctx.inputs[i]))
             bars.append(sum_to_input(ctx, i, _apply(given, labels, [g, *values])))
@@ -398,12 +398,12 @@ def _apply(operands: Sequence[Labels], result: Labels, xs: Sequence[Any]) -> Ten
 
 
 def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **options: object) -> Tensor:
-    """The sum of products that an equation such as "ij,jk->ik" describes.
+    """The Einstein sum of an equation such as "ij,jk->ik".
 
     Args:
       equation: One label (a letter) for each axis of each operand, and for each axis of the result. Labels left out of the
         result are summed over; a label repeated in one operand takes its diagonal; "..." stands for any further axes, which
-        broadcast. Without "->" the result has the labels that occur once, in alphabetical order.
+        broadcast. Without "->" the labels of the result are those that occur once, in alphabetical order.
       inputs: The operands, of one numeric dtype.
       options: `optimize` is accepted; the order of contraction is chosen by size.
     Returns: Tensor of the dtype of the operands, with an axis for each label of the result.
@@ -456,7 +456,7 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **option
 
 
 def _without_repeats(x: Tensor, labels: Labels) -> tuple[Any, Labels]:
-    """x with a diagonal taken for each label that occurs again."""
+    """x with the diagonal taken for each repeated label."""
     while len(set(labels)) != len(labels):
         second = next(k for k, label in enumerate(labels) if label in labels[:k])
         first = labels.index(labels[second])
@@ -472,7 +472,7 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
 
     Args:
       a, b: Tensors of one dtype.
-      axes: n, for the last n axes of `a` and the first n of `b`; or two lists of axes, for known ranks.
+      axes: n, for the last n axes of `a` and the first n of `b`; or two lists of axes, which need known ranks.
     Returns: Tensor with the other axes of `a`, then those of `b`.
     Raises: InvalidArgumentError (a ValueError): the axes or their sizes do not fit; DTypeError (a TypeError): dtypes that
       differ.
@@ -499,7 +499,7 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
         left, right = [i % a.ndim for i in left], [i % b.ndim for i in right]
     if len(left) != len(right):
         raise InvalidArgumentError(
-            f"tensordot: axes names {len(left)} axes of a and {len(right)} of b; they are pairs."
+            f"tensordot: axes names {len(left)} axes of a and {len(right)} of b; there must be as many of each."
         )
     letters = _LETTERS
     la = list(letters[: a.ndim])
@@ -515,7 +515,7 @@ def _flat_product(a: Tensor, b: Tensor, axes: object) -> Tensor:
     """`tensordot` while a rank is unknown: both flattened to matrices, sizes as data."""
     if not hasattr(axes, "__index__") or hasattr(axes, "__len__") or int(axes) < 0:
         raise InvalidArgumentError(
-            f"tensordot: axes is {axes!r} while the ranks of a and b are unknown; give their number."
+            f"tensordot: axes is {axes!r} while the ranks of a and b are unknown; give the number of axes."
         )
     n = int(axes)
     left, right = shape(a), shape(b)

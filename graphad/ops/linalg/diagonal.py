@@ -26,7 +26,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.schema import Axis, Limit, Offset
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.create import eye, zeros, zeros_like
 from graphad.ops.array.support import all_stacked, static_int
 from graphad.ops.choice import chosen
@@ -35,7 +35,7 @@ from graphad.ops.rules import require_rank
 
 
 def _two_axes(op: Any, rank: int) -> tuple[int, int]:
-    """The two axes of a diagonal, counted from the front. Raises: InvalidArgumentError: they are not two, in this order."""
+    """The two axes of a diagonal, counted from the front. Raises: InvalidArgumentError: they are not in order."""
     first, second = op.first, op.second
     a, b = (axis + rank if axis < 0 else axis for axis in (first, second))
     if not 0 <= a < b < rank:
@@ -53,8 +53,8 @@ def _unequal(dims: Any, a: int, b: int) -> InvalidArgumentError:
 
 @define
 class Diagonal(Op):
-    """The elements of x whose indices along the axes `first` and `second`, of equal size, are equal; they stay at the first, the
-    second goes.
+    """The elements of x whose indices along the axes `first` and `second`, of equal size, are equal; they lie along
+    `first`, and `second` is removed.
     """
 
     name = "diagonal"
@@ -94,7 +94,7 @@ class Diagonal(Op):
 
 @define
 class DiagonalPut(Op):
-    """The transpose of diagonal: zeros with x on the diagonal of the axes `first` and `second`, which count in the result."""
+    """The transpose of diagonal: zeros with x on the diagonal of the axes `first` and `second` of the result."""
 
     name = "diagonal_put"
     keeps = (False, False)
@@ -111,6 +111,9 @@ class DiagonalPut(Op):
         a, b = _two_axes(self, x.ndim + 1)
         size = x.shape[a]
         out = arrays.zeros((*x.shape[:b], size, *x.shape[b:]), x.dtype, x)
+        if x.ndim == 1 and type(out) is np.ndarray:
+            out.reshape(-1)[:: size + 1] = x
+            return out
         part = np.moveaxis(out, (a, b), (0, 1))
         part[np.arange(size), np.arange(size)] = np.moveaxis(x, a, 0)
         return out
@@ -172,8 +175,14 @@ class DiagPart(Op):
         return x.with_dims((*x.dims[:-2], _length(x.dims[-2], x.dims[-1], self.k)))
 
     def eval(self, x: Array) -> Array:
-        # NumPy reads outside of the array for a diagonal some 2**31 away from it; every one outside has no elements.
+        # NumPy reads outside the array for a diagonal some 2**31 away from it; any diagonal outside has no elements.
         return np.diagonal(x, max(-x.shape[-2], min(self.k, x.shape[-1])), -2, -1)
+
+    def quick(self, x: Tensor) -> Any:
+        if type(x) is not EagerTensor or x.data.ndim < 2:
+            return None
+        data = x.data
+        return data.diagonal(max(-data.shape[-2], min(self.k, data.shape[-1])), -2, -1)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims = ctx.shape(0)

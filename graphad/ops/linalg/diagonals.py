@@ -1,7 +1,7 @@
 """Diagonals of matrices, one or a range of them packed into rows: `diag`, `diag_part`, `set_diag`.
 
-A range of diagonals is a tensor [..., number of diagonals, longest length], the highest diagonal first; `align` says at which end
-the shorter ones are padded. Everything is made of the ops for one diagonal.
+A range of diagonals is a tensor [..., number of diagonals, longest length], the highest diagonal first; `align` says at
+which end the shorter rows are padded. Everything is composed of the ops for one diagonal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from graphad.ops.array.padding import pad
 from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.support import static_array
-from graphad.ops.linalg.diagonal import DiagPart, SetDiag
+from graphad.ops.linalg.diagonal import DiagonalPut, DiagPart, SetDiag
 from graphad.ops.math.reduce import reduce_max
 from graphad.ops.rules import require_rank
 
@@ -31,14 +31,16 @@ _ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 def _range(op: str, k: TensorLike) -> tuple[int, int, bool]:
     """The lowest and the highest diagonal, and whether a range was asked for."""
+    if type(k) is int:
+        return k, k, False
     known = static_array(k)
     if known is None:
-        raise InvalidArgumentError(f"{op}: k must be known while tracing; give an int, or two.")
+        raise InvalidArgumentError(f"{op}: k must be known while tracing; give one or two ints.")
     if known.dtype.kind not in "iu" or known.size not in (1, 2) or known.ndim > 1:
-        raise ArgumentTypeError(f"{op}: k must be an integer, or two of them, got {k!r}.")
+        raise ArgumentTypeError(f"{op}: k is {k!r}; one or two integers are needed.")
     low, high = known.ravel().tolist()[0], known.ravel().tolist()[-1]
     if low > high:
-        raise InvalidArgumentError(f"{op}: k is ({low}, {high}); the lower diagonal comes first.")
+        raise InvalidArgumentError(f"{op}: k is ({low}, {high}); the lower diagonal must come first.")
     return low, high, low != high
 
 
@@ -62,11 +64,11 @@ def diag_part(
     Args:
       input: Tensor [..., n, m] of any dtype.
       k: 0 is the main diagonal, k > 0 lies above it, k < 0 below; or the lowest and the highest of a range.
-      padding_value: What fills the rows of shorter diagonals of a range.
-      align: At which end those above and those below the main diagonal stand in their rows: "RIGHT_LEFT", "LEFT_RIGHT",
-        "LEFT_LEFT" or "RIGHT_RIGHT".
+      padding_value: The value that pads the rows of the shorter diagonals of a range.
+      align: The end of its row at which a superdiagonal and a subdiagonal is aligned, in this order: "RIGHT_LEFT",
+        "LEFT_RIGHT", "LEFT_LEFT" or "RIGHT_RIGHT".
     Returns: Tensor [..., length], or for a range [..., number of diagonals, longest length], the highest first.
-    Raises: InvalidArgumentError (a ValueError): it has fewer than two axes, or no such `align`.
+    Raises: InvalidArgumentError (a ValueError): it has fewer than two axes, or `align` is unknown.
     Example:
       >>> linalg.diag_part([[1, 2], [3, 4]]).numpy()
       array([1, 4], dtype=int32)
@@ -105,7 +107,7 @@ def diag_part(
 
 
 def _padding(value: object, dtype: DType) -> Any:
-    """The 0 that stands for no padding value is False among bools."""
+    """The padding value; the default 0 is False for bools."""
     return bool(value) if dtype is bool_ and type(value) is int else value
 
 
@@ -122,12 +124,13 @@ def diag(
 
     Args:
       diagonal: Tensor [..., n] of any dtype, or for a range [..., number of diagonals, longest length] as `diag_part` gives it.
-      k: Which diagonal, or the lowest and the highest.
-      num_rows, num_cols: The size of a matrix; by default the smallest square, or the smallest that fits the other one.
-      padding_value: What stands off the diagonals.
+      k: The diagonal, or the lowest and the highest of a range.
+      num_rows, num_cols: The size of a matrix; by default the smallest square, or the smallest one with the size that
+        is given.
+      padding_value: The value of all other elements.
       align: As for `diag_part`.
     Returns: Tensor [..., rows, columns].
-    Raises: InvalidArgumentError (a ValueError): the sizes do not fit the diagonals, or no such `align`.
+    Raises: InvalidArgumentError (a ValueError): the sizes do not fit the diagonals, or `align` is unknown.
     Example:
       >>> linalg.diag([1, 2]).numpy()
       array([[1, 0],
@@ -142,8 +145,11 @@ def diag(
         raise InvalidArgumentError(
             f"diag: diagonal has shape {format_dims(d.dims)}; for k = ({low}, {high}) it must have {high - low + 1} rows."
         )
+    plain = (type(num_rows), type(num_cols), type(padding_value)) == (int, int, int)
+    if plain and num_rows == num_cols == -1 and not (several or low or padding_value) and d.ndim is not None:
+        return bind(DiagonalPut(-2, -1), d)
     lead = 1 + several
-    # How many more rows and columns than the longest diagonal there are at least.
+    # The least number of rows and columns beyond the length of the longest diagonal.
     least = max(-high, 0), max(low, 0)
     if is_definite(d.dims):
         length: Any = d.dims[-1]
@@ -200,11 +206,11 @@ def _length_of(k: int, rows: int, columns: int) -> int:
 
 
 def _with_rows(op: str, x: Tensor, d: Tensor, high: int, missing: dict[int, int], align: str) -> Tensor:
-    """x with the rows of `d` as its diagonals; `missing` says how much padding each row has."""
+    """x with the rows of `d` as its diagonals; `missing` is the padding of each row."""
     for at, padding in missing.items():
         if padding < 0:
             raise InvalidArgumentError(
-                f"{op}: diagonal has shape {format_dims(d.dims)}; diagonal {at} is {-padding} longer."
+                f"{op}: diagonal has shape {format_dims(d.dims)}; diagonal {at} is longer by {-padding}."
             )
         part = slice(padding, None) if _at_right(op, align, at) else slice(0, -padding if padding else None)
         x = bind(SetDiag(at), x, getitem(d, (Ellipsis, high - at, part)))
@@ -223,10 +229,10 @@ def set_diag(
     Args:
       input: Tensor [..., n, m] of any dtype.
       diagonal: Tensor [..., length], or for a range [..., number of diagonals, longest length] as `diag_part` gives it.
-      k: Which diagonal, or the lowest and the highest.
+      k: The diagonal, or the lowest and the highest of a range.
       align: As for `diag_part`.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): the sizes do not fit, or no such `align`.
+    Raises: InvalidArgumentError (a ValueError): the sizes do not fit, or `align` is unknown.
     Example:
       >>> linalg.set_diag([[1, 2], [3, 4]], [9, 9]).numpy()
       array([[9, 2],

@@ -1,7 +1,7 @@
-"""Eigenvalues of Hermitian matrices and singular values: LAPACK through NumPy, derivatives by the factors themselves.
+"""Eigenvalues of Hermitian matrices and singular values: LAPACK through NumPy, derivatives computed from the factors.
 
-The derivatives of vectors divide by differences of (squared) values. Where two are equal the quotient is taken to be 0, which is
-right for every function that does not depend on the choice of vectors inside their common space.
+The derivatives of vectors divide by differences of (squared) values. Where two are equal the quotient is taken to be 0,
+which is right for every function that does not depend on the choice of basis in their common eigenspace.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
 
 def iterated(name: str, function: Callable[..., Any], x: Array, *args: Any) -> Any:
-    """What one of LAPACK's iterations gives for matrices x.
+    """The result of one of LAPACK's iterative routines for matrices x.
 
-    Raises: InvalidArgumentError: it did not converge, or would not: of what is not finite some of them never end.
+    Raises: InvalidArgumentError: it did not converge, or x is not finite, for which some routines never end.
     """
     if not np.isfinite(x).all():
         raise InvalidArgumentError(
@@ -65,7 +65,7 @@ def iterated(name: str, function: Callable[..., Any], x: Array, *args: Any) -> A
 
 
 def _columns(x: Tensor) -> Tensor:
-    """Numbers as a row, to scale the columns of matrices."""
+    """Numbers [..., n] as rows [..., 1, n], to scale the columns of matrices."""
     return bind(ExpandDims((-2,)), x)
 
 
@@ -109,7 +109,7 @@ class Eigh(TupleOp):
             inner = cast(_inverse_differences(e), v.dtype) * times(v, v_bar, adjoint_a=True)
             of_vectors = times(v, times(inner, v, adjoint_b=True))
             a_bar = of_vectors if a_bar is None else a_bar + of_vectors
-        assert a_bar is not None  # one of the two has a cotangent
+        assert a_bar is not None  # at least one of the two has a cotangent
         return (_in_lower_triangle(a_bar),)
 
     def batch(self, ctx: BatchContext, a: Ranked) -> tuple[Tensor, ...]:
@@ -121,14 +121,14 @@ class Eigh(TupleOp):
 
 
 def _in_lower_triangle(a_bar: Tensor) -> Tensor:
-    """Only the lower triangle was read: what belongs to the upper one goes to its mirror image."""
+    """The cotangent folded into the lower triangle, the only one that is read."""
     half = scalar_like(0.5, a_bar)
     total = bind(BandPart(-1, 0), a_bar + adjoint_of(a_bar))
     return bind(SetDiag(0), total, bind(DiagPart(0), total) * half)
 
 
 class _Values(Op):
-    """What ops on one stack of matrices share that give its eigenvalues or singular values alone."""
+    """The base of ops that give only the eigenvalues or singular values of a stack of matrices."""
 
     keeps = ((0,), False)
 
@@ -206,8 +206,8 @@ class Svd(TupleOp):
     def vjp(
         self, ctx: VjpContext, s_bar: Tensor | None, u_bar: Tensor | None, v_bar: Tensor | None
     ) -> Cotangents:
-        # Townsend (2016), "Differentiating the singular value decomposition", equations 18 to 22; for complex dtypes with the
-        # phase of each pair of vectors chosen so that that of v stays (Wan and Zhang, 2019).
+        # Townsend (2016), "Differentiating the singular value decomposition", equations 18 to 22; for complex dtypes
+        # with the # phase of each pair of vectors chosen so that v keeps its phase (Wan and Zhang, 2019).
         s, u, v = ctx.outputs
         if u_bar is None and v_bar is None:
             if self.full:
@@ -215,7 +215,7 @@ class Svd(TupleOp):
             return (times(_scaled(u, s_bar), v, adjoint_b=True),)
         if self.full:
             raise MissingGradientError(
-                "svd: singular vectors have a derivative for full_matrices=False only."
+                "svd: singular vectors have a derivative only for full_matrices=False."
             )
         differences, inverse = cast(_inverse_differences(s * s), u.dtype), 1.0 / s
         parts = [] if s_bar is None else [times(_scaled(u, s_bar), v, adjoint_b=True)]
@@ -290,8 +290,8 @@ def svd(
 
     Args:
       tensor: Tensor [..., m, n], a float or complex dtype.
-      full_matrices: Square u and v; they have no gradient then, and there is no forward mode.
-      compute_uv: Whether u and v are wanted as well.
+      full_matrices: Whether u and v are square; they then have neither a gradient nor a forward mode.
+      compute_uv: Whether to compute u and v as well.
     Returns: (s [..., k], u [..., m, k], v [..., n, k]) with k = min(m, n), or s alone.
     Raises: InvalidArgumentError (a ValueError): it has fewer than two axes; DTypeError (a TypeError): another dtype.
     Example:

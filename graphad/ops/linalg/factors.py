@@ -1,4 +1,4 @@
-"""Factors of matrices that need not be symmetric: QR, LU, and eigenvalues. LAPACK through NumPy and SciPy."""
+"""Factorisations of matrices that need not be symmetric: QR, LU, and eigenvalues. LAPACK through NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import Gather
+from graphad.ops.array.indicators import one_hot
 from graphad.ops.array.join import concat
-from graphad.ops.array.one_hot import one_hot
 from graphad.ops.array.shape import ExpandDims, broadcast_to, shape, sizes_of
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.sorting import argsort
@@ -45,7 +45,7 @@ from graphad.ops.rules import scalar_like
 
 
 class _Factors(TupleOp):
-    """What factorisations of stacks of matrices share."""
+    """The base of factorisations of stacks of matrices."""
 
     def batch(self, ctx: BatchContext, a: Ranked) -> tuple[Tensor, ...]:
         return bind(self, a)
@@ -96,13 +96,14 @@ class Qr(_Factors):
 
     def vjp(self, ctx: VjpContext, q_bar: Tensor | None, r_bar: Tensor | None) -> Cotangents:
         # Walter and Lehmann (2018), "On evaluating higher-order derivatives of the QR decomposition of tall matrices with full
-        # column rank"; where there are more columns than rows, the others are q^H x (Roberts and Roberts, 2020).
+        # column rank"; if there are more columns than rows, the other columns of r are q^H x (Roberts and Roberts,
+        # 2020).
         q, r = ctx.outputs
         m, n = (None, None) if q.dims is None or r.dims is None else (q.dims[-2], r.dims[-1])
         tall = isinstance(m, int) and isinstance(n, int) and m >= n
         if self.full and not (isinstance(m, int) and isinstance(n, int) and m <= n):
             raise MissingGradientError(
-                "qr: with full_matrices=True there is a derivative where it is known that rows are not more than columns; "
+                "qr: with full_matrices=True there is a derivative only if rows <= columns is known; "
                 "use full_matrices=False."
             )
         q_bar = zeros_like(q) if q_bar is None else q_bar
@@ -130,8 +131,8 @@ def _square_bar(q: Tensor, r: Tensor, q_bar: Tensor, r_bar: Tensor) -> Tensor:
 
 @define
 class Lu(_Factors):
-    """Two outputs for square x [..., n, n]: l and u in one matrix, without the ones on the diagonal of l; and p, of `index`,
-    with x[p] = l u: row p[i] of x is row i of the product.
+    """Two outputs for square x [..., n, n]: l and u in one matrix, without the ones on the diagonal of l; and p, of
+    dtype `index`, with x[p] = l u: row p[i] of x is row i of the product.
     """
 
     name = "lu"
@@ -141,7 +142,7 @@ class Lu(_Factors):
     def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
         require_matrix("lu", x, "input", True)
         if self.index not in (int32, int64):
-            raise ArgumentTypeError(f"lu: output_idx_type is {self.index.name}; int32 or int64 is taken.")
+            raise ArgumentTypeError(f"lu: output_idx_type is {self.index.name}; int32 or int64 is needed.")
         return x, TensorSpec.of(None if x.dims is None else x.dims[:-1], self.index)
 
     def eval(self, x: Array) -> Any:
@@ -213,7 +214,7 @@ class Eig(_Factors):
 
     def vjp(self, ctx: VjpContext, e_bar: Tensor | None, v_bar: Tensor | None) -> Cotangents:
         # Boeddeker et al. (2017), "On the computation of complex-valued gradients with application to statistically optimum
-        # beamforming", (4.77); what would turn the phase of a vector of length 1 is taken out.
+        # beamforming", (4.77); the part that would only rotate the phase of a unit vector is removed.
         e, v = ctx.outputs
         inner = None
         if v_bar is not None:
@@ -253,12 +254,12 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
 def lu(
     input: TensorLike, output_idx_type: DTypeLike = int32, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(lu, p): the factors of square matrices [..., n, n] in one, without the ones on the diagonal of the lower one, and the
-    order of rows p [..., n] of which they are the factors.
+    """(lu, p): both factors of square matrices in one [..., n, n], without the ones on the diagonal of the lower one,
+    and the row order p [..., n]: they are the factors of the matrix with its rows in that order.
 
     Args:
       input: Tensor [..., n, n], a float or complex dtype.
-      output_idx_type: int32 or int64, the dtype of the order.
+      output_idx_type: The dtype of p, int32 or int64.
     Returns: (lu [..., n, n], p [..., n]).
     Raises: InvalidArgumentError: a matrix is singular.
     """
@@ -273,13 +274,13 @@ def lu_solve(
     validate_args: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """x with a x = rhs for the matrix of which `lu` gave the factors and the order of rows.
+    """Solve a x = rhs, given the LU factors and the row order of a from `lu`.
 
     Args:
       lower_upper: Tensor [..., n, n], a float or complex dtype.
       perm: Integer tensor [..., n].
       rhs: Tensor [..., n, k] of the same dtype.
-      validate_args: Check the shapes when the function runs too.
+      validate_args: Whether to check the shapes again when the function runs.
     Returns: Tensor [..., n, k].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
@@ -291,12 +292,12 @@ def lu_solve(
 def lu_reconstruct(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrix of which `lu` gave the factors and the order of rows.
+    """The matrix with these LU factors and this row order from `lu`.
 
     Args:
       lower_upper: Tensor [..., n, n], a float or complex dtype.
       perm: Integer tensor [..., n].
-      validate_args: Check the shapes when the function runs too.
+      validate_args: Whether to check the shapes again when the function runs.
     Returns: Tensor [..., n, n].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
@@ -307,12 +308,12 @@ def lu_reconstruct(
 def lu_matrix_inverse(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The inverse of the matrix of which `lu` gave the factors and the order of rows.
+    """The inverse of the matrix with these LU factors and this row order from `lu`.
 
     Args:
       lower_upper: Tensor [..., n, n], a float or complex dtype.
       perm: Integer tensor [..., n].
-      validate_args: Check the shapes when the function runs too.
+      validate_args: Whether to check the shapes again when the function runs.
     Returns: Tensor [..., n, n].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """

@@ -1,7 +1,11 @@
-"""Functions of square matrices: exponential, logarithm, square root, by SciPy.
+"""Functions of square matrices, through SciPy: exponential, logarithm, square root.
 
 The derivative of such a function in a direction d is a block of the same function of [[x, d], [0, x]] (Mathias, 1996, "A chain
-rule for matrix functions"), and its adjoint is that at the conjugate transpose. The same holds for that derivative, and so on.
+rule for matrix functions"), and the adjoint of the derivative is the derivative at the conjugate transpose. The same
+holds for higher derivatives.
+
+Of a large matrix, square root and logarithm are differentiated by its triangular Schur factor: the block solves one Sylvester
+equation for each root that is taken, and the derivative of the logarithm of the last root is a sum of fractions.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class _OfSquare(Op):
-    """What functions of square matrices share."""
+    """The base of functions of square matrices."""
 
     keeps = (True, False)
 
@@ -62,7 +66,7 @@ class _OfSquare(Op):
 
 
 def _each(function: Callable[..., Any], x: DeviceArray | Array) -> Any:
-    """A function of one matrix for each of a stack, NaN where it has no result of the dtype of x."""
+    """A function of one matrix applied to each of a stack, NaN where the result is not of the dtype of x."""
     out = np.empty_like(x)
     for place in np.ndindex(x.shape[:-2]):
         y = function(x[place])
@@ -102,8 +106,8 @@ class Logm(_OfSquare):
 
 @define
 class Sqrtm(_OfSquare):
-    """The matrix whose square is x [..., n, n], with eigenvalues whose real parts are not negative; NaN where a real x has no
-    such one that is real.
+    """The matrix whose square is x [..., n, n], with eigenvalues whose real parts are not negative; NaN if x is real
+    and that square root is not.
     """
 
     name = "sqrtm"
@@ -139,6 +143,10 @@ class MatrixDirection(Op):
 
     def eval(self, x: Array, d: Array) -> Array:
         shape, n = np.broadcast_shapes(x.shape, d.shape), x.shape[-1]
+        if self.of != "expm" and n >= _SCHUR:
+            found = _along_directions(self.of, np.broadcast_to(x, shape), np.broadcast_to(d, shape))
+            if found is not None:
+                return found
         wide = np.zeros((*shape[:-2], 2 * n, 2 * n), x.dtype)
         wide[..., :n, :n] = wide[..., n:, n:] = x
         wide[..., :n, n:] = d
@@ -148,7 +156,7 @@ class MatrixDirection(Op):
         x, d = ctx.inputs
         x_bar = d_bar = None
         if ctx.needs(0):
-            # The same rule again, for the function of the matrix of twice the size.
+            # The same rule again, for the matrix of twice the size.
             n, none = _size(x), zeros_like(x + d)
             wide = _blocks(x + none, d + none, none, x + none)
             inner = bind(self, adjoint(wide), _blocks(none, g, none, none))
@@ -165,6 +173,87 @@ class MatrixDirection(Op):
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return matrix_rows(specs, axes, (2, 2))
+
+
+def _along_directions(of: str, xs: Array, ds: Array) -> Array | None:
+    """The derivatives of the roots or logarithms of matrices; None where one is too close to singular or not finite."""
+    out = np.empty(xs.shape, xs.dtype)
+    for place in np.ndindex(xs.shape[:-2]):
+        y = _along(of, xs[place], ds[place])
+        if y is None:
+            return None
+        if np.iscomplexobj(y) and xs.dtype.kind != "c":
+            rounding = 100 * np.finfo(xs.dtype).eps * np.abs(y).max(initial=0.0)
+            y = y.real if np.abs(y.imag).max(initial=0.0) <= rounding else np.nan
+        out[place] = y
+    return out
+
+
+_SCHUR = 24  # sizes from which the triangular factor is quicker than the function of twice the size
+_NEAR_ONE = 0.25  # how far from 1 a matrix may be for `_FRACTIONS` to have all digits of its logarithm
+_FRACTIONS = 7
+_ROOTS = 60
+
+
+def _along(of: str, x: Array, d: Array) -> Any:
+    linalg = library.linalg()
+    if not (np.isfinite(x).all() and np.isfinite(d).all()):
+        return None
+    is_complex = x.dtype.kind == "c" or of == "logm"
+    wide = np.complex128 if is_complex else np.float64
+    root, turn = linalg.schur(x.astype(wide), output="complex" if is_complex else "real")
+    if not is_complex and np.diagonal(root, -1).any():
+        root, turn = linalg.rsf2csf(root, turn)
+    values = np.abs(np.diagonal(root))
+    if not values.min() > 1e-8 * values.max():
+        return None
+    y = turn.conj().T @ d @ turn
+    roots = 0
+    while (of == "sqrtm" and not roots) or (
+        of == "logm" and linalg.norm(root - np.eye(len(x)), 1) > _NEAR_ONE
+    ):
+        root = np.triu(linalg.sqrtm(np.triu(root)))
+        ends = np.diagonal(root)
+        if roots == _ROOTS or not np.abs(ends[:, None] + ends).min() > 1e-8 * np.abs(ends).max():
+            return None
+        y = y.astype(root.dtype, copy=False)
+        (trsyl,) = linalg.get_lapack_funcs(("trsyl",), (root,))
+        y = _sylvester(trsyl, root, root, y)
+        roots += 1
+    if of == "logm":
+        y = 2.0**roots * _of_fractions(linalg, root, y)
+    return turn @ y @ turn.conj().T
+
+
+_SMALL = 48  # sizes that LAPACK solves as quickly as two halves
+
+
+def _sylvester(trsyl: Callable[..., Any], a: Array, b: Array, c: Array) -> Array:
+    """The x with a x + x b = c, for upper triangular a and b: by halves, so that most of it is products."""
+    m, n = c.shape
+    if max(m, n) <= _SMALL:
+        x, scale, _ = trsyl(a, b, c)
+        return x / scale  # type: ignore[no-any-return]
+    if m >= n:
+        k = m // 2
+        low = _sylvester(trsyl, a[k:, k:], b, c[k:])
+        return np.concatenate([_sylvester(trsyl, a[:k, :k], b, c[:k] - a[:k, k:] @ low), low])
+    k = n // 2
+    left = _sylvester(trsyl, a, b[:k, :k], c[:, :k])
+    return np.concatenate([left, _sylvester(trsyl, a, b[k:, k:], c[:, k:] - left @ b[:k, k:])], 1)
+
+
+def _of_fractions(linalg: Any, x: Array, d: Array) -> Array:
+    """The derivative of log(x) for a triangular x close to 1: the integral of (1 + t (x - 1))^-1 d (1 + t (x - 1))^-1 over t
+    from 0 to 1 at the nodes of Gauss, which give the diagonal fraction of Pade.
+    """
+    one, y = np.eye(len(x)), np.zeros_like(d)
+    for node, weight in zip(*np.polynomial.legendre.leggauss(_FRACTIONS), strict=True):
+        t = (node + 1) / 2
+        factor = one + t * (x - one)
+        left = linalg.solve_triangular(factor, d, check_finite=False)
+        y += weight / 2 * linalg.solve_triangular(factor, left.T, trans="T", check_finite=False).T
+    return y
 
 
 def _blocks(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
@@ -205,7 +294,8 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The principal square root of square matrices [..., n, n], none singular; NaN where it would not be real for a real one.
+    """The principal square root of square matrices [..., n, n], none singular; NaN if the matrix is real and its root
+    is not.
 
     Args:
       input: Tensor [..., n, n], a float or complex dtype.

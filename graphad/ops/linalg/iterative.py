@@ -1,4 +1,4 @@
-"""Conjugate gradients: systems with a self-adjoint positive definite operator by its products alone."""
+"""Conjugate gradients: solve with a self-adjoint positive definite operator by its products alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class CGState(NamedTuple):
-    """What `conjugate_gradient` gives: steps, solution, residual, the next direction, and residual times preconditioned one."""
+    """The result of `conjugate_gradient`: the steps taken, solution, residual, next direction, and the inner product of
+    the residual with the preconditioned residual."""
 
     i: Tensor
     x: Tensor
@@ -37,17 +38,17 @@ def conjugate_gradient(
     max_iter: int = 20,
     name: str = "conjugate_gradient",
 ) -> CGState:
-    """x with operator x = rhs for vectors rhs [..., n].
+    """Solve operator x = rhs for vectors rhs [..., n].
 
     Args:
       operator: Self-adjoint and positive definite.
       rhs: Tensor [..., n] of the dtype of the operator.
       preconditioner: An operator close to the inverse, self-adjoint and positive definite.
-      x: Where to start; 0 by default.
-      tol: Steps end when all residuals are below `tol` times their right-hand sides.
-      max_iter: The most steps.
+      x: The initial guess; 0 by default.
+      tol: The iteration stops when the norm of every residual is at most `tol` times that of its right-hand side.
+      max_iter: The maximum number of steps.
     Returns: (i, x, r, p, gamma) of the last step.
-    Raises: InvalidArgumentError (a ValueError): sizes differ; DTypeError (a TypeError): the dtypes do.
+    Raises: InvalidArgumentError (a ValueError): sizes differ; DTypeError (a TypeError): the dtypes differ.
     Source: Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, 1952.
     """
     if not isinstance(operator, LinearOperator) or not (

@@ -1,6 +1,6 @@
 """Matrix products. The gradient is two more products, with transpose flags in place of transposed copies.
 
-Two plain matrices are multiplied by `a.dot(b)`: the bits of `a @ b` in half the time where they are small.
+Two plain matrices are multiplied by `a.dot(b)`, which has the bits of `a @ b` and takes half the time for small ones.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class MatMul(Op):
         try:
             return (a.T if self.transpose_a else a).dot(b.T if self.transpose_b else b)
         except ValueError:
-            return None  # the inner sizes differ: infer says it in its own words
+            return None  # the inner sizes differ: `infer` raises the error
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a: Any
@@ -94,7 +94,7 @@ class MatMul(Op):
         a, b = ctx.inputs
         ta, tb = self.transpose_a, self.transpose_b
         if type(g) is EagerTensor and g.data.ndim == 2 and g.data.dtype.kind == "f":
-            # The plain case without detours.
+            # The plain case, first because it is frequent.
             if not (ta or tb) and busy() is None and g.data.dtype.char in "fd":
                 try:
                     return (
@@ -124,7 +124,7 @@ class MatMul(Op):
 
     def batch(self, ctx: BatchContext, a: Ranked, b: Ranked) -> Tensor:
         if ctx.stacked(0) and not ctx.stacked(1) and len(b.dims) == 2 and not self.transpose_a:
-            # One product of all rows instead of one for each.
+            # One product of all rows instead of one per matrix.
             flat = bind(self, bind(Reshape((product(a.dims[:-1]), a.dims[-1])), a), b)
             return bind(Reshape((*a.dims[:-1], ranked(flat.dims)[-1])), flat)
         return bind(self, *align_matrices(ctx, (a, b)))
@@ -183,7 +183,7 @@ def _to_input(ctx: VjpContext, i: int, g: Tensor) -> Tensor:
 
 
 def _right(a: Tensor, g: Tensor, transpose_a: bool, dims: Sequence[int | None] | None) -> Tensor:
-    """The cotangent of b in y = a b. Where b is one matrix for a stack of a's, one long product sums over the stack."""
+    """The cotangent of b in y = a b. If one matrix b serves a stack of a's, one long product sums over the stack."""
     if (
         dims is not None
         and len(dims) == 2
@@ -198,7 +198,7 @@ def _right(a: Tensor, g: Tensor, transpose_a: bool, dims: Sequence[int | None] |
 
 
 def align_matrices(ctx: BatchContext, xs: Sequence[Any]) -> list[Any]:
-    """Stacks of matrices made to broadcast when some carry the loop axis first."""
+    """Stacks of matrices aligned for broadcasting when some of them carry the loop axis first."""
     rank = max(len(x.dims) - ctx.stacked(i) for i, x in enumerate(xs))
     out = []
     for i, x in enumerate(xs):
@@ -238,8 +238,8 @@ def matmul(
       a: Tensor [..., n, k], any numeric dtype.
       b: Tensor [..., k, m] of the same dtype.
       transpose_a, transpose_b: Exchange the last two axes of an operand first.
-      adjoint_a, adjoint_b: Do so and conjugate.
-      output_type: The dtype of the result, in which it is computed; that of the operands by default.
+      adjoint_a, adjoint_b: Exchange them and conjugate.
+      output_type: The dtype in which the product is computed and returned; that of the operands by default.
     Returns: Tensor [..., n, m].
     Raises: InvalidArgumentError: an operand is a vector or scalar, or the inner sizes differ.
     Example:
@@ -289,7 +289,7 @@ def matvec(
     Args:
       a: Tensor [..., n, k] of any numeric dtype.
       b: Tensor [..., k] of the same dtype.
-      transpose_a, adjoint_a: Exchange the last two axes of the matrix first, and conjugate.
+      transpose_a, adjoint_a: Exchange the last two axes of the matrix first; `adjoint_a` conjugates too.
     Returns: Tensor [..., n].
     Raises: InvalidArgumentError (a ValueError): the sizes do not fit; DTypeError (a TypeError): dtypes that differ.
     Example:

@@ -1,4 +1,4 @@
-"""Scaling by norms: normalisation, clipping of one tensor and of many together; the cross product."""
+"""Scaling by norms: normalisation, clipping of one tensor and of several together; the cross product."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.join import stack
 from graphad.ops.array.transpose import roll
-from graphad.ops.math.arithmetic import abs
+from graphad.ops.math.arithmetic import abs, square
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import greater, is_finite
 from graphad.ops.math.power import rsqrt, sqrt
@@ -26,7 +26,7 @@ from graphad.ops.math.statistics import norm
 def l2_normalize(
     x: TensorLike, axis: AxisLike = None, epsilon: float = 1e-12, name: str | None = None
 ) -> Tensor:
-    """`x` divided by its Euclidean norm along `axis`, which is taken to be sqrt(epsilon) at least.
+    """`x` divided by the larger of its Euclidean norm along `axis` and sqrt(epsilon).
 
     Args:
       x: Tensor of any shape, a float or complex dtype.
@@ -40,7 +40,7 @@ def l2_normalize(
     """
     x = lift(x)
     size = abs(x) if x.dtype.is_complex else x
-    scale = rsqrt(maximum(reduce_sum(size * size, axis=axis, keepdims=True), epsilon))
+    scale = rsqrt(maximum(reduce_sum(square(size), axis=axis, keepdims=True), epsilon))
     return x * (cast(scale, x.dtype) if x.dtype.is_complex else scale)
 
 
@@ -69,10 +69,10 @@ def clip_by_norm(
     """
     values = t.values if isinstance(t, IndexedSlices) else lift(t)
     limit = lift_like("clip_by_norm", clip_norm, values.dtype)
-    square = reduce_sum(values * values, axis=axes, keepdims=True)
-    # The root of a stand-in where the norm is zero, since the derivative of sqrt at zero would turn into NaN.
-    positive = greater(square, 0)
-    length = where(positive, sqrt(where(positive, square, ones_like(square))), square)
+    total = reduce_sum(square(values), axis=axes, keepdims=True)
+    # Where the norm is zero, take the root of 1 instead: the derivative of sqrt at zero would turn into NaN.
+    positive = greater(total, 0)
+    length = where(positive, sqrt(where(positive, total, ones_like(total))), total)
     clipped = (values * limit) / maximum(length, limit)
     if isinstance(t, IndexedSlices):
         return t.with_values(clipped)
@@ -99,10 +99,10 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
         if t is None:
             continue
         values = t.values if isinstance(t, IndexedSlices) else lift(t)
-        square = reduce_sum(values * values)
-        total = square if total is None else total + square
+        part = reduce_sum(square(values))
+        total = part if total is None else total + part
     if total is None:
-        raise InvalidArgumentError("global_norm: t_list holds no tensor; give one at least.")
+        raise InvalidArgumentError("global_norm: t_list holds no tensor; give at least one.")
     return sqrt(total)
 
 
@@ -117,7 +117,7 @@ def clip_by_global_norm(
     Args:
       t_list: A list of float tensors of any shapes, IndexedSlices or None.
       clip_norm: A positive scalar.
-      use_norm: The global norm, if it has been computed.
+      use_norm: The global norm, if it is already known.
     Returns: (the list of scaled tensors, the global norm). If the norm is infinite or NaN, all elements become NaN.
     Raises: InvalidArgumentError (a ValueError): there is no tensor; DTypeError (a TypeError): another dtype.
     Example:

@@ -1,4 +1,4 @@
-"""Operators made of operators: blocks along the diagonal, Kronecker products, updates of low rank."""
+"""Operators composed of operators: block diagonals, Kronecker products, low-rank updates."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class LinearOperatorBlockDiag(LinearOperator):
-    """Operators along the diagonal, zeros elsewhere. Its products take and give one matrix.
+    """The block diagonal matrix of operators. Its products take and return one matrix.
 
     Args:
       operators: A list of operators.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -64,7 +64,7 @@ class LinearOperatorBlockDiag(LinearOperator):
         return TensorShape([*common_stack(self.name, self.operators), *sizes])
 
     def _by_block(self, x: Any, axis: int, function: Any) -> Any:
-        """What `function` gives of each operator and its rows of x, one above the other."""
+        """`function` of each operator and its rows of x, concatenated along the rows."""
         parts, start = [], 0
         for op in self.operators:
             stop = start + op.dims[axis]
@@ -106,7 +106,7 @@ class LinearOperatorKronecker(LinearOperator):
 
     Args:
       operators: A list of operators.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -143,7 +143,8 @@ class LinearOperatorKronecker(LinearOperator):
         return TensorShape([*common_stack(self.name, self.operators), m, n])
 
     def _each(self, x: Any, axis: int, function: Any) -> Any:
-        """Each operator on its own axis of the rows of x, which are numbered with the first operator's outermost."""
+        """Each operator applied along its own axis of the rows of x, which are numbered with the first operator's axis
+        outermost."""
         lead = broadcast_dims(self.name, common_stack(self.name, self.operators), x.dims[:-2]) or ()
         columns, before = x.dims[-1], 1
         x = broadcast_to(x, [*lead, *x.dims[-2:]])
@@ -151,7 +152,7 @@ class LinearOperatorKronecker(LinearOperator):
         for op in self.operators:
             own = op.dims[axis]
             after //= own or 1
-            # [lead, before, own, after, columns] with the operator's axis in front of all the others.
+            # [lead, before, own, after, columns], with the operator's own axis moved to the front of the rows.
             split = reshape(x, [*lead, before, own, after * columns])
             k = len(lead)
             turn = [*range(k), k + 1, k, k + 2]
@@ -189,14 +190,14 @@ class LinearOperatorKronecker(LinearOperator):
 class LinearOperatorLowRankUpdate(LinearOperator):
     """base + u D v^H for u [..., m, r], v [..., n, r], by default u itself, and a diagonal D [..., r], by default ones.
 
-    It is solved by the identity of Woodbury: a system with the base and one with r unknowns.
+    Systems are solved by the Woodbury identity: one with the base and one with r unknowns.
 
     Args:
-      base_operator: The operator.
+      base_operator: The operator that is updated.
       u, v: Tensors [..., m, r] and [..., n, r] of its dtype.
       diag_update: Tensor [..., r].
       is_diag_update_positive: Whether D is known to be positive.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     Source: Woodbury, Inverting modified matrices, 1950.
     """
@@ -244,7 +245,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return self.base_operator.matmul(x, adjoint=adjoint) + matmul(left, inner)
 
     def _small(self, adjoint: bool) -> Any:
-        """The matrix of the system with r unknowns: D^-1 + v^H base^-1 u."""
+        """The capacitance matrix, of the system with r unknowns: D^-1 + v^H base^-1 u."""
         left, right = (self.v, self.u) if adjoint else (self.u, self.v)
         middle = matmul(right, self.base_operator.solve(left, adjoint=adjoint), adjoint_a=True)
         own = self.diag_operator.inverse().to_dense()

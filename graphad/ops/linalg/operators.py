@@ -1,24 +1,24 @@
-"""`LinearOperator`, full and triangular ones, and adjoints, inverses and products of operators: matrices that know a shorter
-way to multiply and to solve.
+"""`LinearOperator`, full and triangular ones, and adjoints, inverses and products of operators: matrices with structure that
+makes products and systems cheaper.
 
-An operator is a Python object around tensors; all that it gives is made of ops, so it is traced and differentiated like what its
-tensors are used in. It is not an argument of a traced function: make it inside, or let the function take it from outside.
+An operator is a Python object around tensors; all of its results are computed by ops, so they are traced and differentiated
+like any others. It cannot be an argument of a traced function: create it inside, or let the function capture it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import DType, as_dtype, float32, int32
 from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
-from graphad.core.shapes import TensorShape, broadcast_dims, format_dims
+from graphad.core.shapes import TensorShape, broadcast_dims, format_dims, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import eye
 from graphad.ops.array.shape import broadcast_to, expand_dims
 from graphad.ops.array.shape import shape as shape_of
-from graphad.ops.array.squeeze import squeeze
+from graphad.ops.array.squeezing import squeeze
 from graphad.ops.linalg.diagonal import band_part
 from graphad.ops.linalg.diagonals import diag_part
 from graphad.ops.linalg.eigen import eigvalsh, svd
@@ -38,13 +38,14 @@ if TYPE_CHECKING:
 
 
 class LinearOperator:
-    """A matrix, or a stack of them, [..., m, n]. A class of one's own has `shape` and `_matmul`, and more where that is shorter.
+    """A matrix, or a stack of them, [..., m, n]. A subclass defines `shape` and `_matmul`, and overrides what it can compute
+    faster.
 
     Args:
-      dtype: That of the elements.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it; None for what is not. Believed,
-        not checked; `solve` takes Cholesky factors of what is self-adjoint and positive definite.
-      name: A name.
+      dtype: The dtype of the elements.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, None where unknown. They are not checked;
+        `solve` uses the Cholesky factor of an operator that is self-adjoint and positive definite.
+      name: The name of the operator, its class by default.
       graph_parents, parameters: Accepted for compatibility.
     Raises: InvalidArgumentError (a ValueError), when it is used: shapes that do not fit.
     """
@@ -97,12 +98,12 @@ class LinearOperator:
 
     @property
     def domain_dimension(self) -> Any:
-        """n."""
+        """The number of columns, n."""
         return self.dims[-1]
 
     @property
     def range_dimension(self) -> Any:
-        """m."""
+        """The number of rows, m."""
         return self.dims[-2]
 
     @property
@@ -130,13 +131,14 @@ class LinearOperator:
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
         return matmul(self.to_dense(), x, adjoint_a=adjoint)
 
-    def _solve(self, b: Any, adjoint: bool) -> Any:
+    def _solve(self, b: Tensor, adjoint: bool) -> Tensor:
         self._require_square("solve")
         if self.is_positive_definite and self.is_self_adjoint:
             factor: Any = cholesky(self.to_dense())
-            lead = broadcast_dims("solve", factor.dims[:-2], b.dims[:-2]) or ()
+            dims = ranked(b.dims)
+            lead = broadcast_dims("solve", factor.dims[:-2], dims[:-2]) or ()
             return cholesky_solve(
-                factor, broadcast_to(b, [*lead, *b.dims[-2:]]) if None not in lead + b.dims else b
+                factor, broadcast_to(b, [*lead, *dims[-2:]]) if None not in lead + dims else b
             )
         return solve(self.to_dense(), b, adjoint=adjoint)
 
@@ -162,14 +164,22 @@ class LinearOperator:
             )
         return x
 
+    @overload
+    def matmul(
+        self, x: LinearOperator, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
+    ) -> LinearOperator: ...
+    @overload
+    def matmul(
+        self, x: TensorLike, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
+    ) -> Tensor: ...
     def matmul(
         self,
         x: LinearOperator | TensorLike,
         adjoint: bool = False,
         adjoint_arg: bool = False,
         name: str = "matmul",
-    ) -> Any:
-        """The product with a matrix [..., n, k]; with another operator an operator."""
+    ) -> LinearOperator | Tensor:
+        """The product with a matrix [..., n, k]; another operator gives a composed operator."""
         if isinstance(x, LinearOperator):
             return LinearOperatorComposition(
                 [self.adjoint() if adjoint else self, x.adjoint() if adjoint_arg else x]
@@ -183,19 +193,29 @@ class LinearOperator:
         column = expand_dims(lift_like("matvec", x, self.dtype), -1)
         return squeeze(self.matmul(column, adjoint=adjoint), -1)
 
+    @overload
+    def solve(
+        self, rhs: LinearOperator, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
+    ) -> LinearOperator: ...
+    @overload
+    def solve(
+        self, rhs: TensorLike, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
+    ) -> Tensor: ...
     def solve(
         self,
         rhs: LinearOperator | TensorLike,
         adjoint: bool = False,
         adjoint_arg: bool = False,
         name: str = "solve",
-    ) -> Any:
-        """x with the product of this operator and x equal to rhs [..., m, k]; of another operator an operator."""
+    ) -> LinearOperator | Tensor:
+        """Solve operator x = rhs for rhs [..., m, k]; another operator as rhs gives a composed operator."""
         if isinstance(rhs, LinearOperator):
             own = self.adjoint() if adjoint else self
             return LinearOperatorComposition([own.inverse(), rhs.adjoint() if adjoint_arg else rhs])
         if self.is_non_singular is False:
-            raise InvalidArgumentError(f"{type(self).__name__}.solve: the operator is said to be singular.")
+            raise InvalidArgumentError(
+                f"{type(self).__name__}.solve: the operator has the hint is_non_singular=False."
+            )
         return self._solve(self._right("solve", rhs, adjoint, adjoint_arg), adjoint)
 
     def solvevec(self, rhs: TensorLike, adjoint: bool = False, name: str = "solve") -> Tensor:
@@ -204,14 +224,15 @@ class LinearOperator:
             self.solve(expand_dims(lift_like("solvevec", rhs, self.dtype), -1), adjoint=adjoint), -1
         )
 
-    # -- what it is --------------------------------------------------------------------------------------------------------
+    # -- elements and functions of the matrix
+    # --------------------------------------------------------------------------------------------------------
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         """All elements, [..., m, n]."""
         *lead, _, n = self.dims
         if n is None:
             raise InvalidArgumentError(
-                f"{type(self).__name__}.to_dense: the shape is {format_dims(self.dims)}; how many columns it has must be known."
+                f"{type(self).__name__}.to_dense: the shape is {format_dims(self.dims)}; the number of columns must be known."
             )
         identity = eye(n, dtype=self.dtype)
         if None not in lead:
@@ -238,21 +259,21 @@ class LinearOperator:
         return log(abs_of(self.determinant()))
 
     def eigvals(self, name: str = "eigvals") -> Tensor:
-        """The eigenvalues of a self-adjoint operator in rising order."""
+        """The eigenvalues of a self-adjoint operator in ascending order."""
         if not self.is_self_adjoint:
             raise UnsupportedOptionError(
-                f"{type(self).__name__}.eigvals: only for operators with is_self_adjoint=True; "
+                f"{type(self).__name__}.eigvals: the operator must have is_self_adjoint=True; "
                 "use linalg.eigvals(operator.to_dense())."
             )
         return eigvalsh(self.to_dense())
 
     def cond(self, name: str = "cond") -> Tensor:
-        """The largest by the smallest singular value."""
+        """The condition number: the largest singular value divided by the smallest."""
         values = svd(self.to_dense(), compute_uv=False)
         return reduce_max(values, axis=-1) / reduce_min(values, axis=-1)
 
     def add_to_tensor(self, x: TensorLike, name: str = "add_to_tensor") -> Tensor:
-        """The elements added to a matrix."""
+        """The sum of this matrix and `x`."""
         return self.to_dense() + lift_like("add_to_tensor", x, self.dtype)
 
     def adjoint(self, name: str = "adjoint") -> LinearOperator:
@@ -266,31 +287,33 @@ class LinearOperator:
     def inverse(self, name: str = "inverse") -> LinearOperator:
         self._require_square("inverse")
         if self.is_non_singular is False:
-            raise InvalidArgumentError(f"{type(self).__name__}.inverse: the operator is said to be singular.")
+            raise InvalidArgumentError(
+                f"{type(self).__name__}.inverse: the operator has the hint is_non_singular=False."
+            )
         return LinearOperatorInversion(self)
 
     def cholesky(self, name: str = "cholesky") -> LinearOperator:
         """The lower triangular factor of a self-adjoint positive definite operator."""
         if not (self.is_self_adjoint and self.is_positive_definite):
             raise InvalidArgumentError(
-                f"{type(self).__name__}.cholesky: only for is_self_adjoint=True and is_positive_definite=True."
+                f"{type(self).__name__}.cholesky: the operator must have is_self_adjoint=True and is_positive_definite=True."
             )
         return LinearOperatorLowerTriangular(cholesky(self.to_dense()), is_non_singular=True)
 
     # -- checks ------------------------------------------------------------------------------------------------------------
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> None:
-        """Raise where the condition number leaves no digits."""
+        """Raise if the condition number is so large that a solution has no correct digit."""
         limit = 2.0**23 if self.dtype.real_dtype is float32 else 2.0**52
         require(reduce_all(self.cond() < limit), f"{self.name}: the operator is singular or close to it.", [])
 
     def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> None:
-        """Raise where the matrix is not equal to its adjoint."""
+        """Raise if the matrix differs from its adjoint."""
         dense = self.to_dense()
         assert_equal(dense, adjoint_of(dense), message=f"{self.name}: the operator is not self-adjoint.")
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> None:
-        """Raise where an eigenvalue of the Hermitian part is not above 0."""
+        """Raise if an eigenvalue of the Hermitian part is not positive."""
         dense = self.to_dense()
         least = reduce_min(eigvalsh((dense + adjoint_of(dense)) * cast(0.5, self.dtype)), axis=-1)
         require(reduce_all(least > 0), f"{self.name}: the operator is not positive definite.", [])
@@ -300,11 +323,11 @@ class LinearOperator:
 
 
 class LinearOperatorFullMatrix(LinearOperator):
-    """A matrix by all its elements [..., m, n].
+    """A dense matrix [..., m, n].
 
     Args:
       matrix: Tensor [..., m, n], a float or complex dtype.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -327,11 +350,11 @@ class LinearOperatorFullMatrix(LinearOperator):
 
 
 class LinearOperatorLowerTriangular(LinearOperator):
-    """The lower triangle of a matrix [..., n, n]; what stands above the diagonal is not read.
+    """The lower triangle of a matrix [..., n, n]; elements above the diagonal are not read.
 
     Args:
       tril: Tensor [..., n, n], a float or complex dtype.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -366,12 +389,12 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
 
 def common_stack(name: str, operators: list[LinearOperator]) -> tuple[int, ...]:
-    """The shape to which the stacks of some operators are broadcast."""
+    """The shape to which the batch shapes of several operators broadcast."""
     return broadcast_dims(name, *[op.dims[:-2] for op in operators]) or ()
 
 
 def all_or_unknown(values: list[bool | None]) -> bool | None:
-    """True if all are, None if that is not known."""
+    """True if all are True, else None (unknown)."""
     return True if all(values) else None
 
 
@@ -380,7 +403,7 @@ class LinearOperatorAdjoint(LinearOperator):
 
     Args:
       operator: The operator.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -404,8 +427,9 @@ class LinearOperatorAdjoint(LinearOperator):
     def _matmul(self, x: Tensor, adjoint: bool) -> Any:
         return self.operator.matmul(x, adjoint=not adjoint)
 
-    def _solve(self, b: Any, adjoint: bool) -> Any:
-        return self.operator.solve(b, adjoint=not adjoint)
+    def _solve(self, b: Tensor, adjoint: bool) -> Tensor:
+        found: Tensor = self.operator.solve(b, adjoint=not adjoint)
+        return found
 
     def determinant(self, name: str = "det") -> Tensor:
         return conj(self.operator.determinant())
@@ -418,11 +442,11 @@ class LinearOperatorAdjoint(LinearOperator):
 
 
 class LinearOperatorInversion(LinearOperator):
-    """The inverse of an operator, which is never made: its products are solutions.
+    """The inverse of an operator. It is never computed: its products are solutions of systems.
 
     Args:
       operator: The operator, square.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -446,8 +470,9 @@ class LinearOperatorInversion(LinearOperator):
     def _matmul(self, x: Tensor, adjoint: bool) -> Any:
         return self.operator.solve(x, adjoint=adjoint)
 
-    def _solve(self, b: Any, adjoint: bool) -> Any:
-        return self.operator.matmul(b, adjoint=adjoint)
+    def _solve(self, b: Tensor, adjoint: bool) -> Tensor:
+        found: Tensor = self.operator.matmul(b, adjoint=adjoint)
+        return found
 
     def determinant(self, name: str = "det") -> Tensor:
         return 1.0 / self.operator.determinant()
@@ -464,7 +489,7 @@ class LinearOperatorComposition(LinearOperator):
 
     Args:
       operators: A list of operators whose sizes fit.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -499,7 +524,7 @@ class LinearOperatorComposition(LinearOperator):
             x = op.matmul(x, adjoint=adjoint)
         return x
 
-    def _solve(self, b: Any, adjoint: bool) -> Any:
+    def _solve(self, b: Tensor, adjoint: bool) -> Tensor:
         for op in self.operators[::-1] if adjoint else self.operators:
             b = op.solve(b, adjoint=adjoint)
         return b
@@ -531,11 +556,11 @@ def of_rank(name: str, x: TensorLike, least: int, dtype: DType | None = None) ->
 
 
 def sequence_of(name: str, operators: object) -> list[LinearOperator]:
-    """Operators that make up another one. Raises: InvalidArgumentError: there are none, or their dtypes differ."""
+    """The operators of a composed one. Raises: InvalidArgumentError: there are none, or their dtypes differ."""
     found = list(operators) if isinstance(operators, Sequence) else []
     if not found or not all(isinstance(x, LinearOperator) for x in found):
         raise InvalidArgumentError(
-            f"{name}: operators is {operators!r}; a list of operators is needed, one at least."
+            f"{name}: operators is {operators!r}; a list of operators is needed, at least one."
         )
     dtypes = {x.dtype for x in found}
     if len(dtypes) > 1:

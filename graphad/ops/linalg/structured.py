@@ -1,6 +1,4 @@
-"""Operators whose matrices have a structure: diagonal and tridiagonal ones, reflections, permutations, Toeplitz matrices,
-circulants.
-"""
+"""Operators for structured matrices: diagonal, tridiagonal, Householder, permutation, Toeplitz and circulant."""
 
 from __future__ import annotations
 
@@ -37,16 +35,16 @@ def _count(name: str, n: Any) -> int:
     if isinstance(n, Tensor):
         raise UnsupportedOptionError(f"{name}: num_rows is a tensor; an int is needed.")
     if int(n) < 0:
-        raise InvalidArgumentError(f"{name}: num_rows is {n}; it is 0 or more.")
+        raise InvalidArgumentError(f"{name}: num_rows is {n}; it must be 0 or more.")
     return int(n)
 
 
 class LinearOperatorDiag(LinearOperator):
-    """A square matrix by its main diagonal [..., n], zeros elsewhere.
+    """The square matrix with the main diagonal [..., n] and zeros elsewhere.
 
     Args:
       diag: Tensor [..., n], a float or complex dtype.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -97,19 +95,19 @@ class LinearOperatorDiag(LinearOperator):
     def assert_non_singular(self, name: str = "assert_non_singular") -> None:
         require(
             reduce_all(not_equal(self._diag, lift(0, self.dtype))),
-            f"{self.name}: a 0 is on the diagonal.",
+            f"{self.name}: the diagonal holds a 0.",
             [],
         )
 
 
 class LinearOperatorScaledIdentity(LinearOperatorDiag):
-    """A number, or one for each matrix [...], times the identity of `num_rows` rows.
+    """A scalar, or one [...] for each matrix, times the identity with `num_rows` rows.
 
     Args:
-      num_rows: An int.
+      num_rows: The number of rows, an int.
       multiplier: Tensor [...], a float or complex dtype.
-      assert_proper_shapes: Check the shapes when it runs too.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      assert_proper_shapes: Whether to check the shapes again at run time.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -126,14 +124,14 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
 
 
 class LinearOperatorIdentity(LinearOperatorScaledIdentity):
-    """The identity of `num_rows` rows, or a stack of them of the shape `batch_shape`.
+    """The identity with `num_rows` rows, or a stack of the shape `batch_shape` of them.
 
     Args:
-      num_rows: An int.
-      batch_shape: Leading sizes.
+      num_rows: The number of rows, an int.
+      batch_shape: The leading sizes.
       dtype: The dtype, float32 by default.
-      assert_proper_shapes: Check the shapes when it runs too.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      assert_proper_shapes: Whether to check the shapes again at run time.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -163,11 +161,11 @@ class LinearOperatorZeros(LinearOperator):
     """Zeros, [*batch_shape, num_rows, num_columns]; square by default.
 
     Args:
-      num_rows, num_columns: Ints.
-      batch_shape: Leading sizes.
+      num_rows, num_columns: The sizes, ints.
+      batch_shape: The leading sizes.
       dtype: The dtype, float32 by default.
-      assert_proper_shapes: Check the shapes when it runs too.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      assert_proper_shapes: Whether to check the shapes again at run time.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -204,12 +202,12 @@ class LinearOperatorZeros(LinearOperator):
 
 
 class LinearOperatorTridiag(LinearOperator):
-    """A tridiagonal matrix; its diagonals are given as to `linalg.tridiagonal_solve`.
+    """A tridiagonal matrix, with diagonals as for `linalg.tridiagonal_solve`.
 
     Args:
       diagonals: As for `linalg.tridiagonal_solve`.
       diagonals_format: "compact", "sequence" or "matrix".
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -244,11 +242,11 @@ class LinearOperatorTridiag(LinearOperator):
 
 
 class LinearOperatorHouseholder(LinearOperator):
-    """The reflection x - 2 v v^H x along v [..., n], which need not have length 1.
+    """The reflection x - 2 v v^H x along v, which is [..., n] scaled to length 1.
 
     Args:
       reflection_axis: Tensor [..., n], a float or complex dtype.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     Source: Householder, Unitary triangularization of a nonsymmetric matrix, 1958.
     """
@@ -283,12 +281,12 @@ class LinearOperatorHouseholder(LinearOperator):
 
 
 class LinearOperatorPermutation(LinearOperator):
-    """The matrix that gives rows another order: row i of its product with x is x[perm[i]], for perm [n].
+    """The permutation matrix of perm [n]: row i of its product with x is x[perm[i]].
 
     Args:
       perm: Integer vector [n].
       dtype: The dtype of the elements.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -316,11 +314,11 @@ class LinearOperatorPermutation(LinearOperator):
 
 
 class LinearOperatorToeplitz(LinearOperator):
-    """The matrix with the first column `col` and the first row `row`, both [..., n], each of whose diagonals is constant.
+    """The matrix with constant diagonals, the first column `col` and the first row `row`, both [..., n].
 
     Args:
       col, row: Tensors [..., n], a float or complex dtype.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -353,18 +351,18 @@ class LinearOperatorToeplitz(LinearOperator):
 
 
 def _shifted(x: Any, n: int) -> Any:
-    """y[..., i, j] = x[..., i - j], counted around the end."""
+    """y[..., i, j] = x[..., (i - j) mod n]."""
     places = [[(i - j) % n for j in range(n)] for i in range(n)]
     return gather(x, lift(places if n else zeros([0, 0], int32), int32), axis=-1)
 
 
 class LinearOperatorCirculant(LinearOperator):
-    """The matrix whose product is a convolution around the end, by its eigenvalues `spectrum` [..., n], complex.
+    """The matrix of a circular convolution, given by its complex eigenvalues `spectrum` [..., n].
 
     Args:
       spectrum: The Fourier transform of the first column.
-      input_output_dtype: What it takes and gives; of a real one the imaginary part is dropped.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+      input_output_dtype: The dtype of operands and results; for a real one the imaginary part is dropped.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
@@ -384,11 +382,13 @@ class LinearOperatorCirculant(LinearOperator):
         sizes = self.spectrum.shape.as_list()
         return TensorShape([*sizes, sizes[-1]])
 
-    def _filtered(self, x: Any, factor: Tensor) -> Any:
-        turn = [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2]
+    def _filtered(self, x: Tensor, factor: Tensor) -> Tensor:
+        rank = len(x.shape)
+        turn = [*range(rank - 2), rank - 1, rank - 2]
         rows = fft(transpose(cast(x, self._wide), turn)) * expand_dims(cast(factor, self._wide), -2)
         wide = ifft(rows)
-        turn = [*range(wide.ndim - 2), wide.ndim - 1, wide.ndim - 2]
+        rank = len(wide.shape)
+        turn = [*range(rank - 2), rank - 1, rank - 2]
         return cast(transpose(wide, turn), self.dtype)
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Any:

@@ -37,7 +37,7 @@ from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.rules import same_dtype, scalar_like, unbroadcast
 
-_BLOCK, _WHOLE = 32, 48  # rows of a triangle that are solved at once
+_BLOCK, _WHOLE = 32, 48  # rows of a triangular system that are solved at once
 _LAPACK = ("float32", "float64", "complex64", "complex128")
 
 
@@ -98,17 +98,16 @@ def _by_blas(blas: Any, a: Any, b: Any, is_lower: bool) -> Any:
     if not np.diagonal(a).all():
         raise InvalidArgumentError("Input matrix is not invertible.")
     (trsm,) = blas.get_blas_funcs(("trsm",), (a, b))
-    # BLAS reads columns where NumPy has rows: x^T a^T = b^T, for which nothing is copied.
+    # BLAS is column-major, NumPy row-major: solving x^T a^T = b^T needs no copies.
     if a.flags.f_contiguous and not a.flags.c_contiguous:
         return trsm(1, a, b.T, side=1, lower=is_lower, trans_a=1).T
     return trsm(1, a.T, b.T, side=1, lower=not is_lower).T
 
 
 def _substituted(a: Any, b: Any, is_lower: bool) -> Any:
-    """x with a x = b for a triangle of a, by BLAS where SciPy brings it.
-
-    Else half of x, and with its products taken off b the other half, down to blocks that LAPACK solves. So most of the work is in
-    matrix products; what NumPy has takes a for a full matrix and factors it.
+    """Solve a x = b for a triangle of a, with BLAS if SciPy is there. Otherwise solve for one half of x, subtract its product
+    from b and solve for the other half, recursively down to blocks that LAPACK solves. So most of the work is in matrix
+    products; NumPy alone would factor a as a full matrix.
     """
     n = a.shape[-1]
     if n > _WHOLE and type(a) is type(b) is np.ndarray and a.ndim == b.ndim == 2 and b.size:
@@ -129,11 +128,11 @@ def _substituted(a: Any, b: Any, is_lower: bool) -> Any:
 
 
 class _System(Op):
-    """What ops that solve a x = b share."""
+    """The base of ops that solve a x = b."""
 
     def batch(self, ctx: BatchContext, a: Ranked, b: Ranked) -> Tensor:
         if not ctx.stacked(0) and len(a.dims) == 2 and len(b.dims) == 3:
-            # All right-hand sides side by side: one factorisation.
+            # The right-hand sides side by side share one factorisation.
             size, n, m = b.dims
             wide = bind(Reshape((n, size * m)), bind(Transpose((1, 0, 2)), b))
             return bind(Transpose((1, 0, 2)), bind(Reshape((n, size, m)), bind(self, a, wide)))
@@ -172,7 +171,7 @@ class Solve(_System):
 
 @define
 class TriangularSolve(_System):
-    """As solve, for a triangle of a: the lower one if `lower_`, else the upper one; the other is taken for zeros."""
+    """As solve, for a triangle of a: the lower one if `lower_`, else the upper one; the other triangle is taken to be 0."""
 
     name = "triangular_solve"
     keeps = ((0,), True)
@@ -202,7 +201,7 @@ class TriangularSolve(_System):
 
 
 class _OfMatrix(Op):
-    """What ops on one stack of matrices share."""
+    """The base of ops on one stack of matrices."""
 
     def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(self, x)
@@ -213,7 +212,7 @@ class _OfMatrix(Op):
 
 @define
 class Inverse(_OfMatrix):
-    """The inverse of the last two axes; of a singular matrix an error."""
+    """The inverse of the last two axes; a singular matrix is an error."""
 
     name = "inv"
     keeps = (False, True)
@@ -283,8 +282,8 @@ class SLogDet(_OfMatrix, TupleOp):
 
 @define
 class Cholesky(_OfMatrix):
-    """The lower triangular L with L L^H = x, for Hermitian positive definite matrices [..., n, n] of which the lower triangle is
-    read; others are an error, NaN for those that are not finite.
+    """The lower triangular L with L L^H = x, for Hermitian positive definite matrices [..., n, n] of which the lower triangle
+    is read. Other matrices are an error, but one that holds NaN or infinity gives NaN.
     """
 
     name = "cholesky"
@@ -306,7 +305,7 @@ class Cholesky(_OfMatrix):
                 return np.where(finite, factors, np.tril(np.full(x.shape, np.nan, x.dtype)))
             raise InvalidArgumentError(
                 "cholesky: Cholesky decomposition was not successful. The input might not be valid: it must be positive "
-                "definite. To one that is so but for rounding, add a small multiple of tf.eye."
+                "definite. If it is so up to rounding, add a small multiple of tf.eye."
             ) from cause
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -321,7 +320,7 @@ class Cholesky(_OfMatrix):
 
 
 def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """x with matrix x = rhs, over leading axes that broadcast.
+    """Solve matrix x = rhs, over leading axes that broadcast.
 
     Args:
       matrix: Tensor [..., n, n], float32, float64 or complex.
@@ -346,7 +345,7 @@ def triangular_solve(
     Args:
       matrix: Tensor [..., n, n], a float or complex dtype.
       rhs: Tensor [..., n, k] of the same dtype.
-      lower: Whether the lower triangle is read, else the upper one.
+      lower: Whether to read the lower triangle; otherwise the upper one.
       adjoint: Solve with the adjoint of `matrix`.
     Returns: Tensor [..., n, k].
     Raises: InvalidArgumentError (a ValueError): there is a 0 on the diagonal, or the shapes do not fit; DTypeError (a
@@ -361,11 +360,11 @@ def triangular_solve(
 
 
 def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverse of square matrices [..., n, n], or with `adjoint` its adjoint.
+    """The inverse of square matrices [..., n, n], or the adjoint of the inverse.
 
     Args:
       input: Tensor [..., n, n], a float or complex dtype.
-      adjoint: Give the adjoint of the inverse.
+      adjoint: Whether to return the adjoint of the inverse.
     Returns: Tensor [..., n, n] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): a matrix is singular ("Input is not invertible."), or not square; DTypeError (a
       TypeError): another dtype.
@@ -439,10 +438,10 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """x with L L^H x = rhs, given the Cholesky factor L.
+    """Solve L L^H x = rhs, given the Cholesky factor L.
 
     Args:
-      chol: Tensor [..., n, n], a float or complex dtype: what `cholesky` gave.
+      chol: Tensor [..., n, n], a float or complex dtype: the result of `cholesky`.
       rhs: Tensor [..., n, k] of the same dtype.
     Returns: Tensor [..., n, k].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or there is a 0 on the diagonal; DTypeError (a

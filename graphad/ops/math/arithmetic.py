@@ -36,12 +36,13 @@ from graphad.kernels import forms
 from graphad.kernels.scalars import float_remainder
 from graphad.ops.accumulate import as_dtype_of, is_narrow, widened
 from graphad.ops.array.support import all_stacked
-from graphad.ops.choice import chosen, signs
+from graphad.ops.choice import negated, signs, without_nan
 from graphad.ops.elementwise import binary_function, elementwise, named, quick_dtypes, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
 from graphad.ops.math.integers import whole_quotient
 from graphad.ops.math.rounding import zeros_of
+from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import (
     INEXACT,
     NUMERIC,
@@ -88,7 +89,7 @@ def _div_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     if ctx.needs(0):
         x_bar = unbroadcast(ctx, 0, over)
     if ctx.needs(1):
-        y_bar = unbroadcast(ctx, 1, bind(NEG, bind(MUL, over, conjugate(ctx.outputs[0]))))
+        y_bar = unbroadcast(ctx, 1, overwrite(NEG, bind(MUL, over, conjugate(ctx.outputs[0]))))
     return x_bar, y_bar
 
 
@@ -124,13 +125,12 @@ def _mod_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 Neg = elementwise(
     "neg",
-    operator.neg,
+    negated,
     vjp=_neg_vjp,
     scalar="neg",
     keeps=(False, False),
     doc="-x.",
     infix="-{}",
-    takes_spread=False,  # NumPy negates elements that lie in one place one by one
 )
 Add = elementwise(
     "add",
@@ -151,7 +151,6 @@ Sub = elementwise(
     doc="x - y.",
     infix="{} - {}",
     counts=-1,
-    takes_spread=False,
 )
 Mul = elementwise("mul", operator.mul, vjp=_mul_vjp, scalar="mul", doc="x * y.", infix="{} * {}")
 Div = elementwise(
@@ -170,7 +169,7 @@ Floordiv = elementwise(
     scalar="floordiv",
     kinds=REAL,
     keeps=(False, False),
-    doc="x / y rounded towards minus infinity; of floats, the quotient as it is rounded is. An integer 0 as y is an error.",
+    doc="x / y rounded towards minus infinity; for floats, the floor of the rounded quotient. An integer 0 as y is an error.",
     refuses="zero",
 )
 Mod = elementwise(
@@ -179,20 +178,20 @@ Mod = elementwise(
     vjp=_mod_vjp,
     scalar="mod",
     kinds=REAL,
-    doc="x - y * floor(x / y) exactly: 0, or of the sign of y. An integer 0 as y is an error; NaN for a float 0.",
+    doc="x - y * floor(x / y), computed exactly: 0 or of the sign of y. An integer 0 as y is an error; a float 0 gives NaN.",
     refuses="zero",
 )
 NEG, ADD, SUB, MUL, DIV, FLOORDIV, MOD = Neg(), Add(), Sub(), Mul(), Div(), Floordiv(), Mod()
 
 
 def _square_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    x = ctx.inputs[0]
-    return (bind(MUL, g, conjugate(bind(ADD, x, x))),)
+    x = conjugate(ctx.inputs[0])
+    return (overwrite(MUL, bind(ADD, x, x), g),)
 
 
 def _squared_difference_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
-    bar = bind(MUL, bind(MUL, scalar_like(2, g), g), conjugate(bind(SUB, x, y)))
+    bar = overwrite(MUL, bind(SUB, x, y), bind(MUL, scalar_like(2, g), g))
     return (
         unbroadcast(ctx, 0, bar) if ctx.needs(0) else None,
         unbroadcast(ctx, 1, bind(NEG, bar)) if ctx.needs(1) else None,
@@ -201,7 +200,7 @@ def _squared_difference_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def _squared_difference(x: Any, y: Any) -> Any:
     d = x - y
-    return d * d
+    return np.multiply(d, d, d) if type(d) is np.ndarray else d * d
 
 
 Square = elementwise(
@@ -218,18 +217,13 @@ SquaredDifference = elementwise(
 SQUARE = Square()
 
 
-def _no_nan(x: object, y: Any, out: Any) -> Any:
-    out = chosen(y == 0, np.zeros((), out.dtype), out)
-    return out if out.ndim else out[()]
-
-
 def _divide_no_nan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y, x_bar, y_bar = ctx.inputs[1], None, None
     over = bind(DIVIDE_NO_NAN, g, conjugate(y))
     if ctx.needs(0):
         x_bar = unbroadcast(ctx, 0, over)
     if ctx.needs(1):
-        y_bar = unbroadcast(ctx, 1, bind(NEG, bind(MUL, over, conjugate(ctx.outputs[0]))))
+        y_bar = unbroadcast(ctx, 1, overwrite(NEG, bind(MUL, over, conjugate(ctx.outputs[0]))))
     return x_bar, y_bar
 
 
@@ -251,7 +245,7 @@ def _mul_zero_vjp(ctx: VjpContext, f_first: Tensor) -> Cotangents:
 
 DivideNoNan = elementwise(
     "divide_no_nan",
-    lambda x, y: _no_nan(x, y, x / y),
+    lambda x, y: without_nan(y, x / y),
     vjp=_divide_no_nan_vjp,
     kinds=INEXACT,
     keeps=((1,), True),
@@ -260,7 +254,7 @@ DivideNoNan = elementwise(
 )
 MultiplyNoNan = elementwise(
     "multiply_no_nan",
-    lambda x, y: _no_nan(x, y, x * y),
+    lambda x, y: without_nan(y, x * y),
     vjp=_multiply_no_nan_vjp,
     kinds=INEXACT,
     scalar=(("nonzero", "y"), ("mul", "x", "y"), ("abs", "y"), ("select", "a", "b", "c")),
@@ -268,7 +262,7 @@ MultiplyNoNan = elementwise(
 )
 MulZero = elementwise(
     "mul_zero",
-    lambda g, f: _no_nan(f, g, g * f),
+    lambda g, f: without_nan(g, g * f),
     vjp=_mul_zero_vjp,
     kinds=INEXACT,
     scalar=(("nonzero", "x"), ("mul", "x", "y"), ("abs", "x"), ("select", "a", "b", "c")),
@@ -292,6 +286,14 @@ def _reciprocal_grad_vjp(ctx: VjpContext, h: Tensor) -> Cotangents:
     return y_bar, g_bar
 
 
+def _reciprocal_slope(y: Any, g: Any) -> Any:
+    slope = g * y
+    if type(slope) is not np.ndarray or slope.shape != np.shape(y):
+        return -(slope * y)
+    slope *= y
+    return np.negative(slope, slope)
+
+
 Reciprocal = elementwise(
     "reciprocal",
     lambda x: x.dtype.type(1) / x,
@@ -303,7 +305,7 @@ Reciprocal = elementwise(
 )
 ReciprocalGrad = elementwise(
     "reciprocal_grad",
-    lambda y, g: _no_nan(g, g, -(g * y * y)),
+    lambda y, g: without_nan(g, _reciprocal_slope(y, g)),
     vjp=_reciprocal_grad_vjp,
     kinds=INEXACT,
     scalar=(
@@ -322,8 +324,8 @@ RECIPROCAL, RECIPROCAL_GRAD = Reciprocal(), ReciprocalGrad()
 def _abs_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x = ctx.inputs[0]
     if not x.dtype.is_complex:
-        return (bind(MUL, g, bind(SIGN, x)),)
-    # Part by part: a complex quotient by a subnormal size passes through infinity.
+        return (overwrite(MUL, bind(SIGN, x), g),)
+    # Part by part: dividing a complex number by a subnormal magnitude would pass through infinity.
     parts = (bind(DIVIDE_NO_NAN, bind(part, x), ctx.outputs[0]) for part in (REAL_PART, IMAG_PART))
     return (bind(COMPLEX, *(bind(MUL, g, part) for part in parts)),)
 
@@ -335,7 +337,7 @@ Abs = elementwise(
     scalar="abs",
     result=part_dtype,
     keeps=(True, True),
-    doc="|x|; of complex x the real absolute value, in the real dtype of its parts. Of the least integer itself.",
+    doc="|x|; for complex x the real absolute value, in the dtype of its parts. The lowest integer stays as it is.",
 )
 
 
@@ -344,7 +346,7 @@ def _sign_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
         return (zeros_of(g),)
     x = ctx.inputs[0]
     y = bind(SIGN, x)
-    # x / |x| only turns: what changes x along itself changes nothing
+    # x / |x| is only the phase: a change of x in its own direction does not change it
     along = bind(REAL_PART, bind(MUL, conjugate(g), y))
     across = bind(SUB, g, bind(MUL, y, cast(along, x.dtype)))
     return (bind(DIVIDE_NO_NAN, across, cast(bind(ABS, x), x.dtype)),)
@@ -372,7 +374,7 @@ class AddN(Op):
 
     def infer(self, *xs: TensorSpec) -> TensorSpec:
         if not xs:
-            raise InvalidArgumentError("add_n: inputs is empty; give one tensor at least.")
+            raise InvalidArgumentError("add_n: inputs is empty; give at least one tensor.")
         dtype = same_dtype("add_n", xs)
         dims = xs[0].dims
         for x in xs[1:]:
@@ -388,8 +390,9 @@ class AddN(Op):
 
     def eval(self, *xs: Array) -> Any:
         total = widened(xs[0])
-        for x in xs[1:]:
-            total = total + x
+        total = total + xs[1] if len(xs) > 1 else total
+        for x in xs[2:]:
+            total += x  # a value of its own by now
         return as_dtype_of(total, xs[0])
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -439,7 +442,7 @@ def add_n(inputs: TensorLike | Sequence[TensorLike], name: str | None = None) ->
         raise ArgumentTypeError(f"add_n: inputs must be a list of tensors, got {type(inputs).__name__}.")
     inputs = list(inputs)
     if not inputs:
-        raise InvalidArgumentError("add_n: inputs is empty; give one tensor at least.")
+        raise InvalidArgumentError("add_n: inputs is empty; give at least one tensor.")
     return bind(AddN(), *[lift(x) for x in inputs])
 
 
@@ -542,7 +545,7 @@ def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
 
 
 def _as_floats(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Two integers of one dtype as what they are divided in; others as they are."""
+    """Two integers of one dtype cast to the float dtype in which they are divided; others unchanged."""
     if x.dtype.is_integer and x.dtype is y.dtype:
         wide = float32 if x.dtype.itemsize < 4 else float64
         return cast(x, wide), cast(y, wide)

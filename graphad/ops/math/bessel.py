@@ -1,9 +1,10 @@
 """`tf.math.special`: Bessel functions of order 0 and 1, Dawson's, Fresnel's and exponential integrals, the dilogarithm, by SciPy.
 
-Derivatives are formulas in the same functions, so every order is there. Digits are SciPy's, or those of `series`: `dawsn`
-and `spence` are within 4 units in the last place, Fresnel's integrals and the modified Bessel functions within 8, `expint`
-within 16. The error of j0, j1, y0 and y1 is within 8 units of the larger of 1 and the result up to 25, and within 4 units of
-sqrt(2 / (pi |x|)), which is how far they swing there, beyond: close to a zero only that is small.
+Derivatives are formulas in the same functions, so every order exists. The accuracy is SciPy's, or that of `series`: `dawsn` and
+`spence` are within 4 units in the last place, Fresnel's integrals and the modified Bessel functions within 8, `expint` within
+16. For |x| up to 25 the error of j0, j1, y0 and y1 is within 8 units in the last place of the larger of 1 and the result;
+beyond, it is within 4 units of the amplitude sqrt(2 / (pi |x|)). So it is small in absolute terms, but not relative to a result
+close to a zero.
 """
 
 from __future__ import annotations
@@ -16,12 +17,20 @@ import numpy as np
 
 from graphad.core.annotations import UnaryFunction
 from graphad.core.bind import bind
+from graphad.core.dtypes import float64
 from graphad.ops import library
+from graphad.ops.array.create import stop_gradient
+from graphad.ops.choice import chosen
 from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math import series
-from graphad.ops.math.arithmetic import NEG, sign
-from graphad.ops.math.compare import equal
+from graphad.ops.math.arithmetic import NEG
+from graphad.ops.math.arithmetic import abs as absolute
+from graphad.ops.math.arithmetic import sign as _sign
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import equal, greater_equal, less
 from graphad.ops.math.exponential import exp, log
+from graphad.ops.math.power import sqrt
+from graphad.ops.math.rounding import rint
 from graphad.ops.math.select import where
 from graphad.ops.math.trigonometric import cos, sin
 from graphad.ops.rules import FLOATING, scalar_like
@@ -34,11 +43,11 @@ if TYPE_CHECKING:
 
 
 def of_scipy(function: Callable[[Any], Callable[..., Any]], operands: int = 1) -> Callable[..., Any]:
-    """A formula that SciPy computes, in float32 for operands of two bytes.
+    """A formula that SciPy computes, in float32 for half-precision operands.
 
     Args:
-      function: `scipy.special` to the function.
-      operands: How many the function takes; SciPy is not imported to be asked for it.
+      function: Maps the module `scipy.special` to the function.
+      operands: The number of operands, given here so that SciPy need not be imported to find it out.
     """
 
     def formula(x: Any, *rest: Any) -> Any:
@@ -54,19 +63,19 @@ def of_scipy(function: Callable[[Any], Callable[..., Any]], operands: int = 1) -
 
 
 def _over(y: Tensor, x: Tensor, at_zero: float) -> Tensor:
-    """y / x, and `at_zero` where x is 0."""
-    none = equal(x, scalar_like(0, x))
+    """y / x, and `at_zero` where x is 0 or has lost digits as y has."""
+    none = less(absolute(x), scalar_like(float(np.finfo(x.dtype.numpy).tiny), x))
     return where(none, scalar_like(at_zero, x), y / where(none, scalar_like(1, x), x))
 
 
 def _but(
     source: str, near: Callable[[Any], Any], formula: Callable[[Any], Any], place: int | None = None
 ) -> Any:
-    """SciPy's function, but elsewhere a formula of `series`.
+    """SciPy's function, replaced by a formula of `series` on part of its domain.
 
     Args:
-      near: Where the formula is taken.
-      place: Which of several results it is.
+      near: Gives the mask of the arguments for which the formula is used.
+      place: The index of the result, if the function has several.
     """
 
     def of_special(special: ModuleType) -> Callable[..., Any]:
@@ -84,6 +93,106 @@ def _but(
         return function
 
     return of_special
+
+
+def _ended(
+    source: str, near: Callable[[Any], Any], formula: Callable[[Any], Any], end: Callable[[Any], Any]
+) -> Any:
+    """As `_but`, and at infinities another formula: the limit."""
+
+    def ending(x: Array) -> Array:
+        ends = np.isinf(x)
+        return chosen(ends, end(x), formula(chosen(ends, 1.0, x)))
+
+    return _but(source, lambda x: near(x) | np.isinf(x), ending)
+
+
+def _vanishing(formula: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A formula, and 0 at infinity."""
+    return lambda x: chosen(np.isinf(x), 0.0, formula(chosen(np.isinf(x), 25.0, x)))
+
+
+def _large_i(order: int) -> Callable[[Any], Any]:
+    """I of a number whose exponential overflows before it does."""
+
+    def formula(x: Array) -> Array:
+        special, root = library.special(), np.exp(0.5 * np.abs(x))
+        scaled: Array = (special.i0e if order == 0 else special.i1e)(x)
+        found: Array = scaled * root * root
+        return found
+
+    return formula
+
+
+_FAR_DAWSN = 12.0
+
+
+def _far_slope(order: int, sign: float, x: Tensor) -> Tensor:
+    """The derivative of the scaled functions for large x > 0, by their asymptotic series: differences would lose digits.
+
+    sqrt(2 pi x) exp(-x) I(x) and sqrt(2 x / pi) exp(x) K(x) are the sums of sign ** k a(k) x ** -k.
+    """
+    factors, a = [], 1.0
+    for k in range(10):
+        factors.append((k + 0.5) * a)
+        a *= sign * (4.0 * order * order - (2 * k + 1) ** 2) / (8.0 * (k + 1))
+    over = scalar_like(1, x) / x
+    total = scalar_like(factors[-1], x)
+    for factor in factors[-2::-1]:
+        total = total * over + scalar_like(factor, x)
+    size = math.sqrt(0.5 / math.pi) if sign < 0 else math.sqrt(0.5 * math.pi)
+    return scalar_like(-size, x) * over * sqrt(over) * total
+
+
+def _scaled(order: int, sign: float, near: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The derivative of a scaled function: a formula of differences, and for large x the series."""
+
+    def slope(x: Tensor, y: Tensor) -> Tensor:
+        size = absolute(x) if sign < 0 else x
+        border = scalar_like(64 if x.dtype.numpy.itemsize == 8 else 16, x)
+        is_far = greater_equal(size, border)
+        far = _far_slope(order, sign, where(is_far, size, border))
+        return where(is_far, far * _sign(x) if sign < 0 and order == 0 else far, near(x, y))
+
+    return slope
+
+
+def _dawsn_slope(x: Tensor, y: Tensor) -> Tensor:
+    """1 - 2 x y, and for large x the asymptotic series of the same."""
+    one, end = scalar_like(1, x), scalar_like(_FAR_DAWSN, x)
+    is_far = greater_equal(absolute(x), end)
+    over = one / where(is_far, x, end)
+    square = over * over
+    total, factor = scalar_like(0, x), math.prod(range(1, 26, 2)) / 2.0**13
+    for k in range(13, 0, -1):
+        total = total * square + scalar_like(factor, x)
+        factor *= 2.0 / (2 * k - 1)
+    return where(is_far, bind(NEG, total * square), one - scalar_like(2, x) * where(is_far, end, x) * y)
+
+
+def _quarters(x: Tensor) -> Tensor:
+    """pi x ** 2 / 2 up to whole turns, in float64: the square in two parts, each reduced exactly."""
+    wide = cast(x, float64)
+    four = scalar_like(4, wide)
+    wide = where(
+        less(absolute(wide), scalar_like(2.0**54, wide)), wide, wide * scalar_like(0, wide)
+    )  # whole turns
+    square, still = wide * wide, stop_gradient(wide)
+    split = still * scalar_like(2.0**27 + 1, wide)
+    head = split - (split - still)
+    rest = still - head
+    whole = still * still
+    lost = ((head * head - whole) + scalar_like(2, wide) * head * rest) + rest * rest
+    turned = (whole - four * rint(whole / four)) + (lost - four * rint(lost / four))
+    return scalar_like(math.pi / 2, wide) * (
+        turned + (square - whole)
+    )  # the last is 0, and has the derivative
+
+
+def _expint_slope(x: Tensor, y: Tensor) -> Tensor:
+    is_end = equal(x, scalar_like(math.inf, x))
+    inner = where(is_end, scalar_like(1, x), x)
+    return where(is_end, x, exp(inner) / inner)
 
 
 _SECTIONS = {
@@ -121,25 +230,35 @@ def _row(
     )
 
 
+def _k0e_slope(x: Tensor, y: Tensor) -> Tensor:
+    is_pole = equal(y, scalar_like(math.inf, x))  # 1 / x is larger than the logarithm
+    return where(is_pole, scalar_like(0, x), y) - bessel_k1e(x)
+
+
 def _k1e_slope(x: Tensor, y: Tensor) -> Tensor:
-    return y - y / x - bessel_k0e(x)
+    return y * (scalar_like(1, x) - scalar_like(1, x) / x) - bessel_k0e(x)
 
 
 bessel_i0: UnaryFunction = _row(
-    "bessel_i0", "i0", lambda x, y: bessel_i1(x), "The modified Bessel function of the first kind of order 0"
+    "bessel_i0",
+    "i0",
+    lambda x, y: bessel_i1(x),
+    "The modified Bessel function of the first kind of order 0",
+    _ended("i0", lambda x: np.abs(x) >= 700, _large_i(0), np.abs),
 )
 bessel_i0e: UnaryFunction = _row(
     "bessel_i0e",
     "i0e",
-    lambda x, y: bessel_i1e(x) - sign(x) * y,
+    _scaled(0, -1.0, lambda x, y: bessel_i1e(x) - _sign(x) * y),
     "exp(-|x|) times the modified Bessel function I0",
 )
 bessel_i1: UnaryFunction = _row(
     "bessel_i1", "i1", lambda x, y: bessel_i0(x) - _over(y, x, 0.5),
     "The modified Bessel function of the first kind of order 1",
+    _ended("i1", lambda x: np.abs(x) >= 700, _large_i(1), lambda x: x),
 )  # fmt: skip
 bessel_i1e: UnaryFunction = _row(
-    "bessel_i1e", "i1e", lambda x, y: bessel_i0e(x) - sign(x) * y - _over(y, x, 0.5),
+    "bessel_i1e", "i1e", _scaled(1, -1.0, lambda x, y: bessel_i0e(x) - _sign(x) * y - _over(y, x, 0.5)),
     "exp(-|x|) times the modified Bessel function I1",
 )  # fmt: skip
 bessel_k0: UnaryFunction = _row(
@@ -149,61 +268,61 @@ bessel_k0: UnaryFunction = _row(
     "The modified Bessel function of the second kind of order 0",
 )
 bessel_k0e: UnaryFunction = _row(
-    "bessel_k0e", "k0e", lambda x, y: y - bessel_k1e(x), "exp(x) times the modified Bessel function K0"
+    "bessel_k0e", "k0e", _scaled(0, 1.0, _k0e_slope), "exp(x) times the modified Bessel function K0"
 )
 bessel_k1: UnaryFunction = _row(
     "bessel_k1", "k1", lambda x, y: bind(NEG, bessel_k0(x)) - y / x,
     "The modified Bessel function of the second kind of order 1",
 )  # fmt: skip
 bessel_k1e: UnaryFunction = _row(
-    "bessel_k1e", "k1e", _k1e_slope, "exp(x) times the modified Bessel function K1"
+    "bessel_k1e", "k1e", _scaled(1, 1.0, _k1e_slope), "exp(x) times the modified Bessel function K1"
 )
 bessel_j0: UnaryFunction = _row(
     "bessel_j0",
     "j0",
     lambda x, y: bind(NEG, bessel_j1(x)),
     "The Bessel function of the first kind of order 0",
-    _but("j0", lambda x: (np.abs(x) >= 25) & (np.abs(x) < np.inf), series.bessel_j0_far),
+    _ended("j0", lambda x: np.abs(x) >= 25, series.bessel_j0_far, np.zeros_like),
 )
 bessel_j1: UnaryFunction = _row(
     "bessel_j1",
     "j1",
     lambda x, y: bessel_j0(x) - _over(y, x, 0.5),
     "The Bessel function of the first kind of order 1",
-    _but("j1", lambda x: (np.abs(x) >= 25) & (np.abs(x) < np.inf), series.bessel_j1_far),
+    _ended("j1", lambda x: np.abs(x) >= 25, series.bessel_j1_far, np.zeros_like),
 )
 bessel_y0: UnaryFunction = _row(
     "bessel_y0",
     "y0",
     lambda x, y: bind(NEG, bessel_y1(x)),
     "The Bessel function of the second kind of order 0",
-    _but("y0", lambda x: (x >= 25) & (x < np.inf), series.bessel_y0_far),
+    _but("y0", lambda x: x >= 25, _vanishing(series.bessel_y0_far)),
 )
 bessel_y1: UnaryFunction = _row(
     "bessel_y1",
     "y1",
     lambda x, y: bessel_y0(x) - y / x,
     "The Bessel function of the second kind of order 1",
-    _but("y1", lambda x: (x >= 25) & (x < np.inf), series.bessel_y1_far),
+    _but("y1", lambda x: x >= 25, _vanishing(series.bessel_y1_far)),
 )
 dawsn: UnaryFunction = _row(
-    "dawsn", "dawsn", lambda x, y: scalar_like(1, x) - scalar_like(2, x) * x * y,
+    "dawsn", "dawsn", _dawsn_slope,
     "exp(-x ** 2) times the integral of exp(t ** 2) from 0 to x",
     _but("dawsn", lambda x: (np.abs(x) < 0.5) | ((np.abs(x) >= 10) & (np.abs(x) < np.inf)), series.dawsn),
 )  # fmt: skip
 expint: UnaryFunction = _row(
     "expint",
     "expi",
-    lambda x, y: exp(x) / x,
+    _expint_slope,
     "The integral of exp(t) / t from -inf to x, its principal value for x above 0",
     _but("expi", lambda x: ((x > 0.25) & (x < 0.5)) | ((x >= 40) & (x < np.inf)), series.expint),
 )
 fresnel_cos: UnaryFunction = _row(
-    "fresnel_cos", "", lambda x, y: cos(scalar_like(math.pi / 2, x) * x * x),
+    "fresnel_cos", "", lambda x, y: cast(cos(_quarters(x)), x.dtype),
     "The integral of cos(pi t ** 2 / 2) from 0 to x", _but("fresnel", lambda x: np.abs(x) > 8, series.fresnel_far, 1),
 )  # fmt: skip
 fresnel_sin: UnaryFunction = _row(
-    "fresnel_sin", "", lambda x, y: sin(scalar_like(math.pi / 2, x) * x * x),
+    "fresnel_sin", "", lambda x, y: cast(sin(_quarters(x)), x.dtype),
     "The integral of sin(pi t ** 2 / 2) from 0 to x", _but("fresnel", lambda x: np.abs(x) > 8, series.fresnel_far, 0),
 )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,8 +38,8 @@ from graphad.ops.math.select import clip_by_value
 
 @define
 class Cast(Op):
-    """x converted to `dtype`: floats to integers drop the fraction (of what does not fit, nothing is promised), integers wrap
-    around, to bool what is not 0 is true, complex to real drops the imaginary part.
+    """x converted to `dtype`: floats to integers drop the fraction (numbers out of range give an unspecified result), integers
+    wrap around, nonzero becomes true, complex to real drops the imaginary part.
     """
 
     name = "cast"
@@ -86,7 +87,8 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
 
     Args:
       x: Tensor of any shape and dtype.
-      dtype: The dtype wanted. Floats become ints by dropping the fraction, complex numbers real by dropping the imaginary part.
+      dtype: The dtype of the result. Floats become ints by dropping the fraction, complex numbers real by dropping the
+        imaginary part.
     Returns: Tensor with the shape of `x`; `x` itself if it has the dtype. Gradients pass between float and complex dtypes, and
       end at an integer dtype.
     Raises: ArgumentTypeError (a TypeError): no such dtype.
@@ -99,7 +101,7 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
         data, numpy = x.data, wanted.numpy
         if data.dtype is numpy:
             return x
-        # What floats become as unsigned integers is not left to NumPy, complex numbers it would report.
+        # NumPy's result for floats as unsigned integers is undefined, and it warns of a dropped imaginary part.
         if wanted.kind != "uint" and data.dtype.kind != "c":
             try:
                 return EagerTensor(data.astype(numpy))
@@ -118,12 +120,28 @@ def _limits(dtype: DType) -> tuple[Any, Any]:
     return (float(dtype.min), float(dtype.max)) if dtype.is_floating else (dtype.min, dtype.max)
 
 
+@functools.lru_cache(256)
+def _bounds(source: DType, wanted: DType) -> tuple[Any, Any]:
+    """The least and the largest number of `source` within the range of `wanted`.
+
+    Floats are limited even if the new dtype has the wider range: infinity becomes the largest number.
+    """
+    kind = source.numpy.type
+    least, most = max(_limits(source)[0], _limits(wanted)[0]), min(_limits(source)[1], _limits(wanted)[1])
+    low, high = (kind(float(limit) if source.is_floating else limit) for limit in (least, most))
+    if source.is_floating:
+        # The largest float below 2**31 is below int32's largest number; the nearest one is above it and would wrap.
+        low = np.nextafter(low, kind(0)) if float(low) < least else low
+        high = np.nextafter(high, kind(0)) if float(high) > most else high
+    return low, high
+
+
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`value` converted to `dtype`, numbers outside its range becoming its smallest or largest number.
 
     Args:
       value: Tensor of a real dtype.
-      dtype: The dtype wanted.
+      dtype: The dtype of the result.
     Returns: Tensor with the shape of `value`.
     Raises: ArgumentTypeError (a TypeError): no such dtype.
     Example:
@@ -136,23 +154,12 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
         return cast(value, wanted)
     if source.is_integer and wanted.is_integer and source.min >= wanted.min and source.max <= wanted.max:
         return cast(value, wanted)
-    # Floats are limited even where the dtype wanted holds more: an infinity becomes the largest number.
-    kind = source.numpy.type
-    least, most = max(_limits(source)[0], _limits(wanted)[0]), min(_limits(source)[1], _limits(wanted)[1])
-    low, high = (kind(float(limit) if source.is_floating else limit) for limit in (least, most))
-    if source.is_floating:
-        # The largest float below 2**31 is below int32's largest number; the nearest one is above it and would wrap.
-        low = np.nextafter(low, kind(0)) if float(low) < least else low
-        high = np.nextafter(high, kind(0)) if float(high) > most else high
-    value = clip_by_value(value, low, high)
-    return cast(value, wanted)
+    return cast(clip_by_value(value, *_bounds(source, wanted)), wanted)
 
 
 @define
 class Bitcast(Op):
-    """The bytes of x, elements little-endian, read as `dtype`; a smaller element adds a last axis, a larger one takes the last
-    axis away.
-    """
+    """The bytes of x, elements little-endian, read as `dtype`; smaller elements add a last axis, larger ones remove it."""
 
     name = "bitcast"
     keeps = (False, False)
@@ -196,8 +203,8 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
 
     Args:
       input: Tensor [..., n].
-      type: The dtype wanted. If its elements are smaller, a last axis is added; if larger, the last axis goes.
-    Returns: Tensor of the same bytes, with one axis more or less where the sizes of the elements differ.
+      type: The dtype of the result. If its elements are smaller, a last axis is added; if larger, the last axis is removed.
+    Returns: Tensor of the same bytes, with one axis more or fewer if the element sizes differ.
     Raises: InvalidArgumentError: the last size does not fit the larger dtype.
     Example:
       >>> bitcast(1.0, int32).numpy()

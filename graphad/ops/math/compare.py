@@ -88,10 +88,10 @@ def _bitwise(name: str, formula: Callable[..., Any], scalar: str, doc: str) -> A
     )
 
 
-BitwiseAnd = _bitwise("bitwise_and", np.bitwise_and, "and", doc="The bits that are in x and in y.")
-BitwiseOr = _bitwise("bitwise_or", np.bitwise_or, "or", doc="The bits that are in x or in y.")
-BitwiseXor = _bitwise("bitwise_xor", np.bitwise_xor, "xor", doc="The bits that are in one of x and y.")
-Invert = _bitwise("invert", np.invert, "not", doc="The bits that are not in x.")
+BitwiseAnd = _bitwise("bitwise_and", np.bitwise_and, "and", doc="The bits set in both x and y.")
+BitwiseOr = _bitwise("bitwise_or", np.bitwise_or, "or", doc="The bits set in x or y or both.")
+BitwiseXor = _bitwise("bitwise_xor", np.bitwise_xor, "xor", doc="The bits set in exactly one of x and y.")
+Invert = _bitwise("invert", np.invert, "not", doc="Every bit of x flipped.")
 LeftShift = _bitwise("left_shift", np.left_shift, "shl", doc="x * 2^y.")
 RightShift = _bitwise("right_shift", np.right_shift, "shr", doc="x / 2^y rounded towards minus infinity.")
 
@@ -114,7 +114,7 @@ _INTEGERS = "operands of one integer dtype broadcast together."
 def _with_default_shape_rule(op_class: type[Elementwise], mismatch: bool, doc: str) -> ComparisonFunction:
     plain = binary_function(op_class, doc)
     op = op_class()
-    entry = "  incompatible_shape_error: Whether shapes that do not broadcast are an error.\nReturns:"
+    entry = "  incompatible_shape_error: Whether shapes that do not broadcast raise an error.\nReturns:"
 
     def function(
         x: TensorLike, y: TensorLike, name: str | None = None, incompatible_shape_error: bool = True
@@ -211,5 +211,5 @@ bitwise_or = binary_function(
 )
 bitwise_xor = binary_function(BitwiseXor, f"The bits set in exactly one of x and y, {_INTEGERS}")
 invert = unary_function(Invert, "Every bit of x flipped, integer dtypes.")
-left_shift = binary_function(LeftShift, f"The bits of x moved up by y places, {_INTEGERS}")
-right_shift = binary_function(RightShift, f"The bits of x moved down by y places, the sign kept, {_INTEGERS}")
+left_shift = binary_function(LeftShift, f"The bits of x shifted left by y, {_INTEGERS}")
+right_shift = binary_function(RightShift, f"The bits of x shifted right by y, keeping the sign, {_INTEGERS}")

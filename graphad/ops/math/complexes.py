@@ -1,7 +1,7 @@
 """Complex numbers: parts, conjugates, and complex numbers from parts.
 
-Cotangents are conjugated: for a holomorphic f the rule multiplies by conj(f'(x)), so that a real loss descends along minus
-its gradient. `conjugate` is free for real dtypes.
+Cotangents are conjugated: for a holomorphic f the rule multiplies by conj(f'(x)), so that minus the gradient is a descent
+direction of a real loss. `conjugate` returns a real tensor itself.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ COMPLEX, REAL_PART, IMAG_PART, CONJ = Complex(), RealPart(), ImagPart(), Conj()
 
 
 def conjugate(x: Tensor) -> Tensor:
-    """The conjugate inside rules: `x` itself unless its dtype is complex."""
+    """The conjugate, for use in rules: `x` itself unless its dtype is complex."""
     is_complex = x.data.dtype.kind == "c" if type(x) is EagerTensor else x.dtype.is_complex
     return bind(CONJ, x) if is_complex else x
 
@@ -145,7 +145,7 @@ def real(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: Tensor of any shape, a numeric dtype.
     Returns: Real tensor of the same shape.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> math.real([1 + 2j]).numpy()
       array([1.])
@@ -160,7 +160,7 @@ def imag(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: Tensor of any shape, a numeric dtype.
     Returns: Real tensor of the same shape.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> math.imag([1 + 2j]).numpy()
       array([2.])
@@ -177,7 +177,7 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: Tensor of any shape, a numeric dtype.
     Returns: Tensor of the same shape and dtype.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> math.conj([1 + 2j]).numpy()
       array([1.-2.j])

@@ -21,18 +21,18 @@ from graphad.ops.math.arithmetic import add_n, divide_no_nan
 from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import log1p
 from graphad.ops.math.gamma import lgamma
-from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_mean, reduce_sum
+from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_mean, reduce_min, reduce_sum
 from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.state.effects import require
 
 
 def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
-    """The part of the elements that are 0, a float32; NaN for none.
+    """The fraction of the elements that are 0, as float32; NaN if there are no elements.
 
     Args:
       value: Tensor of any shape and dtype.
     Returns: float32 scalar.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> math.zero_fraction([0, 1, 0, 2]).numpy()
       np.float32(0.5)
@@ -47,7 +47,7 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: Tensor of any shape, a numeric dtype.
     Returns: Tensor of the same shape and dtype; floats for integers.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     """
     x = lift(x)
     return divide_no_nan(ones_like(x), x)
@@ -64,7 +64,7 @@ def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """
     x, y = lift_pair("xlog1py", x, y)
     none = x == lift(0, x.dtype)
-    # The logarithm's argument is put aside as well, so that no derivative meets 0 times infinity.
+    # The argument of the logarithm is replaced as well, so that no derivative is 0 times infinity.
     return where(none, zeros_like(x * y), x * log1p(where(none, zeros_like(y), y)))
 
 
@@ -94,10 +94,8 @@ def polyval(coeffs: Sequence[Any], x: TensorLike, name: str | None = None) -> Te
 
 
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """log|B(x)| along the last axis: the sum of log|Gamma(x)| less log|Gamma(sum of x)|.
-
-    Where these are large and nearly cancel, their errors are what is left: of two elements it is within 8 units in the last place
-    of the largest of 1 and the logarithms.
+    """log|B(x)| along the last axis: the sum of log|Gamma(x)| minus log|Gamma(sum of x)|. If these nearly cancel, their errors
+    dominate: for two elements the error is within 8 units in the last place of the largest of 1 and the logarithms.
 
     Args:
       x: Float tensor [..., n].
@@ -119,7 +117,7 @@ def accumulate_n(
 
     Args:
       inputs: A list of tensors of one shape and one numeric dtype.
-      shape, tensor_dtype: What they are expected to have.
+      shape, tensor_dtype: Accepted for compatibility.
     Returns: Tensor of their shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the list is empty, or shapes differ; DTypeError (a TypeError): dtypes differ.
     """
@@ -131,9 +129,9 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Te
 
     Args:
       scalar: A number or scalar tensor.
-      x: Tensor of any shape, a numeric dtype; IndexedSlices are multiplied by their values.
+      x: Tensor of any shape, a numeric dtype, or IndexedSlices, whose values are multiplied.
     Returns: Like `x`.
-    Raises: InvalidArgumentError (a ValueError): the scalar has axes.
+    Raises: InvalidArgumentError (a ValueError): `scalar` is not a scalar.
     """
     x = x if isinstance(x, IndexedSlices) else lift(x)
     factor = lift_like("scalar_mul", scalar, x.dtype)
@@ -145,7 +143,7 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Te
 
 
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
-    """The permutation y with y[x[i]] = i, for x [n] with each of 0 to n - 1 once.
+    """The inverse permutation y, with y[x[i]] = i, of x [n], which holds each of 0 to n - 1 once.
 
     Args:
       x: Integer tensor [n].
@@ -193,18 +191,19 @@ def bincount(
     axis: int | None = None,
     binary_output: bool = False,
 ) -> Tensor:
-    """How often each of 0, 1, 2, ... stands in `arr`, or the sums of the weights that belong to it.
+    """How often each of 0, 1, 2, ... occurs in `arr`, or the sum of its weights.
 
     Args:
-      arr: Integers, none negative, of any shape.
+      arr: Integers of any shape, none negative.
       weights: As many numbers; the result has their dtype.
-      minlength, maxlength: Bounds of the result's length, otherwise the largest number and 1; what has no place is left out.
-      dtype: Dtype of counts, without `weights`.
-      axis: None or 0 for all numbers together; -1 for each row of a matrix by itself.
-      binary_output: 1 instead of how often, where a number stands at all; not with `weights`.
-    Returns: Vector [length] of the counts or sums; with `axis=-1` of a matrix [rows, length].
-    Raises: InvalidArgumentError (a ValueError): there are more or fewer weights, another axis, a negative
-        number, or `binary_output` of weights.
+      minlength, maxlength: Bounds of the length of the result, which is otherwise the largest number plus 1; numbers of
+        maxlength or more are not counted.
+      dtype: The dtype of counts, used without `weights`.
+      axis: None or 0 to count all numbers together; -1 to count each row of a matrix by itself.
+      binary_output: Whether to return 1 for each number that occurs, instead of its count; not with `weights`.
+    Returns: Vector [length] of the counts or sums; for a matrix with `axis=-1` [rows, length].
+    Raises: InvalidArgumentError (a ValueError): there are more or fewer weights, another axis, a negative number, or
+      `binary_output` with weights.
     Example:
       >>> math.bincount([1, 1, 3]).numpy()
       array([0, 2, 0, 1], dtype=int32)
@@ -220,7 +219,7 @@ def bincount(
         raise InvalidArgumentError(
             "bincount: binary_output says whether there are any, and takes no weights."
         )
-    require(reduce_all(arr >= 0), "bincount: a number of arr is negative; the numbers are \x00.", [arr])
+    require(reduce_min(arr) >= 0, "bincount: a number of arr is negative; the numbers are \x00.", [arr])
     if weights is None:
         values = ones_like(arr, dtype=as_dtype(dtype))
     else:
@@ -231,13 +230,13 @@ def bincount(
     if maxlength is not None:
         top = cast(maxlength, length.dtype)
         length = where(length < top, length, top)
-        # Numbers beyond the end have no segment: a negative one is left out.
+        # Numbers of maxlength or more are not counted: a negative segment id is ignored.
         arr = where(arr < top, arr, -ones_like(arr))
     if not by_row:
         found = unsorted_segment_sum(reshape(values, [-1]), reshape(arr, [-1]), length)
     else:
         rows = shape(arr, arr.dtype)[0]
-        # The places of row k come k * length further; a number without a place stays negative.
+        # Row k has the segments from k * length on; a number that is not counted stays negative.
         places = where(arr < 0, arr, arr + (range_of(rows) * length)[:, None])
         found = unsorted_segment_sum(reshape(values, [-1]), reshape(places, [-1]), rows * length)
         found = reshape(found, stack([rows, length]))
@@ -252,13 +251,14 @@ def confusion_matrix(
     dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """How often each label met each prediction: [classes, classes], labels down and predictions across.
+    """How often each label occurs with each prediction: [classes, classes], a row for each label and a column for each
+    prediction.
 
     Args:
       labels, predictions: Integers [n].
-      num_classes: How many classes there are; by default the largest number and 1.
-      weights: Numbers [n] to be added instead of ones.
-      dtype: Dtype of the result.
+      num_classes: The number of classes; by default the largest label or prediction plus 1.
+      weights: Numbers [n] that are added instead of ones.
+      dtype: The dtype of the result.
     Returns: Tensor [classes, classes] of that dtype.
     Raises: InvalidArgumentError (a ValueError): a label or prediction is negative or too large, or the lengths differ.
     Example:

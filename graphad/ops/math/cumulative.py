@@ -1,7 +1,7 @@
 """Running sums and products along one axis.
 
 The derivative of a running product is a linear recurrence, y[k] = b[k] + a[k] * y[k - 1], whose own derivative is the same
-recurrence run the other way. So every order is exact, zeros included, and costs one pass.
+recurrence in the other direction. So derivatives of every order are exact, zeros included, and each costs one pass.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def _check_axis(op: str, axis: int, x: TensorSpec) -> TensorSpec:
 
 
 def _behind(axis: int, x: Any) -> int:
-    """The axis of a row counted behind the loop axis of the stack x."""
+    """The axis of a row, as counted in the stack x, whose first axis is the loop axis."""
     return axis % (len(x.dims) - 1) + 1
 
 
 def shifted(x: Array, axis: int, fill: float) -> Any:
-    """x moved on by one along the axis; `fill` comes in, the last element falls out."""
+    """x shifted by one along the axis: `fill` enters at the front, the last element is dropped."""
     y = np.empty_like(x)
     into, start, out = [slice(None)] * x.ndim, [slice(None)] * x.ndim, [slice(None)] * x.ndim
     into[axis], start[axis], out[axis] = slice(1, None), slice(0, 1), slice(0, -1)
@@ -76,7 +76,7 @@ def shifted(x: Array, axis: int, fill: float) -> Any:
 
 
 class _Running(Op):
-    """What running sums and products share."""
+    """The base of running sums and products."""
 
     total = True
     axis: Axis
@@ -103,8 +103,8 @@ class _Running(Op):
 
 @define
 class CumSum(_Running):
-    """y[..., i, ...] is the sum of x[..., :i + 1, ...] along `axis`; `exclusive`: of x[..., :i, ...], 0 for none; `reverse`: from
-    the end.
+    """y[..., i, ...] is the sum of x[..., :i + 1, ...] along `axis`; with `exclusive` of x[..., :i, ...], an empty sum being 0;
+    with `reverse` from the end.
     """
 
     name = "cumsum"
@@ -122,8 +122,8 @@ class CumSum(_Running):
 
 @define
 class CumProd(_Running):
-    """y[..., i, ...] is the product of x[..., :i + 1, ...] along `axis`; `exclusive`: of x[..., :i, ...], 1 for none; `reverse`:
-    from the end.
+    """y[..., i, ...] is the product of x[..., :i + 1, ...] along `axis`; with `exclusive` of x[..., :i, ...], an empty product
+    being 1; with `reverse` from the end.
     """
 
     name = "cumprod"
@@ -173,8 +173,8 @@ class Shift(Op):
 
 @define
 class Recurrence(Op):
-    """y[k] = b[k] + a[k] * y[k - 1] along `axis`, with y[-1] = 0; `transposed`: y[k] = b[k] + a[k + 1] * y[k + 1], with 0
-    behind the end. `reverse`: the same of a and b reversed along the axis, and the result reversed again.
+    """y[k] = b[k] + a[k] * y[k - 1] along `axis`, with y[-1] = 0; if `transposed`, y[k] = b[k] + a[k + 1] * y[k + 1], with 0
+    after the end. With `reverse`, a and b are reversed along the axis first and the result is reversed back.
     """
 
     name = "linear_recurrence"
@@ -195,12 +195,22 @@ class Recurrence(Op):
         if backwards:
             a, b = a[::-1], b[::-1]
         dtype = b.dtype
-        a, b = widened(a), widened(b)
-        y = np.empty(b.shape, b.dtype)
+        dims = np.broadcast_shapes(a.shape, b.shape)
+        # Rows that lie together: the loop takes one after the other.
+        a, b = (np.ascontiguousarray(np.broadcast_to(widened(z), dims)) for z in (a, b))
+        y = np.empty(dims, b.dtype)
         if len(b):
             y[0] = b[0]
-        for k in range(1, len(b)):
-            y[k] = b[k] + a[k - 1 if self.transposed else k] * y[k - 1]
+        rows, factors = list(y) if y.ndim > 1 else [], list(a)
+        for k, added in enumerate(b):
+            if not k:
+                continue
+            factor = factors[k - 1 if self.transposed else k]
+            if rows:
+                np.multiply(factor, rows[k - 1], rows[k])
+                rows[k] += added
+            else:
+                y[k] = added + factor * y[k - 1]
         y = y[::-1] if backwards else y
         return np.ascontiguousarray(np.moveaxis(y, 0, self.axis), dtype)
 
@@ -226,8 +236,8 @@ class Recurrence(Op):
 
 @define
 class CumLogSumExp(_Running):
-    """y[..., i, ...] is log(sum(exp(x[..., :i + 1, ...]))) along `axis`, `exclusive`: of x[..., :i, ...], -inf
-    for none; `reverse`: from the end.
+    """y[..., i, ...] is log(sum(exp(x[..., :i + 1, ...]))) along `axis`, with `exclusive` of x[..., :i, ...], -inf for no
+    elements; with `reverse` from the end.
     """
 
     name = "cumulative_logsumexp"

@@ -1,4 +1,4 @@
-"""Functions of NumPy's that other ops would give with fewer digits: logarithms and powers of bases 2 and 10, the cube root, the
+"""NumPy functions that would lose digits if composed of other ops: logarithms to base 2 and 10, powers of 2, the cube root, the
 hypotenuse, and a number with the sign of another.
 """
 
@@ -88,14 +88,14 @@ Hypot = elementwise(
     vjp=_hypot_vjp,
     kinds=FLOATING,
     keeps=(True, True),
-    doc="The square root of x^2 + y^2, without their overflow.",
+    doc="The square root of x^2 + y^2, even if the squares would overflow.",
 )
 Copysign = elementwise(
     "copysign",
     _copysign,
     vjp=_copysign_vjp,
     kinds=FLOATING,
-    doc="|x| with the sign of y, that of a zero or a NaN too.",
+    doc="|x| with the sign of y, also if that is a zero or NaN.",
 )
 COPYSIGN = Copysign()
 
@@ -114,7 +114,7 @@ exp2 = unary_function(Exp2, f"2 to the power of x, {_FLOATS}")
 cbrt = unary_function(Cbrt, f"The real cube root, {_FLOATS} The gradient at 0 is inf.")
 hypot = binary_function(
     Hypot,
-    f"sqrt(x^2 + y^2), also where the squares would overflow, {_FLOATS} The gradient where both are 0 is 0.",
+    f"sqrt(x^2 + y^2), even if the squares would overflow, {_FLOATS} The gradient where both are 0 is 0.",
     example=">>> math.hypot(3.0, 4.0).numpy()\nnp.float32(5.0)",
 )
 copysign = binary_function(Copysign, f"|x| with the sign of y, {_FLOATS} No gradient in y.")

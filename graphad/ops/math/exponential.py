@@ -1,7 +1,7 @@
 """Exponentials, logarithms and what is built from them: sigmoid, tanh, softplus.
 
-Where the derivative is cheap in the output, the output is kept instead of the input. `tanh` and `sigmoid` have backward
-ops of their own, since they are in every network.
+If the derivative is cheap to compute from the output, the output is kept instead of the input. `tanh` and `sigmoid` have
+backward ops of their own because they are so frequent.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext, 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
-from graphad.ops.choice import chosen
+from graphad.ops.choice import chosen, has_no_zero
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
 from graphad.ops.math.arithmetic import ADD, MUL, NEG, RECIPROCAL, SQUARE, SUB, abs
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
+from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
 if TYPE_CHECKING:
@@ -41,11 +42,15 @@ def times(derivative: Callable[[Tensor], Tensor]) -> VjpRule:
 def over(denominator: Callable[[Tensor], Tensor]) -> VjpRule:
     """The rule that divides by (the conjugate of) an expression in the input.
 
-    By way of the reciprocal, whose own derivative is 0 where nothing comes down: a masked log has no nan in second derivatives.
+    It multiplies by the reciprocal, whose own derivative is 0 for a cotangent of 0: the second derivative of a masked log has
+    no nan.
     """
 
     def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-        return (bind(MUL, g, bind(RECIPROCAL, conjugate(denominator(ctx.inputs[0])))),)
+        x = ctx.inputs[0]
+        below = denominator(x)
+        step = bind if below is x else overwrite
+        return (overwrite(MUL, step(RECIPROCAL, conjugate(below)), g),)
 
     vjp.__module__ = denominator.__module__
     return vjp
@@ -56,7 +61,7 @@ def _exp_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 def _sigmoid(x: Any) -> Any:
-    if not np.ndim(x):  # NumPy gives a number for it, which nothing can be written into
+    if not np.ndim(x):  # NumPy returns a scalar here, which is not writable
         return x.dtype.type(1) / (np.exp(-x) + x.dtype.type(1))
     y = np.negative(x)
     np.exp(y, y)
@@ -116,7 +121,7 @@ def _plus_one(x: Tensor) -> Tensor:
 
 
 def _softsign_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    # Of the reciprocal rather than of the quotient: infinite x gives 0.
+    # By the reciprocal, not by a quotient: an infinite x gives 0.
     return (bind(MUL, g, bind(SQUARE, bind(RECIPROCAL, _plus_one(abs(ctx.inputs[0]))))),)
 
 
@@ -125,7 +130,7 @@ def _exp_of(x: Tensor) -> Tensor:
 
 
 def _expm1(x: DeviceArray | Array) -> Any:
-    """`np.expm1`, for complex numbers with an infinite part, a NaN or no imaginary part as C's Annex G has it for exp."""
+    """`np.expm1`; complex numbers with an infinite part, a NaN or an imaginary part of 0 follow C's Annex G for exp."""
     y = np.expm1(x)
     if x.dtype.kind != "c":
         return y
@@ -197,7 +202,7 @@ Softsign = elementwise(
 
 
 class _Ones(dict[np.dtype[Any], Any]):
-    """1 in each dtype, made when first asked for: with a Python number older NumPy makes float32 of a bfloat16."""
+    """1 in each dtype, created at first use: with a Python number older versions of NumPy promote bfloat16 to float32."""
 
     def __missing__(self, dtype: np.dtype[Any]) -> Any:
         one = self[dtype] = np.ones((), dtype)
@@ -306,7 +311,7 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _present(x: Tensor) -> Tensor:
-    """1 where x is not 0, else 0."""
+    """1 where x is nonzero, else 0."""
     return bind(Cast(x.dtype), bind(NOT_EQUAL, x, scalar_like(0, x)))
 
 
@@ -322,14 +327,16 @@ def _xdivy_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     x_bar = y_bar = None
     if ctx.needs(0):
-        x_bar = unbroadcast(ctx, 0, bind(MUL, g, conjugate(bind(XDIVY, _present(x), y))))
+        x_bar = unbroadcast(ctx, 0, overwrite(MUL, conjugate(bind(XDIVY, _present(x), y)), g))
     if ctx.needs(1):
         slope = bind(XDIVY, bind(NEG, x), bind(MUL, y, y))
-        y_bar = unbroadcast(ctx, 1, bind(MUL, g, conjugate(slope)))
+        y_bar = unbroadcast(ctx, 1, overwrite(MUL, conjugate(slope), g))
     return x_bar, y_bar
 
 
 def _zero_where_zero(x: DeviceArray | Array, out: DeviceArray | Array) -> Any:
+    if type(out) is np.ndarray and has_no_zero(x):
+        return out
     out = chosen(x == 0, out.dtype.type(0), out)
     return out if out.ndim else out[()]
 

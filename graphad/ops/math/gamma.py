@@ -1,7 +1,7 @@
 """The logarithm of the gamma function and its derivatives: lgamma, digamma, and the polygamma functions behind them.
 
-Each derivative is the next function of the family, so every order is there. Arguments are moved up by the recurrence to where
-the asymptotic series has converged.
+Each derivative is the next function of the family, so every order exists. The recurrence raises small arguments to where the
+asymptotic series converges.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ BERNOULLI = (
     -174611 / 330,
 )
 _ASYMPTOTIC = tuple(b / (2 * k) for k, b in enumerate(BERNOULLI, 1))
-_LOWEST = -1e4  # below this, moving up takes too many steps; the result is nan
-NOTHING = 1e-18  # terms that are smaller parts of a sum do not change it
+_LOWEST = -1e4  # below this the recurrence takes too many steps
+_HIGHEST_MIRRORED = 50  # derivative; beyond, the result is nan there
+NOTHING = 1e-18  # terms below this fraction of a sum do not change it
 _LARGEST_FACTORIAL = 170  # in float64
-_SMALLEST = 1e-300  # powers below this lose digits
 
 
 def _lgamma(x: Array) -> Any:
-    return series.of_array(series.lgamma, x)
+    return series.of_array(series.lgamma, x, "gammaln")
 
 
 def _digamma_far(x: np.ndarray) -> np.ndarray:
-    """From 10 on, by the asymptotic series."""
+    """digamma from 10 on, by the asymptotic series."""
     over = 1.0 / x
     square = over * over
     far: np.ndarray = np.log(x) - 0.5 * over - square * series.polynomial(_ASYMPTOTIC, square)
@@ -57,7 +57,7 @@ def _digamma_far(x: np.ndarray) -> np.ndarray:
 
 
 def _digamma_near(x: np.ndarray) -> np.ndarray:
-    """From 0 to 10, by ten steps of the recurrence."""
+    """digamma from 0 to 10, by ten steps of the recurrence."""
     total = np.zeros_like(x)
     for k in range(9, -1, -1):
         total += 1.0 / (x + k)
@@ -82,12 +82,58 @@ def _digamma(x: np.ndarray) -> np.ndarray:
     return found
 
 
-def _derivative_of_digamma(n: int, x: np.ndarray) -> np.ndarray:
+_FEW = 4  # derivatives whose powers neither overflow nor underflow within the bounds
+_BOUNDS = 1e-30, 1e30
+_STEPS = 12
+
+
+def derivative_of_digamma(n: int, x: np.ndarray) -> np.ndarray:
     """(-1) ** (n + 1) n! times the sum of (x + k) ** -s over k = 0, 1, ..., where s = n + 1 > 1."""
+    if n > _FEW:
+        return _of_any_order(n, x)
+    low, high = _BOUNDS
+    far = _STEPS + n
+    parts = [
+        ((x >= low) & (x < far), lambda x: _of_few(n, x, far)),
+        ((x >= far) & (x <= high), lambda x: _of_few(n, x, 0)),
+        (x == x, lambda x: _of_any_order(n, x)),
+    ]
+    found: np.ndarray = series.by_part(x, parts, np.nan)
+    return found
+
+
+def _of_few(n: int, x: np.ndarray, steps: int) -> np.ndarray:
+    """The first terms one by one, the rest, from x + steps on, by the asymptotic series; the smallest are added first."""
+    over = 1.0 / (x + steps)
+    square = over * over
+    factors = [b * math.prod(range(2 * k + 1, 2 * k + n)) for k, b in enumerate(BERNOULLI, 1)]
+    total: np.ndarray = series.polynomial([math.factorial(n - 1), *factors], square)
+    total += math.factorial(n) / 2 * over
+    for _ in range(n):
+        total *= over
+    total *= 1 / math.factorial(n)
+    term, power = np.empty_like(x), np.empty_like(x)
+    for k in range(steps - 1, -1, -1):
+        np.add(x, k, out=term)
+        np.multiply(term, term, out=power)
+        for _ in range(n - 1):
+            power *= term
+        total += np.divide(1.0, power, out=power)
+    total *= math.factorial(n) if n % 2 else -math.factorial(n)
+    return total
+
+
+def _of_any_order(n: int, x: np.ndarray) -> np.ndarray:
+    """For all x. The recurrence is followed as far as each element needs."""
     s = float(n + 1)
     far = 10.0 + s
+    below = (x < _LOWEST) & (x > -np.inf)
+    if n <= _HIGHEST_MIRRORED and np.any(below):
+        y = derivative_of_digamma(n, chosen(below, 1.0, x))
+        y[below] = _mirrored(n, x[below])
+        return y
     x = chosen(x < _LOWEST, np.nan, x)
-    # The terms are computed as multiples of the first one: it may underflow where n! makes up for it.
+    # The terms are computed as multiples of the first one, which may underflow although its product with n! does not.
     first = chosen((x > 0) & (x < np.inf), x, 1.0)
     total = np.zeros_like(x)
     term = (first / x) ** s
@@ -100,16 +146,42 @@ def _derivative_of_digamma(n: int, x: np.ndarray) -> np.ndarray:
         series = series + b / math.factorial(2 * k) * part
         part = part * ((s + 2 * k - 1) / x) * ((s + 2 * k) / x)
     total = chosen((x >= far) & (term > 0), total + term * series, total)
-    power = first**-s
-    plain = float(math.factorial(n)) * power if n <= _LARGEST_FACTORIAL else np.inf
-    scale = chosen((power > _SMALLEST) & (plain < np.inf), plain, np.exp(math.lgamma(s) - s * np.log(first)))
-    y = chosen(total == 0, 0.0, (-1.0 if n % 2 == 0 else 1.0) * scale * total)
+    # n! first ** -s times the sum, each as a number near 1 and a power of 2, so that only the result leaves the range.
+    part, exponent = np.frexp(first)
+    low = part < math.sqrt(0.5)
+    part, exponent = chosen(low, 2.0 * part, part), exponent - low
+    if n <= _LARGEST_FACTORIAL:
+        size, by = math.frexp(float(math.factorial(n)))
+        head, more = np.frexp(size * part**-s * np.frexp(total)[0])
+        y = _scaled(head, more + by + np.frexp(total)[1] - int(s) * exponent.astype(np.int64))
+    else:
+        y = np.exp(math.lgamma(s) - s * np.log(first)) * total
+    y = chosen(total == 0, 0.0, (-1.0 if n % 2 == 0 else 1.0) * y)
     return chosen(np.isnan(x), x, y)
+
+
+def _scaled(x: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+    """x times a power of 2 that C's int may not hold."""
+    scaled: np.ndarray = np.ldexp(x, np.clip(exponent, -3000, 3000).astype(np.int32))
+    return scaled
+
+
+def _mirrored(n: int, x: np.ndarray) -> np.ndarray:
+    """For x far below 0, by the n-th derivative of the cotangent, a polynomial of it whose terms have one sign."""
+    rest = x - np.rint(x)
+    factors = [0.0, 1.0]
+    for _ in range(n):
+        slope = [k * c for k, c in enumerate(factors)][1:]
+        factors = [-(a + b) for a, b in zip([*slope, 0.0, 0.0], [0.0, 0.0, *slope], strict=True)]
+    with np.errstate(all="ignore"):
+        turned = -(math.pi ** (n + 1)) * series.polynomial(factors, 1.0 / np.tan(math.pi * rest))
+        found = turned + (-1.0) ** n * derivative_of_digamma(n, 1.0 - x)
+    return chosen(rest == 0, np.inf if n % 2 else np.nan, found)
 
 
 @define
 class Polygamma(Elementwise):
-    """The n-th derivative of digamma, digamma itself for n = 0; nan below -10000 where n > 0."""
+    """The n-th derivative of digamma, digamma itself for n = 0; nan below -10000 where n > 50."""
 
     name = "polygamma"
     kinds = FLOATING
@@ -118,7 +190,7 @@ class Polygamma(Elementwise):
     def eval(self, x: Array) -> Array:  # type: ignore[override]
         if self.n == 0:
             return series.of_array(_digamma, x)  # type: ignore[no-any-return]
-        return series.of_array(lambda x: _derivative_of_digamma(self.n, x), x)  # type: ignore[no-any-return]
+        return series.of_array(lambda x: derivative_of_digamma(self.n, x), x)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(MUL, g, bind(Polygamma(self.n + 1), ctx.inputs[0])),)
@@ -137,7 +209,7 @@ Lgamma = elementwise("lgamma", _lgamma, vjp=_lgamma_vjp, kinds=FLOATING, doc="lo
 lgamma = unary_function(
     Lgamma,
     "The logarithm of |gamma(x)|; inf at 0, -1, -2, ..., elementwise, float dtypes. Within 4 units in the last place above 0; "
-    "below, its error close to a zero is within 8 units of 1.",
+    "below 0 the error close to a zero is within 8 units in the last place of 1.",
     example=">>> math.lgamma([1.0, 5.0]).numpy()\narray([0.       , 3.1780539], dtype=float32)",
     source="NIST Digital Library of Mathematical Functions, 5.2.",
 )
@@ -146,7 +218,8 @@ lgamma = unary_function(
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
     """The derivative of lgamma; nan at 0, -1, -2, ..., elementwise, float dtypes.
 
-    Its error is within 8 units in the last place of the larger of 1 and the result: close to a zero only that is small.
+    The error is within 8 units in the last place of the larger of 1 and the result; relative to a result close to a zero it may
+    be large.
 
     Args:
       x: Tensor of any shape, a float dtype.

@@ -1,4 +1,4 @@
-"""Histograms with bins of one width."""
+"""Histograms with bins of equal width."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from graphad.ops.array.shape import reshape
 from graphad.ops.array.support import static_array, static_int
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import is_nan
-from graphad.ops.math.rounding import floor
 from graphad.ops.math.select import clip_by_value, where
 from graphad.ops.state.effects import require
 
@@ -27,12 +26,13 @@ def histogram_fixed_width(
     dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """How many of `values` lie in each of `nbins` bins of one width: [nbins]. No gradient.
+    """The number of `values` in each of `nbins` bins of equal width: [nbins]. No gradient.
 
     Args:
       values: Real tensor of any shape; a NaN is in no bin.
-      value_range: Two numbers of the same dtype, the ends of the first and of the last bin; what lies outside counts in those.
-      nbins: How many bins there are.
+      value_range: Two numbers of the same dtype, the lower end of the first bin and the upper end of the last one; values
+        outside count in these two bins.
+      nbins: The number of bins.
       dtype: int32 or int64.
     Returns: Tensor [nbins] of that dtype.
     Raises: InvalidArgumentError (a ValueError): `nbins` is not positive, or the range is empty; DTypeError (a TypeError):
@@ -50,13 +50,13 @@ def histogram_fixed_width_bins(
     dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
-    """The number of the bin in which each of `values` lies, from 0 to nbins - 1; arguments as for `histogram_fixed_width`. No
-    gradient. Of a NaN it is not promised.
+    """The index, from 0 to nbins - 1, of the bin in which each of `values` lies; arguments as for `histogram_fixed_width`. No
+    gradient. The bin of a NaN is unspecified.
 
     Args:
       values: Real tensor of any shape.
       value_range: Two numbers of the same dtype.
-      nbins: How many bins there are.
+      nbins: The number of bins.
       dtype: int32 or int64.
     Returns: Tensor of the shape of `values` and that dtype.
     Raises: InvalidArgumentError (a ValueError): `nbins` is not positive, or the range is empty; DTypeError (a TypeError):
@@ -66,23 +66,25 @@ def histogram_fixed_width_bins(
 
 
 def _bins(op: str, values: object, value_range: TensorLike, nbins: object) -> Any:
-    """The numbers of bins as float64, NaN for NaN."""
+    """The indices of bins as float64, with a fraction that a cast to integers leaves out, and NaN for NaN."""
     values, value_range = lift_pair(op, values, value_range)
     if not (values.dtype.is_floating or values.dtype.is_integer):
         raise DTypeError(f"{op}: values have dtype {values.dtype.name}; a real dtype is needed.")
     if value_range.dims is not None and value_range.dims != (2,):
-        raise InvalidArgumentError(f"{op}: value_range has shape {value_range.shape}; it is two numbers.")
+        raise InvalidArgumentError(
+            f"{op}: value_range has shape {value_range.shape}; two numbers are needed."
+        )
     count, ends = static_int(op, nbins, "nbins"), static_array(value_range)
     if count is None or count < 1:
-        require(lift(nbins) >= 1, f"{op}: nbins is \x00; one bin is needed at least.", [lift(nbins)])
+        require(lift(nbins) >= 1, f"{op}: nbins is \x00; at least one bin is needed.", [lift(nbins)])
     if ends is not None and not ends[0] < ends[1]:
         raise InvalidArgumentError(
-            f"{op}: value_range is ({ends[0]}, {ends[1]}); the lower end comes first, below the other."
+            f"{op}: value_range is ({ends[0]}, {ends[1]}); the first end must be below the second."
         )
     bins = cast(lift(nbins), float64)
     low, high = cast(value_range[0], float64), cast(value_range[1], float64)
-    at = floor((cast(values, float64) - low) / (high - low) * bins)
-    return where(is_nan(at), at, clip_by_value(at, 0.0, bins - 1.0))
+    at = (cast(values, float64) - low) / (high - low) * bins
+    return clip_by_value(at, 0.0, bins - 1.0)  # NaN stays
 
 
 __all__ = ["histogram_fixed_width", "histogram_fixed_width_bins"]

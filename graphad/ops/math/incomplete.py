@@ -1,4 +1,4 @@
-"""Incomplete gamma and beta functions, the zeta and polygamma functions, inverses of the error functions, by SciPy."""
+"""Incomplete gamma and beta functions, the zeta and polygamma functions, inverses of the error functions, through SciPy."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
+from graphad.core.dtypes import float64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import define
 from graphad.core.schema import Positive
@@ -19,9 +20,13 @@ from graphad.ops import library
 from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
 from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.bessel import of_scipy
-from graphad.ops.math.exponential import exp, log, xlogy
-from graphad.ops.math.gamma import Polygamma, lgamma
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import logical_and
+from graphad.ops.math.exponential import exp, log, log1p, xlogy
+from graphad.ops.math.gamma import Polygamma, derivative_of_digamma, lgamma
 from graphad.ops.math.parameter_slopes import Zeta, slopes_of_betainc
+from graphad.ops.math.power import sqrt
+from graphad.ops.math.select import where
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
 
 if TYPE_CHECKING:
@@ -41,13 +46,27 @@ def _ndtri_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (g * scalar_like(math.sqrt(2 * math.pi), y) * exp(scalar_like(0.5, y) * y * y),)
 
 
+def _erfcinv_of(special: ModuleType) -> Callable[..., Any]:
+    def formula(x: Array) -> Any:
+        y = special.erfcinv(x)
+        small = np.asarray((x > 0) & (x < np.finfo(np.float64).tiny))
+        if small.any():  # half of such a number loses a digit; one step of Newton's method for the logarithm
+            y, least = np.array(y, np.float64), np.asarray(x, np.float64)[small]
+            z = y[small]
+            scaled = special.erfcx(z)
+            y[small] = z + (np.log(scaled) - z * z - np.log(least)) * scaled * (math.sqrt(math.pi) / 2)
+        return y if np.ndim(y) else y[()]
+
+    return formula
+
+
 Erfcinv = elementwise(
-    "erfcinv", of_scipy(lambda special: special.erfcinv), vjp=_erfcinv_vjp, kinds=FLOATING, keeps=(False, True),
+    "erfcinv", of_scipy(_erfcinv_of), vjp=_erfcinv_vjp, kinds=FLOATING, keeps=(False, True),
     doc="The y with erfc(y) = x.",
 )  # fmt: skip
 Ndtri = elementwise(
     "ndtri", of_scipy(lambda special: special.ndtri), vjp=_ndtri_vjp, kinds=FLOATING, keeps=(False, True),
-    doc="The y below which a standard normal number is with probability x.",
+    doc="The quantile of the standard normal distribution at probability x.",
 )  # fmt: skip
 erfcinv = unary_function(
     Erfcinv,
@@ -56,15 +75,35 @@ erfcinv = unary_function(
 )
 ndtri = unary_function(
     Ndtri,
-    "The quantile of the standard normal distribution at probability x; nan outside of 0 to 1, elementwise, float dtypes. "
+    "The quantile of the standard normal distribution at probability x; nan outside 0 to 1, elementwise, float dtypes. "
     "Within 8 units in the last place.",
     source="NIST Digital Library of Mathematical Functions, 7.17.",
 )
 
 
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680)
+_FROM = 32.0  # a, for which these are enough
+
+
 def density_of_gamma(a: Tensor, x: Tensor) -> Any:
-    """The derivative of igamma in x."""
-    return exp(xlogy(a - scalar_like(1, a), x) - x - lgamma(a))
+    """The derivative of igamma in x, in float64: its logarithm is a difference of large numbers.
+
+    Close to a large a that is computed from (x - a) / a, where the large numbers have been cancelled by hand.
+    """
+    dtype = x.dtype
+    a, x = cast(a, float64), cast(x, float64)
+    one, start = scalar_like(1, a), scalar_like(_FROM, a)
+    half = scalar_like(0.5, a) * a
+    near = logical_and(a >= start, logical_and(x > half, half > scalar_like(0.25, a) * x))
+    b, y = where(near, one, a), where(near, one, x)
+    plain = exp(xlogy(b - one, y) - y - lgamma(b))
+    b, y = where(near, a, start), where(near, x, start)
+    mu, over = (y - b) / b, one / b
+    square, rest = over * over, scalar_like(_STIRLING[-1], a)
+    for factor in _STIRLING[-2::-1]:
+        rest = rest * square + scalar_like(factor, a)
+    far = exp(b * (log1p(mu) - mu) - rest * over) * sqrt(b * scalar_like(0.5 / math.pi, a)) / y
+    return cast(where(near, far, plain), dtype)
 
 
 def _igamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -83,23 +122,24 @@ _HIGHEST = 20
 
 
 def _bell(slopes: list[Any], one: Any) -> Any:
-    """f^(n) / f for log f with the derivatives `slopes`, n of them (complete Bell polynomials)."""
+    """f^(n) / f, given the n derivatives `slopes` of log f (complete Bell polynomials)."""
     ratios = [one]
     for n in range(len(slopes)):
         ratios.append(sum(math.comb(n, k) * ratios[n - k] * slopes[k] for k in range(n + 1)))
     return ratios[-1]
 
 
-_LARGE = 1e4  # a; beyond, the series would take as many steps as the root of a
-_WIDTH = 12.0  # standard deviations, beyond which a gamma variable of large a is never
+_LARGE = 1e4  # a; beyond it the number of terms of the series grows as the square root of a
+_WIDTH = 12.0  # standard deviations beyond which the gamma density of a large a is negligible
 _NODES = 160
+_BLOCK = 4096  # elements whose sums stay in the cache
 
 
 def _by_large_a(n: int, a: Array, x: Array, special: ModuleType) -> Array:
     """The n-th derivative in a of the integral of the density up to x, by a quadrature whose nodes do not depend on a.
 
-    With t = a (1 + e) and e = u / sqrt(a) the density of u is exp(-a (e - log(1 + e)) - 1/12a + ...) / (1 + e) / sqrt(2 pi); its
-    n-th derivative by its logarithm's, log t - psi(a), -psi'(a), ...
+    With t = a (1 + e) and e = u / sqrt(a) the density of u is exp(-a (e - log(1 + e)) - 1/12a + ...) / (1 + e) / sqrt(2 pi);
+    its n-th derivative follows from those of its logarithm: log t - psi(a), -psi'(a), ...
     """
     root = np.sqrt(a)
     end = np.clip((x - a) / root, -_WIDTH, _WIDTH)
@@ -121,9 +161,9 @@ def _by_large_a(n: int, a: Array, x: Array, special: ModuleType) -> Array:
 
 @define
 class IgammaByA(Elementwise):
-    """The n-th derivative of igamma(x, y) in x, n from 1 to 20; for n = 1 with an absolute error of 1e-13 at most. The series
-    x^a e^-x (1 / Gamma(a + 1) + x / Gamma(a + 2) + ...) is differentiated term by term; for a from 10000 on the density
-    of a gamma variable is, and integrated.
+    """The n-th derivative of igamma(x, y) in x, n from 1 to 20; for n = 1 the absolute error is at most 1e-13. The series
+    x^a e^-x (1 / Gamma(a + 1) + x / Gamma(a + 2) + ...) is differentiated term by term; for a from 10000 on the gamma density
+    is differentiated and integrated.
     """
 
     name = "igamma_by_a"
@@ -132,7 +172,9 @@ class IgammaByA(Elementwise):
 
     def infer(self, a: TensorSpec, x: TensorSpec) -> TensorSpec:  # type: ignore[override]
         if self.n > _HIGHEST:  # each term of the sum takes n * n steps
-            raise InvalidArgumentError(f"igamma: derivative {self.n} by a; there are {_HIGHEST}.")
+            raise InvalidArgumentError(
+                f"igamma: derivative {self.n} by a; derivatives up to the {_HIGHEST}th are implemented."
+            )
         return super().infer(a, x)
 
     def eval(self, a: Array, x: Array) -> Array:  # type: ignore[override]
@@ -142,23 +184,47 @@ class IgammaByA(Elementwise):
             log_x = np.log(x)
             term = np.exp(a * log_x - x - special.gammaln(a + 1))
             slopes = [log_x - special.psi(a + 1), *(-special.polygamma(k, a + 1) for k in range(1, self.n))]
-            # So far beyond its mean a gamma variable is nearly never: nothing is left of the sum.
+            # So far above the mean the density is negligible: the derivative is 0.
             gone = x - a > 40 * np.sqrt(x) + 100
             is_large = (a >= _LARGE) & np.isfinite(a)
             active = (x > 0) & (a > 0) & ~gone & np.isfinite(x) & np.isfinite(a) & ~is_large
             last = np.maximum(x - a, 0) + 12 * np.sqrt(np.maximum(x, 1)) + 40
-            y, k = np.zeros_like(x), 0
-            while (running := active & (k <= last)).any():
-                y = np.where(running, y + term * _bell(slopes, 1.0), y)
-                k += 1
-                at = a + k
-                term = term * (x / at)
-                slopes = [s - (-1) ** j * math.factorial(j) / at ** (j + 1) for j, s in enumerate(slopes)]
+            y = np.zeros(x.shape)
+            into, parts = y.reshape(-1), [np.ravel(part) for part in (a, x, term, last, *slopes)]
+            mine = np.flatnonzero(active)
+            mine = mine[np.argsort(parts[3][mine].astype(np.float32))]  # sums of one block end together
+            for start in range(0, mine.size, _BLOCK):
+                here = mine[start : start + _BLOCK]
+                into[here] = self._sum(*[part[here] for part in parts])
             if is_large.any():
                 y = np.array(y)
                 y[is_large] = _by_large_a(self.n, a[is_large], x[is_large], special)
             y = np.where((a > 0) & (x >= 0), y, np.nan).astype(dtype)
         return y if y.ndim else y[()]
+
+    def _sum(self, a: Array, x: Array, term: Array, last: Array, *slopes: Array) -> Array:
+        """The sum of the terms' derivatives up to number `last`, for a few elements, whose terms and slopes it overwrites.
+
+        Where each term is at most half of the one before, and changes nothing, nothing that follows does.
+        """
+        y, at, least = np.zeros_like(x), a.copy(), last.min()
+        factors = [(-1) ** j * math.factorial(j) for j in range(self.n)]
+        for k in range(int(last.max()) + 1):
+            added = term * slopes[0] if self.n == 1 else term * _bell(list(slopes), 1.0)
+            if k > least:
+                added[k > last] = 0.0
+            y += added
+            if k % 8 == 7 and ((np.abs(added) <= 1e-18 * np.abs(y)) & (2 * x <= at) | (k > last)).all():
+                break
+            at += 1.0
+            step = 1.0 / at
+            term *= x * step
+            power = step
+            for j, factor in enumerate(factors):
+                slope = slopes[j]
+                slope -= factor * power if j else power
+                power = power * step
+        return y
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a, x = ctx.inputs
@@ -179,7 +245,7 @@ class IgammaByA(Elementwise):
 
 Igamma = elementwise(
     "igamma", of_scipy(lambda special: special.gammainc, 2), vjp=_igamma_vjp, kinds=FLOATING,
-    doc="The integral of t^(x - 1) e^-t from 0 to y, by gamma(x).",
+    doc="The integral of t^(x - 1) e^-t from 0 to y, divided by gamma(x).",
 )  # fmt: skip
 Igammac = elementwise(
     "igammac", of_scipy(lambda special: special.gammaincc, 2), vjp=_igammac_vjp, kinds=FLOATING,
@@ -189,16 +255,16 @@ _BY_A = IgammaByA(1)
 
 igamma = binary_function(
     Igamma,
-    "The integral of t ** (a - 1) * exp(-t) from 0 to x, by gamma(a); nan for negative numbers, elementwise, float dtypes. "
-    "For a and x up to 100 the error is within 8 units in the last place of 1; in units of the result, where that is far below "
-    "1, it is within 16 (1 + a abs(log(x)) + x) up to 1000. That of the derivative in a is 1e-13 at most.",
+    "The integral of t ** (a - 1) * exp(-t) from 0 to x, divided by gamma(a); nan for negative numbers, elementwise, float "
+    "dtypes. For a and x up to 100 the error is within 8 units in the last place of 1. Relative to a result far below 1 it is "
+    "within 16 (1 + a abs(log(x)) + x) units for a and x up to 1000. The error of the derivative in a is at most 1e-13.",
     arguments=("a", "x"),
     source="NIST Digital Library of Mathematical Functions, 8.2.",
 )
 igammac = binary_function(
     Igammac,
-    "1 - igamma(a, x), elementwise, float dtypes. For a and x up to 100 the error is within 8 units in the last place of 1; in "
-    "units of the result, where that is far below 1, it is within 16 (1 + a abs(log(x)) + x) up to 300.",
+    "1 - igamma(a, x), elementwise, float dtypes. For a and x up to 100 the error is within 8 units in the last place of 1. "
+    "Relative to a result far below 1 it is within 16 (1 + a abs(log(x)) + x) units for a and x up to 300.",
     arguments=("a", "x"),
     source="NIST Digital Library of Mathematical Functions, 8.2.",
 )
@@ -206,16 +272,17 @@ igammac = binary_function(
 
 Betainc = elementwise(
     "betainc", of_scipy(lambda special: special.betainc, 3), vjp=slopes_of_betainc, kinds=FLOATING,
-    doc="The integral of t^(x - 1) (1 - t)^(y - 1) from 0 to z, by the beta function.",
+    doc="The integral of t^(x - 1) (1 - t)^(y - 1) from 0 to z, divided by the beta function of x and y.",
 )  # fmt: skip
 
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The integral of t ** (a - 1) * (1 - t) ** (b - 1) from 0 to x, by the beta function of a and b, for x from 0 to 1.
+    """The integral of t ** (a - 1) * (1 - t) ** (b - 1) from 0 to x, divided by the beta function of a and b, for x from 0 to
+    1.
 
-    For a and b up to 20 the error is within 16 units in the last place of 1; in units of the result it is within
-    16 (1 + a abs(log(x)) + b abs(log(1 - x))) for a and b up to 1000. There are 12 derivatives by a and b together, within
-    1e-12 of the larger of 1 and the result for a and b from 0.01 to 1000.
+    For a and b up to 20 the error is within 16 units in the last place of 1. Relative to the result it is within 16 (1 + a
+    abs(log(x)) + b abs(log(1 - x))) units for a and b up to 1000. Derivatives by a and b exist up to a total order of 12; they
+    are within 1e-12 of the larger of 1 and the result for a and b from 0.01 to 1000.
 
     Args:
       a, b, x: Float tensors of one dtype that broadcast together.
@@ -230,8 +297,8 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
 
 zeta = binary_function(
     Zeta,
-    "The sum of (q + k) ** -x over k = 0, 1, ...; nan for x below 1, elementwise, float dtypes. There are 12 derivatives by x, "
-    "for q above 0. Within 8 units in the last place for x and q up to 20.",
+    "The sum of (q + k) ** -x over k = 0, 1, ...; nan for x below 1, elementwise, float dtypes. Derivatives by x exist up to "
+    "order 12, for q above 0. Within 8 units in the last place for x and q up to 20.",
     arguments=("x", "q"),
     source="NIST Digital Library of Mathematical Functions, 25.11.",
 )
@@ -239,12 +306,27 @@ zeta = binary_function(
 
 def _polygamma_of(special: ModuleType) -> Callable[..., Any]:
     def formula(n: Any, x: DeviceArray | Array) -> Any:
+        n, x = np.broadcast_arrays(np.asarray(n, np.float64), np.asarray(x, np.float64))
         with np.errstate(all="ignore"):
-            far = np.where(n % 2 == 0, -1.0, 1.0) * special.gamma(n + 1.0) * special.zeta(n + 1.0, x)
+            factor, rest = special.gamma(n + 1.0), special.zeta(n + 1.0, x)
+            far = np.where(n % 2 == 0, -1.0, 1.0) * factor * rest
+            is_order = (n >= 0) & (n == np.floor(n))
             y = np.where(n == 0, special.psi(x), far)
-            return np.where((n >= 0) & (n == np.floor(n)), y, np.nan)
+            # Where a factor has left the range, the result may be in it; SciPy has no negative numbers beyond some.
+            left = (np.abs(rest) < _LEAST) | (x < _LOW) | ~(np.abs(far) < np.inf)
+            left &= is_order & (n > 0) & (x != 0) & (n <= _HIGHEST_ORDER) & (np.abs(x) < np.inf)
+            if left.any():
+                y = np.array(y, ndmin=1)
+                for order in np.unique(n[left]):
+                    at = left & (n == order)
+                    y[at.reshape(y.shape)] = derivative_of_digamma(int(order), x[at])
+                y = y.reshape(x.shape)
+            return np.where(is_order, y, np.nan)[()]
 
     return formula
+
+
+_LEAST, _LOW, _HIGHEST_ORDER = 1e-290, -1e4, 1000
 
 
 def _polygamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -256,11 +338,11 @@ def _polygamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 PolygammaAt = elementwise(
     "polygamma_at", of_scipy(_polygamma_of, 2), vjp=_polygamma_vjp, kinds=FLOATING,
-    doc="The x-th derivative of digamma at y, for whole x from 0; nan for others. No derivative in x.",
+    doc="The x-th derivative of digamma at y, for integral x >= 0; nan for others. No derivative in x.",
 )  # fmt: skip
 polygamma = binary_function(
     PolygammaAt,
-    "The a-th derivative of digamma at x, for whole a from 0; nan for others, elementwise, float dtypes. There is no derivative "
+    "The a-th derivative of digamma at x, for integral a >= 0; nan for others, elementwise, float dtypes. There is no derivative "
     "in a.",
     "polygamma",
     arguments=("a", "x"),
@@ -281,11 +363,11 @@ def _nextafter(x: Array, y: Array) -> Any:
 
 Nextafter = elementwise(
     "nextafter", _nextafter, vjp=_nextafter_vjp, kinds=FLOATING, keeps=(False, False),
-    doc="The number of the dtype next to x on the way to y.",
+    doc="The next representable number after x in the direction of y.",
 )  # fmt: skip
 nextafter = binary_function(
     Nextafter,
-    "The number of the dtype next to x1 on the way to x2, elementwise, float dtypes.",
+    "The next representable number after x1 in the direction of x2, elementwise, float dtypes.",
     arguments=("x1", "x2"),
 )
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from graphad.core.annotations import Array, Cotangents, VjpContext
 from graphad.core.bind import bind
+from graphad.core.dtypes import float64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import define
 from graphad.core.schema import Count, Positive
@@ -20,6 +21,7 @@ from graphad.ops import library
 from graphad.ops.elementwise import Elementwise, elementwise
 from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.bessel import of_scipy
+from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import exp, log, log1p, xlogy
 from graphad.ops.math.gamma import BERNOULLI, NOTHING, Polygamma, lgamma
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
@@ -35,7 +37,7 @@ def bell_of_two(m: int, n: int, slope: Slope, one: Any) -> Any:
 
     def ratio(m: int, n: int) -> Any:
         if (m, n) not in known:
-            by_a = int(m > 0)  # by which parameter the last derivative is
+            by_a = int(m > 0)  # the parameter of the last derivative
             rest = (m - 1, n) if by_a else (m, n - 1)
             known[m, n] = sum(
                 math.comb(rest[0], i)
@@ -63,18 +65,19 @@ def _slopes(log_x: Any, log_rest: Any, polygammas: Mapping[tuple[int, int], Any]
     return slope
 
 
-_DROP = 45.0  # how far the logarithm of the density falls over the part that counts
+_DROP = 45.0  # how far the logarithm of the density falls over the part that is integrated
 _ZONES = (-36.0, -12.0, 0.0, 12.0, 36.0)
-_PANELS = 3  # of each zone
+_PANELS = 3  # in each zone
 _NODES = 16
 
 
 def _of_lower_tail(m: int, n: int, a: Array, b: Array, y: Array, special: Any) -> Array:
     """The derivative of I where y = log(x / (1 - x)) is below its mode log(a / b).
 
-    As a function of y the density is a concave exponential, exp(a log x + b log(1 - x)) / B(a, b), which falls by `_DROP` over a
-    part that is found by bisection; its scale is a 45th of that at least. Close to 0 there are singularities at pi i, further out
-    e^y and e^-y are still seen, and beyond 36 the density is a plain exponential: zones that are cut into panels apart.
+    As a function of y the density is a concave exponential, exp(a log x + b log(1 - x)) / B(a, b), which falls by `_DROP` over
+    a range that is found by bisection; its length scale is at least a 45th of that range. Close to 0 there are singularities at
+    +-pi i, further out e^y and e^-y still matter, and beyond 36 the density is a plain exponential. So each of these zones has
+    panels of its own.
     """
 
     def logs(y: Array) -> tuple[Array, Array]:
@@ -116,11 +119,67 @@ def _of_lower_tail(m: int, n: int, a: Array, b: Array, y: Array, special: Any) -
     return np.exp(top) * total  # type: ignore[no-any-return]
 
 
+_MOST_B = 30.0  # the parameter of the far end; the terms grow where it is large
+_NEARLY_ALL = 1e-3  # how much of the integral must be left, so that differences from its whole keep digits
+_TERMS_AT_ONCE = 4  # between looks at what is left to be added
+_BLOCK = 4096  # elements whose terms stay in the cache
+
+
+def _by_series(by_a: bool, a: Array, b: Array, x: Array, digits: float, special: Any) -> Array:
+    """The derivative of I by a, or by b, for x up to 1/2; NaN where nearly all of the integral lies below x.
+
+    I is x^a (1 - x)^b Gamma(a + b) / (Gamma(a + 1) Gamma(b)) times the sum of the positive terms
+    (a + b)_k / (a + 1)_k x^k, each of which is differentiated by its logarithm.
+    """
+    sums, slopes = np.empty_like(x), np.empty_like(x)
+    order = np.argsort(x.astype(np.float32))  # terms of one block end together
+    for start in range(0, x.size, _BLOCK):
+        mine = order[start : start + _BLOCK]
+        sums[mine], slopes[mine] = _terms_of_series(by_a, a[mine], b[mine], x[mine], digits)
+    both, log_x, log_rest = a + b, np.log(x), np.log1p(-x)
+    scale = np.exp(
+        a * log_x + b * log_rest + special.gammaln(both) - special.gammaln(a + 1.0) - special.gammaln(b)
+    )
+    direct = special.psi(both) + (log_x - special.psi(a + 1.0) if by_a else log_rest - special.psi(b))
+    found: Array = scale * (sums * direct + slopes)
+    return np.where(scale * sums < 1.0 - _NEARLY_ALL, found, np.nan)
+
+
+def _terms_of_series(by_a: bool, a: Array, b: Array, x: Array, digits: float) -> tuple[Array, Array]:
+    """The sum of the terms and that of their derivatives, added up until no term is more than `digits` of the sum."""
+    above, below = a + b, a + 1.0
+    term, of_log = np.ones_like(x), np.zeros_like(x)
+    total, slope = np.ones_like(x), np.zeros_like(x)
+    step = np.empty_like(x)
+    while True:
+        for _ in range(_TERMS_AT_ONCE):
+            np.divide(1.0, above, out=step)
+            of_log += step
+            if by_a:
+                np.divide(1.0, below, out=step)
+                of_log -= step
+                step *= above
+            else:
+                np.divide(above, below, out=step)
+            step *= x
+            term *= step
+            total += term
+            np.multiply(term, of_log, out=step)
+            slope += step
+            above += 1.0
+            below += 1.0
+        # From where terms fall by a quarter or more each, what is left is less than a few times the last.
+        np.abs(step, out=step)
+        np.maximum(step, term, out=step)
+        if (((step <= digits * total) & (x * above <= 0.75 * below)) | ~(total < np.inf)).all():
+            return total, slope
+
+
 @define
 class BetaincBy(Elementwise):
-    """The m-th derivative in x of the n-th in y of betainc(x, y, z), m + n from 1 to 12: the density differentiated under the
-    integral, which is taken over the nearer tail. 0 for z of 0 and 1; nan for z outside, and where x or y is not positive and
-    finite.
+    """The m-th derivative in x of the n-th in y of betainc(x, y, z), m + n from 1 to 12: the density is differentiated under
+    the integral, which is taken over the nearer tail; for m + n = 1 mostly a series is differentiated term by term. 0 for z = 0
+    and z = 1; nan for z outside [0, 1] and for x or y that is not positive and finite.
     """
 
     name = "betainc_by"
@@ -131,7 +190,7 @@ class BetaincBy(Elementwise):
     def infer(self, a: TensorSpec, b: TensorSpec, x: TensorSpec) -> TensorSpec:  # type: ignore[override]
         if not 0 < self.m + self.n <= _HIGHEST:
             raise InvalidArgumentError(
-                f"betainc: derivative {self.m} by a of derivative {self.n} by b; there are {_HIGHEST} together, and 1 at least."
+                f"betainc: derivative {self.m} by a of derivative {self.n} by b; their sum must be 1 to {_HIGHEST}."
             )
         return super().infer(a, b, x)
 
@@ -144,17 +203,36 @@ class BetaincBy(Elementwise):
         inside = valid & (x > 0) & (x < 1)
         found[valid & ~inside] = 0.0
         with np.errstate(all="ignore"):
-            y = np.log(x) - np.log1p(-x)
-            lower = y <= np.log(a) - np.log(b)
-            for part, sign in ((inside & lower, 1.0), (inside & ~lower, -1.0)):
-                if part.any():
-                    p, q, z = a[part], b[part], y[part]
-                    found[part] = (
-                        _of_lower_tail(self.m, self.n, p, q, z, special)
-                        if sign > 0
-                        else -_of_lower_tail(self.n, self.m, q, p, -z, special)
-                    )
+            if self.m + self.n == 1:
+                digits = float(np.finfo(dtype).eps) / 32
+                low = x <= 0.5
+                for part in (inside & low & (b <= _MOST_B), inside & ~low & (a <= _MOST_B)):
+                    mine = np.flatnonzero(part)
+                    if mine.size:
+                        p, q, z = a[mine], b[mine], x[mine]
+                        found[mine] = (
+                            _by_series(self.m == 1, p, q, z, digits, special)
+                            if z[0] <= 0.5
+                            else -_by_series(self.n == 1, q, p, 1.0 - z, digits, special)
+                        )
+            left = np.flatnonzero(inside & np.isnan(found))
+            found[left] = self._by_quadrature(a[left], b[left], x[left], special)
         return found.reshape(shape).astype(dtype)[()]
+
+    def _by_quadrature(self, a: Array, b: Array, x: Array, special: Any) -> Array:
+        """Over the tail that ends on the same side of the mode."""
+        found = np.empty_like(x)
+        y = np.log(x) - np.log1p(-x)
+        lower = y <= np.log(a) - np.log(b)
+        for mine, is_lower in ((np.flatnonzero(lower), True), (np.flatnonzero(~lower), False)):
+            if mine.size:
+                p, q, z = a[mine], b[mine], y[mine]
+                found[mine] = (
+                    _of_lower_tail(self.m, self.n, p, q, z, special)
+                    if is_lower
+                    else -_of_lower_tail(self.n, self.m, q, p, -z, special)
+                )
+        return found
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a, b, x = ctx.inputs
@@ -169,18 +247,20 @@ class BetaincBy(Elementwise):
 
 
 def density_of_beta(a: Tensor, b: Tensor, x: Tensor, m: int = 0, n: int = 0) -> Any:
-    """The derivative of betainc in x, m times differentiated in a and n times in b."""
+    """The derivative of betainc in x, differentiated m times in a and n times in b."""
+    dtype = x.dtype
+    a, b, x = cast(a, float64), cast(b, float64), cast(x, float64)  # a difference of large logarithms
     one = scalar_like(1, x)
     density = exp(
         (b - one) * log1p(bind(NEG, x)) + xlogy(a - one, x) - (lgamma(a) + lgamma(b) - lgamma(a + b))
     )
     if not m + n:
-        return density
+        return cast(density, dtype)
     polygammas = {
         (k, which): bind(Polygamma(k), z) for k in range(m + n) for which, z in enumerate((a, b, a + b))
     }
     slope = _slopes(log(x), log1p(bind(NEG, x)), polygammas)
-    return density * bell_of_two(m, n, slope, one)
+    return cast(density * bell_of_two(m, n, slope, one), dtype)
 
 
 def slopes_of_betainc(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -197,7 +277,7 @@ _TERMS = tuple(b / math.factorial(2 * k) for k, b in enumerate(BERNOULLI, 1))
 
 
 def _zeta_by_x(n: int, s: Array, q: Array) -> Array:
-    """The sum of (-log(q + k))^n (q + k)^-s: the first terms one by one, the rest by the formula of Euler and Maclaurin."""
+    """The sum of (-log(q + k))^n (q + k)^-s: the first terms one by one, the rest by the Euler-Maclaurin formula."""
     sign = (-1.0) ** n
     u, total = q, np.zeros_like(q)
     last = 10.0 + s
@@ -210,7 +290,7 @@ def _zeta_by_x(n: int, s: Array, q: Array) -> Array:
         total = np.where(low, total + term, total)
         u = np.where(low, u + 1.0, u)
     log_u = np.log(u)
-    # The integral of log(v)^n v^-s from u on, in parts.
+    # The integral of log(v)^n v^-s from u to infinity, by parts.
     integral, part = np.zeros_like(q), u * power / (s - 1.0)
     for k in range(n + 1):
         integral = integral + part * log_u ** (n - k)
@@ -233,8 +313,8 @@ def _zeta_by_x(n: int, s: Array, q: Array) -> Array:
 
 @define
 class ZetaByX(Elementwise):
-    """The n-th derivative in x of zeta(x, y), n from 1 to 12, for x above 1 and y above 0; nan for others. The derivative of the
-    sum, term by term.
+    """The n-th derivative in x of zeta(x, y), n from 1 to 12, for x above 1 and y above 0; nan for others. The sum is
+    differentiated term by term.
     """
 
     name = "zeta_by_x"
@@ -243,7 +323,9 @@ class ZetaByX(Elementwise):
 
     def infer(self, x: TensorSpec, q: TensorSpec) -> TensorSpec:  # type: ignore[override]
         if self.n > _HIGHEST:
-            raise InvalidArgumentError(f"zeta: derivative {self.n} by x; there are {_HIGHEST}.")
+            raise InvalidArgumentError(
+                f"zeta: derivative {self.n} by x; derivatives up to the {_HIGHEST}th are implemented."
+            )
         return super().infer(x, q)
 
     def eval(self, x: Array, q: Array) -> Array:  # type: ignore[override]
@@ -285,5 +367,5 @@ def _zeta_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 Zeta = elementwise(
     "zeta", of_scipy(lambda special: special.zeta, 2), vjp=_zeta_vjp, kinds=FLOATING,
-    doc="The sum of (y + k)^-x over k from 0.",
+    doc="The sum of (y + k)^-x over k = 0, 1, ...",
 )  # fmt: skip

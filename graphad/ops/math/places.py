@@ -1,4 +1,4 @@
-"""Points and places by number: Sobol sequences, and elements that are numbered in row-major order."""
+"""Sobol points by number, and indices of elements numbered in row-major order."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from graphad.core.dtypes import as_dtype, float32
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops import library
-from graphad.ops.array.create import ones
+from graphad.ops.array.create import ones, zeros_like
 from graphad.ops.array.join import concat
 from graphad.ops.array.shape import reshape, shape
 from graphad.ops.array.support import index_tensor, static_int
-from graphad.ops.math.arithmetic import floordiv, floormod
+from graphad.ops.math.arithmetic import floordiv
 from graphad.ops.math.cumulative import cumprod
-from graphad.ops.math.reduce import reduce_all, reduce_prod
+from graphad.ops.math.reduce import reduce_max, reduce_min, reduce_prod
 from graphad.ops.state.checks import SLOT
 from graphad.ops.state.effects import require
 
-_DIMENSIONS = 21201  # for how many SciPy has direction numbers
+_DIMENSIONS = 21201  # SciPy has direction numbers for so many
 _POINTS = 2**30
 
 
@@ -31,12 +31,12 @@ def sobol_sample(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """Points of the Sobol sequence in the unit cube, without its first one, which is 0: [num_results, dim]. No gradient.
+    """Points of the Sobol sequence in the unit cube, without the first one, the origin: [num_results, dim]. No gradient.
 
     Args:
       dim: The dimension of the cube, up to 21201.
-      num_results: How many points; known while tracing, as `skip` is.
-      skip: How many points to leave out before.
+      num_results: The number of points; it must be known while tracing, and so must `skip`.
+      skip: The number of points to skip at the start.
       dtype: float32 or float64.
     Returns: Tensor [num_results, dim] of that dtype.
     Raises: InvalidArgumentError (a ValueError): a number that is not known while tracing, or out of range.
@@ -45,8 +45,8 @@ def sobol_sample(
     d, n, first = _number("dim", dim, 1), _number("num_results", num_results, 0), _number("skip", skip, 0)
     if d > _DIMENSIONS or first + n >= _POINTS:
         raise InvalidArgumentError(
-            f"sobol_sample: {n} points in {d} dimensions behind {first} others; there are {_DIMENSIONS} dimensions and "
-            "2**30 points."
+            f"sobol_sample: {n} points in {d} dimensions after {first} others; at most {_DIMENSIONS} dimensions and "
+            "2**30 points are possible."
         )
     if not as_dtype(dtype).is_floating:
         raise DTypeError(f"sobol_sample: dtype is {as_dtype(dtype).name}; a float dtype is needed.")
@@ -60,7 +60,7 @@ def _number(word: str, x: object, least: int) -> int:
     number = static_int("sobol_sample", x, word)
     if not isinstance(number, int) or number < least:
         raise InvalidArgumentError(
-            f"sobol_sample: {word} is {number}; a number from {least} on is needed, known while tracing."
+            f"sobol_sample: {word} is {number}; an integer of at least {least}, known while tracing, is needed."
         )
     return number
 
@@ -69,7 +69,7 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
     """The index along each axis of elements that are numbered in row-major order: [rank, *shape of indices]. No gradient.
 
     Args:
-      indices: Integers from 0 to the number of elements, which is left out.
+      indices: Integers from 0 to below the number of elements.
       dims: The sizes of the axes, a vector of the same dtype.
     Returns: Integer tensor [rank, *shape of indices].
     Raises: InvalidArgumentError: an index is out of range.
@@ -81,13 +81,17 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
         raise InvalidArgumentError(f"{op}: dims has shape {sizes.shape}; a vector of sizes is needed.")
     count = reduce_prod(sizes)
     require(
-        reduce_all((i >= 0) & (i < count)),
-        f"{op}: indices hold {SLOT}; for dims {SLOT} they are from 0 to {SLOT}, which is left out.",
+        (reduce_min(i) >= 0) & (reduce_max(i) < count),
+        f"{op}: indices hold {SLOT}; for dims {SLOT} they must be at least 0 and below {SLOT}.",
         [i, sizes, count],
     )
     strides = cumprod(sizes, exclusive=True, reverse=True)
     column = concat([[-1], ones(shape(shape(i)), "int32")], 0)
-    return floormod(floordiv(i, reshape(strides, column)), reshape(sizes, column))
+    found = floordiv(i, reshape(strides, column))
+    of_more = concat(
+        [zeros_like(found[:1]), found[:-1]], 0
+    )  # along the axis before, as if that had all of the rest
+    return found - of_more * reshape(sizes, column)
 
 
 __all__ = ["sobol_sample", "unravel_index"]

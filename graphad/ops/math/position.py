@@ -1,4 +1,4 @@
-"""Where the largest or smallest element along an axis is: `argmax` and `argmin`."""
+"""The index of the largest or smallest element along an axis: `argmax` and `argmin`."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _ORDERED = REAL | BOOLEAN
 
 
 class _Position(Op):
-    """Where along an axis the extreme is: the first one at a tie; a NaN is passed over."""
+    """The index of the extreme along an axis: the first one at a tie; NaN is ignored."""
 
     keeps = (False, False)
     takes_symbols = False
     search: ClassVar[Callable[..., Any]]
-    least: ClassVar[float]  # what a NaN counts as
+    least: ClassVar[float]  # the value that stands for NaN
     axis: Axis
     dtype: DType
 
@@ -56,9 +56,8 @@ class _Position(Op):
     def eval(self, x: Array) -> Any:
         found = type(self).search(x, self.axis)
         if x.dtype.kind not in "iub":
-            at = np.expand_dims(found, self.axis)
-            # NumPy finds a NaN first where there is one.
-            if np.isnan(np.take_along_axis(x, at, self.axis)).any():
+            # NumPy returns the index of a NaN if there is one.
+            if np.isnan(_elements(x, found, self.axis)).any():
                 x = chosen(np.isnan(x), x.dtype.type(self.least), x)
                 found = type(self).search(x, self.axis)
         return found.astype(self.dtype.numpy, copy=False)
@@ -73,6 +72,13 @@ class _Position(Op):
             return None
         gone = self.axis % len(specs[0].dims or ())
         return MIXED if axes[0] == gone else axes[0] - (gone < axes[0])
+
+
+def _elements(x: Array, at: Any, axis: int) -> Any:
+    """The elements with these positions along an axis."""
+    if x.ndim and axis in (-1, x.ndim - 1) and x.flags.c_contiguous:
+        return x.reshape(-1)[np.arange(0, x.size, x.shape[-1]) + np.reshape(at, -1)]
+    return np.take_along_axis(x, np.expand_dims(at, axis), axis)
 
 
 @define
@@ -96,7 +102,7 @@ class ArgMin(_Position):
 def argmax(
     input: TensorLike, axis: AxisLike = None, output_type: DTypeLike = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The index of the largest element along an axis, the first one at a tie; a NaN is passed over. No gradient.
+    """The index of the largest element along an axis, the first one at a tie; NaN is ignored. No gradient.
 
     Args:
       input: Tensor [..., n, ...] of a real dtype or bool.
@@ -115,7 +121,7 @@ def argmax(
 def argmin(
     input: TensorLike, axis: AxisLike = None, output_type: DTypeLike = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The index of the smallest element along an axis, the first one at a tie; a NaN is passed over. No gradient.
+    """The index of the smallest element along an axis, the first one at a tie; NaN is ignored. No gradient.
 
     Args:
       input: Tensor [..., n, ...] of a real dtype or bool.

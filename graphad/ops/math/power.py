@@ -1,7 +1,7 @@
 """Roots, reciprocals and powers.
 
-The slope of a root at 0 is infinite; `sqrt` and `rsqrt` pass 0 where the upstream cotangent is 0, so a masked root has no nan.
-The slope of x ** y in y uses log only where x is positive.
+The derivative of a root at 0 is infinite; the rules of `sqrt` and `rsqrt` return 0 where the upstream cotangent is 0, so the
+gradient of a masked root has no nan. The derivative of x ** y in y uses log only where x is positive.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from graphad.ops.math.compare import GREATER, NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import LOG
 from graphad.ops.math.select import SELECT
+from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import INEXACT, NUMERIC, scalar_like, unbroadcast
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def _sqrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def _rsqrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = conjugate(ctx.outputs[0])
-    return (bind(MUL_ZERO, g, bind(MUL, bind(MUL, scalar_like(-0.5, y), y), bind(SQUARE, y))),)
+    return (bind(MUL_ZERO, g, overwrite(MUL, bind(MUL, scalar_like(-0.5, y), y), bind(SQUARE, y))),)
 
 
 def _rsqrt(x: Array) -> Any:
@@ -60,7 +61,7 @@ Sqrt = elementwise(
     kinds=INEXACT,
     scalar="sqrt",
     keeps=(False, True),
-    doc="The square root, the one with a real part from 0 for complex x.",
+    doc="The square root; for complex x the one whose real part is not negative.",
 )
 Rsqrt = elementwise(
     "rsqrt",
@@ -91,12 +92,12 @@ def _pow_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     if ctx.needs(0):
         # y * x ** (y - 1), and 0 for y = 0 even where x is 0.
         slope = bind(MULTIPLY_NO_NAN, bind(POW, x, bind(SUB, y, scalar_like(1, y))), y)
-        x_bar = unbroadcast(ctx, 0, bind(MUL, g, conjugate(slope)))
+        x_bar = unbroadcast(ctx, 0, overwrite(MUL, conjugate(slope), g))
     if ctx.needs(1):
         zero, one = scalar_like(0, x), scalar_like(1, x)
         mask = bind(NOT_EQUAL if x.dtype.is_complex else GREATER, x, zero)
         log_x = bind(SELECT, mask, bind(LOG, bind(SELECT, mask, x, one)), zero)
-        y_bar = unbroadcast(ctx, 1, bind(MUL, g, conjugate(bind(MUL, ctx.outputs[0], log_x))))
+        y_bar = unbroadcast(ctx, 1, overwrite(MUL, conjugate(bind(MUL, ctx.outputs[0], log_x)), g))
     return x_bar, y_bar
 
 
@@ -117,7 +118,7 @@ _EXPONENTS = (int, float, np.integer, np.floating)
 _DTYPES = "elementwise, float and complex dtypes."
 sqrt = unary_function(
     Sqrt,
-    f"The square root; nan for negative floats, {_DTYPES} The gradient at 0 is inf, or 0 where the upstream one is 0.",
+    f"The square root; nan for negative floats, {_DTYPES} The gradient at 0 is inf, or 0 if the upstream gradient is 0.",
     example=">>> sqrt([4.0, 9.0]).numpy()\narray([2., 3.], dtype=float32)",
 )
 rsqrt = unary_function(

@@ -1,7 +1,7 @@
-"""Reductions: sums, products, extremes, logic and what is built from them.
+"""Reductions: sums, means, products, extremes, logic, log-sum-exp.
 
-All share one rule for axes: sorted and counted from 0 when the rank is known, else as given, None for all axes of an unknown
-rank. The way back is to put the reduced axes in again with size 1 and to broadcast.
+All share one convention for axes: sorted and counted from 0 when the rank is known, else as given; None for all axes of an
+unknown rank. A VJP restores the reduced axes with size 1 and broadcasts.
 """
 
 from __future__ import annotations
@@ -61,13 +61,15 @@ from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.cumulative import CumProd
 from graphad.ops.math.exponential import EXP, LOG
 from graphad.ops.math.select import SELECT
+from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import BOOLEAN, FLOATING, NUMERIC, REAL, require_kind, scalar_like
 
 
 class Reduction(Op):
-    """y is x with `axes` combined away. Subclasses are made with `@define`, which adds the attributes.
+    """y is x reduced over `axes`. Subclasses are made with `@define`, which adds the attributes.
 
-    Class attributes: kinds, the dtype kinds it takes; combine, its name in kernels, None where it has no kernel.
+    Class attributes: kinds, the dtype kinds it takes; combine, the name of its combination in kernels, None if it has no
+    kernel.
     """
 
     total = True
@@ -115,7 +117,7 @@ class Reduction(Op):
         )
 
     def restored(self, ctx: VjpContext, g: Tensor) -> Any:
-        """`g`, shaped like the output, with the reduced axes put in again as axes of size 1."""
+        """`g`, shaped like the output, with the reduced axes restored as axes of size 1."""
         if self.keepdims:
             return g
         dims = ctx.shape(0)
@@ -127,7 +129,7 @@ class Reduction(Op):
         """`g` broadcast back to the shape of the input."""
         dims = ctx.shape(0)
         if not self.keepdims and dims is not None:
-            # Leading axes come back by broadcasting alone.
+            # Leading axes are restored by broadcasting alone.
             if self.axes is None:
                 return broadcast_like(g, ctx, 0)
             over = self.over(len(dims))
@@ -210,8 +212,8 @@ class ReduceSum(Reduction):
 
 @define
 class ReduceMean(Reduction):
-    """The mean over `axes`: the sum divided by the number of elements, of integers without overflow and cut off towards 0;
-    NaN for no floats, an error for no integers.
+    """The mean over `axes`: the sum divided by the number of elements; for integers without overflow and rounded towards 0. Of
+    no elements it is NaN for floats and an error for integers.
     """
 
     name = "reduce_mean"
@@ -227,9 +229,9 @@ class ReduceMean(Reduction):
         return as_dtype_of(total / total.dtype.type(count), x)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        # The gradient of a loss, in nearly every model: a scalar is the mean over all axes, however they are given.
+        # The mean of a loss, in nearly every model: a scalar result is the mean over all axes, however they are given.
         if type(g) is EagerTensor and not g.data.shape and busy() is None:
-            dims: Any = ctx.shape(0)  # known, since what is recorded now has run
+            dims: Any = ctx.shape(0)  # known, since an eager op that is recorded has run
             x_bar = np.empty(dims, g.data.dtype)
             if x_bar.ndim and x_bar.size:
                 try:
@@ -238,14 +240,14 @@ class ReduceMean(Reduction):
                 except SHORT_WAY_ENDS:
                     pass
         dtype = g.dtype
-        if is_narrow(dtype.numpy):  # which may not hold the count
+        if is_narrow(dtype.numpy):  # the dtype may not be able to hold the count
             count = count_over(self.axes, ctx.inputs[0], dtypes.float32)
             return (self.spread(ctx, bind(Cast(dtype), bind(DIV, bind(Cast(dtypes.float32), g), count))),)
         return (self.spread(ctx, bind(DIV, g, count_over(self.axes, ctx.inputs[0], dtype))),)
 
 
 def _integer_mean(x: Array, axes: Sequence[int] | None, keepdims: bool, count: int) -> Any:
-    """The mean rounded towards 0, whatever the sum: quotients and remainders are added up, neither of which overflows."""
+    """The mean rounded towards 0, from the sums of quotients and remainders, neither of which overflows."""
     if not count:
         return np.zeros_like(ADDED(x, axes, x.dtype, None, keepdims))
     word = np.uint64 if x.dtype.kind == "u" else np.int64
@@ -257,7 +259,7 @@ def _integer_mean(x: Array, axes: Sequence[int] | None, keepdims: bool, count: i
 
 
 class _Extreme(Reduction):
-    """The largest or smallest element over axes; elements that tie share the cotangent evenly."""
+    """The largest or smallest element over axes; tied elements share the cotangent evenly."""
 
     keeps = (True, True)
     kinds = REAL
@@ -276,7 +278,7 @@ class _Extreme(Reduction):
         x = ctx.inputs[0]
         chosen = bind(Cast(g.dtype), bind(EQUAL, x, self.restored(ctx, ctx.outputs[0])))
         ties = bind(ReduceSum(self.axes, True), chosen)
-        return (bind(MUL, chosen, bind(DIV, self.restored(ctx, g), ties)),)
+        return (overwrite(MUL, chosen, bind(DIV, self.restored(ctx, g), ties)),)
 
 
 @define
@@ -317,7 +319,7 @@ class ReduceProd(Reduction):
             g = bind(MUL, reshape(g, [1]), conjugate(_others(flat, 0)))
             return (reshape_like(g, ctx, 0),)
         axes = (self.axes or ()) if dims is None else self.over(len(dims))
-        # One axis after the other: the product over the axes so far, and the factor that each element is multiplied by.
+        # One axis after the other: `part` is the product over the axes so far, `factor` what multiplies the cotangent.
         factor, part = self.restored(ctx, g), x
         for axis in axes:
             factor = bind(MUL, factor, conjugate(_others(part, axis)))
@@ -346,7 +348,7 @@ class ReduceAll(Reduction):
 
 @define
 class ReduceAny(Reduction):
-    """Whether an element over `axes` is true; false for none."""
+    """Whether any element over `axes` is true; false for none."""
 
     name, combine, kinds = "reduce_any", "or", BOOLEAN
     axes: Axes | None = None
@@ -377,7 +379,7 @@ class ReduceLogSumExp(Reduction):
         return y if y.ndim else y[()]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        # The result is rounded to its own last digit, so that the shares of large numbers do not sum to 1 by themselves.
+        # The result is rounded relative to its own size, so for large values the shares must be normalised to sum to 1.
         share = bind(EXP, bind(SUB, ctx.inputs[0], self.restored(ctx, ctx.outputs[0])))
         total = bind(ReduceSum(self.axes, True), share)
         total = bind(SELECT, bind(IS_FINITE, total), total, scalar_like(1.0, total))
@@ -420,7 +422,7 @@ def _reduce(op_class: type[Reduction], x: TensorLike, axis: object, keepdims: bo
     axes = as_axes(op_class.name, axis, x)
     if not axes and axes is not None:
         require_kind(op_class.name, x.spec, op_class.kinds)
-        return bind(IDENTITY, x)  # nothing to reduce, but another tensor to tapes
+        return bind(IDENTITY, x)  # nothing to reduce, but tapes must see a new tensor
     return bind(op_class(axes, bool(keepdims)), x)
 
 
@@ -480,7 +482,7 @@ reduce_mean = _reduction(
     ReduceMean,
     "The mean of the elements over axes.",
     "any numeric dtype",
-    "; integers are divided towards 0, no elements give nan",
+    "; integers are rounded towards 0, no elements give nan",
     example="[[1.0, 2.0], [3.0, 4.0]], axis=0).numpy()\n      array([2., 3.], dtype=float32)",
 )
 reduce_max = _reduction(

@@ -1,4 +1,4 @@
-"""Rounding. It is piecewise constant and ends a gradient (None), as in TensorFlow."""
+"""Rounding. It is piecewise constant and has no gradient (None), as in TensorFlow."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ rint = unary_function(
     "rint",
     example=">>> math.rint([0.5, 1.5]).numpy()\narray([0., 2.], dtype=float32)",
 )
-trunc = unary_function(Trunc, f"x without its fraction, {_NO_GRADIENT}")
+trunc = unary_function(Trunc, f"x rounded towards 0, {_NO_GRADIENT}")
 
 
 def round(x: TensorLike, name: str | None = None) -> Tensor:

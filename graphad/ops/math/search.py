@@ -28,8 +28,8 @@ from graphad.ops.rules import REAL, require_kind, require_rank, same_dtype
 
 @define
 class SearchSorted(Op):
-    """For each of `values` [..., k] the position in the ascending `sequence` [..., n] of the same row before which it would
-    be put, of `dtype`: before equal elements, or with `right` behind them.
+    """For each of `values` [..., k] the insertion position, of `dtype`, in the ascending `sequence` [..., n] of the same row:
+    before equal elements, or with `right` after them.
     """
 
     name = "searchsorted"
@@ -77,17 +77,16 @@ def searchsorted(
     out_type: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Where each value would have to be put into a sorted sequence to keep it sorted. No gradient.
+    """The position at which each value would be inserted into a sorted sequence to keep it sorted. No gradient.
 
     Args:
       sorted_sequence: Real tensor [..., n], sorted along the last axis.
-      values: Tensor [..., m] of the same dtype, with as many rows: the leading sizes may be written in another way, [1, m]
-        for [m].
+      values: Tensor [..., m] of the same dtype, with as many rows; the leading sizes may differ in form, [1, m] for [m].
       side: "left" puts a value before equal ones, "right" after them.
       out_type: int32 or int64.
     Returns: Tensor [..., m] of positions from 0 to n.
-    Raises: InvalidArgumentError (a ValueError): the leading sizes differ, or no such side; DTypeError (a TypeError): dtypes
-      that differ.
+    Raises: InvalidArgumentError (a ValueError): the leading sizes differ, or `side` is unknown; DTypeError (a TypeError):
+      dtypes that differ.
     Example:
       >>> searchsorted([1.0, 3.0, 5.0], [0.0, 3.0, 9.0]).numpy()
       array([0, 1, 3], dtype=int32)
@@ -108,7 +107,7 @@ def sequence_mask(
     dtype: DTypeLike = dtypes.bool_,
     name: str | None = None,
 ) -> Tensor:
-    """For each length n a row whose first n elements are True.
+    """For each length n a row of which the first n elements are True, the others False.
 
     Args:
       lengths: Integer tensor [...].

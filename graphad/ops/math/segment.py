@@ -1,4 +1,4 @@
-"""Sums and means of slices that belong together: `segment_sum`, `segment_mean` and their unsorted forms."""
+"""Sums and means over segments of slices: `segment_sum`, `segment_mean` and their unsorted forms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from graphad.ops.math.select import maximum
 
 @define
 class SortedIds(Op):
-    """The ids, integers from 0 on that do not decrease; others are an error, in which `of` names the op that asked."""
+    """The ids, which must be non-negative and non-decreasing; otherwise an error in the name of the op `of`."""
 
     name = "sorted_ids"
     keeps = (False, False)
@@ -56,7 +56,7 @@ class SortedIds(Op):
 
 
 def sorted_segments(op: str, segment_ids: TensorLike) -> tuple[Any, Any]:
-    """Sorted ids as a tensor, and how many segments there are."""
+    """Sorted ids as a tensor, and the number of segments."""
     ids = index_tensor(op, segment_ids, "segment_ids")
     if ids.ndim not in (None, 1):
         raise InvalidArgumentError(f"{op}: segment_ids has shape {ids.shape}; a vector is needed.")
@@ -69,13 +69,13 @@ def sorted_segments(op: str, segment_ids: TensorLike) -> tuple[Any, Any]:
 
 
 def _totals(data: Any, ids: Tensor, count: TensorLike) -> tuple[Any, Any]:
-    """The sum of each segment and how many members it has, at least 1, shaped to divide the sum by."""
+    """The sum of each segment and the number of its members, at least 1, shaped to divide the sum."""
     total = unsorted_segment_sum(data, ids, count)
     return total, maximum(members_of(total, ids, count), 1)
 
 
 def members_of(total: Tensor, ids: Tensor, count: TensorLike) -> Tensor:
-    """How many members each segment has, in the dtype of `total`, which it is shaped to meet."""
+    """The number of members of each segment, in the dtype of `total` and shaped to broadcast with it."""
     members = unsorted_segment_sum(ones(shape(ids), total.dtype), ids, count)
     if total.ndim is None:
         sizes = concat([shape(members), ones(shape(shape(total)[1:]), "int32")], 0)
@@ -102,7 +102,7 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Means of the slices of `data` along its first axis that share an id; arguments and shapes as for `segment_sum`.
 
-    Means of integers are cut off towards 0.
+    Means of integers are rounded towards 0.
 
     Args:
       data: Numeric tensor [n, ...].
@@ -117,7 +117,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
         total, members = _totals(data, ids, count)
         return total / members  # type: ignore[no-any-return]
     total, members = _totals(cast(data, uint64 if dtype.is_unsigned else int64), ids, count)
-    return cast(sign(total) * (abs(total) // members), dtype)  # cut off towards 0
+    return cast(sign(total) * (abs(total) // members), dtype)  # rounded towards 0
 
 
 def unsorted_segment_mean(
@@ -142,8 +142,8 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Sums of the slices of `data` that share a segment id, by the square root of how many they are; float or complex dtypes, 0
-    for segments without members.
+    """Sums of the slices of `data` that share a segment id, divided by the square root of their number; float or complex
+    dtypes, 0 for segments without members.
 
     Args:
       data: Float or complex tensor whose shape begins with that of `segment_ids`.

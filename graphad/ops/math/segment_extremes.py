@@ -1,6 +1,6 @@
-"""Largest and smallest members of segments, and their products: `segment_max`, `unsorted_segment_prod` and kin.
+"""Largest and smallest members of segments, and their products: `segment_max`, `unsorted_segment_prod` and so on.
 
-Ids are as for `unsorted_segment_sum`. Members that are equally large share the gradient.
+Ids are as for `unsorted_segment_sum`. Tied members share the gradient.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from graphad.ops.array.create import zeros_like
 from graphad.ops.array.order import stable_order
 from graphad.ops.array.scatter import SegmentGather, Segments, UnsortedSegmentSum, members
 from graphad.ops.array.shape import shape
-from graphad.ops.array.support import index_tensor, requested_size
+from graphad.ops.array.support import index_tensor, requested_size, static_array
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal
 from graphad.ops.math.complexes import conjugate
@@ -35,6 +35,8 @@ from graphad.ops.math.segment import members_of, sorted_segments
 from graphad.ops.math.segment_others import SegmentOthers
 from graphad.ops.math.select import maximum, where
 from graphad.ops.rules import NUMERIC, REAL, require_kind, scalar_like
+
+_FEW = 64  # ids that say at once that most are not in order
 
 
 class _Combined(Segments):
@@ -44,7 +46,7 @@ class _Combined(Segments):
     takes_symbols = False
     formula: ClassVar[np.ufunc]
     kinds: ClassVar[frozenset[str]] = REAL
-    empty: ClassVar[Any]  # of segments without members, by the dtype
+    empty: ClassVar[Any]  # the value of a segment without members, given the dtype
 
     def infer(self, data: TensorSpec, ids: TensorSpec) -> TensorSpec:
         require_kind(self.name, data, self.kinds, "data")
@@ -54,7 +56,7 @@ class _Combined(Segments):
         lead, tail, at, values = members(self.name, data, ids, self.num, self.batch_dims)
         wide = widened(values)
         count = math.prod(lead) * self.num
-        is_sorted = bool((at[1:] >= at[:-1]).all())
+        is_sorted = bool((at[1:_FEW] >= at[: _FEW - 1][: len(at) - 1]).all() and (at[1:] >= at[:-1]).all())
         if tail or is_sorted:
             out = arrays.full((count, *tail), type(self).empty(data.dtype), wide.dtype, wide)
             if len(at):
@@ -62,22 +64,31 @@ class _Combined(Segments):
                     order = stable_order(at)
                     at, wide = at[order], wide[order]
                 starts = np.flatnonzero(np.concatenate([[True], at[1:] != at[:-1]]))
-                out[at[starts]] = self.formula.reduceat(wide, starts, 0)
+                if len(starts) == count:  # each has members
+                    out = self.formula.reduceat(wide, starts, 0)
+                else:
+                    out[at[starts]] = self.formula.reduceat(wide, starts, 0)
         else:
-            out = arrays.full(count, type(self).empty(data.dtype), wide.dtype, wide)
-            if self.formula is not np.multiply:
-                out[at] = wide  # one of its members for each segment that has some: it may count twice
+            empty = type(self).empty(data.dtype)
+            start = empty
+            if self.formula is not np.multiply and wide.dtype.kind == "f":
+                start = -np.inf if self.formula is np.maximum else np.inf
+            out = arrays.full(count, start, wide.dtype, wide)
             self.formula.at(out, at, wide)
+            if start is not empty and (out == start).any():  # no members, or infinite ones
+                is_empty = np.ones(count, bool)
+                is_empty[at] = False
+                out[is_empty] = empty
         return as_dtype_of(out, values).reshape((*lead, self.num, *tail))
 
     def added(self, values: Any, ids: Any, y: Any) -> Any:
-        """The sums of `values` over the segments of the result y."""
+        """The sums of `values` over the segments that y has."""
         num = None if y.dims is None else y.dims[self.batch_dims]
         given = () if num is not None else (shape(y)[self.batch_dims],)
         return bind(UnsortedSegmentSum((AT, 1) if given else num, self.batch_dims), values, ids, *given)
 
     def spread(self, x: Any, ids: Any) -> Any:
-        """For each slice of data what its segment has; 0 for those without a segment."""
+        """For each slice of data the value of its segment; 0 for those without a segment."""
         return bind(SegmentGather(self.batch_dims), x, ids)
 
 
@@ -91,7 +102,7 @@ def _extreme_vjp(self: Any, ctx: VjpContext, g: Tensor) -> Sequence[Any]:
 
 @define
 class UnsortedSegmentMax(_Combined):
-    """y[b, s, k] is the largest data[b, i, k] with ids[b, i] = s, NaN if one is; the least number of the dtype for a segment
+    """y[b, s, k] is the largest data[b, i, k] with ids[b, i] = s, NaN if one is; the lowest number of the dtype for a segment
     without members. As unsorted_segment_sum otherwise.
     """
 
@@ -144,7 +155,7 @@ def unsorted_segment_max(
 ) -> Tensor:
     """The largest of the slices of `data` that share a segment id, element by element; arguments as for `unsorted_segment_sum`.
 
-    A segment without members has the least finite number of the dtype. Equal ones share the gradient.
+    A segment without members has the lowest finite number of the dtype. Ties share the gradient.
 
     Args:
       data: Real tensor whose shape begins with that of `segment_ids`.
@@ -161,7 +172,7 @@ def unsorted_segment_min(
 ) -> Tensor:
     """The smallest of the slices of `data` that share a segment id, element by element; arguments as for `unsorted_segment_sum`.
 
-    A segment without members has the largest finite number of the dtype. Equal ones share the gradient.
+    A segment without members has the largest finite number of the dtype. Ties share the gradient.
 
     Args:
       data: Real tensor whose shape begins with that of `segment_ids`.
@@ -179,8 +190,8 @@ def unsorted_segment_prod(
     """The products of the slices of `data` that share a segment id; arguments as for `unsorted_segment_sum`, 1 for segments
     without members.
 
-    Where a segment has one zero, the gradient reaches that one alone; where it has more, the first and the second derivative
-    are 0.
+    If a segment has one zero, only that element has a nonzero gradient; if it has two zeros, its gradient is 0, and with three
+    its second derivative is 0 too.
 
     Args:
       data: Numeric tensor whose shape begins with that of `segment_ids`.
@@ -195,6 +206,9 @@ def unsorted_segment_prod(
 def _sorted(op_class: object, caller: str, data: Any, segment_ids: TensorLike) -> Any:
     ids, count = sorted_segments(caller, segment_ids)
     y = _unsorted(op_class, data, ids, count)
+    known = static_array(ids)
+    if known is not None and known.size and not known[0] and (np.diff(known) <= 1).all():
+        return y  # each has members
     if op_class is UnsortedSegmentProd:
         return y
     return where(members_of(y, ids, count) > 0, y, zeros_like(y))
@@ -202,7 +216,7 @@ def _sorted(op_class: object, caller: str, data: Any, segment_ids: TensorLike) -
 
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The largest of the slices of `data` that share an id, element by element, 0 for segments without members; arguments and
-    shapes as for `segment_sum`. Equal ones share the gradient.
+    shapes as for `segment_sum`. Ties share the gradient.
 
     Args:
       data: Real tensor [n, ...] of any dtype.
@@ -215,7 +229,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The smallest of the slices of `data` that share an id, element by element, 0 for segments without members; arguments and
-    shapes as for `segment_sum`. Equal ones share the gradient.
+    shapes as for `segment_sum`. Ties share the gradient.
 
     Args:
       data: Real tensor [n, ...] of any dtype.

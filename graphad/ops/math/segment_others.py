@@ -1,8 +1,8 @@
 """Products of all other members of a segment: derivatives of segment products of every order, without a division.
 
-With directions c1, c2, ... the members are polynomials x + c1 t1 + c2 t2 + ..., and what is asked for is the factor of t1 t2 ...
-in the product of the others. The derivative by x asks for one direction more, the cotangent; that by a direction puts it in its
-place.
+With directions c1, c2, ... the members are polynomials x + c1 t1 + c2 t2 + ..., and the result is the coefficient of t1 t2 ...
+in the product of the others. The derivative by x has the cotangent as a further direction; the derivative by a direction has
+the cotangent in place of that direction.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
 
 
-Polynomial = dict[int, Any]  # from a set of directions, a bit each, to its factors; what is not there is 0
+Polynomial = dict[
+    int, Any
+]  # from a set of directions, as a bit mask, to its coefficients; a missing one is 0
 
 
 @define
@@ -40,7 +42,8 @@ class SegmentOthers(Op):
     """y[b, i, k] is the sum, over all ways to choose a member j(m) for each direction, all different and none i, of the product
     of the directions[m][b, j(m), k] and of data[b, j, k] of all members j that are neither chosen nor i; without directions it
     is the product of all other members. Members of the segment of i are the j with ids[b, j] = ids[b, i]; where the id is
-    negative, y is 0. b stands for `batch_dims` axes; ids have the first axes of data, all of which behind b count as i.
+    negative, y is 0. b stands for `batch_dims` axes; the shape of ids is the first part of that of data, and i stands for its
+    axes after b.
     """
 
     name = "segment_others"
@@ -69,6 +72,10 @@ class SegmentOthers(Op):
     def eval(self, data: Array, ids: Array, *directions: Array) -> Any:
         lead, tail = np.shape(ids)[: self.batch_dims], np.shape(data)[np.ndim(ids) :]
         flat = np.reshape(ids, (math.prod(lead), math.prod(np.shape(ids)[self.batch_dims :])))
+        if not directions and len(lead) == 0 and not tail:
+            found = _by_division(np.reshape(data, -1), flat[0])
+            if found is not None:
+                return found.reshape(np.shape(data))
         out = np.zeros((*flat.shape, *tail), data.dtype)
         row, column = np.nonzero(flat >= 0)
         if len(row):
@@ -112,15 +119,42 @@ class SegmentOthers(Op):
         return axis if ids is None and axis >= len(specs[1].dims or ()) else MIXED
 
 
+_DIVIDED = 64  # members; fewer are as quick without
+
+
+def _by_division(x: Any, ids: Any) -> Any:
+    """The product of each segment divided by each of its members; None if one is zero, or a product is near a limit of float64,
+    or for other dtypes than floats.
+    """
+    if x.size < _DIVIDED or x.dtype.kind != "f" or (ids < 0).any():
+        return None
+    wide = x.astype(np.float64)
+    if not np.minimum.reduce(np.abs(wide)) > 0:
+        return None
+    products = np.ones(int(ids.max()) + 1)
+    with np.errstate(all="ignore"):
+        np.multiply.at(products, ids, wide)
+    sizes = np.abs(products)
+    if not (np.minimum.reduce(sizes) >= _LEAST and np.maximum.reduce(sizes) <= 1 / _LEAST):
+        return None
+    found = np.take(products, ids, mode="clip")
+    found /= wide
+    with np.errstate(all="ignore"):  # what is too large for the dtype is infinite there
+        return found.astype(x.dtype)
+
+
+_LEAST = 1e-200  # products that have all of their digits, and whose quotients have
+
+
 def _places(at: Any) -> Any:
-    """For members in the order of their segments, how many of its segment are before each."""
+    """For members sorted by segment, the position of each within its segment."""
     starts = np.concatenate([[True], at[1:] != at[:-1]])
     first = np.maximum.accumulate(np.where(starts, np.arange(len(at)), 0))
     return np.arange(len(at)) - first
 
 
 def _running(polynomial: Polynomial, place: Any) -> Polynomial:
-    """The product of all members before each one: spans of 1, 2, 4, ... members are put together."""
+    """The product of all members before each one, combined from spans of 1, 2, 4, ... members."""
     product = {s: x.copy() for s, x in polynomial.items()}
     span, most = 1, int(place.max())
     while span <= most:
@@ -145,7 +179,7 @@ def _sums(product: Polynomial) -> list[int]:
 
 
 def _factor(a: Polynomial, b: Polynomial, s: int) -> Any:
-    """The factors of one set of directions in a product, None for 0."""
+    """The coefficients of one set of directions in a product, None for 0."""
     found = None
     for part, x in a.items():
         if part & ~s or s & ~part not in b:

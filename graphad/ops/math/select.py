@@ -93,7 +93,7 @@ SELECT = Select()
 
 @define
 class WhereIndices(Op):
-    """The indices of the elements that are not 0 or false, in row-major order: int64[count, rank]."""
+    """The indices of the elements that are nonzero or true, in row-major order: int64[count, rank]."""
 
     name = "where_indices"
     keeps = (False, False)
@@ -105,7 +105,7 @@ class WhereIndices(Op):
         return np.argwhere(condition).astype(np.int64)
 
     vjp = no_gradient("indices are piecewise constant")
-    rows = no_rows("the indices of all rows are in one list")
+    rows = no_rows("the indices of all rows share one list")
 
     def batch(self, ctx: BatchContext, condition: Ranked) -> Tensor:
         raise InvalidArgumentError(
@@ -119,7 +119,7 @@ def where(
     """`x` where `condition` holds, elsewhere `y`; or, without `x` and `y`, the indices where it holds.
 
     Args:
-      condition: Bool tensor (with one argument: of any dtype, and not 0 counts as true).
+      condition: Bool tensor (with one argument of any dtype, nonzero counting as true).
       x: Tensor that broadcasts with `condition` and `y`.
       y: Tensor with the dtype of `x`.
     Returns: Tensor of the broadcast shape. With one argument an int64 tensor [number of true elements, rank]. Only the chosen
@@ -140,7 +140,7 @@ def where(
 
 
 def _split(ctx: VjpContext, g: Tensor, first: Tensor) -> Sequence[Any]:
-    """The cotangents of two operands of which `first` says where the first was chosen."""
+    """The cotangents of two operands; `first` is true where the first was chosen."""
     zero = scalar_like(0, g)
     return (
         unbroadcast(ctx, 0, bind(SELECT, first, g, zero)) if ctx.needs(0) else None,
@@ -231,8 +231,8 @@ def clip_by_value(
       t: Tensor of a real dtype.
       clip_value_min: Number or tensor that broadcasts with `t`.
       clip_value_max: Number or tensor that broadcasts with `t`.
-    Returns: Tensor of the broadcast shape; `clip_value_min` where the bounds are crossed. The gradient is 1 inside and on the
-      bounds, 0 outside.
+    Returns: Tensor of the broadcast shape; `clip_value_min` where it exceeds `clip_value_max`. The gradient is 1 inside and on
+      the bounds, 0 outside.
     Raises: DTypeError (a TypeError): dtypes that differ; InvalidArgumentError (a ValueError): shapes that do not broadcast.
     Example:
       >>> clip_by_value([-2.0, 0.5, 2.0], -1.0, 1.0).numpy()

@@ -1,6 +1,6 @@
-"""Special functions by series of our own where no library keeps the digits, or where a loop over elements would be slow.
+"""Special functions by series, where the libraries lose digits or would loop over elements.
 
-All take and give float64 arrays with one axis.
+All take and return one-dimensional float64 arrays.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.ops.choice import chosen
 
 Array = Any
 
-# zeta(k) - 1 from k = 2 on, to where it no longer counts for |z| <= 1/2 in sums of (zeta(k) - 1) z^k / k.
+# zeta(k) - 1 for k = 2, 3, ..., up to where the terms (zeta(k) - 1) z^k / k are negligible for |z| <= 1/2.
 _ZETA = (
     0.6449340668482264, 0.2020569031595943, 0.08232323371113819, 0.03692775514336993, 0.01734306198444914,
     0.008349277381922827, 0.00407735619794434, 0.0020083928260822143, 0.0009945751278180853, 0.0004941886041194645,
@@ -53,12 +54,12 @@ _DEBYE = tuple(
 
 
 def by_part(x: Array, parts: Sequence[tuple[Array, Callable[[Array], Array]]], otherwise: float) -> Array:
-    """Each element by the formula of the first part that it is in; `otherwise` where it is in none, NaN for NaN."""
+    """Each element by the formula of the first part that contains it; `otherwise` if none does, NaN for NaN."""
     free = x == x
     out = np.full_like(x, otherwise)
     np.copyto(out, x, where=~free)
     for mask, formula in parts:
-        mine = np.flatnonzero(free & mask)  # taken by number, which is quicker than by a mask
+        mine = np.flatnonzero(free & mask)  # indexing by number is faster than by a mask
         if mine.size == x.size:
             return formula(x)
         if mine.size:
@@ -67,8 +68,14 @@ def by_part(x: Array, parts: Sequence[tuple[Array, Callable[[Array], Array]]], o
     return out
 
 
-def of_array(formula: Callable[[Array], Array], x: Array) -> Array:
-    """A formula on any array, in its dtype, block by block, so that what lies between its steps stays in the cache."""
+def of_array(formula: Callable[[Array], Array], x: Array, special: str | None = None) -> Array:
+    """A formula applied to any array, in its dtype, block by block, so that intermediate results stay in the cache.
+
+    On a device its library's function is taken, if there is a `special` one.
+    """
+    there = arrays.special(special, x) if special is not None else None
+    if there is not None:
+        return there
     wide = np.asarray(x, np.float64).reshape(-1)
     y = np.empty(wide.size, x.dtype)
     for start in range(0, wide.size, _BLOCK):
@@ -101,7 +108,7 @@ def _around_one(x: Array) -> Array:
 
 
 def _near_one(x: Array) -> Array:
-    """For x from 1/2 to 3/4, and for 1 more than what is below 1/2."""
+    """For x from 1/2 to 3/4, and for x + 1 where x is below 1/2."""
     z = x - 1.0
     return z * polynomial(_NEAR_TWO, z) - np.log1p(z)
 
@@ -117,7 +124,7 @@ def _step_up(x: Array) -> Array:
 
 
 def _middle(x: Array) -> Array:
-    """From 7/2 to 10: Stirling's formula with a polynomial for what its series says later on."""
+    """From 7/2 to 10: Stirling's formula, with a polynomial in place of its series."""
     over = 1.0 / x
     return (x - 0.5) * (np.log(x) - 1.0) - 0.5 + _HALF_LOG_TWO_PI + over * polynomial(_MIDDLE, over * over)
 
@@ -191,7 +198,7 @@ def spence(x: Array) -> Array:
 
 
 def _expint_near_zero(x: Array) -> Array:
-    """Ei(x) for x from 1/4 to 1/2: log(x / z) and the sum of (x^k - z^k) / (k k!) for its zero z, x - z taken out of it."""
+    """Ei(x) for x from 1/4 to 1/2: log(x / z) plus the sum of (x^k - z^k) / (k k!) for its zero z, with x - z factored out."""
     away = (x - _EI_ZERO) - _EI_REST
     quotient, power, total, factorial = np.ones_like(x), _EI_ZERO, np.zeros_like(x), 1.0
     for k in range(1, 16):
@@ -211,7 +218,7 @@ def expint(x: Array) -> Array:
 
 
 def _expint_far(x: Array) -> Array:
-    half = np.exp(0.5 * x)  # the whole overflows before its quotient by x does
+    half = np.exp(0.5 * x)  # e^x overflows before e^x / x does
     return np.asarray(half * (half / x * polynomial(_FACTORIALS, 1.0 / x)))
 
 
@@ -267,7 +274,8 @@ _HANKEL = _hankel(0), _hankel(1)
 
 
 def _bessel_far(order: int, x: Array) -> tuple[Array, Array]:
-    """J and Y for x from 25 on (Hankel's expansion, DLMF 10.17), whose phase x - pi / 4 is taken apart into sines of x."""
+    """J and Y for x from 25 on (Hankel's expansion, DLMF 10.17), whose phase x - pi / 4 is expanded into sines and cosines of
+    x."""
     over = 1.0 / (x * x)
     even, odd = (polynomial(factors, over) for factors in _HANKEL[order])
     odd = odd / x

@@ -1,8 +1,8 @@
 """sin(pi x) / (pi x) and its derivatives, all of one formula.
 
 With z = pi x the derivative of order n is pi^n s(n), where s(n) is the integral over 0 <= t <= 1 of t^n cos(z t + n pi / 2). By
-parts, z s(n) + n s(n - 1) = sin(z + n pi / 2). That goes up from s(0) = sin(z) / z where z is large, and down from s(n + k) = 0
-where it is small: there nothing is divided by z, so that 0 and what is close to it are no special case.
+parts, z s(n) + n s(n - 1) = sin(z + n pi / 2). The recurrence runs up from s(0) = sin(z) / z where z is large, and down from
+s(n + k) = 0 where it is small. The downward one does not divide by z, so 0 and its neighbourhood are no special case.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.choice import chosen
 from graphad.ops.elementwise import Elementwise
 from graphad.ops.math.exponential import times
+from graphad.ops.math.series import polynomial
 from graphad.ops.rules import INEXACT
 
 _HIGHEST = 600  # pi^621 is more than a float64 holds
@@ -41,8 +42,10 @@ class Sinc(Elementwise):
         return super().infer(x)
 
     def eval(self, x: Array) -> Array:  # type: ignore[override]
-        wide = np.array(x, np.result_type(x, np.float64) if x.dtype.kind == "c" else np.float64, ndmin=1)
-        y = _value(wide) if not self.order and wide.dtype.kind == "f" else _integral(self.order, wide)
+        if self.order < 2 and x.dtype.kind != "c":
+            return _slope(x) if self.order else _value(x)
+        wide = np.array(x, np.result_type(x, np.float64), ndmin=1)
+        y = _integral(self.order, wide)
         y = (math.pi**self.order * y if self.order else y).astype(x.dtype)
         return y if x.ndim else y[0]
 
@@ -50,17 +53,58 @@ class Sinc(Elementwise):
         return times(lambda x: bind(Sinc(self.order + 1), x))(ctx, g)
 
 
-def _value(x: np.ndarray) -> np.ndarray:
-    """s(0), with the same steps as below."""
+def _value(given: Array) -> Array:
+    """s(0), with the same steps as below, in float32 for dtypes of two bytes, else in that of x."""
+    x = np.array(given, np.result_type(given, np.float32), ndmin=1, copy=None)
+    pi = x.dtype.type(math.pi)
     turns = np.rint(x)
-    sine = np.sin(math.pi * (x - turns))
-    half = 0.5 * turns
-    np.negative(sine, out=sine, where=half != np.rint(half))
-    z = math.pi * x
+    sine = x - turns  # exact, as below
+    sine *= pi
+    np.sin(sine, out=sine)
+    turns *= 0.5
+    is_odd = turns != np.rint(turns)
+    sine *= 1 - 2 * is_odd.view(np.int8)
+    z = pi * x
     is_zero = z == 0
-    z[is_zero] = sine[is_zero] = 1.0
+    if is_zero.any():
+        z[is_zero] = sine[is_zero] = 1.0
     sine /= z
-    return chosen(np.isinf(x), 0.0, sine)
+    at_infinity = np.isinf(x)
+    if at_infinity.any():
+        sine[at_infinity] = 0.0
+    y = sine.astype(given.dtype, copy=False)
+    return y if given.ndim else y[0]  # type: ignore[no-any-return]
+
+
+# s(1) = -z times these in powers of z^2
+_NEAR = tuple((-1) ** k * (2 * k + 2) / math.factorial(2 * k + 3) for k in range(10))
+
+
+def _slope(given: Array) -> Array:
+    """pi s(1): the formula below in fewer steps, since it is in the gradient of every sinc; in the dtype of `_value`."""
+    x = np.array(given, np.result_type(given, np.float32), ndmin=1, copy=None)
+    pi = x.dtype.type(math.pi)
+    turns = np.rint(x)
+    rest = x - turns
+    sine = np.sin(pi * rest)
+    cosine = np.ascontiguousarray(np.sin(pi * (x.dtype.type(0.5) - np.abs(rest))))
+    turns *= 0.5
+    is_odd = turns != np.rint(turns)
+    z = np.ascontiguousarray(pi * x)
+    small = np.flatnonzero(np.abs(z) <= 1)
+    near = z.reshape(-1)[small]
+    z.reshape(-1)[small] = 1.0
+    sine /= z
+    cosine -= sine
+    cosine /= z
+    cosine *= 1 - 2 * is_odd.view(np.int8)
+    cosine.reshape(-1)[small] = 0.0 - near * polynomial(_NEAR, near * near)
+    cosine *= pi
+    at_infinity = np.isinf(x)
+    if at_infinity.any():
+        cosine[at_infinity] = 0.0
+    y = cosine.astype(given.dtype, copy=False)
+    return y if given.ndim else y[0]
 
 
 def _integral(n: int, x: np.ndarray) -> np.ndarray:

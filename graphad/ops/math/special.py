@@ -1,8 +1,8 @@
 """The error function and its relatives, in vectorised NumPy.
 
 Near 0, erf(x) = x * P(x ** 2); further out, erfc(x) = exp(-x ** 2) / x * Q(t) with t = (x - C) / (x + C). For erfc, x ** 2 is
-split in two so that its rounding does not spoil the exponential; erf, which is 1 less that, has another Q for what counts there.
-The inverse is x * R(x ** 2) up to the root of 1/2 and w * S(w) beyond, with w ** 2 = -log((1 - x) (1 + x)) (Giles, 2010,
+split in two so that its rounding error does not spoil the exponential; erf = 1 - erfc needs fewer digits and has another Q. The
+inverse is x * R(x ** 2) up to the root of 1/2 and w * S(w) beyond, with w ** 2 = -log((1 - x) (1 + x)) (Giles, 2010,
 "Approximating the erfinv function"). The polynomials were interpolated at Chebyshev nodes with 40 digits.
 """
 
@@ -65,7 +65,7 @@ _FAR = (
     -1.616612645909065e-08,
     1.3775303538564115e-08,
 )
-# The same for 1 <= x <= 6, where 2.5e-17 of the result are not seen in erf.
+# The same for 1 <= x <= 6, where a relative error of 2.5e-17 does not show in erf.
 _OUTER = (
     0.527015910152859,
     0.12468998543328423,
@@ -108,7 +108,7 @@ _INVERSE = (
     -26.809823643139225,
     6.368771473846641,
 )
-# (w below which, the middle, S in powers of the distance from it).
+# (upper end of w, centre, S in powers of the distance from the centre).
 _TAILS = (
     (
         2.25,
@@ -269,7 +269,7 @@ def _erfinv_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 Erf = elementwise(
     "erf",
-    lambda x: series.of_array(_erf, x),
+    lambda x: series.of_array(_erf, x, "erf"),
     vjp=_erf_vjp,
     kinds=FLOATING,
     scalar="erf",
@@ -277,7 +277,7 @@ Erf = elementwise(
 )
 Erfc = elementwise(
     "erfc",
-    lambda x: series.of_array(_erfc, x),
+    lambda x: series.of_array(_erfc, x, "erfc"),
     vjp=_erfc_vjp,
     kinds=FLOATING,
     scalar="erfc",
@@ -285,7 +285,7 @@ Erfc = elementwise(
 )
 Erfinv = elementwise(
     "erfinv",
-    lambda x: series.of_array(_erfinv, x),
+    lambda x: series.of_array(_erfinv, x, "erfinv"),
     vjp=_erfinv_vjp,
     kinds=FLOATING,
     keeps=(False, True),

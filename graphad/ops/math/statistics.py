@@ -1,4 +1,4 @@
-"""What is built from reductions: variance, standard deviation, norms, counts."""
+"""Functions built from reductions: variance, standard deviation, norms, counts."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def norm(
     if isinstance(axis, list | tuple) and len(axis) not in (1, 2):
         raise InvalidArgumentError(f"norm: 'axis' must be None, an integer, or two integers, got {axis!r}.")
     if matrix:
-        normalize_axes("norm", axis, x.ndim, "x", x.dims)  # that they are two
+        normalize_axes("norm", axis, x.ndim, "x", x.dims)  # raises unless they are two different axes
     if isinstance(ord, str):
         if ord not in ("euclidean", "fro"):
             raise InvalidArgumentError(
@@ -176,7 +176,7 @@ def count_nonzero(
     dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """How many elements over axes are not 0 (or not False). No gradient.
+    """The number of elements over axes that are nonzero (or True). No gradient.
 
     Args:
       input: Tensor of any shape and dtype.

@@ -16,11 +16,13 @@ from graphad.ops.math.arithmetic import ADD, DIV, MUL, NEG, SQUARE, SUB
 from graphad.ops.math.complexes import conjugate, imag, real
 from graphad.ops.math.exponential import over, times
 from graphad.ops.math.power import SQRT
+from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
 
 def _one_minus_square(x: Tensor) -> Tensor:
-    return bind(SUB, scalar_like(1.0, x), bind(SQUARE, x))
+    one = scalar_like(1.0, x)
+    return bind(MUL, bind(SUB, one, x), bind(ADD, one, x))  # which keeps its digits next to 1
 
 
 def _one_plus_square(x: Tensor) -> Tensor:
@@ -42,10 +44,10 @@ def _acosh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def _atan2_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y, x = ctx.inputs
-    scaled = bind(DIV, g, bind(ADD, bind(SQUARE, x), bind(SQUARE, y)))
+    scaled = bind(DIV, g, overwrite(ADD, bind(SQUARE, x), bind(SQUARE, y)))
     return (
         unbroadcast(ctx, 0, bind(MUL, x, scaled)) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, bind(NEG, bind(MUL, y, scaled))) if ctx.needs(1) else None,
+        unbroadcast(ctx, 1, overwrite(NEG, bind(MUL, y, scaled))) if ctx.needs(1) else None,
     )
 
 
@@ -89,9 +91,9 @@ Acos = _row(
 Atan = _row("atan", np.arctan, over(_one_plus_square), doc="The y from -pi/2 to pi/2 with tan(y) = x.")
 Sinh = _row("sinh", np.sinh, times(_cosh_of), doc="The hyperbolic sine.")
 Cosh = _row("cosh", np.cosh, times(_sinh_of), doc="The hyperbolic cosine.")
-# Their slopes are told by the output, whose square does not overflow.
+# Their derivatives are computed from the output, whose square does not overflow.
 Asinh = _row("asinh", np.arcsinh, _asinh_vjp, (False, True), doc="The y with sinh(y) = x.")
-Acosh = _row("acosh", np.arccosh, _acosh_vjp, (False, True), doc="The y from 0 on with cosh(y) = x.")
+Acosh = _row("acosh", np.arccosh, _acosh_vjp, (False, True), doc="The y >= 0 with cosh(y) = x.")
 Atanh = _row("atanh", np.arctanh, over(_one_minus_square), doc="The y with tanh(y) = x.")
 Atan2 = elementwise(
     "atan2",
@@ -156,7 +158,8 @@ atan2 = binary_function(
 
 
 def angle(input: TensorLike, name: str | None = None) -> Tensor:
-    """The angle of each element in the complex plane, in radians from -pi to pi; for a real dtype 0, or pi where negative.
+    """The angle of each element in the complex plane, in radians from -pi to pi; for a real dtype 0, or pi for negative
+    elements.
 
     Args:
       input: Tensor of any shape, a float or complex dtype.

@@ -1,4 +1,4 @@
-"""Integer quotients cut off towards 0 with their remainders, and greatest common divisors."""
+"""Quotients rounded towards 0 with their remainders, and greatest common divisors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TruncateMod = elementwise(
     kinds=REAL,
     refuses="zero",
     takes_symbols=False,
-    doc="x - y * trunc(x / y) exactly: 0, or of the sign of x. An integer 0 as y is an error; NaN for a float 0.",
+    doc="x - y * trunc(x / y), computed exactly: 0 or of the sign of x. An integer 0 as y is an error; a float 0 gives NaN.",
 )
 Gcd = elementwise(
     "gcd",
@@ -56,7 +56,7 @@ Gcd = elementwise(
     kinds=INTEGER,
     keeps=(False, False),
     takes_symbols=False,
-    doc="The largest integer that divides x and y, not negative; 0 for two zeros.",
+    doc="The greatest common divisor of x and y, not negative; 0 for two zeros.",
 )
 truncatemod = binary_function(
     TruncateMod,
@@ -67,8 +67,41 @@ gcd = binary_function(
 )
 
 
+def _quotient(x: Array, y: Array) -> Any:
+    no_zero("truncatediv", y)
+    found = whole_quotient(x, y, np.trunc)
+    if found is not None:
+        return found
+    down = x // y
+    return down + ((x - down * y != 0) & ((x < 0) != (y < 0))).astype(x.dtype)
+
+
+def _by_floors(self: Any, x: Tensor, y: Tensor) -> Tensor:
+    """The same, from the quotient rounded down."""
+    down = bind(FLOORDIV, x, y)
+    if not x.dtype.min:
+        return down  # no number is negative
+    rest = bind(SUB, x, bind(MUL, down, y))  # of the sign of y
+    inexact = bind(LOGICAL_AND, bind(NOT_EQUAL, rest, zero := lift(0, x.dtype)), bind(LESS, x ^ y, zero))
+    return bind(ADD, down, cast(inexact, x.dtype))
+
+
+TruncateDiv = elementwise(
+    "truncatediv",
+    _quotient,
+    vjp=no_gradient("its result is integers"),
+    kinds=INTEGER,
+    keeps=(False, False),
+    refuses="zero",
+    takes_symbols=False,
+    expand=_by_floors,
+    doc="x / y cut off towards 0, for integers. A 0 as y is an error.",
+)
+_TRUNCATE_DIV = TruncateDiv()
+
+
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y cut off towards 0, elementwise, operands of one real dtype broadcast together. No gradient.
+    """x / y rounded towards 0, elementwise, operands of one real dtype broadcast together. No gradient.
 
     Args:
       x, y: Tensors of any shapes that broadcast together, one real dtype.
@@ -76,14 +109,7 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     Raises: InvalidArgumentError: an integer is divided by 0.
     """
     x, y = lift_pair("truncatediv", x, y)
-    if x.dtype.is_integer:
-        down = bind(FLOORDIV, x, y)
-        if not x.dtype.min:
-            return down  # no number is negative
-        rest = bind(SUB, x, bind(MUL, down, y))  # of the sign of y
-        inexact = bind(LOGICAL_AND, bind(NOT_EQUAL, rest, zero := lift(0, x.dtype)), bind(LESS, x ^ y, zero))
-        return bind(ADD, down, cast(inexact, x.dtype))
-    return trunc(x / y)
+    return bind(_TRUNCATE_DIV, x, y) if x.dtype.is_integer else trunc(x / y)
 
 
 __all__ = ["gcd", "truncatediv", "truncatemod"]

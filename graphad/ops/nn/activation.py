@@ -1,13 +1,15 @@
 """Activation functions. relu'(0) = 0, elu'(0) = 1.
 
-Each has a backward op of its own, for relu and elu of the output; `expand` says in simpler ops what the compiler fuses. Where a
-slope does not change, its derivative is zeros and not None, so that a second derivative of a network of them is a number.
+Each has its own backward op, which for relu and elu reads the output; `expand` rewrites it in simpler ops that the compiler
+fuses. Where a slope is constant, its derivative is zeros and not None, so that the second derivative of such a network is a
+number.
 """
 
 from __future__ import annotations
 
 import math
 import numbers
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +20,9 @@ from graphad.core.dtypes import float32
 from graphad.core.op import define
 from graphad.core.schema import Number
 from graphad.core.tensor import Tensor
-from graphad.ops.choice import chosen, larger
+from graphad.ops.choice import chosen, larger, limited
 from graphad.ops.elementwise import Elementwise, unary_function
-from graphad.ops.math import cast, erf, expm1, maximum, minimum, sigmoid, tanh, where
+from graphad.ops.math import cast, erfc, expm1, maximum, minimum, sigmoid, tanh, where
 from graphad.ops.math.rounding import zeros_of
 from graphad.ops.rules import FLOATING, REAL, unbroadcast
 
@@ -71,6 +73,25 @@ class ReluGrad(Elementwise):
 
 
 @define
+class Relu6(Elementwise):
+    """min(max(x, 0), 6); NaN for NaN."""
+
+    name = "relu6"
+    kinds = REAL
+    letters = "fiu"
+    keeps = (False, (0,))
+    formula = staticmethod(lambda x: limited(x, x.dtype.type(0), x.dtype.type(6)))
+    infer, eval = Elementwise.infer, Elementwise.eval
+
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        y = ctx.outputs[0]
+        return (bind(RELU_GRAD, where(y < lift(6, y.dtype), g, _zero(g)), y),)
+
+    def expand(self, x: Ranked) -> Tensor | None:
+        return minimum(maximum(x, _zero(x)), lift(6, x.dtype))
+
+
+@define
 class LeakyRelu(Elementwise):
     """x where x > 0, else alpha * x."""
 
@@ -80,8 +101,13 @@ class LeakyRelu(Elementwise):
     alpha: Number
     infer = Elementwise.infer
 
-    def eval(self, x: Array) -> Array:  # type: ignore[override]
-        return chosen(x > 0, x, x * x.dtype.type(self.alpha))
+    def eval(self, x: Array) -> Any:  # type: ignore[override]
+        alpha = x.dtype.type(self.alpha)
+        scaled = x * alpha
+        if not 0 < alpha <= 1:
+            return chosen(x > 0, x, scaled)
+        # The larger one, in one pass: of two zeros both have the sign of x, and an infinity stays one.
+        return np.maximum(x, scaled, out=scaled if type(scaled) is np.ndarray else None)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(LeakyReluGrad(self.alpha), g, ctx.inputs[0]),)
@@ -142,10 +168,10 @@ class EluGrad(Elementwise):
     infer, eval = Elementwise.infer, Elementwise.eval
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
-        # Only one of g and y may be stacked, and then h is: each cotangent is summed back to its input.
+        # If only one of g and y is stacked, h is stacked too: each cotangent is summed back to its input.
         g, y = ctx.inputs
         of_g = unbroadcast(ctx, 0, bind(ELU_GRAD, h, y)) if ctx.needs(0) else None
-        # Strictly below: the second derivative at 0 is chosen to be 0, as the first one is that from above.
+        # Strictly below: at 0 both derivatives are those from above, so the second one is 0.
         of_y = unbroadcast(ctx, 1, where(y < _zero(y), h * g, _zero(y))) if ctx.needs(1) else None
         return (of_g, of_y)
 
@@ -170,20 +196,13 @@ elu = unary_function(
 )
 
 
-def relu6(features: TensorLike, name: str | None = None) -> Tensor:
-    """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0.
-
-    Args:
-      features: Tensor of any shape, a real dtype.
-    Returns: Tensor of the same shape and dtype.
-    Raises: DTypeError (a TypeError): another dtype.
-    Source: Krizhevsky, Convolutional deep belief networks on CIFAR-10, 2010.
-    Example:
-      >>> nn.relu6([-1.0, 3.0, 9.0]).numpy()
-      array([0., 3., 6.], dtype=float32)
-    """
-    x = relu(features)
-    return minimum(lift(6, x.dtype), x)  # at 6, a tie, the gradient goes to the number
+relu6 = unary_function(
+    Relu6,
+    "min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0.",
+    argument="features",
+    source="Krizhevsky, Convolutional deep belief networks on CIFAR-10, 2010.",
+    example=">>> nn.relu6([-1.0, 3.0, 9.0]).numpy()\narray([0., 3., 6.], dtype=float32)",
+)
 
 
 def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:
@@ -191,9 +210,9 @@ def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None =
 
     Args:
       features: Tensor of any shape, a real dtype.
-      alpha: The slope of negative numbers; a tensor too, which then has a derivative.
+      alpha: The slope for negative numbers; a tensor is differentiable.
     Returns: Tensor of the same shape and dtype; float32 for integers.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Source: Maas, Hannun and Ng, Rectifier nonlinearities improve neural network acoustic models, 2013.
     Example:
       >>> nn.leaky_relu([-1.0, 2.0]).numpy()
@@ -224,11 +243,11 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
-    """x times the probability that a standard normal is below x; `approximate` uses tanh (Hendrycks & Gimpel, 2016).
+    """x times the probability that a standard normal number is below x; `approximate` uses tanh (Hendrycks & Gimpel, 2016).
 
     Args:
       features: Tensor of any shape, a float dtype.
-      approximate: Use the formula with tanh.
+      approximate: Whether to use the formula with tanh.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
     Source: Hendrycks and Gimpel, Gaussian error linear units, 2016.
@@ -239,7 +258,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
     x = lift(features)
     if approximate:
         return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)) + 1.0)
-    return x * 0.5 * (erf(x * math.sqrt(0.5)) + 1.0)
+    return x * 0.5 * erfc(x * -math.sqrt(0.5))
 
 
 def silu(features: TensorLike, beta: float = 1.0) -> Tensor:
@@ -247,7 +266,7 @@ def silu(features: TensorLike, beta: float = 1.0) -> Tensor:
 
     Args:
       features: Tensor of any shape, a float or complex dtype.
-      beta: The factor.
+      beta: The factor in the sigmoid.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
     Source: Elfwing, Uchibe and Doya, Sigmoid-weighted linear units for neural network function approximation in

@@ -1,4 +1,4 @@
-"""What the functions of convolution and pooling are given besides tensors: numbers for each axis, padding, the order of axes."""
+"""The arguments of convolution and pooling besides tensors: numbers for each axis, padding, the order of axes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 
 def per_axis(op: str, name: str, value: object, rank: int, first: bool = False) -> tuple[int, ...]:
-    """A positive number for each of `rank` axes, from so many, one for all, or two more with 1 for batch and channels; None is 1.
+    """A positive number for each of `rank` axes, given as `rank` numbers, as one for all, or with 1 for batch and channels too;
+    None is 1.
 
     Args:
-      first: Channels come right behind the batch.
+      first: Whether channels follow the batch.
     """
     if value is None or (type(value) is int and value > 0):
         return (1 if value is None else value,) * rank
@@ -38,7 +39,7 @@ def per_axis(op: str, name: str, value: object, rank: int, first: bool = False) 
         others, items = _apart(items, first)
         if others != [1, 1]:
             raise InvalidArgumentError(
-                f"{op}: {name} {tuple(known.ravel().tolist())} moves over batch or channels; only 1 is allowed there."
+                f"{op}: {name} {tuple(known.ravel().tolist())} is not 1 for batch and channels; only 1 is allowed there."
             )
     if len(items) != rank or min(items) < 1:
         several = "" if rank == 1 else ", one for all"
@@ -50,12 +51,12 @@ def per_axis(op: str, name: str, value: object, rank: int, first: bool = False) 
 
 
 def _apart(items: Sequence[TensorLike], first: bool) -> tuple[Any, Any]:
-    """What is said of batch and channels, and of the axes between or behind them."""
+    """The values for batch and channels, and those for the axes between or after them."""
     return (items[:2], items[2:]) if first else ([items[0], items[-1]], items[1:-1])
 
 
 def axes_of(op: str, name: str, value: object) -> int:
-    """How many axes numbers that are given for each of them are for."""
+    """The number of axes for which numbers are given, one for each."""
     known = static_array(value)
     if known is None or known.dtype.kind not in "iu" or known.ndim > 1 or not known.size:
         raise ArgumentTypeError(f"{op}: {name} {value!r} must be integers that are known while tracing.")
@@ -91,7 +92,7 @@ def padding_of(op: str, padding: Any, rank: int, explicit: bool = True, first: b
 
 
 def channels_first(op: str, data_format: str | None, rank: int) -> bool:
-    """Whether channels come right behind the batch, before the `rank` axes. Raises: InvalidArgumentError: it is neither order."""
+    """Whether channels follow the batch, before the `rank` axes. Raises: InvalidArgumentError: it is neither order."""
     between = "DHW"[-rank:]
     last, first = f"N{between}C", f"NC{between}"
     if data_format not in (None, last, first):
@@ -102,11 +103,12 @@ def channels_first(op: str, data_format: str | None, rank: int) -> bool:
 def in_order(
     op: str, f: Callable[[Tensor], Tensor], x: Tensor, rank: int, first: bool, batches: bool = False
 ) -> Tensor:
-    """`f`, which takes and gives images with channels behind all axes, for images with channels before `rank` axes if `first`.
+    """`f`, which takes and returns images with channels last, adapted to images with channels before the `rank` axes if
+    `first`.
 
     Args:
-      op: What messages call it: they show the shape that was given.
-      batches: There may be several axes of batches.
+      op: The name in messages, which show the shape that was given.
+      batches: Whether there may be several batch axes.
     """
     if not first:
         return f(x)
@@ -123,7 +125,7 @@ def in_order(
 
 
 def require_axes(op: str, x: Tensor, rank: int) -> None:
-    """Raise unless there may be `rank` axes, from 1 to 3, between batch and channels of a tensor."""
+    """Raise unless the tensor has `rank` axes, from 1 to 3, between batch and channels."""
     if not 1 <= rank <= 3 or (x.ndim is not None and x.ndim != rank + 2):
         raise InvalidArgumentError(
             f"{op}: {rank} axes between batch and channels do not fit input with shape {format_dims(x.dims)}; there may be "

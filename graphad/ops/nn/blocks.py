@@ -1,4 +1,4 @@
-"""Blocks of an image, or of any tensor, moved into the batch and back."""
+"""Blocks of an image, or of any tensor, moved to the batch axis and back."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def _block(op: str, block_shape: object) -> list[int]:
     known = static_array(block_shape)
     if known is None or known.dtype.kind not in "iu" or known.ndim > 1 or (known.size and known.min() < 1):
         raise ArgumentTypeError(
-            f"{op}: block_shape {block_shape!r} must be integers from 1 that are known while tracing."
+            f"{op}: block_shape {block_shape!r} must be integers of at least 1, known while tracing."
         )
     return [int(n) for n in known.ravel()]
 
 
 def _pairs(op: str, word: str, given: TensorLike, count: int) -> list[list[Any]]:
-    """For each axis of a block two numbers, known or not."""
+    """A pair of numbers, known or not, for each axis of a block."""
     known = static_array(given)
     if known is not None:
         if known.shape != (count, 2) or (known.size and known.min() < 0):
             raise InvalidArgumentError(
-                f"{op}: {word} has shape {known.shape} and is {known.tolist()}; {count} pairs of numbers from 0 are needed."
+                f"{op}: {word} has shape {known.shape} and is {known.tolist()}; {count} pairs of numbers, 0 or more, are needed."
             )
         return [[int(a), int(b)] for a, b in known]
     found: Any = cast(given, int32)
@@ -44,7 +44,7 @@ def _pairs(op: str, word: str, given: TensorLike, count: int) -> list[list[Any]]
 
 
 def _sizes(x: Any) -> list[Any]:
-    """The sizes of a tensor whose rank is known, as numbers where they are."""
+    """The sizes of a tensor of known rank, as numbers where they are known."""
     vector: Any = shape(x)
     return [vector[k] if size is None else size for k, size in enumerate(x.dims)]
 
@@ -53,7 +53,7 @@ def _of_rank(op: str, input: object, count: int) -> Any:
     x = lift(input)
     if x.dims is None or len(x.dims) < count + 1:
         raise InvalidArgumentError(
-            f"{op}: input has shape {format_dims(x.dims)}; a batch and {count} axes behind it, of known rank, are needed."
+            f"{op}: input has shape {format_dims(x.dims)}; a known rank, with a batch and {count} axes after it, is needed."
         )
     return x
 
@@ -61,12 +61,13 @@ def _of_rank(op: str, input: object, count: int) -> Any:
 def space_to_batch(
     input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Blocks of a padded tensor moved into the batch: element (i, j) of each block goes to part i * block width + j of the batch.
+    """Blocks of a padded tensor moved to the batch axis: element (i, j) of each block goes to part i * block width + j of the
+    batch.
 
     Args:
       input: Tensor [batch, size 1, ..., size m, ...], any dtype, of known rank.
-      block_shape: m integers from 1: how many elements a block has along each of the axes behind the batch.
-      paddings: Integers [m, 2]: how many zeros come before and after along these axes; then blocks fit.
+      block_shape: m integers of at least 1: the size of a block along each of the axes after the batch.
+      paddings: Integers [m, 2]: the zeros before and after along these axes. The padded sizes must be multiples of the block.
     Returns: Tensor [batch * product of the block, padded size 1 / block 1, ..., padded size m / block m, ...] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     Example:
@@ -79,7 +80,8 @@ def space_to_batch(
     m = len(block)
     x: Any = _of_rank(op, input, m)
     pads = _pairs(op, "paddings", paddings, m)
-    x = pad(x, [[0, 0], *pads, *[[0, 0]] * (len(x.dims) - m - 1)])
+    if any(type(n) is not int or n for pair in pads for n in pair):
+        x = pad(x, [[0, 0], *pads, *[[0, 0]] * (len(x.dims) - m - 1)])
     sizes = _sizes(x)
     for k, (size, b) in enumerate(zip(sizes[1:], block, strict=False)):
         if isinstance(size, int) and size % b:
@@ -102,9 +104,9 @@ def space_to_batch_nd(
 
     Args:
       input: Tensor [batch, size 1, ..., size m, ...], any dtype.
-      block_shape: m integers from 1.
+      block_shape: m integers of at least 1.
       paddings: Integers [m, 2].
-    Returns: Tensor with blocks moved into the batch, of the same dtype.
+    Returns: Tensor with blocks moved to the batch axis, of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
     return space_to_batch(input, block_shape, paddings)
@@ -113,12 +115,12 @@ def space_to_batch_nd(
 def batch_to_space(
     input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None
 ) -> Tensor:
-    """What `space_to_batch` undoes: parts of the batch become the elements of blocks, and the rims are cut off.
+    """The inverse of `space_to_batch`: parts of the batch become the elements of blocks, and the margins are cropped.
 
     Args:
       input: Tensor [batch, size 1, ..., size m, ...], any dtype, of known rank.
-      block_shape: m integers from 1, whose product divides the batch.
-      crops: Integers [m, 2]: how many elements are cut off before and after along these axes.
+      block_shape: m integers of at least 1, whose product divides the batch.
+      crops: Integers [m, 2]: the elements to remove before and after along these axes.
     Returns: Tensor [batch / product of the block, size 1 * block 1 - crops, ..., size m * block m - crops, ...], the same dtype.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
@@ -143,7 +145,7 @@ def batch_to_space(
     for k, (size, (before, after)) in enumerate(zip(joined, rims, strict=True)):
         if all(isinstance(n, int) for n in (size, before, after)) and before + after > size:
             raise InvalidArgumentError(
-                f"{op}: axis {k + 1} has {size} elements, of which {before} and {after} cannot be cut off."
+                f"{op}: axis {k + 1} has {size} elements; {before} and {after} cannot be cropped."
             )
     key: Any = (slice(None), *[slice(b, size - a) for size, (b, a) in zip(joined, rims, strict=True)])
     return y[key]
@@ -155,12 +157,12 @@ def required_space_to_batch_paddings(
     base_paddings: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """How much to pad so that blocks fit, and how much of that to cut off again.
+    """The padding that makes sizes multiples of the block, and the crops that undo it.
 
     Args:
-      input_shape: m integers: the sizes to be cut into blocks; a shape or an integer tensor.
-      block_shape: m integers from 1.
-      base_paddings: Integers [m, 2]: padding that is wanted anyway, none by default.
+      input_shape: m integers: the sizes to be split into blocks; a shape or an integer tensor.
+      block_shape: m integers of at least 1.
+      base_paddings: Integers [m, 2]: the least padding, none by default.
     Returns: (paddings, crops), both int32 [m, 2], for `space_to_batch` and `batch_to_space`.
     Raises: InvalidArgumentError (a ValueError): the lengths differ.
     """
@@ -189,17 +191,17 @@ def with_space_to_batch(
     spatial_dims: Sequence[int] | None = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """`op` with windows whose elements are `dilation_rate` apart, of one that knows adjacent elements alone.
+    """`op`, which has no dilation of its own, applied with windows whose elements are `dilation_rate` apart.
 
     Args:
       input: Tensor [batch, size 1, ..., size m, channels], any dtype that `op` takes.
-      dilation_rate: m integers from 1.
+      dilation_rate: m integers of at least 1.
       padding: "SAME", for which `filter_shape` is needed, or "VALID".
-      op: Called with a tensor, the numbers of the axes, and "VALID"; gives a tensor.
-      filter_shape: The sizes of a window, m integers and any others behind them.
-      spatial_dims: The axes in question, in order and next to each other behind the batch; 1 to m by default.
+      op: Called with a tensor, the numbers of the axes, and "VALID"; returns a tensor.
+      filter_shape: The sizes of a window, m integers, which others may follow.
+      spatial_dims: The axes of the windows, ascending and adjacent after the batch; 1 to m by default.
       data_format: None, or an order of axes with the channels last.
-    Returns: Tensor: what `op` gives, put together again.
+    Returns: Tensor: the results of `op`, reassembled.
     Raises: InvalidArgumentError (a ValueError): an order of axes that is not supported, or no `filter_shape` for "SAME".
     """
     rates = _block("with_space_to_batch", dilation_rate)
@@ -207,8 +209,8 @@ def with_space_to_batch(
     places = list(range(1, m + 1)) if spatial_dims is None else [int(k) for k in spatial_dims]
     if places != list(range(1, m + 1)) or (data_format is not None and data_format.startswith("NC")):
         raise InvalidArgumentError(
-            f"with_space_to_batch: spatial_dims {places} with data_format {data_format!r}; the axes right behind the batch, "
-            "channels last, are possible."
+            f"with_space_to_batch: spatial_dims {places} with data_format {data_format!r}; the axes must follow the batch, "
+            "with the channels last."
         )
     if all(rate == 1 for rate in rates):
         return op(lift(input), places, padding)

@@ -30,7 +30,7 @@ from graphad.ops.rules import require_fit
 
 
 def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
-    """[relu(x), relu(-x)] side by side along `axis`.
+    """[relu(x), relu(-x)] concatenated along `axis`.
 
     Args:
       features: Tensor [..., n, ...] of a real dtype.
@@ -55,9 +55,9 @@ def weighted_cross_entropy_with_logits(
     Args:
       labels: Tensor of any shape, a float dtype: probabilities.
       logits: Tensor x of the same shape and dtype.
-      pos_weight: A number or tensor that broadcasts: what a positive label counts.
+      pos_weight: A number or tensor that broadcasts: the weight of positive labels.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): the shapes differ; DTypeError (a TypeError): the dtypes do.
+    Raises: InvalidArgumentError (a ValueError): the shapes differ; DTypeError (a TypeError): the dtypes differ.
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
     x, z = lift_pair("weighted_cross_entropy_with_logits", logits, labels)
@@ -69,14 +69,15 @@ def weighted_cross_entropy_with_logits(
 def log_poisson_loss(
     targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """exp(c) - z * c, for the log of a rate c and counts z; with Stirling's log(z!) for counts above 1 if asked for.
+    """exp(c) - z * c, for the log of a rate c and counts z; optionally with Stirling's approximation of log(z!) for counts
+    above 1.
 
     Args:
       targets: The counts z, a float tensor of any shape.
       log_input: The logarithms c, of the same shape and dtype.
-      compute_full_loss: Add Stirling's formula.
+      compute_full_loss: Whether to add Stirling's approximation.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): the shapes differ; DTypeError (a TypeError): the dtypes do.
+    Raises: InvalidArgumentError (a ValueError): the shapes differ; DTypeError (a TypeError): the dtypes differ.
     Source: Cameron and Trivedi, Regression analysis of count data, 1998, with Stirling's approximation for the factorial.
     """
     c, z = lift_pair("log_poisson_loss", log_input, targets)
@@ -91,13 +92,13 @@ def log_poisson_loss(
 
 
 def in_top_k(targets: TensorLike, predictions: TensorLike, k: int, name: str | None = None) -> Tensor:
-    """Whether fewer than k of a row's predictions [batch, classes] are above that of its target [batch]; ties count as in, and
-    a row with a NaN or infinity as not.
+    """Whether fewer than k of a row's predictions [batch, classes] are above that of its target [batch]. A tie counts as being
+    in the top k; a row with NaN or infinity does not.
 
     Args:
       targets: Integers [batch]: the classes.
       predictions: Tensor [batch, classes] of a float dtype.
-      k: How many count.
+      k: The number of top classes.
     Returns: Bool tensor [batch].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
@@ -119,14 +120,14 @@ def _sizes(images: Tensor) -> Any:
 def space_to_depth(
     input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """Blocks of [batch, height, width, channels] moved into channels: [batch, height / b, width / b, channels * b * b].
+    """Blocks of [batch, height, width, channels] moved to the channels: [batch, height / b, width / b, channels * b * b].
 
     Args:
       input: Tensor [batch, height, width, channels] of any dtype.
       block_size: b, at least 2.
-      data_format: "NHWC", or "NCHW": channels come right behind the batch.
+      data_format: "NHWC", or "NCHW": channels follow the batch.
     Returns: Tensor [batch, height / b, width / b, channels * b * b] of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): height or width is not a multiple of b, or no such data format.
+    Raises: InvalidArgumentError (a ValueError): height or width is not a multiple of b, or `data_format` is unknown.
     """
     x, b = _image("space_to_depth", input, block_size, data_format)
 
@@ -141,14 +142,14 @@ def space_to_depth(
 def depth_to_space(
     input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """What `space_to_depth` undoes: [batch, height, width, channels] gives [batch, height * b, width * b, channels / b / b].
+    """The inverse of `space_to_depth`: [batch, height, width, channels] gives [batch, height * b, width * b, channels / b / b].
 
     Args:
       input: Tensor [batch, height, width, channels] of any dtype.
       block_size: b, at least 2.
-      data_format: "NHWC", or "NCHW": channels come right behind the batch.
+      data_format: "NHWC", or "NCHW": channels follow the batch.
     Returns: Tensor [batch, height * b, width * b, channels / b / b] of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): the channels are not a multiple of b * b, or no such data format.
+    Raises: InvalidArgumentError (a ValueError): the channels are not a multiple of b * b, or `data_format` is unknown.
     """
     x, b = _image("depth_to_space", input, block_size, data_format)
 
@@ -161,7 +162,8 @@ def depth_to_space(
 
 
 def _image(op: str, input: object, block_size: int, data_format: str) -> tuple[Any, int]:
-    """The image with known rank, and the size of blocks, by which its sizes can be divided as far as they are known."""
+    """The image, of known rank, and the block size. Raises: InvalidArgumentError: known sizes are not multiples of the
+    block."""
     x, first = lift(input), channels_first(op, data_format, 2)
     if x.ndim != 4 or not isinstance(block_size, int) or block_size < 2:
         raise InvalidArgumentError(
@@ -190,14 +192,14 @@ def local_response_normalization(
 
     Args:
       input: Float tensor [batch, height, width, channels].
-      depth_radius: How many channels on each side count.
-      bias, alpha, beta: Those of the formula.
+      depth_radius: The number of channels on each side that are summed.
+      bias, alpha, beta: The constants of the formula.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the rank is not 4; DTypeError (a TypeError): another dtype.
     Source: Krizhevsky, Sutskever and Hinton, ImageNet classification with deep convolutional neural networks, 2012.
     """
     x = lift(input)
-    leading = 3 if x.dims is None else len(x.dims) - 1  # without a rank it has to be an image
+    leading = 3 if x.dims is None else len(x.dims) - 1  # a tensor of unknown rank must be an image
     squares = pad(square(x), [[0, 0]] * leading + [[depth_radius, depth_radius]])
     channels = shape(x)[-1]
     total = squares[..., :channels]
@@ -213,12 +215,12 @@ def weighted_moments(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance along `axes`, where each element counts as often as its weight says.
+    """Weighted mean and variance along `axes`.
 
     Args:
       x: Tensor [...], a float dtype.
       axes: The axis or axes of the means, a list.
-      frequency_weights: Numbers that broadcast with `x`.
+      frequency_weights: The weights of the elements, which broadcast with `x`.
       keepdims: Keep the axes with size 1.
     Returns: (mean, variance), both without these axes, of the same dtype.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range, or shapes that do not broadcast.
@@ -240,12 +242,12 @@ def compute_average_loss(
     global_batch_size: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The sum of losses, each times its weight, over the number of examples.
+    """The weighted sum of losses divided by the number of examples.
 
     Args:
       per_example_loss: Tensor [examples, ...] of a float dtype.
       sample_weight: Numbers that broadcast with it; ones by default.
-      global_batch_size: The number of examples; by default that of the losses.
+      global_batch_size: The number of examples; by default the number of losses.
     Returns: Scalar of the same dtype.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
@@ -257,11 +259,11 @@ def compute_average_loss(
 
 
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
-    """The sum of a penalty, as part of a loss: programs run on one device, which takes it whole.
+    """The sum of a regularization loss. It is not divided among replicas, since programs run on one device.
 
     Args:
       regularization_loss: Float tensor of any shape.
     Returns: Scalar of the same dtype.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     """
     return reduce_sum(regularization_loss)

@@ -1,10 +1,10 @@
-"""Convolution of images [batch, ..., channels] along any number of axes as one matrix product over all windows.
+"""Convolution of images [batch, ..., channels] along any number of axes, as one matrix product over all windows.
 
-The op, its input gradient and its filter gradient are closed under differentiation: each is bilinear, and the derivative
-of one is the other two.
+The op, its input gradient and its filter gradient are closed under differentiation: each is bilinear, and its derivatives are
+the other two.
 
-Filters that take an n-th of the channels are n groups: group k takes the k-th part of the channels and gives the k-th part of
-the outputs. How many there are follows from the shapes. Rows with filters of their own are groups as well.
+Filters with 1 / n of the input channels form n groups: group k maps the k-th part of the channels to the k-th part of the
+outputs. The number of groups follows from the shapes. When both images and filters are batched, each row is a group as well.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.dims import Size, product
+from graphad.core.dtypes import float32, float64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, define
 from graphad.core.references import is_reference
@@ -37,24 +38,24 @@ from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.shape import Reshape
 from graphad.ops.array.support import require_gradient
-from graphad.ops.array.transpose import move_axis
+from graphad.ops.array.transpose import Reverse, Transpose, move_axis
 from graphad.ops.linalg import matmul
 from graphad.ops.nn import windows as w
 from graphad.ops.rules import FLOATING, require_kind, same_dtype
 
 
 class Filtering(w.Windowed):
-    """What the three ops share."""
+    """The base of the three ops."""
 
     total = True
     title = "conv{}d"
 
     def like(self, kind: Any, *dims: TensorLike) -> Any:
-        """Another of the three ops, for the same convolution."""
+        """Another one of the three ops, for the same convolution."""
         return kind(self.strides, self.padding, self.dilations, *dims)
 
     def result(self, x: TensorSpec, kernel: TensorSpec) -> tuple[Any, ...]:
-        """The shape of the convolution of an image and filters."""
+        """The shape of the result for an image and filters."""
         op, rank = self.called(), len(self.strides)
         same_dtype(op, (x, kernel))
         require_kind(op, x, FLOATING, "input")
@@ -72,7 +73,7 @@ class Filtering(w.Windowed):
             if taken == 0 or channels == 0 or channels % taken != 0:
                 raise InvalidArgumentError(
                     f"{op}: the input has {channels} channels, the filters with shape {format_dims(filters)} take {taken}; the "
-                    "channels must be as many, or a multiple for groups of filters."
+                    "numbers must be equal, or the first a multiple of the second for groups of filters."
                 )
             if outputs is not None and outputs % (channels // taken) != 0:
                 raise InvalidArgumentError(
@@ -82,9 +83,8 @@ class Filtering(w.Windowed):
         return (*found, outputs)
 
     def columns(self, x: Array, kernel: Sequence[int]) -> tuple[tuple[int, ...], Any]:
-        """How many windows there are, and all as a matrix with a row for each, for filters of shape `kernel`.
-
-        Of several groups a stack of such matrices.
+        """The number of windows along each axis, and a matrix with a row for each window, for filters of shape `kernel`; for
+        several groups a stack of such matrices.
         """
         _require_windows(self.called(), kernel)
         window = kernel[:-2]
@@ -96,8 +96,24 @@ class Filtering(w.Windowed):
         groups = np.moveaxis(parts.reshape(*parts.shape[:-1], n, kernel[-2]), -2, 0)
         return places, groups.reshape(n, math.prod(places), math.prod(kernel[:-1]))
 
+    def grouped_columns(self, x: Any, kernel: Sequence[Any]) -> Tensor:
+        """`columns` as recorded ops: [groups, places, window], and without groups for one."""
+        n = _group_count(x.dims[-1], kernel)
+        if n == 1:
+            return self.patches(x, kernel)
+        rank = len(self.strides)
+        y: Any = bind(w.Patches(tuple(kernel[:rank]), self.strides, self.padding, self.dilations), x)
+        places = product(y.dims[: rank + 1])
+        y = bind(Reshape((places, math.prod(kernel[:rank]), n, kernel[-2])), y)
+        return bind(Reshape((n, places, math.prod(kernel[:-1]))), bind(Transpose((2, 0, 1, 3)), y))
+
+    def has_products(self, x: Any, *shapes: Sequence[Any]) -> bool:
+        """Whether these shapes are numbers, and products of the dtype of x have library routines."""
+        sizes = [size for shape in shapes for size in shape]
+        return x.dtype in (float32, float64) and w.all_known(sizes) and 0 not in sizes
+
     def patches(self, x: Any, kernel: Sequence[Any]) -> Tensor:
-        """The same as recorded ops; a stack of matrices for a stack of images."""
+        """`columns` by ops; a stack of matrices for a stack of images."""
         rank = len(self.strides)
         op = w.Patches(tuple(kernel[:rank]), self.strides, self.padding, self.dilations)
         stacked = len(x.dims) == rank + 3
@@ -109,26 +125,26 @@ class Filtering(w.Windowed):
 
 
 def _require_windows(op: str, filters: Sequence[Any]) -> None:
-    """Raises: InvalidArgumentError: the filters of a shape have no element along an axis of the image."""
+    """Raises: InvalidArgumentError: filters of this shape have size 0 along an axis of the image."""
     if 0 in filters[:-2]:
         raise InvalidArgumentError(
-            f"{op}: filters have shape {format_dims(tuple(filters))}; a window has one element at least along each axis."
+            f"{op}: filters have shape {format_dims(tuple(filters))}; a window needs at least one element along each axis."
         )
 
 
 def _groups(kernel: np.ndarray, n: int) -> np.ndarray:
-    """Filters as a matrix from windows to outputs; of several groups a stack of them."""
+    """Filters as a matrix from windows to outputs; for several groups a stack of matrices."""
     flat = kernel.reshape(math.prod(kernel.shape[:-1]), kernel.shape[-1])
     return flat if n == 1 else _parted(flat, n)
 
 
 def _parted(x: np.ndarray, n: int) -> np.ndarray:
-    """The columns of a matrix in n groups: [rows, n * m] as [n, rows, m]."""
+    """The columns of a matrix split into n groups: [rows, n * m] as [n, rows, m]."""
     return np.moveaxis(x.reshape(len(x), n, x.shape[1] // n), 1, 0)
 
 
 def _joined(x: np.ndarray) -> np.ndarray:
-    """The opposite of `_parted`; a matrix as it is."""
+    """The inverse of `_parted`; a plain matrix is returned unchanged."""
     return x if x.ndim == 2 else np.moveaxis(x, 0, 1).reshape(x.shape[1], x.shape[0] * x.shape[2])
 
 
@@ -136,27 +152,46 @@ def _group_count(channels: int, kernel: Sequence[int]) -> int:
     return channels // kernel[-2] if kernel[-2] else 1
 
 
+def _stacked(kernel: Any, n: int) -> Tensor:
+    """`_groups` as recorded ops."""
+    return _apart(bind(Reshape((math.prod(kernel.dims[:-1]), kernel.dims[-1])), kernel), n)
+
+
+def _apart(x: Any, n: int) -> Tensor:
+    """`_parted` as recorded ops; a matrix as it is for one group."""
+    rows, columns = x.dims
+    return x if n == 1 else bind(Transpose((1, 0, 2)), bind(Reshape((rows, n, columns // n)), x))
+
+
+def _side_by_side(y: Any, n: int) -> Tensor:
+    """`_joined` as recorded ops."""
+    if n == 1:
+        return y  # type: ignore[no-any-return]
+    _, rows, columns = y.dims
+    return bind(Reshape((rows, n * columns)), bind(Transpose((1, 0, 2)), y))
+
+
 def _as_groups(x: Tensor, place: int) -> Tensor:
-    """Stacked rows, of which each becomes a group: the first axis goes before axis `place` and is taken together with it."""
+    """Stacked rows turned into groups: the first axis is moved before axis `place` and merged with it."""
     y = move_axis(x, 0, place)
     dims = ranked(y.dims)
     return bind(Reshape((*dims[:place], dims[place] * dims[place + 1], *dims[place + 2 :])), y)
 
 
 def _from_groups(y: Tensor, rows: int) -> Tensor:
-    """The opposite for the last axis."""
+    """The inverse of `_as_groups` for the last axis."""
     dims = ranked(y.dims)
     return move_axis(bind(Reshape((*dims[:-1], rows, dims[-1] // rows)), y), -2, 0)
 
 
 def _as_matrix(x: Any, stacked: bool) -> Tensor:
-    """A value, or stack of values, with all axes but the last taken together."""
+    """A value, or stack of values, with all axes but the last merged."""
     lead = x.dims[: int(stacked)]
     return bind(Reshape((*lead, product(x.dims[int(stacked) : -1]), x.dims[-1])), x)
 
 
 def _no_rows(ctx: BatchContext) -> bool:
-    """Whether there are no rows, of which no groups can be made."""
+    """Whether there are no rows to turn into groups."""
     return type(ctx.size) is int and not ctx.size
 
 
@@ -167,8 +202,8 @@ def _known(sizes: Sequence[Any]) -> bool:
 @define
 class Convolution(Filtering):
     """y[b, i..., o] is the sum over p... and c of element p... of window i... of x[b, ..., c] times kernel[p..., c, o]. The
-    kernel is [..., channels, outputs]; nothing is mirrored. Where x has n times as many channels, n divides the outputs: they are
-    n groups of one size, in order, of which the k-th sums over the k-th run of as many channels of x as the kernel has.
+    kernel is [..., channels, outputs]; nothing is mirrored. If x has n times the channels of the kernel, the outputs are n
+    groups of equal size: group k sums over the k-th part of the channels of x.
     """
 
     name = "convolution"
@@ -185,6 +220,14 @@ class Convolution(Filtering):
         places, columns = self.columns(widened(x), kernel.shape)
         y = _joined(columns @ _groups(widened(kernel), _group_count(x.shape[-1], kernel.shape)))
         return as_dtype_of(y.reshape(*places, kernel.shape[-1]), x)
+
+    def expanded(self, x: Ranked, kernel: Ranked) -> Tensor | None:
+        if not self.has_products(x, x.dims[1:], kernel.dims):
+            return None
+        places = self.result(TensorSpec.of(x.dims, x.dtype), TensorSpec.of(kernel.dims, x.dtype))
+        n = _group_count(x.dims[-1], kernel.dims)
+        y = matmul(self.grouped_columns(x, kernel.dims), _stacked(kernel, n))
+        return bind(Reshape(places), _side_by_side(y, n))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x, kernel = ctx.inputs
@@ -218,7 +261,7 @@ class Convolution(Filtering):
 
 @define
 class ConvolutionInputGrad(Filtering):
-    """The transpose of convolution as a function of x: for a cotangent g of the result and a kernel, an image of the shape
+    """The transpose of convolution as a function of x: maps a cotangent g of the result and a kernel to an image of the shape
     `dims`.
     """
 
@@ -257,6 +300,28 @@ class ConvolutionInputGrad(Filtering):
         whole = w.add_windows(parts, w.padded_shape(shape, pads), self.strides, self.dilations)
         return as_dtype_of(w.unpadded(whole, shape, pads), g)
 
+    def expanded(self, g: Ranked, kernel: Ranked, *given: Tensor) -> Tensor | None:
+        if not self.has_products(g, self.dims[1:], kernel.dims, g.dims[1:]):
+            return None
+        rank, n = len(self.strides), _group_count(self.dims[-1], kernel.dims)
+        window, inputs, outputs = kernel.dims[:rank], kernel.dims[-2], kernel.dims[-1] // n
+        pads = [
+            (span - 1 - before, span - 1 - after)
+            for span, (before, after) in zip(self.spans(window), self.pads(self.dims, window), strict=True)
+        ]
+        if set(self.strides) == {1} and min(map(min, pads)) >= 0:  # it is a convolution with mirrored filters
+            turned: Any = bind(Reverse(tuple(range(rank))), kernel) if math.prod(window) > 1 else kernel
+            turned = bind(Reshape((math.prod(window), inputs, n, outputs)), turned)
+            turned = bind(Reshape((*window, outputs, n * inputs)), bind(Transpose((0, 3, 2, 1)), turned))
+            return bind(Convolution(self.strides, tuple(pads), self.dilations), g, turned)
+        rows = bind(Reshape((product(g.dims[:-1]), n * outputs)), g)
+        parts: Any = matmul(_apart(rows, n), _stacked(kernel, n), transpose_b=True)
+        if n > 1:
+            parts = bind(Reshape((n, product(g.dims[:-1]), math.prod(window), inputs)), parts)
+            parts = bind(Transpose((1, 2, 0, 3)), parts)
+        parts = bind(Reshape((*g.dims[:-1], *window, n * inputs)), parts)
+        return bind(w.PatchesSum(tuple(window), self.strides, self.padding, self.dilations, self.dims), parts)
+
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         g, kernel = ctx.inputs[:2]
         kernel_bar = None
@@ -272,7 +337,7 @@ class ConvolutionInputGrad(Filtering):
         if not _known(window) or _no_rows(ctx):
             return ctx.rowwise(self, g, kernel, *given)
         stacked = ctx.stacked(0)
-        if is_reference(self.dims[-1]):  # nobody knows how many groups there are
+        if is_reference(self.dims[-1]):  # the number of groups is unknown
             return ctx.rowwise(self, g, kernel, *given)
         if self.dims[-1] != kernel.dims[-2]:
             made = self.changed(dims=(*self.dims[:-1], ctx.size * self.dims[-1]))
@@ -296,7 +361,7 @@ class ConvolutionInputGrad(Filtering):
 
 @define
 class ConvolutionFilterGrad(Filtering):
-    """The transpose of convolution as a function of its kernel: for x and a cotangent g of the result, filters of the shape
+    """The transpose of convolution as a function of its kernel: maps x and a cotangent g of the result to filters of the shape
     `dims`.
     """
 
@@ -320,6 +385,14 @@ class ConvolutionFilterGrad(Filtering):
         n, flat = _group_count(x.shape[-1], self.dims), widened(g).reshape(math.prod(places), g.shape[-1])
         y = _joined(np.swapaxes(columns, -1, -2) @ (flat if n == 1 else _parted(flat, n)))
         return as_dtype_of(y.reshape(self.dims), x)
+
+    def expanded(self, x: Ranked, g: Ranked, *given: Tensor) -> Tensor | None:
+        if not self.has_products(x, self.dims, x.dims[1:], g.dims[1:]):
+            return None
+        n = _group_count(x.dims[-1], self.dims)
+        rows = bind(Reshape((product(g.dims[:-1]), g.dims[-1])), g)
+        y = matmul(self.grouped_columns(x, self.dims), _apart(rows, n), transpose_a=True)
+        return bind(Reshape(self.dims), _side_by_side(y, n))
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         x, g = ctx.inputs[:2]

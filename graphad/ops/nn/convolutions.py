@@ -1,4 +1,4 @@
-"""The public convolutions; all are made of the ops in `conv` and `windows`."""
+"""The public convolutions, composed of the ops in `conv` and `windows`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _attributes(
 
 
 def _over_batches(x: Tensor, rank: int, f: Callable[[Any], Any]) -> Any:
-    """f of images [batch, ..., channels], where there may be several axes of batches."""
+    """f applied to images [batch, ..., channels] that may have several batch axes."""
     if x.ndim is None or x.ndim <= rank + 2:
         return f(x)
     lead = x.ndim - rank - 1
@@ -84,12 +84,12 @@ def conv1d(
     """One-dimensional convolution (cross-correlation).
 
     Args:
-      input: Float tensor [batch, width, channels in]; there may be several axes of batches. Filters have the same dtype.
-      filters: Float tensor [width, channels in, channels out]. With channels in / n they are n groups, of which each takes the
-        next channels in / n of the input and gives the next channels out / n.
+      input: Float tensor [batch, width, channels in]; there may be several batch axes. Filters have the same dtype.
+      filters: Float tensor [width, channels in, channels out]. If they take channels in / n, they form n groups: each maps the
+        next channels in / n of the input to the next channels out / n.
       stride, dilations: One number, or three with 1 at both ends.
       padding: "SAME", "VALID", or [[0, 0], [left, right], [0, 0]].
-      data_format: "NWC", or "NCW": channels come right behind the batch, here and in what is given for each axis.
+      data_format: "NWC", or "NCW": channels follow the batch, also in arguments for each axis.
     Returns: Float tensor [batch, out width, channels out].
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     """
@@ -108,13 +108,13 @@ def conv2d(
     """Two-dimensional convolution (cross-correlation).
 
     Args:
-      input: Float tensor [batch, height, width, channels in]; there may be several axes of batches. Filters have the same
+      input: Float tensor [batch, height, width, channels in]; there may be several batch axes. Filters have the same
         dtype.
-      filters: Float tensor [height, width, channels in, channels out]. With channels in / n they are n groups, of which each
-        takes the next channels in / n of the input and gives the next channels out / n.
+      filters: Float tensor [height, width, channels in, channels out]. If they take channels in / n, they form n groups: each
+        maps the next channels in / n of the input to the next channels out / n.
       strides, dilations: One number, two, or four with 1 at both ends.
       padding: "SAME", "VALID", or [[0, 0], [top, bottom], [left, right], [0, 0]].
-      data_format: "NHWC", or "NCHW": channels come right behind the batch, here and in what is given for each axis.
+      data_format: "NHWC", or "NCHW": channels follow the batch, also in arguments for each axis.
     Returns: Float tensor [batch, out height, out width, channels out].
     Raises: InvalidArgumentError: shapes, padding or data format do not fit.
     Example:
@@ -136,13 +136,13 @@ def conv3d(
     """Three-dimensional convolution (cross-correlation).
 
     Args:
-      input: Float tensor [batch, depth, height, width, channels in]; there may be several axes of batches. Filters have the
+      input: Float tensor [batch, depth, height, width, channels in]; there may be several batch axes. Filters have the
         same dtype.
-      filters: Float tensor [depth, height, width, channels in, channels out]. With channels in / n they are n groups, of which
-        each takes the next channels in / n of the input and gives the next channels out / n.
+      filters: Float tensor [depth, height, width, channels in, channels out]. If they take channels in / n, they form n groups:
+        each maps the next channels in / n of the input to the next channels out / n.
       strides, dilations: One number, three, or five with 1 at both ends.
       padding: "SAME", "VALID", or five pairs (before, after), the first and the last of zeros.
-      data_format: "NDHWC", or "NCDHW": channels come right behind the batch, here and in what is given for each axis.
+      data_format: "NDHWC", or "NCDHW": channels follow the batch, also in arguments for each axis.
     Returns: Float tensor [batch, out depth, out height, out width, channels out].
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     """
@@ -158,14 +158,14 @@ def convolution(
     dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Convolution (cross-correlation) along one axis to three; the rank of the filters says how many.
+    """Convolution (cross-correlation) along one to three axes, depending on the rank of the filters.
 
     Args:
-      input: Float tensor [batch, ..., channels in]; there may be several axes of batches. Filters have the same dtype.
-      filters: Float tensor [..., channels in, channels out]; with channels in / n they are n groups, as for `conv2d`.
+      input: Float tensor [batch, ..., channels in]; there may be several batch axes. Filters have the same dtype.
+      filters: Float tensor [..., channels in, channels out]; with channels in / n they form n groups, as for `conv2d`.
       strides, dilations: One number for each axis, or one for all; 1 by default.
       padding: "SAME", "VALID", or pairs of numbers for all axes, as for `conv2d`.
-      data_format: "NWC", "NHWC" or "NDHWC", or with channels right behind the batch "NCW", "NCHW" or "NCDHW".
+      data_format: "NWC", "NHWC" or "NDHWC", or with channels after the batch "NCW", "NCHW" or "NCDHW".
     Returns: Float tensor [batch, ..., channels out].
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     """
@@ -177,13 +177,13 @@ def convolution(
 
 
 def _axes_between(op: str, x: Tensor, kernel: Tensor) -> int:
-    """How many axes filters, or else images, have between batch and channels."""
+    """The number of spatial axes, from the filters or else from the images."""
     rank = kernel.ndim if kernel.ndim is not None else x.ndim
     if rank is None:
         raise InvalidArgumentError(f"{op}: the rank of input or filters must be known.")
     if not 3 <= rank <= 5:
         raise InvalidArgumentError(
-            f"{op}: filters have shape {format_dims(kernel.dims)}; there may be one to three axes before the channels."
+            f"{op}: filters have shape {format_dims(kernel.dims)}; one to three axes before the channels are needed."
         )
     return int(rank) - 2
 
@@ -195,12 +195,12 @@ def atrous_conv2d(
     padding: str | Sequence[Any],
     name: str | None = None,
 ) -> Tensor:
-    """`conv2d` whose windows take every `rate`-th element: stride 1, dilations `rate`.
+    """Dilated convolution: `conv2d` with stride 1 and dilations `rate`.
 
     Args:
       value: Float tensor [batch, height, width, channels in].
       filters: Float tensor [height, width, channels in, channels out] of the same dtype.
-      rate: How far apart the elements of a window are, one number.
+      rate: The distance of the elements of a window, one number.
       padding: "SAME" or "VALID".
     Returns: Float tensor [batch, out height, out width, channels out].
     Raises: InvalidArgumentError (a ValueError): shapes or padding do not fit; DTypeError (a TypeError): dtypes that differ.
@@ -230,7 +230,7 @@ def _transpose(
         dims = (dims[0], *dims[2:], dims[1])
     elif len(dims) == rank:  # without batch and channels
         sides: list[Any] = []
-        for tensor, axis in ((x, 0), (kernel, rank)):  # the batch stands first either way
+        for tensor, axis in ((x, 0), (kernel, rank)):  # the batch comes first in either order
             size = None if tensor.dims is None else tensor.dims[axis]
             if size is None:
                 given = (*given, sizes_of(tensor))
@@ -244,7 +244,7 @@ def _transpose(
 
 
 def _require_transposed(op: str, made: ConvolutionInputGrad, x: Tensor, kernel: Tensor, rank: int) -> None:
-    """Raise in the order of axes that was given unless images with channels first fit the result that is asked for."""
+    """Raise, with shapes in the given order of axes, unless images with channels first fit the requested result."""
     n, *between, channels = made.result(TensorSpec.of(made.dims, x.dtype), kernel.spec)
     want = (n, channels, *between)
     if x.dims is not None and len(x.dims) == rank + 2 and not are_compatible(x.dims, want):
@@ -270,7 +270,7 @@ def conv1d_transpose(
     Args:
       input: Float tensor [batch, width, channels in]. Filters have the same dtype.
       filters: Float tensor [width, channels out, channels in].
-      output_shape: [batch, out width, channels out], or the width alone.
+      output_shape: [batch, out width, channels out], or only the width.
       strides, padding, data_format, dilations: As for `conv1d`.
     Returns: Float tensor of shape `output_shape`.
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
@@ -295,7 +295,7 @@ def conv2d_transpose(
     Args:
       input: Float tensor [batch, height, width, channels in]. Filters have the same dtype.
       filters: Float tensor [height, width, channels out, channels in].
-      output_shape: [batch, out height, out width, channels out], or height and width alone.
+      output_shape: [batch, out height, out width, channels out], or only height and width.
       strides, padding, data_format, dilations: As for `conv2d`.
     Returns: Float tensor of shape `output_shape`.
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
@@ -320,7 +320,7 @@ def conv3d_transpose(
     Args:
       input: Float tensor [batch, depth, height, width, channels in]. Filters have the same dtype.
       filters: Float tensor [depth, height, width, channels out, channels in].
-      output_shape: [batch, out depth, out height, out width, channels out], or the three in between alone.
+      output_shape: [batch, out depth, out height, out width, channels out], or only depth, height and width.
       strides, padding, data_format, dilations: As for `conv3d`.
     Returns: Float tensor of shape `output_shape`.
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
@@ -340,7 +340,7 @@ def conv_transpose(
     dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `convolution`, along one axis to three; the rank of the filters says how many.
+    """The transpose of `convolution`, along one to three axes, depending on the rank of the filters.
 
     Args:
       input: Float tensor [batch, ..., channels in]. Filters have the same dtype.
@@ -371,7 +371,7 @@ def atrous_conv2d_transpose(
       value: Float tensor [batch, height, width, channels in].
       filters: Float tensor [height, width, channels out, channels in] of the same dtype.
       output_shape: [batch, out height, out width, channels out].
-      rate: How far apart the elements of a window are, one number.
+      rate: The distance of the elements of a window, one number.
       padding: "SAME" or "VALID".
     Returns: Float tensor of shape `output_shape`.
     Raises: InvalidArgumentError (a ValueError): shapes or padding do not fit; DTypeError (a TypeError): dtypes that differ.
@@ -389,7 +389,7 @@ def depthwise_conv2d(
     dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Each channel convolved with filters of its own.
+    """Each channel convolved with its own filters.
 
     Args:
       input: Float tensor [batch, height, width, channels]. The filter has the same dtype.
@@ -425,15 +425,15 @@ def _depthwise(
     taken = None if kernel.dims is None else kernel.dims[2]
     if channels is not None and taken is not None and channels != taken:
         raise InvalidArgumentError(
-            f"{op}: the input has {channels} channels, filter with shape {format_dims(kernel.dims)} takes {taken}; they must be "
-            "as many."
+            f"{op}: the input has {channels} channels, filter with shape {format_dims(kernel.dims)} takes {taken}; the numbers "
+            "must be equal."
         )
     settings = _attributes(op, strides, padding, dilations, 2, first)
 
     def convolve(images: Tensor) -> Tensor:
         if kernel.dims is not None and None not in kernel.dims[:2]:
             return _channel_by_channel(bind(w.Patches(tuple(kernel.dims[:2]), *settings), images), kernel)
-        # Each channel is a group. That there are as many as the filter takes is what the reshape asks.
+        # Each channel is a group. The reshape checks that their number is that of the filter.
         window, multiplier = shape(kernel)[:2], shape(kernel)[3]
         groups = concat([window, [1, shape(images)[3] * multiplier]], 0)
         return bind(Convolution(*settings), images, reshape(kernel, groups))
@@ -454,12 +454,12 @@ def depthwise_conv2d_backprop_input(
     """The gradient of `depthwise_conv2d` by its input.
 
     Args:
-      input_sizes: The shape of the input, four numbers that are known while tracing.
+      input_sizes: The shape of the input, four numbers, known while tracing.
       filter: Float tensor [height, width, channels, multiplier].
-      out_backprop: Float tensor [batch, out height, out width, channels * multiplier]: the gradient by the result.
+      out_backprop: Float tensor [batch, out height, out width, channels * multiplier]: the gradient of the result.
       strides, padding, data_format, dilations: As for `depthwise_conv2d`.
     Returns: Tensor of the shape `input_sizes` and the dtype of the filter.
-    Raises: InvalidArgumentError (a ValueError): the shapes, or what is asked for, do not fit.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit each other or the requested size.
     """
     op = "depthwise_conv2d_backprop_input"
     g, kernel = lift_pair(op, out_backprop, filter)
@@ -495,11 +495,11 @@ def depthwise_conv2d_backprop_filter(
 
     Args:
       input: Float tensor [batch, height, width, channels].
-      filter_sizes: The shape of the filter, four numbers that are known while tracing.
-      out_backprop: Float tensor [batch, out height, out width, channels * multiplier]: the gradient by the result.
+      filter_sizes: The shape of the filter, four numbers, known while tracing.
+      out_backprop: Float tensor [batch, out height, out width, channels * multiplier]: the gradient of the result.
       strides, padding, data_format, dilations: As for `depthwise_conv2d`.
     Returns: Tensor of the shape `filter_sizes` and the dtype of the input.
-    Raises: InvalidArgumentError (a ValueError): the shapes, or what is asked for, do not fit.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit each other or the requested size.
     """
     op = "depthwise_conv2d_backprop_filter"
     x, g = lift_pair(op, input, out_backprop)
@@ -519,7 +519,8 @@ def depthwise_conv2d_backprop_filter(
 
 
 def _channel_by_channel(parts: Tensor, kernel: Tensor) -> Tensor:
-    """Windows [batch, y, x, height, width, channels] times filters of their channels, [batch, y, x, channels * multiplier]."""
+    """Windows [batch, y, x, height, width, channels] multiplied by the filters of their channels, [batch, y, x, channels *
+    multiplier]."""
     y = einsum("bijpqc,pqcm->bijcm", parts, kernel)
     dims: Any = y.dims
     if None not in dims[1:]:
@@ -538,13 +539,13 @@ def separable_conv2d(
     dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`depthwise_conv2d`, and a convolution with windows of one element that mixes the channels.
+    """`depthwise_conv2d`, followed by a 1 x 1 convolution that mixes the channels.
 
     Args:
       input: Float tensor [batch, height, width, channels]. Filters have the same dtype.
       depthwise_filter: Float tensor [height, width, channels, multiplier].
       pointwise_filter: Float tensor [1, 1, channels * multiplier, channels out].
-      strides, padding, data_format, dilations: As for `conv2d`, of the first convolution.
+      strides, padding, data_format, dilations: As for `conv2d`, applied to the first convolution.
     Returns: Float tensor [batch, out height, out width, channels out].
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     Source: Chollet, Xception: deep learning with depthwise separable convolutions, 2017.

@@ -1,7 +1,7 @@
 """Cross-entropies from logits, composed so that log(0) never occurs.
 
-That of class numbers is an op, since no simpler ones say without passing over all classes that its gradient is the softmax with 1
-taken off at the label. It gives log(softmax) as well, from which the gradient is made.
+The one of class indices is an op of its own: its gradient is the softmax minus 1 at the label, which simpler ops could not
+express without further passes over all classes. It also returns log(softmax), from which the gradient is computed.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def _without_classes(x: TensorSpec) -> TensorSpec:
 
 
 def _is_label(labels: Tensor, classes: Dim | int) -> Tensor:
-    """Where each label is, as a mask over all classes. `classes` is a number or a size symbol."""
+    """The one-hot mask of the labels over all classes. `classes` is a number or a size symbol."""
     return equal(expand_dims(labels, -1), bind(Steps(0, classes, 1, labels.dtype)))
 
 
 class _PerLabel(Op):
-    """What the two ops share: labels and rows of classes correspond."""
+    """The base of the two ops: there is one label for each row of classes."""
 
     def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
         return bind(self, *all_stacked(ctx, xs))
@@ -74,8 +74,8 @@ def _loss_of_labels(labels: TensorSpec, logits: TensorSpec) -> TensorSpec:
 
 @define
 class SparseCrossEntropy(_PerLabel, TupleOp):
-    """Two outputs for labels [...] and logits [..., n]: -log(softmax(logits))[label], NaN for labels outside of 0 to n - 1;
-    and log(softmax(logits)).
+    """Two outputs for labels [...] and logits [..., n]: -log(softmax(logits))[label], NaN for labels outside 0 to n - 1; and
+    log(softmax(logits)).
     """
 
     name = "sparse_cross_entropy"
@@ -117,7 +117,8 @@ class SparseCrossEntropy(_PerLabel, TupleOp):
 
 @define
 class SparseCrossEntropyGrad(_PerLabel):
-    """g * (exp(log_p) - 1 at the label), and g * exp(log_p) for labels that are not a class; g [...] is the same for all n."""
+    """g * (exp(log_p) - onehot(label)), with zeros for the one-hot row of a label that is not a class; g [...] has one number
+    per label."""
 
     name = "sparse_cross_entropy_grad"
     keeps = (True, False)
@@ -125,7 +126,9 @@ class SparseCrossEntropyGrad(_PerLabel):
     def infer(self, labels: TensorSpec, log_p: TensorSpec, g: TensorSpec) -> TensorSpec:
         loss = _loss_of_labels(labels, log_p)
         if g.dtype is not loss.dtype or not are_compatible(g.dims, loss.dims):
-            raise InvalidArgumentError(f"{self.name}: {g} is no gradient of {loss}, one number per label.")
+            raise InvalidArgumentError(
+                f"{self.name}: {g} is not a cotangent of {loss}, one number per label."
+            )
         return log_p
 
     def eval(self, labels: Array, log_p: Array, g: Array) -> Array:
@@ -139,7 +142,7 @@ class SparseCrossEntropyGrad(_PerLabel):
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         labels, log_p, g = ctx.inputs
         of_log_p = h * exp(log_p) * expand_dims(g, -1) if ctx.needs(1) else None
-        # The derivative by g is the same function of h as that by h is of g, but summed over the classes.
+        # The derivative by g is the sum over the classes of h times the result for g = 1.
         of_g = reduce_sum(h * bind(self, labels, log_p, ones_like(g)), axis=-1) if ctx.needs(2) else None
         return None, of_log_p, of_g
 
@@ -162,7 +165,8 @@ def sparse_softmax_cross_entropy_with_logits(
     """-log(softmax(logits))[label], one number per label.
 
     Args:
-      labels: Integer tensor [...], 0 <= label < classes; the loss of another label is NaN where that is not known at once.
+      labels: Integer tensor [...], 0 <= label < classes; another label is an error, or gives NaN where its value is known only
+        at run time.
       logits: Float tensor [..., classes].
     Returns: Float tensor [...].
     Raises: InvalidArgumentError: the shapes do not fit, or a label is out of range; DTypeError: labels are not integers.
@@ -180,7 +184,7 @@ def sparse_softmax_cross_entropy_with_logits(
     if type(labels) is EagerTensor and type(classes) is int:
         _require_labels(labels.data, classes)
     if labels.dtype.itemsize < 4 or labels.dtype.kind == "uint":
-        # The numbers of all classes must fit.
+        # The indices of all classes must fit.
         labels = cast(labels, int32 if labels.dtype.itemsize < 4 else int64)
     return bind(SPARSE_CROSS_ENTROPY, labels, logits)[0]
 
@@ -224,7 +228,7 @@ def sigmoid_cross_entropy_with_logits(
       labels: Tensor of any shape, a float dtype: probabilities.
       logits: Tensor x of the same shape and dtype.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): the shapes differ; DTypeError (a TypeError): the dtypes do.
+    Raises: InvalidArgumentError (a ValueError): the shapes differ; DTypeError (a TypeError): the dtypes differ.
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
     Example:
       >>> nn.sigmoid_cross_entropy_with_logits([1.0], [0.0]).numpy()
@@ -233,6 +237,6 @@ def sigmoid_cross_entropy_with_logits(
     x, z = lift_pair("sigmoid_cross_entropy_with_logits", logits, labels)
     require_fit("sigmoid_cross_entropy_with_logits", z, x, ("labels", "logits"))
     zero = lift(0, x.dtype)
-    # max(x, 0) and -|x| by `where`, since their derivatives of all orders belong together at 0.
+    # max(x, 0) and -|x| by `where`, so that their derivatives at 0 are consistent with each other, in every order.
     positive = x >= zero
     return where(positive, x, zero) - x * z + softplus(where(positive, -x, x))

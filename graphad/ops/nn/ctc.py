@@ -1,8 +1,8 @@
-"""Connectionist temporal classification: labels without times, frames with a class for "no label here".
+"""Connectionist temporal classification: label sequences without alignment, and frames with a blank class.
 
-The loss sums over all ways to spread a row's labels over its frames. The labels stand with a blank before, between and behind
-them; a scan over the frames keeps for each place of that row the logarithm of the sum of the ways that end there (Graves and
-others, 2006). Its derivatives are those of the scan.
+The loss sums over all alignments of a row's labels with its frames. Blanks are inserted before, between and after the labels; a
+scan over the frames keeps for each position of that sequence the log-sum of the alignments that end there (Graves and others,
+2006). Its derivatives are those of the scan.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from graphad.ops.nn.softmax import log_softmax
 from graphad.ops.sparse.elementwise import to_dense
 from graphad.ops.sparse.tensor import SparseTensor
 
-_NONE = -1e30  # the logarithm of no way at all: finite, so that derivatives stay numbers
+_NONE = -1e30  # the logarithm of an empty sum: finite, so that derivatives are not NaN
 _HARDLY = -1e29
 
 
@@ -57,18 +57,19 @@ def ctc_loss(
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """-log of the probability that the frames of a row say its labels.
+    """-log of the probability of the labels of each row, given its frames.
 
     Args:
       labels: Integer tensor [batch, most labels], or a SparseTensor of that shape, for which `blank_index` has to be given.
       logits: Float tensor [frames, batch, classes].
-      label_length: Integer tensor [batch]: how many labels each row has; None for a SparseTensor.
-      logit_length: Integer tensor [batch]: how many frames.
-      logits_time_major: False says that logits are [batch, frames, classes].
+      label_length: Integer tensor [batch]: the number of labels of each row; None for a SparseTensor.
+      logit_length: Integer tensor [batch]: the number of frames of each row.
+      logits_time_major: Whether logits are [frames, batch, classes]; otherwise [batch, frames, classes].
       unique: Accepted for compatibility.
-      blank_index: The class that says nothing, 0 by default; a negative one counts from the end.
-    Returns: Tensor [batch] of the dtype of the logits; infinite, without derivative, where the frames are too few for the labels.
-    Raises: InvalidArgumentError (a ValueError): the ranks, or `blank_index`, are not possible.
+      blank_index: The blank class, 0 by default; a negative one counts from the end.
+    Returns: Tensor [batch] of the dtype of the logits; infinite, without derivative, if there are too few frames for the
+    labels.
+    Raises: InvalidArgumentError (a ValueError): a rank or `blank_index` is invalid.
     Source: Graves, Fernandez, Gomez and Schmidhuber, Connectionist temporal classification, 2006.
     """
     op = "ctc_loss"
@@ -103,7 +104,7 @@ def _loss(logits: Tensor, labels: Tensor, label_length: Tensor, logit_length: Te
     batch: Any = shape(labels)[0]
     pairs = reshape(stack([zeros_like(labels) + blank, labels], 2), stack([batch, 2 * shape(labels)[1]]))
     row: Any = concat([pairs, fill(stack([batch, 1]), lift(blank, int32))], 1)
-    # From two places before one may come where a label stands that is another than the one before.
+    # A step of two positions is allowed to a label that differs from the previous label.
     before = concat([fill(stack([batch, 2]), lift(blank, int32)), row], 1)[:, :-2]
     jumps = (row != blank) & (row != before)
     logs = transpose(gather(transpose(log_softmax(logits), [1, 0, 2]), row, axis=2, batch_dims=1), [1, 0, 2])
@@ -138,11 +139,11 @@ def ctc_greedy_decoder(
 
     Args:
       inputs: Float tensor [frames, batch, classes]: logits.
-      sequence_length: Integer tensor [batch]: how many frames each row has.
-      merge_repeated: Whether equal neighbours without a blank between them are one.
-      blank_index: The class that says nothing, the last one by default; a negative one counts from the end.
+      sequence_length: Integer tensor [batch]: the number of frames of each row.
+      merge_repeated: Whether to merge equal neighbours without a blank between them.
+      blank_index: The blank class, the last one by default; a negative one counts from the end.
     Returns: ([SparseTensor [batch, most labels] of int64], float tensor [batch, 1] with -sum of the best logits).
-    Raises: InvalidArgumentError (a ValueError): the rank, or `blank_index`, is not possible.
+    Raises: InvalidArgumentError (a ValueError): the rank or `blank_index` is invalid.
     Source: Graves, Fernandez, Gomez and Schmidhuber, Connectionist temporal classification, 2006.
     """
     op = "ctc_greedy_decoder"
@@ -176,9 +177,9 @@ def collapse_repeated(
 
     Args:
       labels: Tensor [batch, most labels], an integer dtype.
-      seq_length: Integer tensor [batch]: how many labels each row has.
-    Returns: (labels [batch, most that are left], 0 behind the end of a row; how many are left, [batch]), both of their dtypes.
-    Raises: InvalidArgumentError (a ValueError): the rank is another.
+      seq_length: Integer tensor [batch]: the number of labels of each row.
+    Returns: (labels [batch, largest new length], padded with 0; the new lengths [batch]), with the dtypes of the arguments.
+    Raises: InvalidArgumentError (a ValueError): the rank is not 2.
     """
     rows, lengths = lift(labels), lift(seq_length)
     if rows.dims is not None and len(rows.dims) != 2:

@@ -1,7 +1,7 @@
-"""The most likely labels of frames, by a search that follows some of the best beginnings.
+"""Beam search for the most likely labels of frames.
 
-Each beginning is a node of a tree, with the probabilities that the frames so far say it and end in a blank, or in its last label
-(Graves, 2012; Hannun, 2014). All rows of a batch are searched side by side, frame by frame.
+Each prefix is a node of a tree, with the probabilities that the frames so far give this prefix and end in a blank, or in its
+last label (Graves, 2012; Hannun, 2014). All rows of a batch are searched together, frame by frame.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from graphad.ops.sparse.tensor import SparseTensor
 
 @define
 class CtcBeams(TupleOp):
-    """The `paths` most likely labels of each row of logarithms of probabilities [frames, batch, classes], best first; the second
-    input [batch] says how many frames count, and the last class says nothing. At most `width` beginnings are followed.
+    """The `paths` most likely labels of each row of log-probabilities [frames, batch, classes], best first. The second input
+    [batch] is the number of frames of each row, and the last class is the blank. The search keeps at most `width` prefixes.
 
-    Results: labels [batch, paths, frames], int64, -1 behind the end; their numbers [batch, paths], int32; the logarithms of their
-    probabilities [batch, paths].
+    Results: labels [batch, paths, frames], int64, padded with -1; their lengths [batch, paths], int32; their log-probabilities
+    [batch, paths].
     """
 
     name = "ctc_beams"
@@ -68,7 +68,7 @@ class CtcBeams(TupleOp):
                 f"{self.name}: sequence_length has shape {format_dims(lengths.dims)}; ({batch},) is needed."
             )
         if classes == 0:
-            raise InvalidArgumentError(f"{self.name}: there are no classes; the last one is to say nothing.")
+            raise InvalidArgumentError(f"{self.name}: there are no classes; the last one must be the blank.")
         if not 1 <= self.paths <= self.width:
             raise InvalidArgumentError(
                 f"{self.name}: top_paths is {self.paths}, beam_width {self.width}; 1 <= top_paths <= beam_width is needed."
@@ -95,18 +95,18 @@ class CtcBeams(TupleOp):
         found = total[rows, best]
         if batch and not np.isfinite(found).all():
             raise InvalidArgumentError(
-                f"{self.name}: {self.paths} paths are asked for, and a row has fewer; ask for less."
+                f"{self.name}: {self.paths} paths are requested, but a row has fewer; request fewer."
             )
         labels, counts = tree.labels(tree.node[rows, best], frames)
         return labels, counts, found.astype(logs.dtype)
 
-    vjp = no_gradient("which labels are best is piecewise constant")
+    vjp = no_gradient("the choice of labels is piecewise constant")
     batch = no_batch("each batch is a search of its own")
-    rows = no_rows("the lengths and frames of a row stand along different axes")
+    rows = no_rows("lengths and frames have their rows along different axes")
 
 
 class _Tree:
-    """The beginnings of all rows that are followed [batch, width], and the tree of all that ever were."""
+    """The current prefixes of all rows [batch, width], and the tree of all prefixes so far."""
 
     def __init__(self, batch: int, width: int, frames: int) -> None:
         self.width = width
@@ -119,7 +119,7 @@ class _Tree:
         self.last = np.full((batch, 1 + frames * width), -1)
 
     def step(self, logs: Any, number: int, runs: Any) -> None:
-        """One frame further, in the rows that run."""
+        """Advance by one frame, in the rows that have not ended."""
         batch, labels = logs.shape[0], logs.shape[1] - 1
         rows = np.arange(batch)[:, None]
         last = np.where(self.node >= 0, self.last[rows, self.node], -1)
@@ -134,7 +134,7 @@ class _Tree:
         stays_label = np.logaddexp(self.label, before) + own
         longer = np.where(last[:, :, None] == np.arange(labels), self.blank[:, :, None], total[:, :, None])
         longer = longer + logs[:, None, :-1]
-        where, which = np.nonzero(is_followed)  # these children are followed already
+        where, which = np.nonzero(is_followed)  # these children are already among the prefixes
         longer[where, place[where, which], last[where, which]] = -np.inf
         stays = np.logaddexp(stays_blank, stays_label)
         scores = np.concatenate([stays, longer.reshape(batch, -1)], 1)
@@ -154,7 +154,7 @@ class _Tree:
         self.label = np.where(runs, np.where(there, label, -np.inf), self.label)
 
     def labels(self, node: Any, frames: int) -> tuple[Any, Any]:
-        """What the nodes [batch, paths] say, first label first, and how long it is."""
+        """The labels of the nodes [batch, paths], first label first, and their lengths."""
         rows = np.arange(len(node))[:, None]
         turned = np.full((*node.shape, frames), -1, np.int64)
         for k in range(frames):
@@ -169,14 +169,14 @@ class _Tree:
 def ctc_beam_search_decoder(
     inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The most likely labels of frames, by a search that follows the `beam_width` best beginnings.
+    """The most likely labels of frames, by a beam search that keeps the `beam_width` best prefixes.
 
     Args:
-      inputs: Float tensor [frames, batch, classes]: logits; the last class says nothing.
-      sequence_length: Integer tensor [batch]: how many frames each row has.
-      beam_width: How many beginnings are followed.
-      top_paths: How many results there are for each row.
-    Returns: (a SparseTensor [batch, most labels] of int64 for each path; logarithms of their probabilities [batch, top_paths]).
+      inputs: Float tensor [frames, batch, classes]: logits; the last class is the blank.
+      sequence_length: Integer tensor [batch]: the number of frames of each row.
+      beam_width: The number of prefixes that are kept.
+      top_paths: The number of results for each row.
+    Returns: (a SparseTensor [batch, most labels] of int64 for each path; their log-probabilities [batch, top_paths]).
       Neither has a derivative.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or there are fewer paths.
     """
@@ -206,12 +206,12 @@ def _sparse(labels: Tensor, counts: Tensor) -> SparseTensor:
 
 
 def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The different labels of each row in the order in which they come, and which of them stands at each place.
+    """The distinct labels of each row in order of appearance, and for each position the index of its label among them.
 
     Args:
       labels: Integer tensor [batch, most labels].
-    Returns: (the labels, int64, 0 behind the last of a row; int32 numbers of theirs); both [batch, most labels].
-    Raises: InvalidArgumentError (a ValueError): the rank is another.
+    Returns: (the distinct labels, int64, padded with 0; the int32 indices); both [batch, most labels].
+    Raises: InvalidArgumentError (a ValueError): the rank is not 2.
     """
     own: Any = cast(lift(labels), int64)
     if own.dims is not None and len(own.dims) != 2:

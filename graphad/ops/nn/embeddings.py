@@ -1,4 +1,4 @@
-"""Look-ups of several rows at once, put together for each row of a sparse tensor of ids; the largest of many."""
+"""Embedding look-ups combined over each row of a sparse tensor of ids; and the k largest or smallest elements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Combiner = Literal["sum", "mean", "sqrtn"]
 
 
 def _table(op: str, params: object) -> Any:
-    """The one table. Raises: InvalidArgumentError: it comes in several parts."""
+    """The table as one tensor. Raises: InvalidArgumentError: it consists of several parts."""
     if isinstance(params, list | tuple) and params and stands_for_tensor(params[0]):
         if len(params) != 1:
             raise InvalidArgumentError(
@@ -50,7 +50,7 @@ def _combined(
 ) -> Any:
     kind = "mean" if combiner is None else combiner
     if kind not in ("sum", "mean", "sqrtn"):
-        raise InvalidArgumentError(f"{op}: combiner {combiner!r} is none of 'sum', 'mean' and 'sqrtn'.")
+        raise InvalidArgumentError(f"{op}: combiner {combiner!r} is not one of 'sum', 'mean' and 'sqrtn'.")
     rows: Any = gather(params, ids.values)
     if max_norm is not None:
         rows = clip_by_norm(rows, max_norm, list(range(1, rows.ndim)))
@@ -79,13 +79,14 @@ def embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """For each row of a sparse matrix of ids the sum or mean of the rows of `params` that it names.
+    """For each row of a sparse matrix of ids, the sum or mean of these rows of `params`.
 
     Args:
       params: Float tensor [n, ...]: the table.
       sp_ids: SparseTensor [rows, any] of integers, in order, with a value in each row.
-      sp_weights: SparseTensor of the same indices: what each id counts; None is 1.
-      combiner: "sum", "mean" (over the sum of the weights, also for None), or "sqrtn" (over the root of that of their squares).
+      sp_weights: SparseTensor with the same indices: the weight of each id; None is 1.
+      combiner: "sum", "mean" (the sum divided by the sum of the weights; the default), or "sqrtn" (the sum divided by the root
+        of the sum of squared weights).
       max_norm: Rows of `params` are scaled down to this norm first.
       allow_fast_lookup: Accepted for compatibility.
     Returns: Tensor [last row with an id + 1, ...] of the dtype of `params`.
@@ -107,17 +108,19 @@ def safe_embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """`embedding_lookup_sparse` for rows without ids too, and with ids and weights of which some are left out.
+    """`embedding_lookup_sparse` that allows rows without ids and ignores invalid ids and weights.
 
     Args:
       embedding_weights: Float tensor [n, ...]: the table.
-      sparse_ids: SparseTensor [..., any] of integers, in order; those below 0 are left out.
-      sparse_weights: SparseTensor of the same indices, or None; ids whose weight is not above 0 are left out but for "sum".
+      sparse_ids: SparseTensor [..., any] of integers, in order; negative ones are ignored.
+      sparse_weights: SparseTensor with the same indices, or None; ids whose weight is not positive are ignored, except for
+        "sum".
       combiner: "sum", "mean" or "sqrtn", as for `embedding_lookup_sparse`.
       default_id: The id of rows without ids; None gives zeros there.
       max_norm: Rows of the table are scaled down to this norm first.
       allow_fast_lookup: Accepted for compatibility.
-    Returns: Tensor [..., ...] of the dtype of the table: the sizes of `sparse_ids` but the last, then those of its rows.
+    Returns: Tensor [..., ...] of the dtype of the table: the sizes of `sparse_ids` except the last, then those of a row of the
+    table.
     Raises: InvalidArgumentError (a ValueError): an id is out of range, or `combiner` is another word.
     """
     op = "safe_embedding_lookup_sparse"
@@ -143,13 +146,13 @@ def safe_embedding_lookup_sparse(
         found = reshape(found, [*known, *found.dims[1:]])
     elif known is None and lead.dims != (1,):
         raise InvalidArgumentError(
-            f"{op}: the sizes of sparse_ids but the last must be known where there are several."
+            f"{op}: the sizes of sparse_ids except the last must be known for a rank above 2."
         )
     return found  # type: ignore[no-any-return]
 
 
 def _as_matrix(x: SparseTensor) -> SparseTensor:
-    """All axes but the last as one."""
+    """The tensor with all axes but the last merged."""
     from_front = in_line(x.indices[:, :-1], x.dense_shape[:-1])
     shape = stack([reduce_prod(x.dense_shape[:-1]), x.dense_shape[-1]])
     return SparseTensor.of(stack([from_front, x.indices[:, -1]], 1), x.values, shape)
@@ -171,11 +174,11 @@ def approx_max_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The k largest elements along an axis and where they are; here they are the true ones.
+    """The k largest elements along an axis and their indices. The result is exact here.
 
     Args:
       operand: Tensor of any shape, a float dtype.
-      k: How many.
+      k: The number of elements.
       reduction_dimension: The axis.
       recall_target, reduction_input_size_override, aggregate_to_topk: Accepted for compatibility.
     Returns: (values of the same dtype, int32 indices), of the shape of the operand with k in place of the size of the axis.
@@ -193,11 +196,11 @@ def approx_min_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The k smallest elements along an axis and where they are; here they are the true ones.
+    """The k smallest elements along an axis and their indices. The result is exact here.
 
     Args:
       operand: Tensor of any shape, a float dtype.
-      k: How many.
+      k: The number of elements.
       reduction_dimension: The axis.
       recall_target, reduction_input_size_override, aggregate_to_topk: Accepted for compatibility.
     Returns: (values of the same dtype, int32 indices), of the shape of the operand with k in place of the size of the axis.

@@ -1,4 +1,4 @@
-"""Pools whose windows are of two sizes, so that an image may shrink by any ratio (Graham, 2014)."""
+"""Fractional pooling: windows of two sizes, so that an image can shrink by any ratio (Graham, 2014)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from graphad.ops.random.generator import shuffle, uniform
 
 
 class FractionalPool(NamedTuple):
-    """The pooled image, and where its windows begin along both axes."""
+    """The pooled image, and the starts of the windows along both axes."""
 
     output: Tensor
     row_pooling_sequence: Tensor
@@ -34,9 +34,9 @@ class FractionalPool(NamedTuple):
 
 
 def _starts(op: str, length: object, ratio: float, pseudo_random: bool, seed: Any) -> tuple[Tensor, int]:
-    """Where windows begin, and the end, int64 [count + 1]; and the size of the largest window."""
+    """The starts of the windows and the end, int64 [count + 1]; and the size of the largest window."""
     if length is None or not isinstance(length, int):
-        raise InvalidArgumentError(f"{op}: the height and width of value must be known; one is not.")
+        raise InvalidArgumentError(f"{op}: the height and width of value must be known.")
     count = int(length / ratio)
     if count < 1:
         raise InvalidArgumentError(f"{op}: a ratio of {ratio} leaves nothing of a size of {length}.")
@@ -58,7 +58,7 @@ def _ratios(op: str, ratio: Any) -> tuple[float, float]:
     ends = [given[0], given[3]] if len(given) == 4 else []
     if len(pair) != 2 or any(r != 1 for r in ends) or not all(r >= 1 for r in pair):
         raise InvalidArgumentError(
-            f"{op}: pooling_ratio is {ratio}; one ratio, two, or four with 1 at both ends are needed, from 1."
+            f"{op}: pooling_ratio is {ratio}; one ratio, two, or four with 1 at both ends are needed, each at least 1."
         )
     return pair[0], pair[1]
 
@@ -111,17 +111,17 @@ def fractional_max_pool(
     seed: int = 0,
     name: str | None = None,
 ) -> FractionalPool:
-    """The largest elements of windows of two sizes, whose order is random.
+    """The largest element of each window, with windows of two sizes in random order.
 
     Args:
       value: Real tensor [batch, height, width, channels]; height and width must be known.
-      pooling_ratio: By how much height and width shrink, from 1: a number, two, or four with 1 at both ends.
-      pseudo_random: Whether windows are spread evenly from a random beginning; else their sizes stand in a random order.
-      overlapping: Whether the first row and column of the next window belong to a window too.
-      seed: As for `random.uniform`; 0 is none.
-    Returns: (output [batch, int(height / ratio), int(width / ratio), channels]; where windows begin, and the end, along the rows
-      and along the columns, int64). Equal largest elements share the derivative.
-    Raises: InvalidArgumentError (a ValueError): a ratio below 1, or one that leaves nothing; a size that is not known.
+      pooling_ratio: The factor, at least 1, by which height and width shrink: a number, two, or four with 1 at both ends.
+      pseudo_random: Whether to spread windows evenly from a random start; otherwise their sizes come in a random order.
+      overlapping: Whether a window includes the first row and column of the next one.
+      seed: As for `random.uniform`; 0 means no seed.
+    Returns: (output [batch, int(height / ratio), int(width / ratio), channels]; the starts of the windows and the end, along
+      the rows and along the columns, int64). Ties share the gradient.
+    Raises: InvalidArgumentError (a ValueError): a ratio below 1, or one that leaves nothing; an unknown size.
     """
     return _pooled("fractional_max_pool", value, pooling_ratio, pseudo_random, overlapping, seed, True)
 
@@ -134,16 +134,16 @@ def fractional_avg_pool(
     seed: int = 0,
     name: str | None = None,
 ) -> FractionalPool:
-    """The means of windows of two sizes, whose order is random.
+    """The mean of each window, with windows of two sizes in random order.
 
     Args:
       value: Real tensor [batch, height, width, channels]; height and width must be known.
-      pooling_ratio: By how much height and width shrink, from 1: a number, two, or four with 1 at both ends.
-      pseudo_random: Whether windows are spread evenly from a random beginning; else their sizes stand in a random order.
-      overlapping: Whether the first row and column of the next window belong to a window too.
-      seed: As for `random.uniform`; 0 is none.
-    Returns: (output [batch, int(height / ratio), int(width / ratio), channels]; where windows begin, and the end, along the rows
-      and along the columns, int64).
-    Raises: InvalidArgumentError (a ValueError): a ratio below 1, or one that leaves nothing; a size that is not known.
+      pooling_ratio: The factor, at least 1, by which height and width shrink: a number, two, or four with 1 at both ends.
+      pseudo_random: Whether to spread windows evenly from a random start; otherwise their sizes come in a random order.
+      overlapping: Whether a window includes the first row and column of the next one.
+      seed: As for `random.uniform`; 0 means no seed.
+    Returns: (output [batch, int(height / ratio), int(width / ratio), channels]; the starts of the windows and the end, along
+      the rows and along the columns, int64).
+    Raises: InvalidArgumentError (a ValueError): a ratio below 1, or one that leaves nothing; an unknown size.
     """
     return _pooled("fractional_avg_pool", value, pooling_ratio, pseudo_random, overlapping, seed, False)

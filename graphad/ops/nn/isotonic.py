@@ -1,7 +1,7 @@
 """Isotonic regression: the nearest sequence that never rises, or never falls.
 
-It is constant on segments, and there the mean of the input (Best and Chakravarti, 1990). Where the segments end is piecewise
-constant, so that the derivative is that of the means.
+It is constant on segments, where it is the mean of the input (Best and Chakravarti, 1990). The segments are piecewise constant
+in the input, so the derivative is that of the means.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from graphad.ops.math.select import maximum
 
 @define
 class IsotonicSegments(Op):
-    """For each row of x [..., n] the number of the segment that each element is in, int32, counted from 0: segments on which the
-    nearest sequence that never falls, in the sum of squares, is constant. SciPy's `isotonic_regression` finds them.
+    """For each element of x [..., n] the number of its segment in its row, int32, counted from 0. On a segment the nearest
+    non-decreasing sequence, in the sum of squares, is constant. SciPy's `isotonic_regression` finds them.
     """
 
     name = "isotonic_segments"
@@ -54,14 +54,14 @@ class IsotonicSegments(Op):
         if not x.size:
             return segments
         if np.isnan(x).any():
-            raise InvalidArgumentError(f"{self.name}: x has NaN, which no order has a place for.")
+            raise InvalidArgumentError(f"{self.name}: x holds NaN, which cannot be ordered.")
         fit = library.optimize().isotonic_regression
         for place in np.ndindex(x.shape[:-1]):
             starts = fit(np.asarray(x[place], np.float64)).blocks[1:-1]
             np.add.at(segments[place], starts, 1)
         return np.cumsum(segments, axis=-1, dtype=np.int32)
 
-    vjp = no_gradient("where a segment ends is piecewise constant")
+    vjp = no_gradient("the end of a segment is piecewise constant")
 
     def batch(self, ctx: object, x: Any) -> Tensor:
         return bind(self, x)
@@ -72,14 +72,14 @@ class IsotonicSegments(Op):
 
 
 def isotonic_regression(inputs: TensorLike, decreasing: bool = True, axis: int = -1) -> tuple[Tensor, Tensor]:
-    """The nearest sequences that never rise along `axis`, or never fall.
+    """The nearest sequences that never rise, or never fall, along `axis`.
 
     Args:
       inputs: Real tensor of rank 1 or more.
-      decreasing: Whether the result never rises; else it never falls.
-      axis: The axis along which it is sorted.
-    Returns: (tensor of the same shape, floats for integers; int32 tensor of the same shape: in which of the segments, on which
-      the result is constant, each element is). The second has no derivative.
+      decreasing: Whether the result never rises; otherwise it never falls.
+      axis: The axis of the sequences.
+    Returns: (tensor of the same shape, floats for integers; int32 tensor of the same shape: for each element the number of its
+      segment, on which the result is constant). The second has no derivative.
     Raises: InvalidArgumentError (a ValueError): a scalar, an axis out of range, or NaN; DTypeError (a TypeError): another dtype.
     Example:
       >>> nn.isotonic_regression([3.0, 1.0, 2.0])[0].numpy()
@@ -107,7 +107,7 @@ def isotonic_regression(inputs: TensorLike, decreasing: bool = True, axis: int =
 
 
 def _means(x: Tensor, segments: Tensor) -> Tensor:
-    """Each element's mean over its segment [..., n]."""
+    """For each element the mean over its segment, [..., n]."""
     sizes = shape(x)
     flat, own = reshape(x, [-1]), reshape(segments, [-1])
     length: Any = sizes[-1]

@@ -1,4 +1,4 @@
-"""Dilation and erosion of images by filters: sums in place of products, and the largest in place of the sum."""
+"""Dilation and erosion of images: convolutions with sums in place of products, and maxima in place of sums."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def dilation2d(
     dilations: int | Sequence[int],
     name: str | None = None,
 ) -> Tensor:
-    """The largest of image + filter in each window, a channel by itself. The gradient goes to the first of equal ones.
+    """The largest value of image + filter in each window, for each channel. At a tie the gradient goes to the first one.
 
     Args:
       input: Tensor [batch, height, width, channels], a real dtype.
       filters: Tensor [filter height, filter width, channels] of the same dtype; its sizes must be known while tracing.
       strides: One number, two, or four with 1 at both ends.
-      padding: "SAME" or "VALID"; what lies outside of the image does not count.
+      padding: "SAME" or "VALID"; elements outside the image are ignored.
       data_format: "NHWC".
       dilations: One number, two, or four with 1 at both ends.
     Returns: Tensor [batch, out height, out width, channels] of the same dtype.
@@ -59,7 +59,7 @@ def erosion2d(
     dilations: int | Sequence[int],
     name: str | None = None,
 ) -> Tensor:
-    """The smallest of image - filter turned around in each window: the dilation of what is dark.
+    """The smallest value of image - reversed filter in each window, for each channel: the dual of `dilation2d`.
 
     Args:
       value: Tensor [batch, height, width, channels], a signed dtype.

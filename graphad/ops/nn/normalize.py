@@ -1,4 +1,4 @@
-"""Moments, normalisation by them, dropout, and small helpers of layers."""
+"""Moments, normalisation, dropout, and small functions for layers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather
 from graphad.ops.array.shape import reshape, shape
-from graphad.ops.array.squeeze import squeeze
+from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.support import require_number
 from graphad.ops.linalg import clip_by_norm
 from graphad.ops.math import cast, reduce_mean, reduce_sum, rsqrt, square, where
@@ -28,7 +28,7 @@ def moments(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The mean of x and its biased variance over `axes`; those of float16 are computed in float32. `shift` is ignored.
+    """The mean of x and its biased variance over `axes`; float16 is computed in float32.
 
     Args:
       x: Tensor [...], a float dtype.
@@ -65,7 +65,7 @@ def batch_normalization(
       x: Float tensor [..., features].
       mean, variance: Tensors of the same dtype that broadcast with `x`.
       offset, scale: Likewise, or None.
-      variance_epsilon: What is added to the variance.
+      variance_epsilon: A small number that is added to the variance.
     Returns: Tensor of the shape and dtype of `x`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not broadcast; DTypeError (a TypeError): dtypes that differ.
     Source: Ioffe and Szegedy, Batch normalization: accelerating deep network training by reducing internal covariate shift,
@@ -91,7 +91,7 @@ def bias_add(
     Args:
       value: Tensor [..., features] of a numeric dtype.
       bias: Vector [features] of the same dtype.
-      data_format: "NC..." for an axis 1 of features; the last otherwise.
+      data_format: "NC..." if the features are along axis 1; otherwise they are along the last.
     Returns: Tensor of the shape and dtype of `value`.
     Raises: InvalidArgumentError (a ValueError): bias is not a vector, or its size is not that of the axis.
     Example:
@@ -106,7 +106,7 @@ def bias_add(
     if value.dims is not None:
         if len(value.dims) < 2:
             raise InvalidArgumentError(
-                f"bias_add: value has shape {format_dims(value.dims)}; it must have rank 2 at least."
+                f"bias_add: value has shape {format_dims(value.dims)}; it must have rank 2 or more."
             )
         size, mine = value.dims[1 if first else -1], None if bias.dims is None else bias.dims[0]
         if size is not None and mine is not None and size != mine:
@@ -145,13 +145,13 @@ def dropout(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """x with a random part `rate` set to 0 and the rest divided by 1 - rate.
+    """x with a random fraction `rate` of its elements set to 0 and the others divided by 1 - rate.
 
     Args:
       x: Tensor of any shape, a float dtype.
-      rate: The part that is dropped, 0 <= rate < 1; a number or scalar tensor.
-      noise_shape: The shape in which it is drawn what to drop, broadcast to x; None stands for the size of x.
-      seed: For the same numbers again.
+      rate: The fraction that is dropped, 0 <= rate < 1; a number or scalar tensor.
+      noise_shape: The shape of the random mask, which is broadcast to x; a size of None is that of x.
+      seed: A seed for reproducible masks.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a rate outside 0 to 1; DTypeError (a TypeError): another dtype.
     Source: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, Dropout: a simple way to prevent neural networks
@@ -168,7 +168,7 @@ def dropout(
 def dropped(
     op: str, x: TensorLike, rate: TensorLike, noise_shape: ShapeLike | None, draw: Callable[[Any, Any], Any]
 ) -> Tensor:
-    """`dropout` by numbers from 0 to 1 that `draw` gives for a shape and a dtype."""
+    """`dropout` with random numbers from 0 to 1 that `draw` returns for a shape and a dtype."""
     x = lift_own(x)
     if not x.dtype.is_floating:
         raise DTypeError(f"{op}: x has dtype {x.dtype.name}; a float dtype is needed, since x is scaled.")
@@ -177,7 +177,7 @@ def dropped(
     if stands_for_tensor(rate):
         part = cast(rate, x.dtype)
     elif not 0 <= part < 1:
-        raise InvalidArgumentError(f"{op}: rate {rate} is out of range; 0 <= rate < 1.")
+        raise InvalidArgumentError(f"{op}: rate {rate} is out of range; 0 <= rate < 1 is needed.")
     elif part == 0:
         return x
     sizes: Any = x.shape if x.shape.is_fully_defined() else shape(x)
@@ -197,14 +197,14 @@ def stateless_dropout(
     noise_shape: ShapeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`dropout` that depends on a seed alone.
+    """`dropout` with a mask that depends on a seed alone.
 
     Args:
       x: Tensor of any shape, a float dtype.
-      rate: The part that is dropped, 0 <= rate < 1; a number or scalar tensor.
+      rate: The fraction that is dropped, 0 <= rate < 1; a number or scalar tensor.
       seed: Integer tensor [2].
-      rng_alg: Accepted for compatibility: there is one way to draw numbers.
-      noise_shape: The shape in which it is drawn what to drop, broadcast to x; None stands for the size of x.
+      rng_alg: Accepted for compatibility; there is one algorithm.
+      noise_shape: The shape of the random mask, which is broadcast to x; a size of None is that of x.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a rate outside 0 to 1; DTypeError (a TypeError): another dtype.
     Source: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, Dropout: a simple way to prevent neural networks
@@ -226,13 +226,13 @@ def general_dropout(
     noise_shape: ShapeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`dropout` by numbers that a function draws.
+    """`dropout` with random numbers from a given function.
 
     Args:
       x: Tensor of any shape, a float dtype.
-      rate: The part that is dropped, 0 <= rate < 1; a number or scalar tensor.
-      uniform_sampler: Called with `shape` and `dtype`; gives numbers from 0 to 1.
-      noise_shape: The shape in which it is drawn what to drop, broadcast to x; None stands for the size of x.
+      rate: The fraction that is dropped, 0 <= rate < 1; a number or scalar tensor.
+      uniform_sampler: Called with `shape` and `dtype`; returns numbers from 0 to 1.
+      noise_shape: The shape of the random mask, which is broadcast to x; a size of None is that of x.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a rate outside 0 to 1; DTypeError (a TypeError): another dtype.
     Source: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, Dropout: a simple way to prevent neural networks
@@ -250,12 +250,12 @@ def general_dropout(
 def embedding_lookup(
     params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None
 ) -> Tensor:
-    """The rows of `params` named by `ids`, scaled down to norm `max_norm` where they are longer.
+    """The rows `ids` of `params`, scaled down to norm `max_norm` if that is given and they are longer.
 
     Args:
       params: Tensor [n, ...] of any dtype, or of a float one with `max_norm`.
       ids: Integer tensor [...].
-      max_norm: The largest norm of a row; None leaves them as they are.
+      max_norm: The largest norm of a row; None does not limit it.
     Returns: Tensor [*ids.shape, ...] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): an id is out of range.
     Example:

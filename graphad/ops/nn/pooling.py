@@ -1,7 +1,7 @@
 """Maximum and average over windows of images [batch, ..., channels], along any number of axes.
 
-A window's cotangent goes to its first maximum. The gradient of max pooling and the picking of maxima are each other's
-transposes, so derivatives of every order exist.
+A window's cotangent goes to its first maximum. The gradient of max pooling and the op that picks the elements at the maxima are
+transposes of each other, so derivatives of every order exist.
 """
 
 from __future__ import annotations
@@ -24,27 +24,34 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
+from graphad.core.convert import lift
 from graphad.core.dims import Size
+from graphad.core.dtypes import float32, float64
 from graphad.core.op import define
 from graphad.core.schema import Given, Padding, Positive
+from graphad.core.shapes import ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, wide, widened
+from graphad.ops.array.create import zeros_like
 from graphad.ops.array.support import require_gradient
 from graphad.ops.choice import chosen
+from graphad.ops.math.compare import equal, logical_and, logical_not, logical_or, not_equal
+from graphad.ops.math.reduce import ReduceMax, ReduceSum
 from graphad.ops.math.rounding import zeros_of
+from graphad.ops.math.select import where
 from graphad.ops.nn import windows as w
 from graphad.ops.rules import FLOATING, REAL, require_kind
 
 
 class Pool(w.Windowed):
-    """What the pooling ops share: every input is an image, or a result, with the batch first."""
+    """The base of the pooling ops: every input is an image, or a result, with the batch first."""
 
     takes_symbols = False
     window: tuple[Positive, ...]
 
     def like(self, kind: Any, *dims: TensorLike) -> Any:
-        """Another of the ops, for the same windows."""
+        """Another one of the ops, for the same windows."""
         return kind(self.window, self.strides, self.padding, self.dilations, *dims)
 
     def pads_for(self, shape: Sequence[int]) -> w.Pads:
@@ -52,17 +59,23 @@ class Pool(w.Windowed):
         return self.pads(shape, self.window)
 
     def result(self, x: TensorSpec) -> TensorSpec:
-        """What the pool of an image is."""
+        """The shape of the pooled image."""
         found = self.places(x.dims, self.window)
         return TensorSpec.of((*found, None if x.dims is None else x.dims[-1]), x.dtype)
 
     def parts(self, x: Any, outside: float) -> Any:
-        """All windows of an image, whose padding is `outside`."""
+        """All windows of an image, padded with `outside`."""
         whole = w.padded(x, self.pads_for(x.shape), outside)
         return w.windows(whole, self.window, self.strides, self.dilations)
 
+    def all_parts(self, x: Any, outside: float) -> Tensor:
+        """`parts` as recorded ops."""
+        whole = w.pad_around(x, self.pads_for(x.dims), outside)
+        valid: Any = "VALID"
+        return bind(w.Patches(self.window, self.strides, valid, self.dilations), whole)
+
     def within(self) -> tuple[int, ...]:
-        """The axes of `parts` along which a window lies."""
+        """The axes of `parts` within a window."""
         rank = len(self.window)
         return tuple(range(1 + rank, 1 + 2 * rank))
 
@@ -79,20 +92,20 @@ def _lowest(dtype: Any) -> Any:
 
 
 def _with_dilations(attributes: dict[str, Any]) -> dict[str, Any]:
-    """There are two axes between batch and channels, and no `dilations`, which are 1."""
+    """There are two axes between batch and channels, and no attribute `dilations`; they are 1."""
     return attributes | {"dilations": (1, 1)}
 
 
 def _with_dilations_and_like(attributes: dict[str, Any]) -> dict[str, Any]:
-    """There are two axes between batch and channels, and no `dilations`, which are 1. It has one more input, the last one. Where
-    its `dims` is nil, the result has the shape of that input; else the input is a scalar that nothing reads.
+    """There are two axes between batch and channels, and no attribute `dilations`; they are 1. There is a further, last input.
+    If `dims` is nil, the result has the shape of that input; otherwise the input is an unused scalar.
     """
     return w.shape_was_like(_with_dilations(attributes))
 
 
 @define
 class MaxPool(Pool):
-    """The largest element of each window of x; a channel by itself."""
+    """The largest element of each window of x, for each channel."""
 
     name = "max_pool"
     title = "max_pool{}d"
@@ -106,6 +119,11 @@ class MaxPool(Pool):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return self.result(require_kind(self.called(), x, REAL, "input"))
 
+    def expanded(self, x: Ranked) -> Tensor | None:
+        if not w.all_known(x.dims[1:-1]):
+            return None
+        return bind(ReduceMax(self.within()), self.all_parts(x, _lowest(x.dtype.numpy)))
+
     def eval(self, x: Array) -> Any:
         return np.maximum.reduce(self.parts(x, _lowest(x.dtype)), axis=self.within())
 
@@ -114,7 +132,7 @@ class MaxPool(Pool):
 
 
 def _in_line(parts: np.ndarray) -> np.ndarray:
-    """Windows with their elements along one axis, the last but one."""
+    """Windows with their elements flattened along one axis, the last but one."""
     rank = (parts.ndim - 2) // 2
     lead, window = parts.shape[: 1 + rank], parts.shape[1 + rank : -1]
     return parts.reshape(*lead, math.prod(window), parts.shape[-1])
@@ -125,10 +143,30 @@ def _first_maximum(op: Any, x: np.ndarray) -> np.ndarray:
     return _in_line(op.parts(x, _lowest(x.dtype))).argmax(axis=-2)  # type: ignore[no-any-return]
 
 
+def _picks(op: Any, x: Any, places: Sequence[Any]) -> list[tuple[tuple[int, ...], Tensor]] | None:
+    """For each element of a window, in order, whether it is the first maximum of a window and channel: bools, as recorded ops."""
+    if not w.all_known(x.dims[1:-1]) or math.prod(op.window) > _MOST_ELEMENTS or 0 in places:
+        return None
+    most = bind(op.like(MaxPool), x)
+    whole = w.pad_around(x, op.pads_for(x.dims), _lowest(x.dtype.numpy))
+    found: list[tuple[tuple[int, ...], Tensor]] = []
+    taken: Any = None
+    for at in np.ndindex(*op.window):
+        here = w.element(whole, at, places, op)
+        is_most = logical_or(equal(here, most), not_equal(here, here))  # the first NaN is the largest
+        picked = is_most if taken is None else logical_and(is_most, logical_not(taken))
+        taken = is_most if taken is None else logical_or(taken, is_most)
+        found.append((at, picked))
+    return found
+
+
+_MOST_ELEMENTS = 32  # of a window for which picks are kernels
+
+
 @define
 class MaxPoolGrad(Pool):
-    """An image of the shape of x and the dtype of g, with each g added where its window of x is largest, at the first such place
-    in row-major order.
+    """An image of the shape of x and the dtype of g, with each g added at the first maximum, in row-major order, of its window
+    of x.
     """
 
     name = "max_pool_grad"
@@ -144,6 +182,13 @@ class MaxPoolGrad(Pool):
         found = self.result(require_kind(self.called(), x, REAL, "input"))
         require_gradient(self.called(), g, TensorSpec.of(found.dims, g.dtype))
         return TensorSpec.of(x.dims, g.dtype)
+
+    def expanded(self, x: Ranked, g: Ranked) -> Tensor | None:
+        picks = _picks(self, x, g.dims[1:-1])
+        if picks is None:
+            return None
+        masks, none = dict(picks), zeros_like(g)
+        return w.added(self, lambda at: where(masks[at], g, none), g.dims[:-1], x.dims)
 
     def eval(self, x: Array, g: Array) -> Array:
         at, pads = _first_maximum(self, x), self.pads_for(x.shape)
@@ -161,9 +206,7 @@ class MaxPoolGrad(Pool):
 
 @define
 class MaxPoolPick(Pool):
-    """For each window the element of h where x is largest, at the first such place in row-major order: the transpose of
-    max_pool_grad.
-    """
+    """For each window the element of h at the first maximum of x in row-major order: the transpose of max_pool_grad."""
 
     name = "max_pool_pick"
     title = "max_pool{}d_pick"
@@ -178,6 +221,17 @@ class MaxPoolPick(Pool):
         require_gradient(self.called(), h, TensorSpec.of(x.dims, h.dtype))
         return TensorSpec.of(self.result(require_kind(self.called(), x, REAL, "input")).dims, h.dtype)
 
+    def expanded(self, x: Ranked, h: Ranked) -> Tensor | None:
+        places = self.result(TensorSpec.of(x.dims, x.dtype)).dims
+        picks = _picks(self, x, ranked(places)[1:-1])
+        if picks is None:
+            return None
+        whole, y = w.pad_around(h, self.pads_for(h.dims), 0), None
+        for at, picked in picks:
+            here = w.element(whole, at, ranked(places)[1:-1], self)
+            y = where(picked, here, zeros_like(here) if y is None else y)
+        return y
+
     def eval(self, x: Array, h: Array) -> Array:
         at = np.expand_dims(_first_maximum(self, x), -2)
         return np.take_along_axis(_in_line(self.parts(h, 0)), at, axis=-2)[..., 0, :]
@@ -190,7 +244,7 @@ class MaxPoolPick(Pool):
 
 @define
 class AvgPool(Pool):
-    """The mean of each window of x, of those elements that are not padding; a channel by itself."""
+    """The mean of each window of x without its padding, for each channel."""
 
     name = "avg_pool"
     title = "avg_pool{}d"
@@ -204,6 +258,12 @@ class AvgPool(Pool):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return self.result(require_kind(self.called(), x, FLOATING, "input"))
 
+    def expanded(self, x: Ranked) -> Tensor | None:
+        if not w.all_known(x.dims[1:-1]) or x.dtype not in (float32, float64):
+            return None
+        counts = lift(_counts(self, x.dims, x.dtype.numpy))
+        return bind(ReduceSum(self.within()), self.all_parts(x, 0)) / counts
+
     def eval(self, x: Array) -> Any:
         parts = self.parts(widened(x), 0)
         return as_dtype_of(np.add.reduce(parts, axis=self.within()) / _counts(self, x.shape, parts.dtype), x)
@@ -214,7 +274,7 @@ class AvgPool(Pool):
 
 
 def _counts(op: Any, shape: Sequence[Any], dtype: Any) -> np.ndarray:
-    """How many elements of the image each window holds."""
+    """The number of elements of the image in each window, without padding."""
     ones = np.ones((1, *shape[1:-1], 1), dtype)
     return np.add.reduce(op.parts(ones, 0), axis=op.within())  # type: ignore[no-any-return]
 
@@ -240,6 +300,13 @@ class AvgPoolGrad(Pool):
         x = TensorSpec.of(self.dims, g.dtype)
         require_gradient(self.called(), g, self.result(require_kind(self.called(), x, FLOATING, "input")))
         return x
+
+    def expanded(self, g: Ranked, *given: Tensor) -> Tensor | None:
+        known = w.all_known((*self.dims[1:-1], *g.dims[1:-1])) and 0 not in g.dims
+        if not known or g.dtype not in (float32, float64) or math.prod(self.window) > _MOST_ELEMENTS:
+            return None
+        share = g / lift(_counts(self, self.dims, g.dtype.numpy))
+        return w.added(self, lambda at: share, g.dims[:-1], self.dims)
 
     def eval(self, g: Array) -> Any:
         pads, inner = self.pads_for(self.dims), self.within()

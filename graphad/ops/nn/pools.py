@@ -1,4 +1,4 @@
-"""The public pools; all are made of the ops in `pooling`."""
+"""The public pools, composed of the ops in `pooling`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _pool(
     )
     if not isinstance(pads, str) and any(max(side) >= size for side, size in zip(pads, window, strict=True)):
         raise InvalidArgumentError(
-            f"{op}: padding {padding!r} is not smaller than the window {window}; a window must meet the input."
+            f"{op}: padding {padding!r} is not smaller than the window {window}; each window must overlap the input."
         )
     made = kind(window, steps, pads, apart)
     return arguments.in_order(op, lambda images: bind(made, images), x, rank, first)
@@ -57,8 +57,8 @@ def max_pool1d(
 
     Args:
       ksize, strides: One number, or three with 1 at both ends.
-      padding: "SAME", "VALID", or [[0, 0], [left, right], [0, 0]]; padding is smaller than any number.
-      data_format: "NWC", or "NCW": channels come right behind the batch, here and in what is given for each axis.
+      padding: "SAME", "VALID", or [[0, 0], [left, right], [0, 0]]; padding never is the maximum.
+      data_format: "NWC", or "NCW": channels follow the batch, also in arguments for each axis.
       input: Real tensor [batch, width, channels] of any real dtype.
     Returns: Tensor [batch, out width, channels] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
@@ -78,8 +78,8 @@ def max_pool2d(
 
     Args:
       ksize, strides: One number, two, or four with 1 at both ends.
-      padding: "SAME", "VALID", or [[0, 0], [top, bottom], [left, right], [0, 0]]; padding is smaller than any number.
-      data_format: "NHWC", or "NCHW": channels come right behind the batch, here and in what is given for each axis.
+      padding: "SAME", "VALID", or [[0, 0], [top, bottom], [left, right], [0, 0]]; padding never is the maximum.
+      data_format: "NHWC", or "NCHW": channels follow the batch, also in arguments for each axis.
       input: Real tensor [batch, height, width, channels] of any real dtype.
     Returns: Tensor [batch, out height, out width, channels] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
@@ -102,9 +102,8 @@ def max_pool3d(
 
     Args:
       ksize, strides: One number, three, or five with 1 at both ends.
-      padding: "SAME", "VALID", or five pairs (before, after), the first and the last of zeros; padding is smaller than any
-        number.
-      data_format: "NDHWC", or "NCDHW": channels come right behind the batch, here and in what is given for each axis.
+      padding: "SAME", "VALID", or five pairs (before, after), the first and the last of zeros; padding never is the maximum.
+      data_format: "NDHWC", or "NCDHW": channels follow the batch, also in arguments for each axis.
       input: Real tensor [batch, depth, height, width, channels] of any real dtype.
     Returns: Tensor [batch, out depth, out height, out width, channels] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
@@ -120,13 +119,13 @@ def avg_pool1d(
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of a float tensor [batch, width, channels]; padding ("SAME" or "VALID") does not count.
+    """The mean of each window of a float tensor [batch, width, channels]; padding is not counted.
 
     Args:
       input: Float tensor [batch, width, channels].
       ksize, strides: One number, or three with 1 at both ends.
       padding: "SAME" or "VALID".
-      data_format: "NWC", or "NCW": channels come right behind the batch.
+      data_format: "NWC", or "NCW": channels follow the batch.
     Returns: Float tensor [batch, out width, channels] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
     """
@@ -141,13 +140,13 @@ def avg_pool2d(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of a float tensor [batch, height, width, channels]; padding ("SAME" or "VALID") does not count.
+    """The mean of each window of a float tensor [batch, height, width, channels]; padding is not counted.
 
     Args:
       input: Float tensor [batch, height, width, channels].
       ksize, strides: One number, two, or four with 1 at both ends.
       padding: "SAME" or "VALID".
-      data_format: "NHWC", or "NCHW": channels come right behind the batch.
+      data_format: "NHWC", or "NCHW": channels follow the batch.
     Returns: Float tensor [batch, out height, out width, channels] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
     Example:
@@ -165,14 +164,13 @@ def avg_pool3d(
     data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of a float tensor [batch, depth, height, width, channels]; padding ("SAME" or "VALID") does not
-    count.
+    """The mean of each window of a float tensor [batch, depth, height, width, channels]; padding is not counted.
 
     Args:
       input: Float tensor [batch, depth, height, width, channels].
       ksize, strides: One number, three, or five with 1 at both ends.
       padding: "SAME" or "VALID".
-      data_format: "NDHWC", or "NCDHW": channels come right behind the batch.
+      data_format: "NDHWC", or "NCDHW": channels follow the batch.
     Returns: Float tensor [batch, out depth, out height, out width, channels] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
     """
@@ -187,13 +185,13 @@ def max_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool1d`, `max_pool2d` or `max_pool3d`; the rank of `input`, which must be known, says which.
+    """`max_pool1d`, `max_pool2d` or `max_pool3d`, depending on the rank of `input`, which must be known.
 
     Args:
       input: Real tensor [batch, ..., channels].
       ksize, strides: One number, one for each axis in between, or one for all axes with 1 at both ends.
       padding: "SAME", "VALID", or a pair (before, after) for each axis.
-      data_format: "NWC", "NHWC" or "NDHWC", or with channels right behind the batch "NCW", "NCHW" or "NCDHW".
+      data_format: "NWC", "NHWC" or "NDHWC", or with channels after the batch "NCW", "NCHW" or "NCDHW".
     Returns: Tensor [batch, ..., channels] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the rank is not 3 to 5, or the window or padding does not fit.
     """
@@ -208,13 +206,13 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`; the rank of `input`, which must be known, says which.
+    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`, depending on the rank of `input`, which must be known.
 
     Args:
       input: Float tensor [batch, ..., channels].
       ksize, strides: One number, one for each axis in between, or one for all axes with 1 at both ends.
       padding: "SAME" or "VALID".
-      data_format: "NWC", "NHWC" or "NDHWC", or with channels right behind the batch "NCW", "NCHW" or "NCDHW".
+      data_format: "NWC", "NHWC" or "NDHWC", or with channels after the batch "NCW", "NCHW" or "NCDHW".
     Returns: Float tensor [batch, ..., channels] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the rank is not 3 to 5, or the window or padding does not fit.
     """
@@ -222,7 +220,7 @@ def avg_pool(
 
 
 class MaxPoolWithArgmax(NamedTuple):
-    """What `max_pool_with_argmax` gives: the largest elements, and where they are."""
+    """The result of `max_pool_with_argmax`: the largest elements and their indices."""
 
     output: Tensor
     argmax: Tensor
@@ -238,7 +236,7 @@ def max_pool_with_argmax(
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> MaxPoolWithArgmax:
-    """`max_pool2d`, and where in the input each of its elements is.
+    """`max_pool2d`, and the flat index in the input of each of its elements.
 
     Args:
       input: Real tensor [batch, height, width, channels].
@@ -246,18 +244,18 @@ def max_pool_with_argmax(
       padding: "SAME" or "VALID".
       data_format: "NHWC".
       output_dtype: int32 or int64.
-      include_batch_in_index: Count through all images: ((b * height + y) * width + x) * channels + c; else through one, (y *
-        width + x) * channels + c.
-    Returns: (output, argmax), both [batch, out height, out width, channels]. Of equal elements the first counts; argmax has no
+      include_batch_in_index: Whether the index counts through all images, ((b * height + y) * width + x) * channels + c;
+        otherwise it counts within one image, (y * width + x) * channels + c.
+    Returns: (output, argmax), both [batch, out height, out width, channels]. At a tie the first element counts; argmax has no
       gradient.
     Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
     """
     op = "max_pool_with_argmax"
     if data_format != "NHWC":
-        raise InvalidArgumentError(f"{op}: data_format {data_format!r} is not available; it is 'NHWC'.")
+        raise InvalidArgumentError(f"{op}: data_format {data_format!r} is not supported; it must be 'NHWC'.")
     dtype = as_dtype(output_dtype)
     if dtype not in (int32, int64):
-        raise DTypeError(f"{op}: output_dtype is {dtype.name}; it is int32 or int64.")
+        raise DTypeError(f"{op}: output_dtype is {dtype.name}; it must be int32 or int64.")
     x, pads = lift(input), arguments.padding_of(op, padding, 2, explicit=False)
     arguments.require_axes(op, x, 2)
     window = arguments.per_axis(op, "ksize", ksize, 2)
@@ -289,19 +287,19 @@ def pool(
     dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The largest element or the mean of each window, along one axis to three.
+    """The largest element or the mean of each window, along one to three axes.
 
     Args:
       input: Tensor [batch, width, channels], [batch, height, width, channels] or [batch, depth, height, width, channels], a
         real dtype for "MAX", a float one for "AVG".
-      window_shape: One number for each of the axes in between; their number says how many there are.
+      window_shape: One number for each of the axes between batch and channels.
       pooling_type: "MAX" or "AVG".
       strides: Likewise, or one number for all; 1 by default.
       padding: "SAME", "VALID", or for "MAX" pairs of numbers for all axes, as for `max_pool2d`.
-      data_format: "NWC", "NHWC" or "NDHWC", or with channels right behind the batch "NCW", "NCHW" or "NCDHW".
-      dilations: How far apart the elements of a window are, like `strides`.
+      data_format: "NWC", "NHWC" or "NDHWC", or with channels after the batch "NCW", "NCHW" or "NCDHW".
+      dilations: The distance of the elements of a window, in the form of `strides`.
     Returns: Tensor of the same rank and dtype.
-    Raises: InvalidArgumentError: the window has no place in the input, or something is not available.
+    Raises: InvalidArgumentError: the window does not fit into the input, or an option is not supported.
     """
     kind = {"MAX": MaxPool, "AVG": AvgPool}.get(pooling_type) if isinstance(pooling_type, str) else None
     if kind is None:

@@ -1,7 +1,7 @@
-"""Losses that look at the true classes and a few drawn ones, where there are too many classes to look at all.
+"""Sampled losses: for very many classes, only the target classes and a few drawn ones are evaluated.
 
-The logit of a class is diminished by the logarithm of how often it was to be expected among the drawn ones. Both losses are then
-those of all classes, taken over these few (Jean and others, 2015; Gutmann and Hyvarinen, 2010).
+The logarithm of the expected count among the drawn classes is subtracted from each logit. With that the losses over the few
+classes approximate those over all of them (Jean and others, 2015; Gutmann and Hyvarinen, 2010).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOWEST = float(np.finfo(np.float32).min)
 
 
 def _whole(op: str, weights: object) -> Tensor:
-    """The matrix of weights, of which a list gives parts one below the other."""
+    """The matrix of weights; the parts of a list are concatenated along the rows."""
     parts = [lift(part) for part in weights] if isinstance(weights, list | tuple) and weights else []
     if parts and all(part.ndim == 2 for part in parts):
         return concat(parts, 0)
@@ -58,7 +58,7 @@ def _logits(
     remove_accidental_hits: bool,
     seed: int | None,
 ) -> tuple[Tensor, Tensor]:
-    """Logits [batch, num_true + num_sampled] and the labels that belong to them."""
+    """Logits [batch, num_true + num_sampled] and the corresponding labels."""
     table, x = _whole(op, weights), lift(inputs)
     x = x if x.dtype == table.dtype else lift_like(op, inputs, table.dtype)
     offsets = lift_like(op, biases, table.dtype)
@@ -108,18 +108,18 @@ def nce_loss(
     remove_accidental_hits: bool = False,
     name: str | None = "nce_loss",
 ) -> Tensor:
-    """Noise-contrastive estimation: the cross-entropy of telling the true classes from drawn ones, each on its own.
+    """The loss of noise-contrastive estimation: the sigmoid cross-entropies of the target classes and of the drawn classes.
 
     Args:
-      weights: Float tensor [num_classes, dim], or a list of tensors that are parts of it, one below the other.
+      weights: Float tensor [num_classes, dim], or a list of tensors to be concatenated along the rows.
       biases: Float tensor [num_classes].
-      labels: Integer tensor [batch, num_true]: the classes that are right.
+      labels: Integer tensor [batch, num_true]: the target classes.
       inputs: Float tensor [batch, dim].
-      num_sampled: How many classes are drawn for the batch.
-      num_classes: How many there are.
-      num_true: How many classes are right for each row.
-      sampled_values: What a candidate sampler of `random` gave; by default that of `log_uniform_candidate_sampler`.
-      remove_accidental_hits: Whether a drawn class does not count for the rows for which it is right.
+      num_sampled: The number of classes to draw for the batch.
+      num_classes: The number of classes.
+      num_true: The number of target classes of each row.
+      sampled_values: The result of a candidate sampler of `random`; by default that of `log_uniform_candidate_sampler`.
+      remove_accidental_hits: Whether to ignore a drawn class in the rows of which it is a target.
     Returns: Float tensor [batch].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit; DTypeError (a TypeError): labels are not integers.
     """
@@ -143,18 +143,19 @@ def sampled_softmax_loss(
     seed: int | None = None,
     name: str | None = "sampled_softmax_loss",
 ) -> Tensor:
-    """The cross-entropy of softmax over the true and the drawn classes, for training alone: over all classes it is larger.
+    """The softmax cross-entropy over the target and the drawn classes. It is meant for training only: it underestimates the
+    loss over all classes.
 
     Args:
-      weights: Float tensor [num_classes, dim], or a list of tensors that are parts of it, one below the other.
+      weights: Float tensor [num_classes, dim], or a list of tensors to be concatenated along the rows.
       biases: Float tensor [num_classes].
-      labels: Integer tensor [batch, num_true]: the classes that are right.
+      labels: Integer tensor [batch, num_true]: the target classes.
       inputs: Float tensor [batch, dim].
-      num_sampled: How many classes are drawn for the batch.
-      num_classes: How many there are.
-      num_true: How many classes are right for each row.
-      sampled_values: What a candidate sampler of `random` gave; by default that of `log_uniform_candidate_sampler`.
-      remove_accidental_hits: Whether a drawn class does not count for the rows for which it is right.
+      num_sampled: The number of classes to draw for the batch.
+      num_classes: The number of classes.
+      num_true: The number of target classes of each row.
+      sampled_values: The result of a candidate sampler of `random`; by default that of `log_uniform_candidate_sampler`.
+      remove_accidental_hits: Whether to ignore a drawn class in the rows of which it is a target.
       seed: As for `random.uniform`.
     Returns: Float tensor [batch].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit; DTypeError (a TypeError): labels are not integers.

@@ -30,7 +30,7 @@ from graphad.ops.rules import FLOATING, require_kind, require_rank
 
 
 class AlongAxis(Op):
-    """What softmax and log_softmax share: a float tensor, normalised along `axis`."""
+    """The base of softmax and log_softmax: a float tensor, normalised along `axis`."""
 
     keeps = (False, (0,))
     axis: Axis
@@ -113,7 +113,7 @@ def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tens
 
 
 def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
-    """log(softmax(logits)) along `axis`, without loss for small probabilities.
+    """log(softmax(logits)) along `axis`, accurate for small probabilities.
 
     Args:
       logits: Tensor [..., n, ...], a float dtype.

@@ -1,7 +1,8 @@
-"""Sums from which moments are made, and normalisation of images by moments."""
+"""Sums from which moments are computed, and normalisation of images by moments."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import ArgumentTypeError
+from graphad.core.shapes import normalize_axes
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.math.arithmetic import square
@@ -25,21 +27,25 @@ def sufficient_statistics(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """What mean and variance along `axes` are made of.
+    """The sums from which mean and variance along `axes` are computed.
 
     Args:
       x: Tensor of any shape, a float dtype.
       axes: The axes to sum over.
-      shift: What to subtract first, so that large numbers near each other keep their digits; of the shape of the sums, or None.
-      keepdims: Whether the axes stay, with size 1.
-    Returns: (how many elements are summed, a scalar; their sum; the sum of their squares; `shift`), of the dtype of x.
+      shift: Subtracted first, so that large numbers close to each other keep their digits; of the shape of the sums, or None.
+      keepdims: Whether to keep the reduced axes with size 1.
+    Returns: (the number of summed elements, a scalar; their sum; the sum of their squares; `shift`), of the dtype of x.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range.
     """
     x = lift(x)
-    count = reduce_sum(ones_like(x), axes)
+    dims: Any = x.dims
     each: Any = x if shift is None else x - lift_like("sufficient_statistics", shift, x.dtype)
-    # All sums have as many elements.
-    members = reduce_sum(count) / cast(reduce_sum(ones_like(count)), x.dtype)
+    if dims is not None and all(type(size) is int for size in dims):
+        gone = normalize_axes("sufficient_statistics", axes, len(dims), "x", dims) or ()
+        members = cast(math.prod(dims[axis] for axis in gone), x.dtype)
+    else:  # all sums have the same number of elements
+        count = reduce_sum(ones_like(x), axes)
+        members = reduce_sum(count) / cast(reduce_sum(ones_like(count)), x.dtype)
     own = None if shift is None else lift_like("sufficient_statistics", shift, x.dtype)
     return members, reduce_sum(each, axes, keepdims), reduce_sum(square(each), axes, keepdims), own
 
@@ -51,12 +57,12 @@ def normalize_moments(
     shift: TensorLike | None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from what `sufficient_statistics` gives.
+    """Mean and variance from the result of `sufficient_statistics`.
 
     Args:
-      counts: Scalar: how many elements were summed; a float dtype.
+      counts: Scalar: the number of summed elements; a float dtype.
       mean_ss, variance_ss: Tensors of one shape: the sums of the elements and of their squares.
-      shift: What was subtracted first, or None.
+      shift: The `shift` that was subtracted first, or None.
     Returns: (mean, variance), tensors of the shape and dtype of the sums.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
@@ -78,14 +84,14 @@ def batch_norm_with_global_normalization(
     scale_after_normalization: bool,
     name: str | None = None,
 ) -> Tensor:
-    """`batch_normalization`, whose factor is left out unless it is asked for.
+    """`batch_normalization` with an optional factor.
 
     Args:
       input: Tensor [batch, height, width, channels], a float dtype.
       mean, variance: Tensors [channels].
-      beta: Tensor [channels], which is added.
+      beta: Tensor [channels]: the offset.
       gamma: Tensor [channels], the factor.
-      variance_epsilon: What is added to the variance.
+      variance_epsilon: A small number that is added to the variance.
       scale_after_normalization: Whether to multiply by gamma.
     Returns: Tensor of the shape and dtype of the input.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.

@@ -1,13 +1,14 @@
 """Windows over images [batch, ..., channels] with any number of axes between: padding, output sizes, the view of all windows,
 and two ops.
 
-`Patches` lays all windows out beside each other and `PatchesSum` adds them up where they came from. Both are linear and each
-is the transpose of the other, so what is made of them has derivatives of every order.
+`Patches` extracts all windows and `PatchesSum` adds windows up at their positions. Both are linear and transposes of each
+other, so functions composed of them have derivatives of every order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from graphad.core import arrays
 from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind
+from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
@@ -23,8 +25,11 @@ from graphad.core.schema import Given, Padding, Positive
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels import forms
 from graphad.ops.accumulate import as_dtype_of, wide
+from graphad.ops.array.padding import Pad
 from graphad.ops.array.shape import Reshape, sizes_of
+from graphad.ops.array.slice import Slice, SliceGrad
 from graphad.ops.array.support import require_gradient
 
 Pads = tuple[tuple[int, int], ...]
@@ -32,13 +37,13 @@ AXES = ("depth", "height", "width")
 
 
 def layout(rank: int, first: bool = False) -> str:
-    """The axes of an image with `rank` axes besides batch and channels, for messages; `first`: channels come before them."""
+    """The axes of an image with `rank` axes besides batch and channels, for messages; if `first`, channels come before them."""
     between = AXES[-rank:] if 0 < rank <= len(AXES) else (f"{rank} axes",)
     return f"[batch, channels, {', '.join(between)}]" if first else f"[batch, {', '.join(between)}, channels]"
 
 
 def pads_of(padding: Any, sizes: Sequence[int], spans: Sequence[int], strides: Sequence[int]) -> Pads:
-    """How many elements to add before and after along each axis; SAME puts the odd one after."""
+    """The padding before and after along each axis; SAME puts the odd element after."""
     if padding == "VALID":
         return ((0, 0),) * len(strides)
     if padding != "SAME":
@@ -50,14 +55,14 @@ def pads_of(padding: Any, sizes: Sequence[int], spans: Sequence[int], strides: S
 
 
 def span(size: int, dilation: int) -> Any:
-    """How many elements a window of `size` covers."""
+    """The number of elements that a window of `size` covers, dilation included."""
     return (size - 1) * dilation + 1
 
 
 def output_size(
     op: str, padding: Any, size: Size | None, window: Size | None, stride: int, place: int
 ) -> Any:
-    """The size of the result along one axis, None where it is not known; `window` is the window's span."""
+    """The size of the result along one axis, None if unknown; `window` is the window's span."""
     if size is None or window is None:
         return None
     if padding == "SAME":
@@ -73,7 +78,7 @@ def output_size(
 
 
 def padded(x: np.ndarray, pads: Pads, value: float = 0) -> np.ndarray:
-    """x with `value` around it."""
+    """x padded with `value`."""
     if pads == ((0, 0),) * len(pads):
         return x
     out = arrays.full(padded_shape(x.shape, pads), value, x.dtype, x)
@@ -91,7 +96,7 @@ def padded_shape(shape: Sequence[int], pads: Pads) -> tuple[int, ...]:
 
 
 def _inside(shape: Sequence[int], pads: Pads) -> tuple[slice, ...]:
-    """Where an image of this shape lies in the padded one."""
+    """The slices of an image of this shape in the padded one."""
     return (
         slice(None),
         *[slice(before, before + n) for n, (before, _) in zip(shape[1:-1], pads, strict=True)],
@@ -99,14 +104,15 @@ def _inside(shape: Sequence[int], pads: Pads) -> tuple[slice, ...]:
 
 
 def unpadded(x: np.ndarray, shape: Sequence[int], pads: Pads) -> np.ndarray:
-    """The image of this shape without what `padded` added."""
+    """The image without the padding that `padded` added."""
     return arrays.contiguous(x[_inside(shape, pads)])
 
 
 def windows(
     x: np.ndarray, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> np.ndarray:
-    """A view [batch, ..., (window), channels] of a padded image: the places of windows, then those in a window."""
+    """A view [batch, ..., (window), channels] of a padded image: the axes of the window positions, then those within a
+    window."""
     counts = [
         max((n - span(k, d)) // s + 1, 0)
         for n, k, s, d in zip(x.shape[1:-1], window, strides, dilations, strict=True)
@@ -127,7 +133,7 @@ def windows(
 def places(
     at: Sequence[int], sizes: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> tuple[slice, ...]:
-    """Where element `at` of each of `sizes` windows lies in the padded image."""
+    """The slices of the padded image for element `at` of all `sizes` windows."""
     return (
         slice(None),
         *[
@@ -143,12 +149,12 @@ _FEW_CHANNELS = 16
 def add_windows(
     parts: np.ndarray, shape: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> np.ndarray:
-    """The transpose of `windows`: window contents added up where they came from, into an image of `shape`."""
+    """The transpose of `windows`: the windows added up at their positions, in an image of `shape`."""
     out = arrays.zeros(shape, wide(parts.dtype), parts)
     rank = len(strides)
     sizes, window = parts.shape[1 : 1 + rank], parts.shape[1 + rank : -1]
     if parts.size:
-        # With few channels the innermost loop is to go along the last axis of the image; then they come first.
+        # With few channels they come first, so that the innermost loop runs along the last axis of the image.
         turned = type(out) is np.ndarray and out.shape[-1] < _FEW_CHANNELS and rank > 0
         into = out
         if turned:
@@ -164,7 +170,53 @@ def add_windows(
     return as_dtype_of(out, parts)  # type: ignore[no-any-return]
 
 
-# What batch rules do to stacks of images. They only see definite shapes, whose sizes may be symbols.
+_MOST_PARTS = 100  # elements of a window up to which its parts are added up by kernels
+
+
+def all_known(sizes: Sequence[Any]) -> bool:
+    """Whether sizes are numbers, rather than symbols or references."""
+    return all(type(size) is int for size in sizes)
+
+
+def _is_padded(pads: Pads) -> bool:
+    return any(before or after for before, after in pads)
+
+
+def pad_around(x: Any, pads: Pads, value: float) -> Tensor:
+    """`padded` as recorded ops."""
+    if not _is_padded(pads):
+        return x  # type: ignore[no-any-return]
+    return bind(Pad(((0, 0), *pads, (0, 0))), x, lift(x.dtype.numpy.type(value)))
+
+
+def element(x: Any, at: Sequence[int], places: Sequence[Size], op: Any) -> Tensor:
+    """Element `at` of every window of a padded image, where there are `places` windows along each axis."""
+    starts = [i * d for i, d in zip(at, op.dilations, strict=True)]
+    sizes = (x.dims[0], *places, x.dims[-1])
+    return bind(Slice((0, *starts, 0), (1, *op.strides, 1), sizes), x)
+
+
+def added(
+    op: Any, part: Callable[[tuple[int, ...]], Any], lead: Sequence[Any], dims: Sequence[Any]
+) -> Tensor:
+    """`add_windows` and `unpadded` as recorded ops, into an image of shape `dims`.
+
+    Args:
+      op: The op that looks at windows.
+      part: Element `at` of all windows; `lead` is their shape without the channels.
+    """
+    pads = op.pads(dims, op.window)
+    whole = padded_shape(dims, pads)
+    total: Any = None
+    for at in np.ndindex(*op.window):
+        starts = [i * d for i, d in zip(at, op.dilations, strict=True)]
+        placed = bind(SliceGrad((0, *starts, 0), (1, *op.strides, 1), whole), part(at))
+        total = placed if total is None else total + placed
+    inner = tuple([before for before, _ in pads])
+    return bind(Slice((0, *inner, 0), (1,) * len(dims), tuple(dims)), total)
+
+
+# Helpers of batch rules for stacks of images. They only see definite shapes, whose sizes may be symbols.
 
 
 def fold_rows(x: Tensor) -> Tensor:
@@ -179,16 +231,16 @@ def unfold_rows(y: Tensor, rows: Size, batch: Size) -> Tensor:
 
 
 def image_rows(axes: RowAxes) -> RowAxis:
-    """The row axis of ops on images in which the batches of all operands correspond."""
+    """The row axis of ops on images whose operands all have the same batch axis."""
     found = {axis for axis in axes if axis is not None}
     return None if not found else 0 if found == {0} else MIXED
 
 
 class Windowed(Op):
-    """What the ops share that look at windows of an image: there are as many axes as strides.
+    """The base of ops on windows of an image; it has as many axes as strides.
 
     Class attributes:
-      title: What messages call the op, from the number of axes.
+      title: Maps the number of axes to the name of the op in messages.
     """
 
     title = "{}"
@@ -200,7 +252,7 @@ class Windowed(Op):
         return self.title.format(len(self.strides))
 
     def spans(self, window: Sequence[Any]) -> list[Any]:
-        """How many elements a window covers along each axis."""
+        """The number of elements that a window covers along each axis."""
         return [None if k is None else span(k, d) for k, d in zip(window, self.dilations, strict=True)]
 
     def pads(self, shape: Sequence[int], window: Sequence[int]) -> Pads:
@@ -232,7 +284,7 @@ class Windowed(Op):
         return (dims[0], *sizes)
 
     def shape_of(self, ctx: VjpContext, i: int) -> tuple[Any, tuple[Any, ...]]:
-        """The shape of input i, an image or filters, as an attribute, and the inputs that it refers to."""
+        """The shape of input i, an image or filters, as an attribute, and the inputs to which it refers."""
         dims = ctx.shape(i)
         if is_definite(dims):
             return dims, ()
@@ -247,8 +299,8 @@ def was_of_images(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def shape_was_like(attributes: dict[str, Any]) -> dict[str, Any]:
-    """It has one more input, the last one. Where its `dims` is nil, the result has the shape of that input; else the input is a
-    scalar that nothing reads.
+    """There is a further, last input. If `dims` is nil, the result has the shape of that input; otherwise the input is an
+    unused scalar.
     """
     if attributes["dims"] is not None:
         return attributes
@@ -271,6 +323,20 @@ class Patches(Windowed):
         found = self.places(x.dims, self.window)
         return TensorSpec.of((*found, *self.window, *(channels or (None,))), x.dtype)
 
+    def expanded(self, x: Ranked) -> Tensor | None:
+        if self._is_view(x.dims) or not all_known(x.dims[1:-1]):
+            return None
+        return bind(self.changed(padding="VALID"), pad_around(x, self.pads(x.dims, self.window), 0))
+
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        return forms.Windows(self.strides, self.dilations) if self._is_view(ranked(x.dims)) else None
+
+    def _is_view(self, dims: Sequence[Size]) -> bool:
+        """Whether there is no padding."""
+        if self.padding == "SAME":
+            return all_known(dims[1:-1]) and not _is_padded(self.pads(dims, self.window))
+        return self.padding == "VALID" or not _is_padded(self.padding)
+
     def eval(self, x: Array) -> Array:
         whole = padded(x, self.pads(x.shape, self.window))
         return arrays.contiguous(windows(whole, self.window, self.strides, self.dilations))
@@ -288,7 +354,7 @@ class Patches(Windowed):
 
 @define
 class PatchesSum(Windowed):
-    """The transpose of patches: windows added up where they came from, into an image of the shape `dims`."""
+    """The transpose of patches: windows added up at their positions, in an image of the shape `dims`."""
 
     name = title = "patches_sum"
     keeps = (False, False)
@@ -310,6 +376,21 @@ class PatchesSum(Windowed):
         whole = add_windows(g, padded_shape(self.dims, pads), self.strides, self.dilations)
         return unpadded(whole, self.dims, pads)
 
+    def expanded(self, g: Ranked, *given: Tensor) -> Tensor | None:
+        rank, dims = len(self.strides), self.dims
+        lead, window, channels = g.dims[: rank + 1], self.window, g.dims[-1]
+        if not all_known((*dims[1:-1], *g.dims[1:-1])) or 0 in g.dims or math.prod(window) > _MOST_PARTS:
+            return None
+
+        def part(at: tuple[int, ...]) -> Tensor:
+            whole = bind(
+                Slice((*(0,) * len(lead), *at, 0), (1,) * len(g.dims), (*lead, *(1,) * rank, channels)),
+                g,
+            )
+            return bind(Reshape((*lead, channels)), whole)
+
+        return added(self, part, lead, dims)
+
     def _windows(self) -> Any:
         return Patches(self.window, self.strides, self.padding, self.dilations)
 
@@ -326,7 +407,8 @@ class PatchesSum(Windowed):
 def images_of_rows(
     op: Any, ctx: BatchContext, g: Tensor, others: Sequence[Tensor], given: Sequence[Tensor]
 ) -> Tensor:
-    """An op whose result is an image of the shape `dims`, for stacked gradients `g` and other operands that are not."""
+    """An op whose result is an image of the shape `dims`, applied to stacked cotangents `g` and other operands that are not
+    stacked."""
     batch = ranked(g.dims)[1]
     wide = op.op_class(
         *[getattr(op, field) for field in op.attributes if field != "dims"], (ctx.size * batch, *op.dims[1:])

@@ -1,9 +1,9 @@
-"""NumPy's functions, by NumPy's names and rules, put together from graphad's ops: what `graphad.numpy` shows, what NumPy's own
-functions find for a tensor, and what the methods of tensors call.
+"""NumPy's functions, with NumPy's names and rules, composed of graphad's ops. `graphad.numpy` lists them, NumPy's own functions
+dispatch to them for a tensor, and the methods of tensors call them.
 
-A function is said once, here; it has no rules of its own. Nothing of this is imported before it is first used.
+Each function is defined once, here, and has no derivative rules of its own. The modules are imported at first use.
 """
 
 from graphad.core.late import attach
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__getattr__, __dir__ = attach(__name__)

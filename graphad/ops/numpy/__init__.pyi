@@ -6,6 +6,11 @@ from graphad.ops.numpy.applying import piecewise as piecewise
 from graphad.ops.numpy.behavior import (
     experimental_enable_numpy_behavior as experimental_enable_numpy_behavior,
 )
+from graphad.ops.numpy.bits import bitwise_count as bitwise_count
+from graphad.ops.numpy.bits import frexp as frexp
+from graphad.ops.numpy.bits import ldexp as ldexp
+from graphad.ops.numpy.bits import signbit as signbit
+from graphad.ops.numpy.bits import spacing as spacing
 from graphad.ops.numpy.choosing import argpartition as argpartition
 from graphad.ops.numpy.choosing import argsort as argsort
 from graphad.ops.numpy.choosing import argwhere as argwhere
@@ -50,11 +55,9 @@ from graphad.ops.numpy.elementwise import angle as angle
 from graphad.ops.numpy.elementwise import around as around
 from graphad.ops.numpy.elementwise import array_equal as array_equal
 from graphad.ops.numpy.elementwise import array_equiv as array_equiv
-from graphad.ops.numpy.elementwise import bitwise_count as bitwise_count
 from graphad.ops.numpy.elementwise import clip as clip
 from graphad.ops.numpy.elementwise import divmod as divmod
 from graphad.ops.numpy.elementwise import fix as fix
-from graphad.ops.numpy.elementwise import frexp as frexp
 from graphad.ops.numpy.elementwise import i0 as i0
 from graphad.ops.numpy.elementwise import imag as imag
 from graphad.ops.numpy.elementwise import isclose as isclose
@@ -63,14 +66,11 @@ from graphad.ops.numpy.elementwise import isneginf as isneginf
 from graphad.ops.numpy.elementwise import isposinf as isposinf
 from graphad.ops.numpy.elementwise import isreal as isreal
 from graphad.ops.numpy.elementwise import lcm as lcm
-from graphad.ops.numpy.elementwise import ldexp as ldexp
 from graphad.ops.numpy.elementwise import modf as modf
 from graphad.ops.numpy.elementwise import nan_to_num as nan_to_num
 from graphad.ops.numpy.elementwise import real as real
 from graphad.ops.numpy.elementwise import round as round
-from graphad.ops.numpy.elementwise import signbit as signbit
 from graphad.ops.numpy.elementwise import sinc as sinc
-from graphad.ops.numpy.elementwise import spacing as spacing
 from graphad.ops.numpy.grids import diag_indices as diag_indices
 from graphad.ops.numpy.grids import diag_indices_from as diag_indices_from
 from graphad.ops.numpy.grids import eye as eye

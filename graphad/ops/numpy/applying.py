@@ -1,4 +1,4 @@
-"""NumPy's functions that take functions of whole tensors: of parts, of coordinates, of one axis after another."""
+"""NumPy's functions that apply given functions to whole tensors: piecewise, to coordinates, over one axis after another."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Result = TypeVar("Result")
 
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: TensorLike, axes: int | Sequence[int]) -> Tensor:
-    """A function of a tensor and an axis, applied for one axis after another.
+    """A function of a tensor and an axis, applied over one axis after another.
 
     Args:
-      func: A function of a tensor and an axis, such as a reduction; an axis that it leaves out comes back with size 1.
+      func: A function of a tensor and an axis, such as a reduction; an axis that it removes is restored with size 1.
       a: Tensor of any shape and dtype.
       axes: The axes.
     Returns: Tensor of the rank of `a`.
@@ -40,22 +40,24 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: TensorLike, axes: int | 
             found = array.expand_dims(found, place)
         if found.ndim != rank:
             raise InvalidArgumentError(
-                f"apply_over_axes: the function made rank {found.ndim} of {rank}; it must keep it or reduce the axis."
+                f"apply_over_axes: the function changed the rank from {rank} to {found.ndim}; it must keep it "
+                "or reduce the axis."
             )
         x = found
     return x
 
 
 def piecewise(x: TensorLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Tensor:
-    """What the first of several functions gives whose condition holds, elementwise; 0 or the last function where none does.
+    """A function defined piecewise by conditions, elementwise; where none holds, it is 0 or the additional last function.
 
     Args:
       x: Tensor of any shape, a numeric dtype, which is that of the result.
-      condlist: Bools of the shape of x, or a list of them or a tensor of one axis more; where several hold the last counts.
-      funclist: Functions of x, or numbers: one for each condition, and one more for the rest.
+      condlist: Bools of the shape of x, or a list of them, or a tensor with one axis more; where several hold, the last one
+        wins.
+      funclist: Functions of x, or numbers: one for each condition, and optionally one more for the rest.
       args, kw: Further arguments of the functions.
     Returns: Tensor of the shape and dtype of x. Every function is computed for all elements, as `where` does.
-    Raises: InvalidArgumentError (a ValueError): there are not as many functions.
+    Raises: InvalidArgumentError (a ValueError): the number of functions does not fit the conditions.
     Example:
       >>> numpy.piecewise([-1.0, 2.0], [[True, False]], [0.0, lambda x: x * x]).numpy()
       array([0., 4.])
@@ -86,7 +88,7 @@ def piecewise(x: TensorLike, condlist: Any, funclist: Sequence[Any], *args: Any,
 def fromfunction(
     function: Callable[..., Result], shape: Sequence[int], *, dtype: DTypeLike = float, **kwargs: Any
 ) -> Result:
-    """What a function makes of the coordinates of a tensor, one for each axis, all at once.
+    """A function applied to the coordinates of a tensor: one tensor of indices for each axis.
 
     Args:
       function: A function of as many tensors as there are sizes.

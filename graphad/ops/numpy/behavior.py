@@ -1,4 +1,4 @@
-"""Whether operators on tensors convert dtypes as NumPy does."""
+"""The switch for dtype promotion by NumPy's rules in operators on tensors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ _MODES = {"off": False, "legacy": True, "all": True}
 def experimental_enable_numpy_behavior(
     prefer_float32: bool = False, dtype_conversion_mode: str = "legacy"
 ) -> None:
-    """Let operators on tensors of different dtypes convert them as NumPy does; without it they are refused, as in TensorFlow.
+    """Let operators on tensors of different dtypes promote them as NumPy does; otherwise such operands are refused, as in
+    TensorFlow. The functions of this namespace always promote.
 
-    The functions of this namespace always convert. It holds for the whole process; what was traced before keeps its dtypes.
+    It holds for the whole process; functions that are already traced keep their dtypes.
 
     Args:
-      prefer_float32: Not there: what makes tensors here makes float64; name another dtype.
-      dtype_conversion_mode: "legacy" or "all", which convert as NumPy does, or "off".
-    Raises: InvalidArgumentError (a ValueError): another mode, or `prefer_float32`.
+      prefer_float32: Not supported: functions that create tensors here make float64; give another dtype.
+      dtype_conversion_mode: "legacy" or "all", which promote as NumPy does, or "off".
+    Raises: InvalidArgumentError (a ValueError): the mode is unknown, or `prefer_float32` is given.
     """
     if prefer_float32 or dtype_conversion_mode not in _MODES:
         raise InvalidArgumentError(

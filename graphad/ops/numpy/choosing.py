@@ -1,12 +1,12 @@
-"""Choosing elements: by index, by truth, by order; sorted sequences and sets.
+"""Selecting elements by index, by condition, by order; sorting.
 
-What has as many elements as the values say (`nonzero`, `unique_values`, masks) has an unknown size in a traced function.
+Results whose size depends on the values (`nonzero`, masks) have an unknown size in a traced function.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.sorting import ArgSort, sorted_along
+from graphad.ops.directly import directly, parts_directly
 from graphad.ops.math import search
 from graphad.ops.numpy.promotion import along, cast_to, on_axis, promoted, rank_of, tensor_of
 from graphad.ops.numpy.shapes import broadcast_arrays, ravel
@@ -36,7 +37,7 @@ def _index(name: str, x: TensorLike) -> Tensor:
 
 
 def take(a: TensorLike, indices: TensorLike, axis: int | None = None, mode: str = "raise") -> Tensor:
-    """The slices at some indices along an axis, or without one elements of all as one vector.
+    """The slices at given indices along an axis, or without an axis the elements of `a` flattened.
 
     Args:
       a: Tensor of any shape and dtype.
@@ -44,9 +45,8 @@ def take(a: TensorLike, indices: TensorLike, axis: int | None = None, mode: str 
       axis: The axis.
       mode: "raise", or "wrap" or "clip" for indices that are out of range.
     Returns: Tensor with the shape of `indices` in place of the axis, of the dtype of `a`.
-    Raises: InvalidArgumentError (a ValueError): `mode` is another, or the axis is out of range; OutOfRangeError (an
-      IndexError): an index is, unless `mode` says what to do;
-      ArgumentTypeError (a TypeError): indices of another dtype.
+    Raises: InvalidArgumentError (a ValueError): `mode` is unknown, or the axis is out of range; OutOfRangeError (an
+      IndexError): an index is out of range with mode "raise"; ArgumentTypeError (a TypeError): indices of another dtype.
     Example:
       >>> numpy.take([10, 20, 30], [2, 0]).numpy()
       array([30, 10])
@@ -55,6 +55,9 @@ def take(a: TensorLike, indices: TensorLike, axis: int | None = None, mode: str 
     a, axis = on_axis(a, axis)
     axis = normalize_axis("take", axis, rank_of("take", a))
     index = _index("take", indices)
+    found = directly(np.take, a, index, axis=axis, mode=mode)
+    if found is not None:
+        return found
     if mode != "raise":
         size = math.cast(array.shape(a)[axis], index.dtype)
         if mode == "wrap":
@@ -72,7 +75,7 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None = -1)
     Args:
       arr: Tensor [..., size, ...], any dtype.
       indices: Integers [..., picks, ...] of the same rank.
-      axis: The axis; None takes from all elements as one vector.
+      axis: The axis; None flattens `arr`.
     Returns: Tensor [..., picks, ...] of the dtype of arr.
     Raises: InvalidArgumentError (a ValueError): the ranks differ, or the axis is out of range; ArgumentTypeError (a
       TypeError): indices of another dtype.
@@ -99,15 +102,20 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None = -1)
     return bind(TakeAlong(axis), arr, index)
 
 
-def where(condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | None = None, /) -> Any:
+@overload
+def where(condition: TensorLike, /) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: TensorLike, x1: TensorLike, x2: TensorLike, /) -> Tensor: ...
+def where(
+    condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | None = None, /
+) -> Tensor | tuple[Tensor, ...]:
     """x1 where `condition` holds, elsewhere x2; with one argument the indices where it holds, as `nonzero`.
 
     Args:
-      condition: Tensor of any shape; what is not of dtype bool holds where it is not 0.
-      x1, x2: Tensors of shapes that broadcast with it, of any dtypes, which become one first.
-    Returns: Tensor of the shape that they have together; the gradient of x1 is 0 where x2 was taken, and the other way
-      round. With one
-      argument a tuple of int64 vectors, one for each axis.
+      condition: Tensor of any shape; another dtype than bool holds where it is nonzero.
+      x1, x2: Tensors of shapes that broadcast with it, of any dtypes, which are promoted.
+    Returns: Tensor of their broadcast shape; each operand has gradient 0 where the other was selected. With one argument a
+      tuple of int64 vectors, one for each axis.
     Raises: InvalidArgumentError (a ValueError): x1 is given without x2, or shapes do not broadcast.
     Example:
       >>> numpy.where([True, False], [1, 2], [10, 20]).numpy()
@@ -127,13 +135,13 @@ def where(condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | 
 def select(
     condlist: Sequence[TensorLike], choicelist: Sequence[TensorLike], default: TensorLike = 0
 ) -> Tensor:
-    """For each element the choice of the first condition that holds, `default` where none does.
+    """For each element the choice of the first condition that holds, or `default` if none does.
 
     Args:
       condlist: Tensors of dtype bool, of shapes that broadcast with the choices.
-      choicelist: As many tensors of any dtypes, which become one.
+      choicelist: As many tensors of any dtypes, which are promoted.
       default: A number or a tensor.
-    Returns: Tensor of the shape that they have together.
+    Returns: Tensor of their broadcast shape.
     Raises: InvalidArgumentError (a ValueError): there are not as many choices as conditions, or shapes do not broadcast;
       ArgumentTypeError (a TypeError): one argument is not a list.
     Example:
@@ -156,9 +164,9 @@ def select(
 
 
 def nonzero(a: TensorLike) -> tuple[Tensor, ...]:
-    """For each axis the indices of the elements that are not 0, in row-major order.
+    """For each axis the indices of the nonzero elements, in row-major order.
 
-    Args: a: Tensor of any shape but [], any dtype.
+    Args: a: Tensor of rank 1 or more, any dtype.
     Returns: A tuple of int64 vectors, one for each axis.
     Raises: InvalidArgumentError (a ValueError): a is a scalar.
     Example:
@@ -169,6 +177,9 @@ def nonzero(a: TensorLike) -> tuple[Tensor, ...]:
     rank = rank_of("nonzero", a)
     if not rank:
         raise InvalidArgumentError("nonzero: a is a scalar; it must have an axis. Use atleast_1d(a).")
+    found = parts_directly(np.nonzero, a)
+    if found is not None:
+        return tuple(found)
     places = math.where(a)
     if rank == 1:
         return (array.reshape(places, [-1]),)
@@ -176,11 +187,11 @@ def nonzero(a: TensorLike) -> tuple[Tensor, ...]:
 
 
 def argwhere(a: TensorLike) -> Tensor:
-    """The indices of the elements that are not 0, one row for each.
+    """The indices of the nonzero elements, one row for each.
 
     Args: a: Tensor of any shape and dtype.
     Returns: int64 tensor [elements, rank].
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.argwhere([[0, 1], [2, 0]]).numpy()
       array([[0, 1],
@@ -190,11 +201,11 @@ def argwhere(a: TensorLike) -> Tensor:
 
 
 def flatnonzero(a: TensorLike) -> Tensor:
-    """The indices of the elements that are not 0 in all of them as one vector.
+    """The indices of the nonzero elements of the flattened tensor.
 
     Args: a: Tensor of any shape and dtype.
     Returns: int64 vector.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.flatnonzero([[0, 1], [2, 0]]).numpy()
       array([1, 2])
@@ -206,12 +217,11 @@ def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> T
     """The slices along an axis where a vector of bools holds.
 
     Args:
-      condition: Vector of bools, or of numbers that hold where they are not 0.
+      condition: Vector of bools, or of numbers, which hold where they are nonzero.
       a: Tensor of any shape and dtype.
       axis: The axis; by default all elements are one vector.
     Returns: Tensor [..., slices, ...] of the dtype of `a`.
-    Raises: InvalidArgumentError (a ValueError): the axis is out of range; InvalidArgumentError (a ValueError): the condition
-      holds beyond its end.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range, or the condition holds beyond its end.
     Example:
       >>> numpy.compress([True, False, True], [1, 2, 3]).numpy()
       array([1, 3])
@@ -220,17 +230,24 @@ def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> T
     a, axis = on_axis(a, axis)
     axis = normalize_axis("compress", axis, rank_of("compress", a))
     flags = ravel(condition)
+    found = directly(_compressed, flags, a, axis=axis)
+    if found is not None:
+        return found
     if is_definite(flags.dims) and flags.dims[0] == ranked(a.dims)[axis]:
         return array.boolean_mask(a, math.cast(flags, dtypes.bool_), axis=axis)
     chosen = flatnonzero(flags)
     return array.gather(a, chosen, axis=axis)
 
 
+def _compressed(flags: Any, a: Any, axis: int) -> Any:
+    return np.compress(flags, a, axis) if len(flags) == a.shape[axis] else None
+
+
 def extract(condition: TensorLike, arr: TensorLike) -> Tensor:
     """The elements where a condition of the same shape holds.
 
     Args:
-      condition: Tensor of any shape; what is not of dtype bool holds where it is not 0.
+      condition: Tensor of any shape; another dtype than bool holds where it is nonzero.
       arr: Tensor of as many elements, any dtype.
     Returns: Vector of the dtype of `arr`.
     Raises: InvalidArgumentError (a ValueError): the condition has more elements.
@@ -250,7 +267,7 @@ def trim_zeros(filt: TensorLike, trim: str = "fb") -> Tensor:
     Args:
       filt: Vector, any dtype.
       trim: "f" for the front, "b" for the back, or both.
-    Returns: Vector of the same dtype, of as many elements as the values say; empty if all are 0.
+    Returns: Vector of the same dtype, whose size depends on the values; empty if all are 0.
     Raises: InvalidArgumentError (a ValueError): `filt` is not a vector, or `trim` holds other letters.
     Example:
       >>> numpy.trim_zeros([0, 1, 0, 2, 0]).numpy()
@@ -275,12 +292,12 @@ def trim_zeros(filt: TensorLike, trim: str = "fb") -> Tensor:
 
 
 def choose(a: TensorLike, choices: Any) -> Tensor:
-    """For each element k of `a` that of choices[k].
+    """For each element k of `a` the corresponding element of choices[k].
 
     Args:
       a: Integer tensor of any shape.
-      choices: Tensors of shapes that broadcast with it, of any dtypes, which become one.
-    Returns: Tensor of the shape that they have together.
+      choices: Tensors of shapes that broadcast with it, of any dtypes, which are promoted.
+    Returns: Tensor of their broadcast shape.
     Raises: InvalidArgumentError (a ValueError): an element is not the number of a choice; ArgumentTypeError (a TypeError): `a`
       has another dtype.
     Example:
@@ -309,12 +326,12 @@ def argsort(
     descending: bool = False,
     stable: bool = True,
 ) -> Tensor:
-    """The indices that sort along an axis, equal elements in their order, NaN last. No gradient.
+    """The indices that sort along an axis, stably and with NaN last. No gradient.
 
     Args:
       a: Tensor [..., size, ...], any dtype; complex numbers by their real parts, then by the imaginary ones.
       axis: The axis; None for all elements as one vector.
-      kind, order, stable: Are taken as NumPy takes them; the order of equal elements is always kept.
+      kind, order, stable: Accepted for compatibility; the order of equal elements is always kept.
       descending: Whether the largest comes first.
     Returns: int64 tensor of the shape of `a`.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range.
@@ -339,12 +356,12 @@ def sort(
     descending: bool = False,
     stable: bool = True,
 ) -> Tensor:
-    """The elements in order along an axis, NaN last; the gradient goes back to where each came from.
+    """The elements sorted along an axis, NaN last; the gradient goes back to the original positions.
 
     Args:
       a: Tensor [..., size, ...], any dtype; complex numbers by their real parts, then by the imaginary ones.
       axis: The axis; None for all elements as one vector.
-      kind, order, stable: Are taken as NumPy takes them; the order of equal elements is always kept.
+      kind, order, stable: Accepted for compatibility; the order of equal elements is always kept.
       descending: Whether the largest comes first.
     Returns: Tensor of the shape and dtype of `a`.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range.
@@ -359,22 +376,22 @@ def sort(
 
 
 def sort_complex(a: TensorLike) -> Tensor:
-    """The elements in order along the last axis, complex.
+    """The elements sorted along the last axis, as complex numbers.
 
     Args: a: Tensor [..., size], a numeric dtype; complex numbers by their real parts, then by the imaginary ones.
     Returns: Complex tensor of the shape of `a`, complex128 for real ones.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     """
     a = sort(a)
     return a if a.dtype.is_complex else math.cast(a, dtypes.complex128)
 
 
 def partition(a: TensorLike, kth: int | Sequence[int], axis: int | None = -1) -> Tensor:
-    """The elements in an order with element `kth` where sorting puts it: sorted, which is one.
+    """The elements rearranged so that element `kth` is where sorting puts it. Here they are sorted.
 
     Args:
       a: Tensor [..., size, ...], any dtype; complex numbers by their real parts, then by the imaginary ones.
-      kth: Which element; all are where sorting puts them.
+      kth: The index of an element; here all elements are sorted.
       axis: The axis; None for all elements as one vector.
     Returns: Tensor of the shape and dtype of `a`, with the gradient of `sort`.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range.
@@ -383,11 +400,11 @@ def partition(a: TensorLike, kth: int | Sequence[int], axis: int | None = -1) ->
 
 
 def argpartition(a: TensorLike, kth: int | Sequence[int], axis: int | None = -1) -> Tensor:
-    """The indices of `partition`: those that sort.
+    """The indices of `partition`; here those that sort.
 
     Args:
       a: Tensor [..., size, ...], any dtype; complex numbers by their real parts, then by the imaginary ones.
-      kth: Which element; all are where sorting puts them.
+      kth: The index of an element; here all elements are sorted.
       axis: The axis; None for all elements as one vector.
     Returns: int64 tensor of the shape of `a`. No gradient.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range.
@@ -420,15 +437,16 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
 def searchsorted(
     x1: TensorLike, x2: TensorLike, /, side: str = "left", sorter: TensorLike | None = None
 ) -> Tensor:
-    """Where each element of x2 would be put into the sorted vector x1: before equal ones, or with "right" behind them.
+    """The position at which each element of x2 would be inserted into the sorted vector x1: before equal ones, or with "right"
+    after them.
 
     Args:
-      x1: Vector in rising order, any dtype but a complex one.
+      x1: Vector in ascending order, any dtype but a complex one.
       x2: Tensor of any shape.
       side: "left" or "right".
-      sorter: Indices that sort x1, where it is not in order.
+      sorter: Indices that sort x1, if it is not sorted.
     Returns: int64 tensor of the shape of x2. No gradient.
-    Raises: InvalidArgumentError (a ValueError): x1 is not a vector, or `side` is another.
+    Raises: InvalidArgumentError (a ValueError): x1 is not a vector, or `side` is unknown.
     Example:
       >>> numpy.searchsorted([1.0, 2.0, 3.0], [0.5, 2.0]).numpy()
       array([0, 1])
@@ -443,29 +461,30 @@ def searchsorted(
 
 
 def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
-    """Between which of some rising or falling bounds each element lies.
+    """The index of the bin, between ascending or descending bounds, of each element.
 
     Args:
       x: Tensor of any shape, a real dtype.
-      bins: Vector of bounds, rising or falling.
-      right: Whether a part holds its upper bound and not its lower one.
-    Returns: int64 tensor of the shape of x: 0 before the first bound, the number of bounds behind the last.
+      bins: Vector of bounds, ascending or descending.
+      right: Whether a bin includes its upper bound and not its lower one.
+    Returns: int64 tensor of the shape of x: 0 before the first bound, the number of bounds after the last.
     Raises: InvalidArgumentError (a ValueError): `bins` is not a vector.
     Example:
       >>> numpy.digitize([0.5, 1.0, 2.5], [1.0, 2.0]).numpy()
       array([0, 1, 2])
     """
     x, bins = promoted(x, bins)
-    sides = ("left", "right") if right else ("right", "left")
-    rising = searchsorted(bins, x, sides[0])
-    falling = math.cast(array.shape(bins)[0], dtypes.int64) - searchsorted(
-        array.reverse(bins, [0]), x, sides[1]
-    )
+    found = directly(np.digitize, x, bins, right=right) if not x.dtype.is_complex else None
+    if found is not None:
+        return found
+    side = "left" if right else "right"
+    rising = searchsorted(bins, x, side)
+    falling = math.cast(array.shape(bins)[0], dtypes.int64) - searchsorted(array.reverse(bins, [0]), x, side)
     return math.where(math.less_equal(bins[:1], bins[-1:]), rising, falling)
 
 
 def _sizes(op: str, name: str, given: Sequence[int]) -> list[int]:
-    """Sizes as Python's integers. Raises: ArgumentTypeError, InvalidArgumentError: one is none."""
+    """Sizes as Python integers. Raises: ArgumentTypeError, InvalidArgumentError: one is not an integer."""
     needed = "a list of integers is needed, the sizes"
     listed = members(op, name, given, needed)
     try:
@@ -475,7 +494,7 @@ def _sizes(op: str, name: str, given: Sequence[int]) -> list[int]:
 
 
 def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ...]:
-    """The index along each axis of elements that are numbered in row-major order.
+    """The index along each axis of elements given by flat row-major indices.
 
     Args:
       indices: Integers of any shape.
@@ -495,14 +514,14 @@ def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ..
 
 
 def ravel_multi_index(multi_index: Any, dims: Sequence[int]) -> Tensor:
-    """The numbers in row-major order of elements whose indices are given for each axis.
+    """The flat row-major indices of elements whose indices are given for each axis.
 
     Args:
       multi_index: For each axis integers of one shape.
       dims: The sizes.
     Returns: int64 tensor of that shape.
-    Raises: InvalidArgumentError (a ValueError): there are not as many indices as sizes; ArgumentTypeError (a TypeError):
-      indices of another dtype, or sizes that are no integers.
+    Raises: InvalidArgumentError (a ValueError): the numbers of indices and sizes differ; ArgumentTypeError (a TypeError):
+      indices of another dtype, or sizes that are not integers.
     Example:
       >>> numpy.ravel_multi_index([[1, 0], [2, 2]], [2, 3]).numpy()
       array([5, 2])
@@ -512,7 +531,8 @@ def ravel_multi_index(multi_index: Any, dims: Sequence[int]) -> Tensor:
     sizes = _sizes("ravel_multi_index", "dims", dims)
     if len(indices) != len(sizes):
         raise InvalidArgumentError(
-            f"ravel_multi_index: multi_index holds indices for {len(indices)} axes, dims {len(sizes)} sizes; give as many."
+            f"ravel_multi_index: multi_index holds indices for {len(indices)} axes, dims {len(sizes)} sizes; the "
+            "numbers must be equal."
         )
     for index, size in zip(indices, sizes, strict=True):
         total = total * cast_to(size, total.dtype) + math.cast(

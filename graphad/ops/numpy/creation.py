@@ -1,4 +1,4 @@
-"""Making tensors: from values, filled, in steps, grids and masks of indices."""
+"""Creating tensors: from values, filled, in steps."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import refuse
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
+from graphad.ops.directly import directly
 from graphad.ops.numpy.promotion import by_numpy, cast_to, promoted, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
@@ -43,11 +44,11 @@ def asarray(
 
     Args:
       obj: A tensor, an array, a number, or a nested list of these, of any shape.
-      dtype: The dtype; by default that of `obj`, float64, int64 and complex128 for Python's numbers.
-      order: Is taken as NumPy takes it; a tensor has no order.
+      dtype: The dtype; by default that of `obj`, float64, int64 and complex128 for Python numbers.
+      order: Accepted for compatibility; a tensor has no memory order.
       device: "cpu" or None.
-      copy: Whether a new tensor is made: always, never (False), or where it has to be (None).
-    Returns: Tensor of the shape of `obj`; `obj` itself where it is such a tensor already.
+      copy: Whether to copy: always (True), never (False), or only if necessary (None).
+    Returns: Tensor of the shape of `obj`; `obj` itself if it is such a tensor already.
     Raises: InvalidArgumentError (a ValueError): a copy is needed and refused. What is not a tensor is always copied.
     Example:
       >>> numpy.asarray([[1, 2], [3, 4]])
@@ -60,7 +61,7 @@ def asarray(
         not stands_for_tensor(obj) or (dtype is not None and obj.dtype is not default_dtype(dtype))
     ):
         raise InvalidArgumentError(
-            "asarray: tensors are immutable, so what is not a tensor of the dtype wanted must be copied; leave copy=False out."
+            "asarray: tensors are immutable, so anything but a tensor of the requested dtype must be copied; omit copy=False."
         )
     return _tensor("asarray", obj, dtype, copy)
 
@@ -98,9 +99,9 @@ def array_of(
 
     Args:
       object: A tensor, an array, a number, or a nested list of these, of any shape.
-      dtype: The dtype; by default that of `object`, float64, int64 and complex128 for Python's numbers.
-      copy: Whether a new tensor is made: always (the default), never (False), or where it has to be (None).
-      ndmin: How many axes the result has at least; those that are missing come first, with size 1.
+      dtype: The dtype; by default that of `object`, float64, int64 and complex128 for Python numbers.
+      copy: Whether to copy: always (the default), never (False), or only if necessary (None).
+      ndmin: The least rank of the result; missing axes are added in front, with size 1.
     Returns: Tensor of the shape of `object`, or with axes of size 1 before it.
     Raises: InvalidArgumentError (a ValueError): a copy is needed and refused.
     Example:
@@ -114,13 +115,13 @@ def array_of(
 
 
 def asanyarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """`a` as a tensor: `asarray` without its further options, since tensors have neither subclasses nor an order in memory.
+    """`a` as a tensor: `asarray` without its other options, since tensors have neither subclasses nor a memory order.
 
     Args:
       a: A tensor, an array, a number, or a nested list of these, of any shape.
-      dtype: The dtype; by default that of `a`, float64, int64 and complex128 for Python's numbers.
+      dtype: The dtype; by default that of `a`, float64, int64 and complex128 for Python numbers.
     Returns: Tensor of the shape of `a`.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     """
     return asarray(a, dtype)
 
@@ -133,19 +134,19 @@ def copy(a: TensorLike) -> Tensor:
 
     Args: a: Tensor of any shape and dtype.
     Returns: Another tensor of the same shape and dtype, with the same gradient.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     """
     return asarray(a, copy=True)
 
 
 def from_dlpack(x: object, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
-    """The elements that another library hands out by DLPack, copied.
+    """A copy of the elements of another library's array, passed by DLPack.
 
     Args:
-      x: What has `__dlpack__`: an array of NumPy, a tensor of PyTorch or of graphad.
+      x: An object with `__dlpack__`: an array of NumPy, a tensor of PyTorch or of graphad.
       device: "cpu" or None.
-      copy: None or True; a tensor of graphad is returned itself unless a copy is asked for.
-    Returns: Tensor of its shape and dtype. What another library recorded for its own gradients is not followed.
+      copy: None or True; a tensor of graphad is returned itself unless a copy is requested.
+    Returns: Tensor of its shape and dtype. Gradients recorded by another library are not propagated.
     Raises: InvalidArgumentError (a ValueError): `copy` is False, since another library may write to its elements.
     Example:
       >>> numpy.from_dlpack(np.array([1.0, 2.0])).numpy()
@@ -156,16 +157,16 @@ def from_dlpack(x: object, /, *, device: str | None = None, copy: bool | None = 
         return array.identity(x) if copy else x
     if copy is False:
         raise InvalidArgumentError(
-            "from_dlpack: tensors are immutable, so what another library may write to is copied; leave copy=False out."
+            "from_dlpack: tensors are immutable, so memory that another library may write to is copied; omit copy=False."
         )
     return lift(by_numpy("from_dlpack", imported, x))
 
 
 def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
-    """Zeros, float64 unless `dtype` says otherwise.
+    """Zeros, of dtype float64 unless `dtype` is given.
 
     Args:
-      shape: The sizes, or one size of a vector; a tensor of them too.
+      shape: The sizes, also as a tensor, or the one size of a vector.
       dtype: The dtype.
       device: "cpu" or None.
     Returns: Tensor of that shape and dtype.
@@ -179,10 +180,10 @@ def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | Non
 
 
 def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
-    """Ones, float64 unless `dtype` says otherwise.
+    """Ones, of dtype float64 unless `dtype` is given.
 
     Args:
-      shape: The sizes, or one size of a vector; a tensor of them too.
+      shape: The sizes, also as a tensor, or the one size of a vector.
       dtype: The dtype.
       device: "cpu" or None.
     Returns: Tensor of that shape and dtype.
@@ -196,10 +197,10 @@ def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None
 
 
 def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
-    """Zeros, float64 unless `dtype` says otherwise: a tensor cannot be filled later, so that nothing is left undefined.
+    """Zeros, of dtype float64 unless `dtype` is given: a tensor cannot be filled later, so its elements are never undefined.
 
     Args:
-      shape: The sizes, or one size of a vector; a tensor of them too.
+      shape: The sizes, also as a tensor, or the one size of a vector.
       dtype: The dtype.
       device: "cpu" or None.
     Returns: Tensor of that shape and dtype.
@@ -211,14 +212,14 @@ def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | Non
 def full(
     shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = None, *, device: str | None = None
 ) -> Tensor:
-    """`fill_value` everywhere, broadcast to `shape`; differentiable.
+    """A tensor filled with `fill_value`, which is broadcast to `shape`; differentiable.
 
     Args:
-      shape: The sizes, or one size of a vector; a tensor of them too.
+      shape: The sizes, also as a tensor, or the one size of a vector.
       fill_value: A number, or a tensor that broadcasts to `shape`.
       dtype: The dtype; by default that of `fill_value`.
       device: "cpu" or None.
-    Returns: Tensor of that shape and dtype; its gradient in `fill_value` is summed.
+    Returns: Tensor of that shape and dtype; the gradient by `fill_value` is summed.
     Raises: InvalidArgumentError (a ValueError): a size is negative, or `fill_value` does not broadcast.
     Example:
       >>> numpy.full([2, 2], 7.0).numpy()
@@ -252,7 +253,9 @@ def _like(name: str, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = name
     word = "Ones" if name == "ones_like" else "Zeros"
     why = (
-        ": a tensor cannot be filled later, so that nothing is left undefined" if name == "empty_like" else ""
+        ": a tensor cannot be filled later, so its elements are never undefined"
+        if name == "empty_like"
+        else ""
     )
     shown = "[1., 1.]" if name == "ones_like" else "[0., 0.]"
     function.__doc__ = f"""{word} of the shape and dtype of a tensor, unless others are given{why}.
@@ -285,7 +288,7 @@ def full_like(
     shape: Any = None,
     device: str | None = None,
 ) -> Tensor:
-    """`fill_value` everywhere, of the shape and dtype of `x` unless others are given.
+    """A tensor filled with `fill_value`, of the shape and dtype of `x` unless others are given.
 
     Args:
       x: Tensor of any shape and dtype; its elements are not read.
@@ -300,6 +303,11 @@ def full_like(
       array([5, 5])
     """
     x = tensor_of(x)
+    if dtype is shape is device is None and isinstance(fill_value, int | float) and x.dtype.is_floating:
+        if -float(x.dtype.max) <= fill_value <= float(x.dtype.max):
+            found = directly(np.full_like, x, fill_value=fill_value)
+            if found is not None:
+                return found
     return full(array.shape(x) if shape is None and None in _dims(x) else shape if shape is not None else x.dims,
                 fill_value, given_dtype(dtype, x.dtype), device=device)  # fmt: skip
 
@@ -321,13 +329,13 @@ def arange(
     *,
     device: str | None = None,
 ) -> Tensor:
-    """start, start + step, ... as far as `stop`, which is left out; from 0 where only one number is given.
+    """start, start + step, ... up to `stop`, excluded; from 0 if only one number is given.
 
     Args:
-      start: The first number; where `stop` is not given, the end, and 0 is the first.
-      stop: The end, which is left out.
-      step: The distance, not 0.
-      dtype: The dtype; by default that of the numbers, int64 for Python's integers.
+      start: The first number; if `stop` is not given, this is the end and 0 is the first.
+      stop: The end, excluded.
+      step: The step, not 0.
+      dtype: The dtype; by default that of the numbers, int64 for Python integers.
       device: "cpu" or None.
     Returns: Vector of that dtype.
     Raises: ZeroDivisionError: `step` is 0; InvalidArgumentError (a ValueError): it is a tensor of 0.
@@ -380,15 +388,15 @@ def linspace(
     *,
     device: str | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """`num` numbers in equal steps from `start` to `stop`, which is among them with `endpoint`.
+    """`num` evenly spaced numbers from `start` to `stop`, which is included with `endpoint`.
 
     Args:
       start, stop: Numbers, or tensors that broadcast together.
-      num: How many, 0 or more.
-      endpoint: Whether `stop` is the last.
+      num: The number of elements, 0 or more.
+      endpoint: Whether `stop` is the last number.
       retstep: Whether the step is returned too.
-      dtype: The dtype; float64 for Python's numbers.
-      axis: The axis of the result along which the numbers stand.
+      dtype: The dtype; float64 for Python numbers.
+      axis: The axis of the result along which the numbers lie.
       device: "cpu" or None.
     Returns: Tensor with a new axis of size `num`; with `retstep` also the step. Differentiable in `start` and `stop`.
     Raises: ValueError: `num` is negative.
@@ -424,15 +432,15 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
-    """`base` to the powers from `start` to `stop` in equal steps.
+    """`base` raised to evenly spaced powers from `start` to `stop`.
 
     Args:
       start, stop: The first and the last power: numbers, or tensors that broadcast together.
-      num: How many, 0 or more.
-      endpoint: Whether `stop` is the last.
+      num: The number of elements, 0 or more.
+      endpoint: Whether `stop` is the last number.
       base: The base.
-      dtype: The dtype; by default that of the powers, float64 for Python's numbers.
-      axis: The axis of the result along which the numbers stand.
+      dtype: The dtype; by default that of the powers, float64 for Python numbers.
+      axis: The axis of the result along which the numbers lie.
     Returns: Tensor with a new axis of size `num`; differentiable in `start`, `stop` and `base`.
     Raises: ValueError: `num` is negative.
     Example:
@@ -452,15 +460,15 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
-    """`num` numbers from `start` to `stop`, of one sign, each the same multiple of the one before.
+    """`num` numbers from `start` to `stop`, of one sign, in geometric progression.
 
     Args:
       start, stop: The first and the last number, real, of one sign, not 0; or tensors that broadcast together.
-      num: How many, 0 or more.
-      endpoint: Whether `stop` is the last.
-      dtype: The dtype; by default that of the ends, float64 for Python's numbers.
-      axis: The axis of the result along which the numbers stand.
-    Returns: Tensor with a new axis of size `num`; differentiable in `start` and `stop`. NaN or 0 where an end is 0.
+      num: The number of elements, 0 or more.
+      endpoint: Whether `stop` is the last number.
+      dtype: The dtype; by default that of the ends, float64 for Python numbers.
+      axis: The axis of the result along which the numbers lie.
+    Returns: Tensor with a new axis of size `num`; differentiable in `start` and `stop`. NaN or 0 if an end is 0.
     Raises: ValueError: `num` is negative.
     Example:
       >>> numpy.geomspace(1.0, 8.0, 4).numpy()

@@ -1,4 +1,4 @@
-"""Elementwise functions of NumPy's that are put together from several ops."""
+"""NumPy's elementwise functions that are composed of several ops."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
-from graphad.core.convert import lift
-from graphad.core.errors import DTypeError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
+from graphad.ops.directly import directly, is_free
 from graphad.ops.math import digits, truncated
-from graphad.ops.math.cast import bitcast
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, operands, promoted, tensor_of
 from graphad.ops.numpy.ufuncs import (
-    bitwise_and,
     degrees,
     floor_divide,
     greater,
@@ -28,9 +25,7 @@ from graphad.ops.numpy.ufuncs import (
     less,
     maximum,
     minimum,
-    nextafter,
     remainder,
-    right_shift,
     trunc,
 )
 
@@ -38,8 +33,8 @@ from graphad.ops.numpy.ufuncs import (
 def divmod(x1: TensorLike, x2: TensorLike, /) -> tuple[Tensor, Tensor]:
     """`(floor_divide(x1, x2), remainder(x1, x2))`, elementwise.
 
-    Args: x1, x2: Tensors of shapes that broadcast together, of integer or float dtypes, which become one first.
-    Returns: Two tensors of the shape that they have together: quotients, without a gradient, and what is left.
+    Args: x1, x2: Tensors of shapes that broadcast together, of integer or float dtypes, which are promoted.
+    Returns: Two tensors of the shape that they have together: quotients, without a gradient, and remainders.
     Raises: DTypeError (a TypeError): complex numbers or bools; InvalidArgumentError (a ValueError): shapes that do not
       broadcast.
     Example:
@@ -65,110 +60,14 @@ def modf(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     return digits.copysign(rest, x), whole
 
 
-def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """x1 * 2^x2, elementwise, with no overflow on the way.
-
-    Args:
-      x1: Tensor of any shape, a float dtype; integers become floats.
-      x2: Tensor of an integer dtype, of a shape that broadcasts with that of x1. No gradient.
-    Returns: Tensor of the shape that they have together, of the dtype of x1.
-    Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): shapes that do not broadcast.
-    Example:
-      >>> numpy.ldexp([1.0, 3.0], [2, -1]).numpy()
-      array([4. , 1.5])
-    """
-    x1, x2 = operands(np.ldexp, x1, x2)
-    # In two steps, since one may overflow where the result does not.
-    half = math.right_shift(x2, cast_to(1, x2.dtype))
-    steps = (half, math.subtract(x2, half))
-    for step in steps:
-        x1 = math.multiply(x1, digits.exp2(math.cast(step, x1.dtype)))
-    return x1
-
-
-def frexp(x: TensorLike, /) -> tuple[Tensor, Tensor]:
-    """Mantissa and exponent: x = mantissa * 2^exponent with 0.5 <= |mantissa| < 1.
-
-    Args: x: Tensor of any shape, a float dtype; integers become floats.
-    Returns: (mantissa of the dtype of x, whose gradient is that of x divided by the power, exponent, int32). 0, infinities and
-      NaN are their own mantissas, with exponent 0.
-    Raises: DTypeError (a TypeError): complex numbers.
-    Example:
-      >>> [part.numpy().tolist() for part in numpy.frexp([8.0, -0.75, 0.0])]
-      [[0.5, -0.75, 0.0], [4, 0, 0]]
-    """
-    (x,) = operands(np.frexp, x)
-    wide = cast_to(x, dtypes.float64)
-    plain = math.logical_and(isfinite(wide), math.not_equal(wide, cast_to(0.0, dtypes.float64)))
-    small = less(math.abs(wide), cast_to(float(np.finfo(np.float64).tiny), dtypes.float64))
-    normal = math.where(small, math.multiply(wide, cast_to(2.0**54, dtypes.float64)), wide)
-    bits = bitwise_and(right_shift(bitcast(normal, dtypes.int64), 52), 0x7FF)
-    exponent = math.cast(bits, dtypes.int32) - math.where(small, lift(1022 + 54), lift(1022))
-    exponent = math.where(plain, exponent, array.zeros_like(exponent))
-    return ldexp(x, math.negative(exponent)), exponent
-
-
-def spacing(x: TensorLike, /) -> Tensor:
-    """The distance from x to the next number away from 0, with the sign of x.
-
-    Args: x: Tensor of any shape, float32 or float64; integers become floats.
-    Returns: Tensor of the shape of x; NaN for infinities.
-    Raises: DTypeError (a TypeError): complex numbers.
-    Example:
-      >>> bool(numpy.spacing(1.0) == 2.0**-52)
-      True
-    """
-    (x,) = operands(np.spacing, x)
-    size = math.abs(x)
-    return digits.copysign(math.subtract(nextafter(size, float("inf")), size), x)
-
-
-def bitwise_count(x: TensorLike, /) -> Tensor:
-    """How many bits of |x| are set.
-
-    Args: x: Tensor of any shape, an integer dtype.
-    Returns: Tensor of the shape of x, uint8. No gradient.
-    Raises: DTypeError (a TypeError): another dtype.
-    Source: Warren, Hacker's Delight, 2002, 5-1.
-    Example:
-      >>> numpy.bitwise_count([7, -8]).numpy()
-      array([3, 1], dtype=uint8)
-    """
-    x = tensor_of(x)
-    if not x.dtype.is_integer and not x.dtype.is_bool:
-        raise DTypeError(f"bitwise_count: takes no {x.dtype.name}, but integers.")
-    n = math.cast(math.abs(cast_to(x, dtypes.int64)) if x.dtype.kind == "int" else x, dtypes.uint64)
-    for width in (1, 2, 4, 8, 16, 32):
-        mask = lift(np.uint64((2**64 - 1) // (2**width + 1)))  # every second field of that width
-        n = bitwise_and(n, mask) + bitwise_and(right_shift(n, lift(np.uint64(width))), mask)
-    return math.cast(n, dtypes.uint8)
-
-
-def signbit(x: TensorLike, /) -> Tensor:
-    """Which elements have their sign bit set: negative numbers, and -0.0.
-
-    Args: x: Tensor of any shape, a float dtype; integers become floats.
-    Returns: Bool tensor of the shape of x. No gradient.
-    Raises: DTypeError (a TypeError): complex numbers.
-    Example:
-      >>> numpy.signbit([-0.0, 0.0, -2.0]).numpy()
-      array([ True, False,  True])
-    """
-    x = tensor_of(x)
-    if not x.dtype.is_floating:
-        (x,) = operands(np.signbit, x)
-    whole = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}[x.dtype.itemsize]
-    return math.less(math.bitcast(x, whole), cast_to(0, whole))
-
-
 def round(a: TensorLike, decimals: int = 0) -> Tensor:
-    """Rounded to a number of decimals, halves to even.
+    """`a` rounded to a number of decimals, halves to even.
 
     Args:
       a: Tensor of any shape, a numeric dtype; of complex numbers both parts are rounded. Bools become float16.
-      decimals: How many decimals, a Python int; negative ones round to tens, hundreds and so on.
+      decimals: The number of decimals, a Python int; negative ones round to tens, hundreds and so on.
     Returns: Tensor of the shape and dtype of a. No gradient.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.round([1.25, 2.35], 1).numpy()
       array([1.2, 2.4])
@@ -196,7 +95,7 @@ around = round
 
 
 def fix(x: TensorLike) -> Tensor:
-    """Each element without its fraction: `trunc`.
+    """Each element rounded towards 0: `trunc`.
 
     Args: x: Tensor of any shape, a real dtype.
     Returns: Tensor of the shape and dtype of x. No gradient.
@@ -213,7 +112,7 @@ def real(val: TensorLike) -> Tensor:
 
     Args: val: Tensor of any shape, a numeric dtype.
     Returns: Tensor of the shape of val, real.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.real([1.0 + 2.0j]).numpy()
       array([1.])
@@ -226,7 +125,7 @@ def imag(val: TensorLike) -> Tensor:
 
     Args: val: Tensor of any shape, a numeric dtype.
     Returns: Tensor of the shape of val, real.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.imag([1.0 + 2.0j]).numpy()
       array([2.])
@@ -239,9 +138,9 @@ def angle(z: TensorLike, deg: bool = False) -> Tensor:
 
     Args:
       z: Tensor of any shape, a numeric dtype; integers count as float64.
-      deg: Whether in degrees.
+      deg: Whether to return degrees.
     Returns: Tensor of the shape of z, real.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.angle([1j], deg=True).numpy()
       array([90.])
@@ -255,7 +154,7 @@ def sinc(x: TensorLike) -> Tensor:
 
     Args: x: Tensor of any shape, a numeric dtype; integers and bools count as float64.
     Returns: Tensor of the shape of x, of that dtype; derivatives of all orders are exact at 0 too.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.sinc([0.0, 0.5, 1.0]).numpy()
       array([ 1.        ,  0.63661977, -0.        ])
@@ -280,15 +179,13 @@ def i0(x: TensorLike) -> Tensor:
 def clip(
     x: TensorLike, /, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None
 ) -> Tensor:
-    """Elements below `min` become it, those above `max` become that.
+    """The elements limited to the range from `min` to `max`.
 
     Args:
       x: Tensor of any shape, a real dtype.
       min, max: Numbers or tensors that broadcast with x; None for no bound.
-      a_min, a_max: The same under NumPy's older names.
-    Returns: Tensor of the shape that they have together, of the dtype that NumPy gives them. The gradient goes to x within
-      the bounds
-      and at them.
+      a_min, a_max: NumPy's older names of the bounds.
+    Returns: Tensor of their broadcast shape, of the promoted dtype. The gradient goes to x within the bounds and at the bounds.
     Raises: DTypeError (a TypeError): complex numbers; InvalidArgumentError (a ValueError): shapes that do not broadcast.
     Example:
       >>> numpy.clip([-1.0, 0.5, 2.0], 0.0, 1.0).numpy()
@@ -303,6 +200,10 @@ def clip(
         x, *given = promoted(x, *given)
     low = given.pop(0) if low is not None else None
     high = given.pop(0) if high is not None else None
+    if low is not None and high is not None and _are_plain(x, low, high):
+        found = directly(np.clip, x, a_min=low, a_max=high)
+        if found is not None:
+            return found
     if low is not None:
         x = maximum(x, _within(low, x))
     if high is not None:
@@ -310,8 +211,17 @@ def clip(
     return x
 
 
+def _are_plain(x: Tensor, low: Any, high: Any) -> bool:
+    """Whether it does not matter which bound is asked first, and no zero meets one of the other sign."""
+    if not (type(low) in (int, float) and type(high) in (int, float) and low <= high):
+        return False
+    if x.dtype.is_integer:
+        return type(low) is type(high) is int and int(x.dtype.min) <= low and high <= int(x.dtype.max)
+    return x.dtype.is_floating and low != 0 and high != 0
+
+
 def _within(bound: Any, x: Tensor) -> Any:
-    """A Python number as a bound of integers: what no integer of the dtype reaches is no bound."""
+    """A Python number as a bound of integers; a bound beyond the range of the dtype is dropped."""
     if type(bound) in (int, bool) and x.dtype.is_integer:
         return sorted((int(x.dtype.min), bound, int(x.dtype.max)))[1]
     return bound
@@ -324,14 +234,14 @@ def nan_to_num(
     posinf: TensorLike | None = None,
     neginf: TensorLike | None = None,
 ) -> Tensor:
-    """NaN replaced by `nan`, and infinities by the largest and lowest numbers or by what is given.
+    """`x` with NaN replaced by `nan`, and infinities by the largest and lowest numbers or by given ones.
 
     Args:
       x: Tensor of any shape and dtype; integers and bools stay as they are.
-      copy: Is taken as NumPy takes it; a new tensor is made in any case.
-      nan, posinf, neginf: What is put in place of NaN, inf and -inf.
+      copy: Accepted for compatibility; a new tensor is always returned.
+      nan, posinf, neginf: The replacements of NaN, inf and -inf.
     Returns: Tensor of the shape and dtype of x. The gradient is 0 where an element was replaced.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.nan_to_num([np.nan, 1.0], nan=0.5).numpy()
       array([0.5, 1. ])
@@ -382,7 +292,7 @@ def isreal(x: TensorLike) -> Tensor:
 
     Args: x: Tensor of any shape and dtype.
     Returns: Bool tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.isreal([1.0 + 0.0j, 1.0j]).numpy()
       array([ True, False])
@@ -398,7 +308,7 @@ def iscomplex(x: TensorLike) -> Tensor:
 
     Args: x: Tensor of any shape and dtype.
     Returns: Bool tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     """
     return math.logical_not(isreal(x))
 
@@ -406,11 +316,11 @@ def iscomplex(x: TensorLike) -> Tensor:
 def isclose(
     a: TensorLike, b: TensorLike, rtol: TensorLike = 1e-05, atol: TensorLike = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Which elements of a and b differ by `atol + rtol * |b|` at most; an infinity is close to itself alone.
+    """Which elements of a and b differ by at most `atol + rtol * |b|`; an infinity is close only to itself.
 
     Args:
       a, b: Tensors of shapes that broadcast together, any dtypes.
-      rtol, atol: The relative and the absolute difference that is allowed.
+      rtol, atol: The relative and the absolute tolerance.
       equal_nan: Whether NaN is close to NaN.
     Returns: Bool tensor of the shape that they have together.
     Raises: InvalidArgumentError (a ValueError): shapes that do not broadcast.
@@ -438,7 +348,7 @@ def allclose(
 
     Args:
       a, b: Tensors of shapes that broadcast together, any dtypes.
-      rtol, atol: The relative and the absolute difference that is allowed.
+      rtol, atol: The relative and the absolute tolerance.
       equal_nan: Whether NaN is close to NaN.
     Returns: Bool scalar.
     Raises: InvalidArgumentError (a ValueError): shapes that do not broadcast.
@@ -456,12 +366,16 @@ def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tens
       a1, a2: Tensors of any shapes and dtypes.
       equal_nan: Whether NaN is equal to NaN.
     Returns: Bool scalar.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> bool(numpy.array_equal([1, 2], [1.0, 2.0]))
       True
     """
     a1, a2 = promoted(a1, a2)
+    if not equal_nan and a1.dims == a2.dims:
+        found = directly(_are_equal, a1, a2)
+        if found is not None:
+            return found
     if a1.dims is not None and a2.dims is not None and len(a1.dims) != len(a2.dims):
         return tensor_of(False)
     if not a1.shape.is_compatible_with(a2.shape):
@@ -472,12 +386,16 @@ def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tens
     return math.reduce_all(same)
 
 
+def _are_equal(x: Any, y: Any) -> Any:
+    return (x == y).all() if type(x) is type(y) is np.ndarray else None
+
+
 def array_equiv(a1: TensorLike, a2: TensorLike) -> Tensor:
-    """Whether two tensors broadcast together and have the same elements then.
+    """Whether two tensors broadcast together and then have the same elements.
 
     Args: a1, a2: Tensors of any shapes and dtypes.
     Returns: Bool scalar.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> bool(numpy.array_equiv([1, 2], [[1, 2], [1, 2]]))
       True
@@ -493,13 +411,23 @@ def array_equiv(a1: TensorLike, a2: TensorLike) -> Tensor:
 def lcm(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The least common multiple of integers, not negative; 0 where one is 0.
 
-    Args: x1, x2: Tensors of shapes that broadcast together, of integer dtypes, which become one first.
-    Returns: Tensor of the shape that they have together, of that dtype.
+    Args: x1, x2: Tensors of shapes that broadcast together, of integer dtypes, which are promoted.
+    Returns: Tensor of their broadcast shape, of that dtype.
     Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): shapes that do not broadcast.
     Example:
       >>> numpy.lcm([4, 6], 10).numpy()
       array([20, 30])
     """
     x1, x2 = operands(np.lcm, x1, x2)
+    if is_free(x1, x2) and (x1.dtype.is_unsigned or (_has_opposites(x1) and _has_opposites(x2))):
+        found = directly(np.lcm, x1, x2)
+        if found is not None:
+            return found
     divisor = truncated.gcd(x1, x2)
-    return math.abs(math.floordiv(x1, math.maximum(divisor, array.ones_like(divisor))) * x2)
+    part = math.floordiv(math.abs(x1), math.maximum(divisor, array.ones_like(divisor)))
+    return part * math.abs(x2)
+
+
+def _has_opposites(x: Any) -> bool:
+    """Whether each integer has one of the other sign: the least of the dtype has none."""
+    return bool(x.data.size) and int(np.min(x.data)) > int(x.dtype.min)

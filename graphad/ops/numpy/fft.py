@@ -1,5 +1,5 @@
-"""Fourier transforms by NumPy's names, see the stub beside."""
+"""Fourier transforms by NumPy's names; the stub file lists them."""
 
 from graphad.core.late import attach
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__getattr__, __dir__ = attach(__name__)

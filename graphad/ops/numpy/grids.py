@@ -1,20 +1,24 @@
-"""Matrices of ones and triangles, coordinates, and the indices of parts."""
+"""Identity and triangular matrices, coordinate grids, and indices of triangles and diagonals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.bind import constant_here
 from graphad.core.convert import lift
 from graphad.core.device import require_cpu
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
+from graphad.ops.directly import directly
 from graphad.ops.numpy.creation import given_dtype
-from graphad.ops.numpy.promotion import by_numpy, cast_to, rank_of, tensor_of
+from graphad.ops.numpy.promotion import by_numpy, cast_to, known_sizes, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
 
@@ -27,12 +31,12 @@ def eye(
     *,
     device: str | None = None,
 ) -> Tensor:
-    """A matrix with ones on diagonal `k` and zeros elsewhere, float64 unless `dtype` says otherwise.
+    """A matrix with ones on diagonal `k` and zeros elsewhere, of dtype float64 unless `dtype` is given.
 
     Args:
       n_rows: How many rows.
       n_cols: How many columns; as many by default.
-      k: The diagonal, above the main one where it is positive.
+      k: The diagonal; a positive one is above the main one.
       dtype: The dtype.
       device: "cpu" or None.
     Returns: Tensor [n_rows, n_cols] of that dtype.
@@ -43,7 +47,7 @@ def eye(
              [0., 1.]])
     """
     require_cpu("eye", device)
-    return lift(by_numpy("eye", np.eye, n_rows, n_cols, k, given_dtype(dtype, dtypes.float64).numpy))
+    return constant_here(by_numpy("eye", np.eye, n_rows, n_cols, k, given_dtype(dtype, dtypes.float64).numpy))
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Tensor:
@@ -64,7 +68,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     Args:
       N: How many rows.
       M: How many columns; as many by default.
-      k: The diagonal, above the main one where it is positive.
+      k: The diagonal; a positive one is above the main one.
       dtype: The dtype; float64 by default.
     Returns: Tensor [N, M] of that dtype.
     Raises: TypeError: a size is not an int.
@@ -74,7 +78,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
              [1., 1., 0.],
              [1., 1., 1.]])
     """
-    return lift(by_numpy("tri", np.tri, N, M, k, given_dtype(dtype, dtypes.float64).numpy))
+    return constant_here(by_numpy("tri", np.tri, N, M, k, given_dtype(dtype, dtypes.float64).numpy))
 
 
 def _band(x: TensorLike, k: int, lower: bool) -> Tensor:
@@ -85,12 +89,16 @@ def _band(x: TensorLike, k: int, lower: bool) -> Tensor:
     return math.where(kept, x, array.zeros_like(x))
 
 
+def _triangle(x: Any, of: Any, k: int) -> Any:
+    return of(x, k) if x.ndim > 1 else None
+
+
 def tril(m: TensorLike, k: int = 0) -> Tensor:
     """The lower triangle of the last two axes, up to diagonal `k`, and zeros elsewhere.
 
     Args:
       m: Tensor [..., rows, columns], any dtype.
-      k: The last diagonal that is kept.
+      k: The highest diagonal that is kept.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): m has rank below 2.
     Example:
@@ -98,7 +106,9 @@ def tril(m: TensorLike, k: int = 0) -> Tensor:
       array([[1, 0],
              [3, 4]])
     """
-    return _band(tensor_of(m), k, True)
+    m = tensor_of(m)
+    found = directly(_triangle, m, of=np.tril, k=k)
+    return _band(m, k, True) if found is None else found
 
 
 def triu(m: TensorLike, k: int = 0) -> Tensor:
@@ -106,7 +116,7 @@ def triu(m: TensorLike, k: int = 0) -> Tensor:
 
     Args:
       m: Tensor [..., rows, columns], any dtype.
-      k: The first diagonal that is kept.
+      k: The lowest diagonal that is kept.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): m has rank below 2.
     Example:
@@ -114,11 +124,14 @@ def triu(m: TensorLike, k: int = 0) -> Tensor:
       array([[1, 2],
              [0, 4]])
     """
-    return _band(tensor_of(m), k, False)
+    m = tensor_of(m)
+    found = directly(_triangle, m, of=np.triu, k=k)
+    return _band(m, k, False) if found is None else found
 
 
 def ix_(*args: TensorLike) -> tuple[Tensor, ...]:
-    """Vectors shaped to index together: number k has its elements along axis k. One of bools stands for where it is True.
+    """Vectors reshaped to index together: vector k lies along axis k. A vector of bools stands for the indices where it is
+    True.
 
     Args: args: Vectors of integers or bools.
     Returns: A tuple of integer tensors that broadcast together.
@@ -138,13 +151,13 @@ def ix_(*args: TensorLike) -> tuple[Tensor, ...]:
 
 
 def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> list[Tensor]:
-    """Grids of coordinates of vectors, as many as there are vectors; the second varies along axis 0 with "xy".
+    """Coordinate grids from coordinate vectors, one grid for each.
 
     Args:
       arrays: Vectors; scalars count as vectors of one element.
       indexing: "xy", where the first vector varies along axis 1 and the second along axis 0, or "ij", each along its own.
     Returns: A list of tensors of one shape, each of its vector's dtype.
-    Raises: InvalidArgumentError (a ValueError): `indexing` is another.
+    Raises: InvalidArgumentError (a ValueError): `indexing` is unknown.
     Example:
       >>> [x.numpy().tolist() for x in numpy.meshgrid([1, 2], [3, 4, 5])]
       [[[1, 2], [1, 2], [1, 2]], [[3, 3], [4, 4], [5, 5]]]
@@ -153,7 +166,7 @@ def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> list[Tensor]:
 
 
 def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
-    """A matrix whose columns are powers of x, falling unless `increasing`.
+    """A matrix whose columns are powers of x, descending unless `increasing`.
 
     Args:
       x: Vector [rows] of a numeric dtype.
@@ -191,39 +204,39 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = int) -> Tensor:
       >>> numpy.indices([2, 2]).numpy().tolist()
       [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
-    return lift(by_numpy("indices", np.indices, dimensions, default_dtype(dtype).numpy))
+    return constant_here(by_numpy("indices", np.indices, dimensions, default_dtype(dtype).numpy))
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
     """The indices of the lower triangle of an n by m matrix, up to diagonal `k`.
 
     Args:
-      n: How many rows.
-      k: The last diagonal that counts.
-      m: How many columns; as many as rows by default.
+      n: The number of rows.
+      k: The highest diagonal of the triangle.
+      m: The number of columns; as many as rows by default.
     Returns: Two int64 vectors: rows and columns.
     Raises: TypeError: a size is not an int.
     Example:
       >>> [x.numpy().tolist() for x in numpy.tril_indices(2)]
       [[0, 1, 1], [0, 0, 1]]
     """
-    return tuple([lift(found) for found in by_numpy("tril_indices", np.tril_indices, n, k, m)])
+    return tuple([constant_here(found) for found in by_numpy("tril_indices", np.tril_indices, n, k, m)])
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
     """The indices of the upper triangle of an n by m matrix, from diagonal `k`.
 
     Args:
-      n: How many rows.
-      k: The first diagonal that counts.
-      m: How many columns; as many as rows by default.
+      n: The number of rows.
+      k: The lowest diagonal of the triangle.
+      m: The number of columns; as many as rows by default.
     Returns: Two int64 vectors: rows and columns.
     Raises: TypeError: a size is not an int.
     Example:
       >>> [x.numpy().tolist() for x in numpy.triu_indices(2)]
       [[0, 0, 1], [0, 1, 1]]
     """
-    return tuple([lift(found) for found in by_numpy("triu_indices", np.triu_indices, n, k, m)])
+    return tuple([constant_here(found) for found in by_numpy("triu_indices", np.triu_indices, n, k, m)])
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
@@ -238,15 +251,13 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
       >>> [x.numpy().tolist() for x in numpy.diag_indices(2)]
       [[0, 1], [0, 1]]
     """
-    return tuple([lift(found) for found in by_numpy("diag_indices", np.diag_indices, n, ndim)])
+    return tuple([constant_here(found) for found in by_numpy("diag_indices", np.diag_indices, n, ndim)])
 
 
 def _sizes(name: str, arr: TensorLike) -> tuple[int, ...]:
     x = tensor_of(arr)
-    sizes = [size for size in x.dims or () if isinstance(size, int)]
-    if x.dims is None or len(sizes) != len(x.dims):
-        raise InvalidArgumentError(f"{name}: the shape is {x.shape}; its sizes must be known while tracing.")
-    return tuple(sizes)
+    rank_of(name, x)
+    return known_sizes(name, ranked(x.dims), f"the sizes of shape {x.shape}")
 
 
 def _matrix_sizes(name: str, arr: TensorLike) -> tuple[int, ...]:
@@ -261,9 +272,9 @@ def tril_indices_from(arr: TensorLike, k: int = 0) -> tuple[Tensor, ...]:
 
     Args:
       arr: Matrix of known sizes.
-      k: The last diagonal that counts.
+      k: The highest diagonal of the triangle.
     Returns: Two int64 vectors: rows and columns.
-    Raises: InvalidArgumentError (a ValueError): `arr` is no matrix, or its sizes are not known while tracing.
+    Raises: InvalidArgumentError (a ValueError): `arr` is not a matrix, or its sizes are not known while tracing.
     Example:
       >>> [x.numpy().tolist() for x in numpy.tril_indices_from([[1, 2], [3, 4]])]
       [[0, 1, 1], [0, 0, 1]]
@@ -277,9 +288,9 @@ def triu_indices_from(arr: TensorLike, k: int = 0) -> tuple[Tensor, ...]:
 
     Args:
       arr: Matrix of known sizes.
-      k: The first diagonal that counts.
+      k: The lowest diagonal of the triangle.
     Returns: Two int64 vectors: rows and columns.
-    Raises: InvalidArgumentError (a ValueError): `arr` is no matrix, or its sizes are not known while tracing.
+    Raises: InvalidArgumentError (a ValueError): `arr` is not a matrix, or its sizes are not known while tracing.
     Example:
       >>> [x.numpy().tolist() for x in numpy.triu_indices_from([[1, 2], [3, 4]])]
       [[0, 0, 1], [0, 1, 1]]
@@ -289,7 +300,7 @@ def triu_indices_from(arr: TensorLike, k: int = 0) -> tuple[Tensor, ...]:
 
 
 def diag_indices_from(arr: TensorLike) -> tuple[Tensor, ...]:
-    """The indices of the diagonal of a tensor all of whose axes have one size.
+    """The indices of the diagonal of a tensor whose axes all have the same size.
 
     Args: arr: Tensor of rank 2 or more, of equal, known sizes.
     Returns: As many equal int64 vectors as there are axes.

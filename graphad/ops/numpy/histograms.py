@@ -1,4 +1,4 @@
-"""Histograms: how many elements, or which sum of weights, lie in each of some parts."""
+"""Histograms: the number of elements, or the sum of their weights, in each of several bins."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
+from graphad.ops.directly import directly
 from graphad.ops.numpy import reductions
 from graphad.ops.numpy.choosing import searchsorted
 from graphad.ops.numpy.promotion import cast_to, inexact, promoted, tensor_of
@@ -20,13 +21,13 @@ from graphad.ops.numpy.promotion import cast_to, inexact, promoted, tensor_of
 def histogram_bin_edges(
     a: TensorLike, bins: Any = 10, range: Any = None, weights: TensorLike | None = None
 ) -> Tensor:
-    """The bounds of a histogram: as many equal parts of `range`, by default from the least to the largest element.
+    """The bin edges of a histogram: equal bins over `range`, by default from the smallest to the largest element.
 
     Args:
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
-      bins: How many parts, or the bounds themselves, which are returned.
-      range: The first and the last bound.
-      weights: Is taken as NumPy takes it; the bounds do not depend on it.
+      bins: The number of bins, or the edges themselves, which are returned.
+      range: The first and the last edge.
+      weights: Accepted for compatibility; the edges do not depend on it.
     Returns: Vector [bins + 1] of that dtype.
     Raises: DTypeError (a TypeError): complex numbers.
     Example:
@@ -46,7 +47,7 @@ def histogram_bin_edges(
 
 
 def _parts(x: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
-    """In which part each element lies, -1 for none, and how many parts there are."""
+    """The index of the bin of each element, -1 for none, and the number of bins."""
     x, bounds = promoted(x, edges)
     one = lift(np.int64(1))
     last = math.cast(array.shape(bounds)[0], dtypes.int64) - one
@@ -56,28 +57,55 @@ def _parts(x: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
     return math.where(outside, lift(np.int64(-1)), place), last
 
 
+def _even_counts(x: np.ndarray, edges: np.ndarray) -> Any:
+    """How many elements lie between neighbours of bounds that are as far apart as rounding allows; None where that is too
+    far from even for what follows.
+
+    The part is a quotient, and one more or one less where the bounds say so.
+    """
+    if x.dtype != edges.dtype or x.dtype.itemsize < 4:
+        return None
+    x = x.reshape(-1)
+    low, high, count = float(edges[0]), float(edges[-1]), edges.size - 1
+    width = (high - low) / count
+    if not 0 < width < np.inf or max(abs(low), abs(high)) * float(np.finfo(edges.dtype).eps) > width / 8:
+        return None
+    if not (low <= np.min(x) and np.max(x) <= high):
+        x = x[(x >= edges[0]) & (x <= edges[-1])]
+    place = ((x - edges.dtype.type(low)) * edges.dtype.type(1 / width)).astype(np.int64)
+    np.minimum(place, count - 1, out=place)
+    place -= x < edges[place]
+    place += (x >= edges[place + 1]) & (place != count - 1)
+    return np.bincount(place, minlength=count)
+
+
 def histogram(
     a: TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: TensorLike | None = None
 ) -> tuple[Tensor, Tensor]:
-    """How many elements, or which sum of weights, lie between neighbours of some bounds; the last part includes its end.
+    """The number of elements, or the sum of their weights, in each bin; the last bin includes its upper edge.
 
     Args:
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
-      bins: How many parts, or the bounds, in rising order.
-      range: The first and the last bound; by default the least and the largest element.
+      bins: The number of bins, or the edges, in ascending order.
+      range: The first and the last edge; by default the smallest and the largest element.
       density: Whether to divide by the total and the widths, so that the integral is 1.
-      weights: Tensor of as many elements.
-    Returns: (counts, bounds); counts are int64, or of the dtype of the weights, in which alone they have a gradient.
-    Raises: InvalidArgumentError (a ValueError): there are not as many weights as elements; DTypeError (a TypeError):
+      weights: Tensor of as many elements as `a`.
+    Returns: (counts, edges); counts are int64, or have the dtype of the weights, and a gradient only by the weights.
+    Raises: InvalidArgumentError (a ValueError): the numbers of weights and elements differ; DTypeError (a TypeError):
       complex numbers.
     Example:
       >>> [part.numpy().tolist() for part in numpy.histogram([0.0, 1.0, 4.0], 2)]
       [[2, 1], [0.0, 2.0, 4.0]]
     """
+    a = tensor_of(a)
     edges = histogram_bin_edges(a, bins, range)
-    place, last = _parts(array.reshape(tensor_of(a), [-1]), edges)
-    parts = array.ones_like(place) if weights is None else array.reshape(tensor_of(weights), [-1])
-    counts = array.unsorted_segment_sum(parts, place, last)
+    counts = None
+    if weights is None and isinstance(bins, int | np.integer):
+        counts = directly(_even_counts, inexact(a), edges)
+    if counts is None:
+        place, last = _parts(array.reshape(a, [-1]), edges)
+        parts = array.ones_like(place) if weights is None else array.reshape(tensor_of(weights), [-1])
+        counts = array.unsorted_segment_sum(parts, place, last)
     if not density:
         return counts, edges
     counts = inexact(counts)
@@ -88,16 +116,17 @@ def histogram(
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: TensorLike | None = None
 ) -> tuple[Tensor, list[Tensor]]:
-    """How many points, or which sum of weights, lie in each cell of a grid; the last parts include their ends.
+    """The number of points, or the sum of their weights, in each cell of a grid; the last bins include their upper edges.
 
     Args:
       sample: Matrix [points, axes], a real dtype, or a list of a vector for each axis.
-      bins: How many parts, or for each axis their number or their bounds.
-      range: For each axis the first and the last bound, or None.
+      bins: The number of bins, or for each axis their number or their edges.
+      range: For each axis the first and the last edge, or None.
       density: Whether to divide by the total and the volumes, so that the integral is 1.
       weights: Vector [points].
-    Returns: (counts [bins, ...], float64 or the dtype of the weights, in which alone they have a gradient; bounds of the axes).
-    Raises: InvalidArgumentError (a ValueError): there are not as many bins, ranges or weights.
+    Returns: (counts [bins, ...], float64 or of the dtype of the weights, with a gradient only by the weights; the edges of each
+    axis).
+    Raises: InvalidArgumentError (a ValueError): the numbers of bins, ranges or weights do not fit.
     Example:
       >>> numpy.histogramdd(numpy.asarray([[0.0, 0.0], [1.0, 2.0]]), 2)[0].numpy()
       array([[1., 0.],
@@ -145,16 +174,18 @@ def histogram2d(
     density: Any = None,
     weights: TensorLike | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """How many points (x, y), or which sum of weights, lie in each cell of a grid; the last parts include their ends.
+    """The number of points (x, y), or the sum of their weights, in each cell of a grid; the last bins include their upper
+    edges.
 
     Args:
       x, y: Vectors [points], a real dtype; integers count as float64.
-      bins: How many parts of both, or the bounds of both, or a pair of these.
-      range: Two pairs, the first and the last bounds.
+      bins: The number of bins of both axes, or the edges of both, or a pair of these.
+      range: The first and the last edge of each axis, two pairs.
       density: Whether to divide by the total and the areas, so that the integral is 1.
       weights: Vector [points].
-    Returns: (counts [bins, bins], float64 or the dtype of the weights, in which alone they have a gradient; bounds of x and y).
-    Raises: InvalidArgumentError (a ValueError): there are not as many weights as points.
+    Returns: (counts [bins, bins], float64 or of the dtype of the weights, with a gradient only by the weights; edges of x and
+    y).
+    Raises: InvalidArgumentError (a ValueError): the numbers of weights and points differ.
     Example:
       >>> numpy.histogram2d([0.0, 1.0], [0.0, 2.0], 2)[0].numpy()
       array([[1., 0.],

@@ -1,8 +1,8 @@
-"""Tensors joined and taken apart: one behind the other, in parts, with elements put in, left out or around them."""
+"""Joining, splitting, padding, and inserting or deleting elements."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +18,17 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.sorting import sorted_along
 from graphad.ops.array.support import static_array
-from graphad.ops.numpy.promotion import along, by_numpy, cast_to, on_axis, promoted, rank_of, tensor_of
+from graphad.ops.directly import alike_directly, directly
+from graphad.ops.numpy.promotion import (
+    NUMBERS,
+    along,
+    by_numpy,
+    cast_to,
+    on_axis,
+    promoted,
+    rank_of,
+    tensor_of,
+)
 from graphad.ops.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, listed, moveaxis, ravel
 from graphad.ops.numpy.types import default_dtype
 
@@ -39,19 +49,19 @@ def _parts(arrays: Any) -> list[Any]:
         raise ArgumentTypeError(f"numpy: a list of tensors is needed, got a {type(arrays).__name__}.")
     found = list(arrays)
     if not found:
-        raise InvalidArgumentError("numpy: there are no tensors; give one at least.")
+        raise InvalidArgumentError("numpy: there are no tensors; give at least one.")
     return found
 
 
 def concat(arrays: TensorLike, /, axis: int | None = 0, dtype: DTypeLike | None = None) -> Tensor:
-    """Tensors one behind the other along an axis, or without one all their elements as one vector.
+    """Tensors concatenated along an axis, or without an axis flattened first.
 
     Args:
-      arrays: Tensors of one rank and of equal sizes but along the axis; a tensor stands for its slices along axis 0.
-      axis: The axis; None for all elements as one vector.
-      dtype: The dtype; by default the one that NumPy gives theirs together.
+      arrays: Tensors of one rank and of equal sizes except along the axis; a tensor stands for its slices along axis 0.
+      axis: The axis; None flattens the tensors.
+      dtype: The dtype; by default their promoted dtype.
     Returns: Tensor of that dtype.
-    Raises: InvalidArgumentError (a ValueError): there is none, ranks or sizes differ, or the axis is out of range.
+    Raises: InvalidArgumentError (a ValueError): there are no tensors, ranks or sizes differ, or the axis is out of range.
     Example:
       >>> numpy.concat([[1, 2], [3.0]]).numpy()
       array([1., 2., 3.])
@@ -63,14 +73,14 @@ def concat(arrays: TensorLike, /, axis: int | None = 0, dtype: DTypeLike | None 
 
 
 def concatenate(arrays: TensorLike, /, axis: int | None = 0, *, dtype: DTypeLike | None = None) -> Tensor:
-    """Tensors one behind the other along an axis, or without one all their elements as one vector: `concat`.
+    """Tensors concatenated along an axis, or without an axis flattened first: `concat`.
 
     Args:
-      arrays: Tensors of one rank and of equal sizes but along the axis; a tensor stands for its slices along axis 0.
-      axis: The axis; None for all elements as one vector.
-      dtype: The dtype; by default the one that NumPy gives theirs together.
+      arrays: Tensors of one rank and of equal sizes except along the axis; a tensor stands for its slices along axis 0.
+      axis: The axis; None flattens the tensors.
+      dtype: The dtype; by default their promoted dtype.
     Returns: Tensor of that dtype.
-    Raises: InvalidArgumentError (a ValueError): there is none, ranks or sizes differ, or the axis is out of range.
+    Raises: InvalidArgumentError (a ValueError): there are no tensors, ranks or sizes differ, or the axis is out of range.
     Example:
       >>> numpy.concatenate([[[1, 2]], [[3, 4]]], axis=1).numpy()
       array([[1, 2, 3, 4]])
@@ -83,10 +93,10 @@ def stack(arrays: TensorLike, axis: int = 0, *, dtype: DTypeLike | None = None) 
 
     Args:
       arrays: Tensors of one shape; a tensor stands for its slices along axis 0.
-      axis: The place of the new axis in the result.
-      dtype: The dtype; by default the one that NumPy gives theirs together.
+      axis: The position of the new axis in the result.
+      dtype: The dtype; by default their promoted dtype.
     Returns: Tensor with one axis more, of that dtype.
-    Raises: InvalidArgumentError (a ValueError): there is none, shapes differ, or the axis is out of range.
+    Raises: InvalidArgumentError (a ValueError): there are no tensors, shapes differ, or the axis is out of range.
     Example:
       >>> numpy.stack([[1, 2], [3, 4]], axis=1).numpy()
       array([[1, 3],
@@ -96,13 +106,13 @@ def stack(arrays: TensorLike, axis: int = 0, *, dtype: DTypeLike | None = None) 
 
 
 def vstack(tup: Iterable[TensorLike], *, dtype: DTypeLike | None = None) -> Tensor:
-    """Rows one below the other: vectors count as one row.
+    """Tensors concatenated along axis 0; vectors count as rows.
 
     Args:
-      tup: Tensors of equal sizes but along axis 0.
-      dtype: The dtype; by default the one that NumPy gives theirs together.
+      tup: Tensors of equal sizes except along axis 0.
+      dtype: The dtype; by default their promoted dtype.
     Returns: Tensor of rank 2 or more, of that dtype.
-    Raises: InvalidArgumentError (a ValueError): there is none, or sizes differ.
+    Raises: InvalidArgumentError (a ValueError): there are no tensors, or sizes differ.
     Example:
       >>> numpy.vstack([[1, 2], [3, 4]]).numpy()
       array([[1, 2],
@@ -112,13 +122,13 @@ def vstack(tup: Iterable[TensorLike], *, dtype: DTypeLike | None = None) -> Tens
 
 
 def hstack(tup: Iterable[TensorLike], *, dtype: DTypeLike | None = None) -> Tensor:
-    """Tensors side by side: along axis 1, vectors along axis 0.
+    """Tensors concatenated along axis 1, or vectors along axis 0.
 
     Args:
-      tup: Tensors of equal sizes but along that axis.
-      dtype: The dtype; by default the one that NumPy gives theirs together.
+      tup: Tensors of equal sizes except along that axis.
+      dtype: The dtype; by default their promoted dtype.
     Returns: Tensor of that dtype.
-    Raises: InvalidArgumentError (a ValueError): there is none, or sizes differ.
+    Raises: InvalidArgumentError (a ValueError): there are no tensors, or sizes differ.
     Example:
       >>> numpy.hstack([[1, 2], [3]]).numpy()
       array([1, 2, 3])
@@ -128,11 +138,11 @@ def hstack(tup: Iterable[TensorLike], *, dtype: DTypeLike | None = None) -> Tens
 
 
 def dstack(tup: Iterable[TensorLike]) -> Tensor:
-    """Tensors one behind the other along axis 2.
+    """Tensors concatenated along axis 2.
 
-    Args: tup: Tensors that `atleast_3d` makes of equal sizes but along axis 2.
-    Returns: Tensor of rank 3 or more, of the dtype that NumPy gives theirs together.
-    Raises: InvalidArgumentError (a ValueError): there is none, or sizes differ.
+    Args: tup: Tensors whose sizes after `atleast_3d` are equal except along axis 2.
+    Returns: Tensor of rank 3 or more, of their promoted dtype.
+    Raises: InvalidArgumentError (a ValueError): there are no tensors, or sizes differ.
     Example:
       >>> numpy.dstack([[1, 2], [3, 4]]).numpy().tolist()
       [[[1, 3], [2, 4]]]
@@ -141,40 +151,47 @@ def dstack(tup: Iterable[TensorLike]) -> Tensor:
 
 
 def column_stack(tup: Iterable[TensorLike]) -> Tensor:
-    """Vectors as columns side by side; matrices stay as they are.
+    """Vectors as columns, and matrices, concatenated along axis 1.
 
     Args: tup: Vectors [rows] and matrices [rows, columns].
-    Returns: Tensor [rows, columns in all] of the dtype that NumPy gives theirs together.
-    Raises: InvalidArgumentError (a ValueError): there is none, or numbers of rows differ.
+    Returns: Tensor [rows, total columns] of their promoted dtype.
+    Raises: InvalidArgumentError (a ValueError): there are no tensors, or numbers of rows differ.
     Example:
       >>> numpy.column_stack([[1, 2], [3, 4]]).numpy()
       array([[1, 3],
              [2, 4]])
     """
     xs = [atleast_1d(x) for x in _parts(tup)]
+    found = alike_directly(np.column_stack, *xs)
+    if found is not None:
+        return found
     return concat([array.expand_dims(x, 1) if x.ndim == 1 else x for x in xs], 1)
 
 
 def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tensor:
-    """`values` behind `arr` along an axis, or both as one vector.
+    """`values` appended to `arr` along an axis, or without an axis both flattened.
 
     Args:
-      arr, values: Tensors of one rank and of equal sizes but along the axis.
+      arr, values: Tensors of one rank and of equal sizes except along the axis.
       axis: The axis; by default all elements of both are one vector.
-    Returns: A new tensor of the dtype that NumPy gives theirs together.
+    Returns: A new tensor of their promoted dtype.
     Raises: InvalidArgumentError (a ValueError): ranks or sizes differ, or the axis is out of range.
     Example:
       >>> numpy.append([1, 2], [3]).numpy()
       array([1, 2, 3])
     """
+    xs = [tensor_of(x) for x in (arr, values)]
+    found = alike_directly(np.concatenate, *xs, axis=axis)
+    if found is not None:
+        return found
     return concat([arr, values], axis)
 
 
 def block(arrays: TensorLike) -> Tensor:
-    """Tensors put together as nested lists lay them out: the innermost lists along the last axis.
+    """Tensors assembled from nested lists of blocks: the innermost lists are concatenated along the last axis.
 
     Args: arrays: Nested lists of tensors of any dtypes whose sizes fit.
-    Returns: Tensor of the dtype that NumPy gives theirs together.
+    Returns: Tensor of their promoted dtype.
     Raises: InvalidArgumentError (a ValueError): sizes do not fit.
     Example:
       >>> numpy.block([[numpy.ones([1, 1]), numpy.zeros([1, 2])]]).numpy()
@@ -195,6 +212,20 @@ def block(arrays: TensorLike) -> Tensor:
     def largest(x: TensorLike) -> int:
         return max(map(largest, x)) if isinstance(x, list) else rank_of("block", tensor_of(x))
 
+    def plain(x: Any) -> Any:
+        return [plain(item) for item in x] if isinstance(x, list) else tensor_of(x)
+
+    def again(x: Any, data: Iterator[Any]) -> Any:
+        return [again(item, data) for item in x] if isinstance(x, list) else next(data)
+
+    def leaves(x: Any) -> list[Any]:
+        return [leaf for item in x for leaf in leaves(item)] if isinstance(x, list) else [x]
+
+    arrays = plain(arrays)
+    given = leaves(arrays)
+    found = alike_directly(lambda xs: np.block(again(arrays, iter(xs))), *given)
+    if found is not None:
+        return found
     levels = depth(arrays)
     rank = max(largest(arrays), levels)
     return put(arrays, levels)
@@ -218,11 +249,11 @@ def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 def split(
     ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLike, axis: int = 0
 ) -> list[Tensor]:
-    """Parts along an axis: as many of equal size, or those that end before each of some indices.
+    """Parts along an axis: a number of equal parts, or parts that end before given indices.
 
     Args:
       ary: Tensor [..., size, ...], any dtype.
-      indices_or_sections: How many parts, or where the second and each later one begins.
+      indices_or_sections: The number of parts, or the indices at which the second and later parts begin.
       axis: The axis.
     Returns: A list of tensors of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the size is not a multiple of the number of parts, or the axis is out of
@@ -237,7 +268,7 @@ def split(
 
 
 def _places(op: str, given: object) -> Any:
-    """How many parts, an int, or where they begin, a list. Raises: ArgumentTypeError: it is neither."""
+    """The number of parts, an int, or the indices at which they begin, a list. Raises: ArgumentTypeError: it is neither."""
     known = static_array(given)
     if known is None or known.ndim > 1 or (known.size and known.dtype.kind not in "iu"):
         shown = " ".join(repr(given).split())
@@ -256,11 +287,11 @@ def _cut(ary: Tensor, places: Sequence[Any], axis: int) -> list[Tensor]:
 def array_split(
     ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLike, axis: int = 0
 ) -> list[Tensor]:
-    """`split`, where the first parts may be longer by one.
+    """`split` in which the first parts may be longer by one.
 
     Args:
       ary: Tensor [..., size, ...], any dtype.
-      indices_or_sections: How many parts, or where the second and each later one begins.
+      indices_or_sections: The number of parts, or the indices at which the second and later parts begin.
       axis: The axis.
     Returns: A list of tensors of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the size is not known while tracing, or the axis is out of range.
@@ -273,7 +304,7 @@ def array_split(
     if isinstance(count, list):
         return _cut(ary, count, axis)
     if count < 1:
-        raise InvalidArgumentError(f"array_split: {count} parts were asked for; ask for 1 or more.")
+        raise InvalidArgumentError(f"array_split: {count} parts were requested; 1 or more are needed.")
     size = ary.shape[axis]
     if size is None:
         raise InvalidArgumentError(
@@ -284,11 +315,11 @@ def array_split(
 
 
 def hsplit(ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLike) -> list[Tensor]:
-    """`split` along axis 1, of vectors along axis 0.
+    """`split` along axis 1, or along axis 0 for vectors.
 
     Args:
       ary: Tensor of rank 1 or more, any dtype.
-      indices_or_sections: How many parts, or where the second and each later one begins.
+      indices_or_sections: The number of parts, or the indices at which the second and later parts begin.
     Returns: A list of tensors of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the size is not a multiple of the number of parts.
     """
@@ -301,7 +332,7 @@ def vsplit(ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLik
 
     Args:
       ary: Tensor [size, ...], any dtype.
-      indices_or_sections: How many parts, or where the second and each later one begins.
+      indices_or_sections: The number of parts, or the indices at which the second and later parts begin.
     Returns: A list of tensors of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the size is not a multiple of the number of parts.
     """
@@ -313,23 +344,23 @@ def dsplit(ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLik
 
     Args:
       ary: Tensor of rank 3 or more, any dtype.
-      indices_or_sections: How many parts, or where the second and each later one begins.
+      indices_or_sections: The number of parts, or the indices at which the second and later parts begin.
     Returns: A list of tensors of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the rank is below 3, or the size is not a multiple of the number of parts.
     """
     return split(ary, indices_or_sections, 2)
 
 
-# What an axis is summed up by; the mean and the median have no function of the same dtype.
+# The statistic of each mode; the mean and the median have no function of the same dtype.
 _SUMMARIES = {"maximum": "reduce_max", "minimum": "reduce_min", "mean": "", "median": ""}
 _MODES = {"constant": "CONSTANT", "reflect": "REFLECT", "symmetric": "SYMMETRIC"}
 
 
-_FEW = 16  # copies of an edge, as slices one behind the other
+_FEW = 16  # the most copies of an edge that are concatenated as slices
 
 
 def _around(x: Any, axis: int, size: int, low: int, high: int, wraps: bool) -> list[Any]:
-    """What stands behind each other along an axis that goes on before and behind it."""
+    """Parts concatenated along an axis, with padding before and after."""
     if wraps:
         before, behind = [x[along(axis, slice(size - low, None))]], [x[along(axis, slice(0, high))]]
     else:
@@ -338,16 +369,16 @@ def _around(x: Any, axis: int, size: int, low: int, high: int, wraps: bool) -> l
 
 
 def pad(array_: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Tensor:
-    """A tensor with more elements around it.
+    """A tensor padded along its axes.
 
     Args:
       array_: Tensor of any shape and dtype.
-      pad_width: How many before and behind each axis: a number, a pair, or a pair for each axis; or a dict of these by
-        axis.
+      pad_width: The numbers of elements before and after each axis: a number, a pair, a pair for each axis, or a dict of these
+        by axis.
       mode: "constant" (with constant_values=, one number), "edge", "reflect", "symmetric", "wrap", "empty" (zeros),
         "linear_ramp" (with end_values=, one number), or "maximum", "mean", "median", "minimum" of the axis.
       kwargs: `constant_values` or `end_values`, 0 by default.
-    Returns: Tensor of the same dtype. The gradient of an element is the sum over the places where it stands.
+    Returns: Tensor of the same dtype. The gradient of an element is the sum over all of its copies.
     Raises: UnsupportedOptionError (a ValueError): another mode or option; InvalidArgumentError (a ValueError): the mode
       needs a size that is not known while tracing.
     Example:
@@ -373,6 +404,9 @@ def pad(array_: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> T
     if mode not in ("edge", "wrap", *_MODES):
         known = ", ".join(sorted(("constant", "edge", "empty", "linear_ramp", "wrap", *_MODES, *_SUMMARIES)))
         raise UnsupportedOptionError(f"pad: mode {mode!r} is not supported; {known} are.")
+    found = directly(np.pad, x, pad_width=widths, mode=mode)
+    if found is not None:
+        return found
     for k in range(rank):
         size = ranked(x.dims)[k]
         if not isinstance(size, int):
@@ -397,7 +431,7 @@ def pad(array_: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> T
 
 
 def _extended(x: Tensor, axis: int, widths: list[int], mode: str, end: Any) -> Tensor:
-    """x with more elements before and behind an axis, of which it has one at least."""
+    """x with more elements before and after along an axis, whose size is at least 1."""
     parts = [x]
     for side, width in enumerate(widths):
         if mode == "linear_ramp":
@@ -436,20 +470,23 @@ def _fits(size: Any, most: int, mode: str) -> bool:
 
 
 def delete(arr: TensorLike, obj: int | slice | TensorLike, axis: int | None = None) -> Tensor:
-    """The slices along an axis but those that `obj`, an int, a slice or a list of ints or bools, names.
+    """The slices along an axis except those at `obj`.
 
     Args:
       arr: Tensor of any shape and dtype, the size of the axis known.
-      obj: What is left out: an int, a slice, a list of ints or a mask.
+      obj: The indices to remove: an int, a slice, a list of ints or a mask.
       axis: The axis; by default all elements are one vector.
     Returns: Tensor of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): `obj` is a tensor, the size is not known while tracing, or the axis is out
-      of range; IndexError: an index is.
+    Raises: InvalidArgumentError (a ValueError): `obj` is a tensor, the size is not known while tracing, or the axis is out of
+      range; IndexError: an index is out of range.
     Example:
       >>> numpy.delete([1, 2, 3], 1).numpy()
       array([1, 3])
     """
     arr = tensor_of(arr)
+    found = None if stands_for_tensor(obj) else directly(np.delete, arr, obj=obj, axis=axis)
+    if found is not None:
+        return found
     arr, axis = on_axis(arr, axis)
     axis = normalize_axis("delete", axis, rank_of("delete", arr))
     size = arr.shape[axis]
@@ -463,12 +500,13 @@ def delete(arr: TensorLike, obj: int | slice | TensorLike, axis: int | None = No
 
 
 def insert(arr: TensorLike, obj: int | slice | TensorLike, values: Any, axis: int | None = None) -> Tensor:
-    """`values` put in before the index `obj`, an int, along an axis.
+    """`values` inserted before the index `obj`, an int, along an axis.
 
     Args:
       arr: Tensor of any shape and dtype.
       obj: The index, an int.
-      values: What is put in, cast to the dtype of `arr`: of the other sizes of `arr`, or what broadcasts to one slice.
+      values: The inserted values, cast to the dtype of `arr`: a tensor with the other sizes of `arr`, or one that broadcasts to
+        a slice.
       axis: The axis; by default all elements are one vector.
     Returns: Tensor of the dtype of `arr`.
     Raises: InvalidArgumentError (a ValueError): `obj` is not an int, the axis is out of range, or sizes do not fit.
@@ -477,11 +515,15 @@ def insert(arr: TensorLike, obj: int | slice | TensorLike, values: Any, axis: in
       array([1, 9, 2, 3])
     """
     arr = tensor_of(arr)
+    if type(obj) is int and type(values) in NUMBERS:
+        found = directly(_inserted, arr, cast_to(tensor_of(values), arr.dtype), place=obj, axis=axis)
+        if found is not None:
+            return found
     arr, axis = on_axis(arr, axis)
     rank = rank_of("insert", arr)
     axis = normalize_axis("insert", axis, rank)
     if not hasattr(obj, "__index__"):
-        raise InvalidArgumentError(f"insert: obj is {obj!r}; an int is taken, or use concatenate.")
+        raise InvalidArgumentError(f"insert: obj is {obj!r}; give an int, or use concatenate.")
     values = cast_to(tensor_of(values), arr.dtype)
     sizes = array.shape(arr)
     if values.ndim < rank:
@@ -494,13 +536,18 @@ def insert(arr: TensorLike, obj: int | slice | TensorLike, values: Any, axis: in
     )
 
 
+def _inserted(arr: Any, value: Any, place: int, axis: int | None) -> Any:
+    size = arr.size if axis is None else arr.shape[axis]
+    return np.insert(arr, place, value, axis) if 0 <= place <= size else None
+
+
 def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
-    """The elements, repeated as often as they have to be, in another shape.
+    """The elements in another shape, repeated as often as needed.
 
     Args:
       a: Tensor of any shape and dtype.
       new_shape: The sizes.
-    Returns: Tensor of that shape and of the same dtype; the gradient of an element is the sum over its places.
+    Returns: Tensor of that shape and of the same dtype; the gradient of an element is the sum over its copies.
     Raises: ArgumentTypeError (a TypeError): a size is not an int.
     Example:
       >>> numpy.resize([1, 2, 3], [2, 2]).numpy()

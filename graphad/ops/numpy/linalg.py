@@ -1,5 +1,5 @@
-"""Linear algebra by NumPy's names, see the stub beside."""
+"""Linear algebra by NumPy's names; the stub file lists the functions."""
 
 from graphad.core.late import attach
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__getattr__, __dir__ = attach(__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -19,35 +19,35 @@ from graphad.ops.numpy.promotion import cast_to, inexact, promoted, rank_of, ten
 
 
 class EigResult(NamedTuple):
-    """What `eig` gives."""
+    """The result of `eig`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
-    """What `eigh` gives."""
+    """The result of `eigh`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class QRResult(NamedTuple):
-    """What `qr` gives."""
+    """The result of `qr`."""
 
     Q: Tensor
     R: Tensor
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` gives."""
+    """The result of `slogdet`."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
 class SVDResult(NamedTuple):
-    """What `svd` gives."""
+    """The result of `svd`."""
 
     U: Tensor
     S: Tensor
@@ -62,7 +62,7 @@ def matrix_of(name: str, x: TensorLike) -> Any:
 
 
 def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
-    """The lower triangular L with L L^H = x of positive definite matrices, or with `upper` L^H.
+    """The lower triangular L with L L^H = x for positive definite matrices, or L^H with `upper`.
 
     Args:
       x: Tensor [..., n, n], a float or complex dtype; integers count as float64. The lower triangle is read.
@@ -108,9 +108,8 @@ def eig(x: TensorLike, /) -> EigResult:
     """The eigenvalues and eigenvectors of square matrices, complex.
 
     Args: x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
-    Returns: (eigenvalues [..., n], eigenvectors [..., n, n] in columns), complex, in the order that LAPACK gives. The
-      derivative is that
-      of vectors of length 1; it is undefined where eigenvalues are equal.
+    Returns: (eigenvalues [..., n], eigenvectors [..., n, n] in columns), complex, in LAPACK's order. The derivative assumes
+      vectors of length 1; it is undefined where eigenvalues are equal.
     Raises: InvalidArgumentError (a ValueError): the matrices are not square.
     Example:
       >>> numpy.linalg.eig([[2.0, 0.0], [0.0, 3.0]]).eigenvalues.numpy()
@@ -123,7 +122,7 @@ def eigvals(x: TensorLike, /) -> Tensor:
     """The eigenvalues of square matrices, complex.
 
     Args: x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
-    Returns: Complex tensor [..., n], in the order that LAPACK gives. The derivative is undefined where eigenvalues are
+    Returns: Complex tensor [..., n], in LAPACK's order. The derivative is undefined where eigenvalues are
       equal.
     Raises: InvalidArgumentError (a ValueError): the matrices are not square.
     """
@@ -144,7 +143,7 @@ def eigh(x: TensorLike, /, UPLO: str = "L") -> EighResult:
       UPLO: "L" for the lower triangle, "U" for the upper one.
     Returns: (eigenvalues [..., n], real; eigenvectors [..., n, n] in columns). The derivative of vectors is undefined where
       eigenvalues are equal.
-    Raises: InvalidArgumentError (a ValueError): the matrices are not square, or `UPLO` is another.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square, or `UPLO` is unknown.
     Example:
       >>> numpy.linalg.eigh([[2.0, 0.0], [0.0, 3.0]]).eigenvalues.numpy()
       array([2., 3.])
@@ -159,7 +158,7 @@ def eigvalsh(x: TensorLike, /, UPLO: str = "L") -> Tensor:
       x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
       UPLO: "L" for the lower triangle, "U" for the upper one.
     Returns: Real tensor [..., n].
-    Raises: InvalidArgumentError (a ValueError): the matrices are not square, or `UPLO` is another.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square, or `UPLO` is unknown.
     Example:
       >>> numpy.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy()
       array([1., 3.])
@@ -186,9 +185,9 @@ def pinv(x: Any, /, *, rcond: Any = None, rtol: Any = None, hermitian: bool = Fa
 
     Args:
       x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
-      rcond, rtol: The bound, under NumPy's name and under the standard's; the larger size times the dtype's epsilon by
-        default.
-      hermitian: Is taken as NumPy takes it; singular values are used in any case.
+      rcond, rtol: The relative threshold, by NumPy's and by the standard's name; by default the larger size times the machine
+        epsilon.
+      hermitian: Accepted for compatibility; singular values are always used.
     Returns: Tensor [..., columns, rows] of that dtype.
     Raises: InvalidArgumentError (a ValueError): x has rank below 2.
     Example:
@@ -211,15 +210,15 @@ def matrix_rank(
     *,
     rtol: TensorLike | None = None,
 ) -> Tensor:
-    """How many singular values of matrices are above `tol`, or above `rtol` times the largest.
+    """The number of singular values above `tol`, or above `rtol` times the largest.
 
     Args:
-      x: Tensor [..., rows, columns], a float or complex dtype; of a vector, 1 unless it is 0.
-      tol: The bound.
-      hermitian: Is taken as NumPy takes it; singular values are used in any case.
-      rtol: The bound by the largest one; the larger size times the dtype's epsilon by default.
+      x: Tensor [..., rows, columns], a float or complex dtype; the rank of a vector is 1 unless it is 0.
+      tol: The absolute threshold.
+      hermitian: Accepted for compatibility; singular values are always used.
+      rtol: The threshold relative to the largest one; by default the larger size times the machine epsilon.
     Returns: int64 tensor [...]. No gradient.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).numpy()
       np.int64(1)
@@ -241,14 +240,20 @@ def matrix_rank(
     return math.reduce_sum(math.cast(math.greater(s, tol), dtypes.int64), -1)
 
 
-def qr(x: TensorLike, /, mode: str = "reduced") -> Any:
-    """(Q, R) with Q R = x, Q with orthonormal columns, all of them with mode "complete"; R alone with mode "r".
+@overload
+def qr(x: TensorLike, /, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
+@overload
+def qr(x: TensorLike, /, mode: Literal["r"]) -> Tensor: ...
+@overload
+def qr(x: TensorLike, /, mode: str) -> QRResult | Tensor: ...
+def qr(x: TensorLike, /, mode: str = "reduced") -> QRResult | Tensor:
+    """(Q, R) with Q R = x and orthonormal columns of Q; with mode "complete" Q is square, with mode "r" only R is returned.
 
     Args:
       x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
       mode: "reduced", "complete" or "r".
     Returns: (Q [..., rows, k], R [..., k, columns]), k being the smaller size, or `rows` with "complete"; or R.
-    Raises: InvalidArgumentError (a ValueError): `mode` is another, or x has rank below 2.
+    Raises: InvalidArgumentError (a ValueError): `mode` is unknown, or x has rank below 2.
     Example:
       >>> numpy.linalg.qr([[3.0, 0.0], [4.0, 5.0]], mode="r").shape
       TensorShape([2, 2])
@@ -259,16 +264,28 @@ def qr(x: TensorLike, /, mode: str = "reduced") -> Any:
     return r if mode == "r" else QRResult(q, r)
 
 
+@overload
+def svd(
+    x: TensorLike, /, full_matrices: bool = True, compute_uv: Literal[True] = True, hermitian: bool = False
+) -> SVDResult: ...
+@overload
+def svd(
+    x: TensorLike, /, full_matrices: bool = True, *, compute_uv: Literal[False], hermitian: bool = False
+) -> Tensor: ...
+@overload
 def svd(
     x: TensorLike, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
-) -> Any:
+) -> SVDResult | Tensor: ...
+def svd(
+    x: TensorLike, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> SVDResult | Tensor:
     """(U, S, Vh) with U diag(S) Vh = x, the singular values S descending; or S alone.
 
     Args:
       x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
       full_matrices: Whether U and Vh are square.
       compute_uv: Whether U and Vh are returned too.
-      hermitian: Is taken as NumPy takes it.
+      hermitian: Accepted for compatibility.
     Returns: (U [..., rows, k], S [..., k], Vh [..., k, columns]), S real; or S. The derivative of U and Vh is undefined
       where singular
       values are equal.
@@ -302,7 +319,7 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
     Args:
       x1: Tensor [..., n, n], a float or complex dtype; integers count as float64.
-      x2: Tensor [n] or [..., n, columns]; both dtypes become one.
+      x2: Tensor [n] or [..., n, columns]; both dtypes are promoted.
     Returns: Tensor of the shape of x2 after broadcasting.
     Raises: InvalidArgumentError (a ValueError): a matrix is singular or not square, or the sizes differ.
     Example:
@@ -316,13 +333,13 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def lstsq(a: Any, b: TensorLike, rcond: TensorLike | None = None) -> tuple[Any, Any, Any, Any]:
-    """The x that makes |a x - b| smallest, of least norm; the squares of what is left over, the rank, the singular values.
+    """The x of least norm that minimises |a x - b|; the squared residuals, the rank, the singular values.
 
     Args:
       a: Tensor [rows, columns] of known sizes, a float or complex dtype; integers count as float64.
-      b: Tensor [rows] or [rows, several]; both dtypes become one.
-      rcond: Singular values up to this part of the largest count as 0; the larger size times the dtype's epsilon by
-        default.
+      b: Tensor [rows] or [rows, several]; both dtypes are promoted.
+      rcond: Singular values up to this fraction of the largest count as 0; by default the larger size times the machine
+        epsilon.
     Returns: (x [columns] or [columns, several], squares, empty where rows <= columns; rank, int64; singular values).
     Raises: ValueError: `a` is not a matrix; InvalidArgumentError (a ValueError): the numbers of rows differ.
     Example:
@@ -343,11 +360,11 @@ def lstsq(a: Any, b: TensorLike, rcond: TensorLike | None = None) -> tuple[Any, 
 
 
 def matrix_power(x: Any, n: int, /) -> Tensor:
-    """Square matrices multiplied n times; their inverses for a negative n.
+    """Square matrices raised to the power n; a negative n uses their inverses.
 
     Args:
       x: Tensor [..., n, n], any dtype; for a negative n a float or complex one, integers count as float64.
-      n: How often; 0 gives identities.
+      n: The exponent, an int; 0 gives identities.
     Returns: Tensor of the same shape.
     Raises: InvalidArgumentError (a ValueError): the matrices are not square, or one is singular and n is negative.
     Example:
@@ -373,7 +390,7 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
 def multi_dot(arrays: Sequence[TensorLike]) -> Tensor:
     """The product of several matrices, in the order of the fewest multiplications; the first and the last may be vectors.
 
-    Args: arrays: Tensors [rows, columns] whose sizes fit, of any dtypes, which become one.
+    Args: arrays: Tensors [rows, columns] whose sizes fit, of any dtypes, which are promoted.
     Returns: Tensor [rows of the first, columns of the last], without the axes that vectors lack.
     Raises: InvalidArgumentError (a ValueError): sizes differ.
     Example:
@@ -402,7 +419,7 @@ def _in_turn(xs: list[Tensor]) -> Tensor:
 
 
 def _splits(sizes: list[Any]) -> dict[tuple[int, int], int]:
-    """Where to split each product of neighbours, by the number of multiplications."""
+    """The optimal split of each product of adjacent matrices, by the number of multiplications."""
     count = len(sizes) - 1
     cost: dict[tuple[int, int], Any] = {(i, i): 0 for i in range(count)}
     split: dict[tuple[int, int], int] = {}
@@ -439,7 +456,7 @@ def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
 
     Args:
       x: Tensor [..., rows, columns], any dtype.
-      offset: Which diagonal: above the main one where it is positive.
+      offset: The diagonal; a positive one is above the main one.
     Returns: Tensor [..., elements] of the same dtype; empty where there is no such diagonal.
     Raises: InvalidArgumentError (a ValueError): x has rank below 2.
     Example:
@@ -454,8 +471,8 @@ def trace(x: TensorLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) 
 
     Args:
       x: Tensor [..., rows, columns], any dtype.
-      offset: Which diagonal: above the main one where it is positive.
-      dtype: In which dtype to sum; by default that of x, int64 or uint64 for integers and bools.
+      offset: The diagonal; a positive one is above the main one.
+      dtype: The dtype of the sum; by default that of x, int64 or uint64 for integers and bools.
     Returns: Tensor [...].
     Raises: InvalidArgumentError (a ValueError): x has rank below 2.
     """
@@ -466,7 +483,7 @@ def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     """The cross products of vectors of 3 elements along an axis of both.
 
     Args:
-      x1, x2: Tensors [..., 3, ...] whose other axes broadcast, numeric dtypes, which become one.
+      x1, x2: Tensors [..., 3, ...] whose other axes broadcast, numeric dtypes, which are promoted.
       axis: The axis of both.
     Returns: Tensor [..., 3, ...].
     Raises: InvalidArgumentError (a ValueError): the vectors have another size, or the axis is out of range.
@@ -481,8 +498,8 @@ def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The products of each element of a vector with each of another.
 
-    Args: x1, x2: Vectors [n] and [m] of any dtypes, which become one; other tensors are taken as vectors.
+    Args: x1, x2: Vectors [n] and [m] of any dtypes, which are promoted; other tensors are flattened.
     Returns: Tensor [n, m].
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     """
     return products.outer(x1, x2)

@@ -1,4 +1,4 @@
-"""Norms and condition numbers of vectors and matrices, and tensors as linear maps."""
+"""Norms and condition numbers, and inverses of tensors as linear maps."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = Fal
     Args:
       x: Tensor of any shape, a float or complex dtype; integers and bools count as float64.
       axis: The axis or axes whose elements are one vector.
-      keepdims: Whether the axes stay, with size 1.
-      ord: 2, inf, -inf, 0 (how many elements are not 0), or another number p, for the p-th root of the sum of |x|^p.
+      keepdims: Whether to keep the axes with size 1.
+      ord: 2, inf, -inf, 0 (the number of nonzero elements), or another number p for the p-th root of the sum of |x|^p.
     Returns: Real tensor without the axes. The gradient of the norm 2 at 0 is NaN.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
@@ -65,12 +65,11 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: object = "fro"
 
     Args:
       x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
-      keepdims: Whether the last two axes stay, with size 1.
-      ord: "fro" (root of the sum of squares), "nuc" (sum of singular values), 2 and -2 (largest and smallest of them), 1
-        and -1 (of
-        the columns' sums of absolute values), inf and -inf (of the rows').
+      keepdims: Whether to keep the last two axes with size 1.
+      ord: "fro" (root of the sum of squares), "nuc" (sum of singular values), 2 and -2 (largest and smallest singular value), 1
+        and -1 (largest and smallest absolute column sum), inf and -inf (the same for rows).
     Returns: Real tensor [...].
-    Raises: InvalidArgumentError (a ValueError): `ord` is another, or x has rank below 2.
+    Raises: InvalidArgumentError (a ValueError): `ord` is unknown, or x has rank below 2.
     Example:
       >>> numpy.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]], ord="nuc").numpy()
       np.float64(7.0)
@@ -104,12 +103,11 @@ def norm(
 
     Args:
       x: Tensor of any shape, a float or complex dtype; integers count as float64.
-      ord: The norm: that of all elements as one vector by default, for one axis as of `vector_norm`, for two as of
-        `matrix_norm`.
-      axis: One axis or two; by default those of a vector or a matrix where `ord` is given.
-      keepdims: Whether the axes stay, with size 1.
+      ord: The norm, as for `vector_norm` with one axis and `matrix_norm` with two; by default the 2-norm of all elements.
+      axis: One axis or two; by default, if `ord` is given, those of a vector or a matrix.
+      keepdims: Whether to keep the axes with size 1.
     Returns: Real tensor without the axes.
-    Raises: InvalidArgumentError (a ValueError): `axis` names more than two axes, one is out of range, or `ord` is another.
+    Raises: InvalidArgumentError (a ValueError): `axis` names more than two axes, one is out of range, or `ord` is unknown.
     Example:
       >>> numpy.linalg.norm([[3.0, 4.0], [6.0, 8.0]], axis=1).numpy()
       array([ 5., 10.])
@@ -124,20 +122,21 @@ def norm(
     if len(axes) == 1:
         return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) != 2:
-        raise InvalidArgumentError(f"norm: axis names {len(axes)} axes; one or two are taken.")
+        raise InvalidArgumentError(f"norm: axis names {len(axes)} axes; it must name one or two.")
     places = [normalize_axis("norm", k, rank) for k in axes]
     found = matrix_norm(shapes.moveaxis(x, places, [-2, -1]), ord="fro" if ord is None else ord)
     return shapes.expand_dims(found, places) if keepdims else found
 
 
 def cond(x: TensorLike, p: TensorLike | None = None) -> Tensor:
-    """The condition numbers of matrices: by singular values, or for another norm `p` of x and of its inverse.
+    """The condition numbers of matrices: from the singular values, or the product of the norms `p` of x and its inverse.
 
     Args:
       x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
-      p: None or 2 for the largest singular value by the smallest, -2 for the inverse of that; or an `ord` of `matrix_norm`.
-    Returns: Real tensor [...]; inf for singular matrices with None, 2.
-    Raises: InvalidArgumentError (a ValueError): x has rank below 2, or `p` is another; a matrix is singular where its
+      p: None or 2 for the largest singular value divided by the smallest, -2 for the inverse of that; or an `ord` of
+        `matrix_norm`.
+    Returns: Real tensor [...]; inf for singular matrices with None or 2.
+    Raises: InvalidArgumentError (a ValueError): x has rank below 2, or `p` is unknown; a matrix is singular where its
       inverse is needed.
     Example:
       >>> numpy.linalg.cond([[2.0, 0.0], [0.0, 4.0]]).numpy()
@@ -155,7 +154,7 @@ def tensorinv(a: Any, ind: int = 2) -> Tensor:
 
     Args:
       a: Tensor of known sizes, the product of the first `ind` being that of the others; a float or complex dtype.
-      ind: How many axes are those of the result of the map.
+      ind: The number of leading axes, the output axes of the map.
     Returns: Tensor with the last axes of `a` first.
     Raises: InvalidArgumentError (a ValueError): the products differ, or the map has no inverse.
     Example:
@@ -172,9 +171,9 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Tensor:
 
     Args:
       a: Tensor [*sizes of b, *sizes of x], known, with equal products; a float or complex dtype.
-      b: Tensor of the first axes of `a`.
+      b: Tensor with the sizes of the first axes of `a`.
       axes: Axes of `a` that are moved to the end first.
-    Returns: Tensor of the last axes of `a`.
+    Returns: Tensor with the sizes of the last axes of `a`.
     Raises: InvalidArgumentError (a ValueError): the sizes do not fit, or the map has no inverse.
     Example:
       >>> numpy.linalg.tensorsolve(numpy.reshape(numpy.eye(4), [4, 2, 2]), [1.0, 2.0, 3.0, 4.0]).numpy()

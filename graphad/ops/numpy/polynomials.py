@@ -1,6 +1,8 @@
-"""Polynomials as vectors of coefficients, that of the highest power first."""
+"""Polynomials as vectors of coefficients, highest power first."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -10,12 +12,13 @@ from graphad.core.refusal import refuse
 from graphad.core.shapes import ranked
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops import array, linalg, math
+from graphad.ops.directly import directly, parts_directly
 from graphad.ops.math.complexes import complex_dtype
 from graphad.ops.numpy.creation import arange
 from graphad.ops.numpy.grids import vander
 from graphad.ops.numpy.matrices import eigvals, lstsq
 from graphad.ops.numpy.products import convolve
-from graphad.ops.numpy.promotion import cast_to, inexact, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import cast_to, inexact, known_sizes, promoted, rank_of, tensor_of
 
 
 def _coefficients(name: str, p: TensorLike) -> Tensor:
@@ -23,23 +26,20 @@ def _coefficients(name: str, p: TensorLike) -> Tensor:
     if rank_of(name, p) == 0:
         p = array.expand_dims(p, 0)
     if p.ndim != 1:
-        raise InvalidArgumentError(f"{name}: coefficients of rank {p.ndim} were given; they are a vector.")
+        raise InvalidArgumentError(f"{name}: the coefficients have rank {p.ndim}; a vector is needed.")
     return p
 
 
 def _length(name: str, p: Tensor) -> int:
-    size = ranked(p.dims)[0]
-    if not isinstance(size, int):
-        raise InvalidArgumentError(f"{name}: the number of coefficients must be known while tracing.")
-    return size
+    return known_sizes(name, ranked(p.dims), "the number of coefficients")[0]
 
 
 def polyval(p: TensorLike, x: TensorLike) -> Tensor:
-    """The polynomial with coefficients `p`, that of the highest power first, at x.
+    """The polynomial with coefficients `p`, highest power first, evaluated at x.
 
     Args:
       p: Vector [degree + 1], a numeric dtype.
-      x: Tensor of any shape; both dtypes become one.
+      x: Tensor of any shape; both dtypes are promoted.
     Returns: Tensor of the shape of x, by Horner's rule.
     Raises: InvalidArgumentError (a ValueError): `p` is a scalar.
     Example:
@@ -56,37 +56,46 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
 def polyadd(a1: TensorLike, a2: TensorLike) -> Tensor:
     """The sum of two polynomials.
 
-    Args: a1, a2: Vectors of coefficients, the highest power first; numeric dtypes, which become one.
+    Args: a1, a2: Vectors of coefficients, the highest power first; numeric dtypes, which are promoted.
     Returns: Vector as long as the longer one.
     Raises: InvalidArgumentError (a ValueError): one is not a vector.
     Example:
       >>> numpy.polyadd([1, 2], [9, 5, 4]).numpy()
       array([9, 6, 6])
     """
-    a1, a2 = promoted(_coefficients("polyadd", a1), _coefficients("polyadd", a2))
-    n, m = _length("polyadd", a1), _length("polyadd", a2)
-    return array.pad(a1, [[max(m - n, 0), 0]]) + array.pad(a2, [[max(n - m, 0), 0]])
+    first, second = _as_long("polyadd", a1, a2)
+    return math.add(first, second)
+
+
+def _as_long(name: str, a1: TensorLike, a2: TensorLike) -> Any:
+    """The coefficients of two polynomials, as many of both."""
+    a1, a2 = promoted(_coefficients(name, a1), _coefficients(name, a2))
+    n, m = _length(name, a1), _length(name, a2)
+    return (
+        array.pad(a1, [[m - n, 0]]) if n < m else a1,
+        array.pad(a2, [[n - m, 0]]) if m < n else a2,
+    )
 
 
 def polysub(a1: TensorLike, a2: TensorLike) -> Tensor:
     """The difference of two polynomials.
 
-    Args: a1, a2: Vectors of coefficients, the highest power first; numeric dtypes, which become one.
+    Args: a1, a2: Vectors of coefficients, the highest power first; numeric dtypes, which are promoted.
     Returns: Vector as long as the longer one.
     Raises: InvalidArgumentError (a ValueError): one is not a vector.
     Example:
       >>> numpy.polysub([2, 10, -2], [3, 10, -4]).numpy()
       array([-1,  0,  2])
     """
-    a1, a2 = promoted(_coefficients("polysub", a1), _coefficients("polysub", a2))
-    return polyadd(a1, math.negative(a2))
+    first, second = _as_long("polysub", a1, a2)
+    return math.subtract(first, second)
 
 
 def polymul(a1: TensorLike, a2: TensorLike) -> Tensor:
     """The product of two polynomials.
 
-    Args: a1, a2: Vectors of coefficients, the highest power first; numeric dtypes, which become one.
-    Returns: Vector [n + m - 1], with the zeros that it begins with.
+    Args: a1, a2: Vectors of coefficients, the highest power first; numeric dtypes, which are promoted.
+    Returns: Vector [n + m - 1], including leading zeros.
     Raises: InvalidArgumentError (a ValueError): one is not a vector or is empty.
     Example:
       >>> numpy.polymul([1, 2], [1, -2]).numpy()
@@ -100,9 +109,9 @@ def polydiv(u: TensorLike, v: TensorLike) -> tuple[Tensor, Tensor]:
 
     Args:
       u: Vector of coefficients, the highest power first; float or complex, integers count as float64.
-      v: What it is divided by; its first coefficient is not 0.
-    Returns: (quotient [n - m + 1], remainder), of the dtype of both together. The remainder has m - 1 coefficients, one at
-      least; leading zeros of it are left out as NumPy does where the values are known.
+      v: The divisor; its first coefficient must not be 0.
+    Returns: (quotient [n - m + 1], remainder), of the promoted dtype. The remainder has m - 1 coefficients, at least one; if
+      the values are known, its leading zeros are removed as NumPy does.
     Raises: InvalidArgumentError (a ValueError): one is not a vector.
     Example:
       >>> [part.numpy().tolist() for part in numpy.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])]
@@ -110,18 +119,33 @@ def polydiv(u: TensorLike, v: TensorLike) -> tuple[Tensor, Tensor]:
     """
     u, v = promoted(inexact(_coefficients("polydiv", u)), inexact(_coefficients("polydiv", v)))
     n, m = _length("polydiv", u), _length("polydiv", v)
-    rest, quotients = array.unstack(u), []
-    divisor = array.unstack(v)
-    for k in range(n - m + 1):
-        quotients.append(rest[k] / divisor[0])
-        for j in range(m):
-            rest[k + j] = rest[k + j] - quotients[-1] * divisor[j]
-    quotient = array.stack(quotients) if quotients else array.zeros_like(u[:1])
-    remainder = array.stack(rest[max(n - m + 1, 0) :] or [array.zeros_like(u[0])])
+    parts = parts_directly(_divided, u, v) if n >= m else None
+    if parts is None:
+        rest, quotients = array.unstack(u), []
+        divisor = array.unstack(v)
+        for k in range(n - m + 1):
+            quotients.append(rest[k] / divisor[0])
+            for j in range(m):
+                rest[k + j] = rest[k + j] - quotients[-1] * divisor[j]
+        quotient = array.stack(quotients) if quotients else array.zeros_like(u[:1])
+        remainder = array.stack(rest[max(n - m + 1, 0) :] or [array.zeros_like(u[0])])
+    else:
+        quotient, remainder = parts
     if isinstance(remainder, EagerTensor):
         kept = np.flatnonzero(~np.isclose(remainder.data, 0, rtol=1e-14))
         remainder = remainder[int(kept[0]) if kept.size else -1 :]
     return quotient, remainder
+
+
+def _divided(u: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
+    """Quotient and remainder by the same steps, for all coefficients of the divisor at once."""
+    rest, m = u.copy(), len(v)
+    steps = len(u) - m + 1
+    quotient = np.empty(steps, u.dtype)
+    for k in range(steps):
+        quotient[k] = rest[k] / v[0]
+        rest[k : k + m] -= quotient[k] * v
+    return [quotient, rest[steps:] if m > 1 else np.zeros(1, u.dtype)]
 
 
 def polyder(p: TensorLike, m: int = 1) -> Tensor:
@@ -129,7 +153,7 @@ def polyder(p: TensorLike, m: int = 1) -> Tensor:
 
     Args:
       p: Vector of coefficients, the highest power first, a numeric dtype.
-      m: The order, from 0.
+      m: The order, 0 or more.
     Returns: Vector [n - m], empty for a polynomial of lower degree.
     Raises: InvalidArgumentError (a ValueError): `m` is negative, or `p` is not a vector.
     Example:
@@ -151,10 +175,10 @@ def polyint(p: TensorLike, m: int = 1, k: TensorLike | None = None) -> Tensor:
 
     Args:
       p: Vector of coefficients, the highest power first; float or complex, integers count as float64.
-      m: The order, from 0.
-      k: The constants of integration, one for each time, or one for all; 0 by default.
+      m: The order, 0 or more.
+      k: The constants of integration, one for each integration or one for all; 0 by default.
     Returns: Vector [n + m].
-    Raises: InvalidArgumentError (a ValueError): `m` is negative, there are not as many constants, or `p` is not a vector.
+    Raises: InvalidArgumentError (a ValueError): `m` is negative, the number of constants is not `m`, or `p` is not a vector.
     Example:
       >>> numpy.polyint([3.0, 2.0, 1.0]).numpy()
       array([1., 1., 1., 0.])
@@ -162,6 +186,9 @@ def polyint(p: TensorLike, m: int = 1, k: TensorLike | None = None) -> Tensor:
     p = inexact(_coefficients("polyint", p))
     if m < 0:
         raise InvalidArgumentError(f"polyint: m is {m}; it must not be negative.")
+    found = directly(np.polyint, p, m=m) if k is None else None
+    if found is not None:
+        return found
     given = _coefficients("polyint", 0 if k is None else k)
     constants = array.unstack(given) * (m if ranked(given.dims)[0] == 1 else 1)
     if len(constants) != m:
@@ -175,7 +202,7 @@ def polyint(p: TensorLike, m: int = 1, k: TensorLike | None = None) -> Tensor:
 
 
 def poly(seq_of_zeros: TensorLike) -> Tensor:
-    """The coefficients of the polynomial with these zeros, or of the characteristic polynomial of a square matrix.
+    """The coefficients of the polynomial with given zeros, or of the characteristic polynomial of a square matrix.
 
     Args: seq_of_zeros: Vector of zeros, or matrix [n, n]; float or complex, integers count as float64.
     Returns: Vector [n + 1] that begins with 1: complex for complex zeros, real for a real matrix.
@@ -192,18 +219,30 @@ def poly(seq_of_zeros: TensorLike) -> Tensor:
         raise InvalidArgumentError(
             f"poly: a tensor of rank {zeros.ndim} was given; give a vector or a square matrix."
         )
-    found = array.ones([1], zeros.dtype)
-    for zero in array.unstack(zeros):
-        found = convolve(found, array.stack([array.ones_like(zero), -zero]))
+    found: Any = directly(_multiplied_out, zeros)
+    if found is None:
+        found = array.ones([1], zeros.dtype)
+        for zero in array.unstack(-zeros):
+            inner = found[1:] + zero * found[:-1]
+            found = array.concat([found[:1], inner, zero * found[-1:]], 0)
     return found if dtype is zeros.dtype else math.real(found)
+
+
+def _multiplied_out(zeros: np.ndarray) -> np.ndarray:
+    found = np.ones(len(zeros) + 1, zeros.dtype)
+    for k, zero in enumerate(-zeros):
+        last = zero * found[k]
+        found[1 : k + 1] += zero * found[:k]
+        found[k + 1] = last
+    return found
 
 
 def roots(p: TensorLike) -> Tensor:
     """The zeros of a polynomial, as the eigenvalues of its companion matrix.
 
-    Args: p: Vector of coefficients, the highest power first; float or complex, integers count as float64. Zeros at its ends
-      are looked for where the values are known; while tracing the first coefficient must not be 0.
-    Returns: Complex vector, in no order; differentiable where the zeros are simple.
+    Args: p: Vector of coefficients, the highest power first; float or complex, integers count as float64. If the values are
+      known, zero coefficients at the ends are removed; while tracing the first coefficient must not be 0.
+    Returns: Complex vector, in no particular order; differentiable where the zeros are simple.
     Raises: InvalidArgumentError (a ValueError): `p` is not a vector.
     Source: Edelman and Murakami, Polynomial roots from companion matrix eigenvalues, 1995.
     Example:
@@ -237,18 +276,18 @@ def polyfit(
     w: TensorLike | None = None,
     cov: bool | str = False,
 ) -> Tensor | tuple[Tensor | float, ...]:
-    """The polynomial of a degree that comes closest to points, by least squares.
+    """The least-squares polynomial of a given degree through points.
 
     Args:
       x: Vector [points], a float or complex dtype; integers count as float64.
       y: Tensor [points] or [points, several].
       deg: The degree.
-      rcond: Singular values below this part of the largest count as 0; the number of points times the epsilon of the dtype
-        by default.
-      full: Whether to return the squares of what is left over, the rank, the singular values and rcond as well.
-      w: Vector [points] of factors of the residuals.
+      rcond: Singular values below this fraction of the largest count as 0; by default the number of points times the machine
+        epsilon.
+      full: Whether to return the squared residuals, the rank, the singular values and rcond as well.
+      w: Vector [points]: the weights of the residuals.
       cov: Whether to return the covariance matrix as well, scaled by the residuals, or "unscaled".
-    Returns: Tensor [deg + 1] or [deg + 1, several], the highest power first; a tuple where more is asked for. All of them are
+    Returns: Tensor [deg + 1] or [deg + 1, several], the highest power first; a tuple if more is requested. All of them are
       differentiable.
     Raises: InvalidArgumentError (a ValueError): `x` is not a vector, `deg` is negative, or sizes differ.
     Example:
@@ -269,7 +308,7 @@ def polyfit(
     points = _length("polyfit", x)
     if ranked(y.dims)[0] != points:
         raise InvalidArgumentError(
-            f"polyfit: x has {points} points and y has {ranked(y.dims)[0]}; give as many."
+            f"polyfit: x has {points} points and y has {ranked(y.dims)[0]}; the numbers must be equal."
         )
     bound = points * float(x.dtype.info.eps) if rcond is None else rcond
     powers = vander(x, deg + 1)
@@ -291,7 +330,7 @@ def polyfit(
         return found, base if y.ndim == 1 else array.expand_dims(base, -1)
     if points <= deg + 1:
         raise InvalidArgumentError(
-            f"polyfit: {points} points say nothing of the covariance for degree {deg}; more than {deg + 1} are needed."
+            f"polyfit: {points} points do not determine the covariance for degree {deg}; more than {deg + 1} are needed."
         )
     factor = rest / (points - deg - 1)
     if y.ndim == 1:

@@ -13,6 +13,7 @@ from graphad.core.errors import InvalidArgumentError, OutOfRangeError
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
+from graphad.ops.directly import directly
 from graphad.ops.linalg import contraction
 from graphad.ops.numpy.promotion import cast_to, promoted, rank_of, tensor_of
 from graphad.ops.numpy.reductions import sum as sum_of
@@ -20,17 +21,17 @@ from graphad.ops.numpy.shapes import diagonal, moveaxis, ravel
 
 
 def _of_bools(function: Callable[..., Tensor], *xs: Tensor) -> Tensor:
-    """A product of bools: as of integers, and what is not 0 is true again."""
+    """A product of bools, computed with integers; a nonzero result is True."""
     found = function(*[math.cast(x, dtypes.int32) for x in xs])
     return math.not_equal(found, cast_to(0, dtypes.int32))
 
 
 def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The matrix product over leading axes that broadcast; a vector is a row on the left, a column on the right.
+    """The matrix product over leading axes that broadcast; a vector counts as a row on the left, as a column on the right.
 
     Args:
       x1: Tensor [..., rows, inner] or [inner], any dtype.
-      x2: Tensor [..., inner, columns] or [inner], any dtype; both dtypes become one.
+      x2: Tensor [..., inner, columns] or [inner], any dtype; both dtypes are promoted.
     Returns: Tensor [..., rows, columns] without the axes that vectors lack.
     Raises: InvalidArgumentError (a ValueError): one is a scalar, or the inner sizes differ.
     Example:
@@ -53,9 +54,9 @@ def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def dot(a: TensorLike, b: TensorLike) -> Tensor:
-    """The sum over the last axis of `a` and the last but one of `b`, or its only one; of scalars the product.
+    """The sum of products over the last axis of `a` and the last but one (or only) axis of `b`; for scalars the product.
 
-    Args: a, b: Tensors of any shapes and dtypes; both dtypes become one.
+    Args: a, b: Tensors of any shapes and dtypes; both dtypes are promoted.
     Returns: Tensor of the other axes of `a`, then those of `b`.
     Raises: InvalidArgumentError (a ValueError): the sizes differ.
     Example:
@@ -76,7 +77,7 @@ def dot(a: TensorLike, b: TensorLike) -> Tensor:
 def vdot(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum of the products of all elements, those of `a` conjugated.
 
-    Args: a, b: Tensors of as many elements, of any shapes and dtypes; both dtypes become one.
+    Args: a, b: Tensors of as many elements, of any shapes and dtypes; both dtypes are promoted.
     Returns: Scalar of that dtype.
     Raises: InvalidArgumentError (a ValueError): the numbers of elements differ.
     Example:
@@ -84,13 +85,13 @@ def vdot(a: TensorLike, b: TensorLike) -> Tensor:
       np.complex128(3+0j)
     """
     a, b = promoted(ravel(a), ravel(b))
-    return dot(math.conj(a), b)
+    return dot(math.conj(a) if a.dtype.is_complex else a, b)
 
 
 def inner(a: TensorLike, b: TensorLike) -> Tensor:
-    """The sum over the last axes of both; of scalars the product.
+    """The sum of products over the last axes of both; for scalars the product.
 
-    Args: a, b: Tensors [..., size], any dtypes; both dtypes become one.
+    Args: a, b: Tensors [..., size], any dtypes; both dtypes are promoted.
     Returns: Tensor of the other axes of `a`, then those of `b`.
     Raises: InvalidArgumentError (a ValueError): the sizes differ.
     Example:
@@ -106,7 +107,7 @@ def vecdot(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
     """The products of vectors along an axis of both, x1 conjugated, over other axes that broadcast.
 
     Args:
-      x1, x2: Tensors [..., size, ...], any dtypes; both dtypes become one.
+      x1, x2: Tensors [..., size, ...], any dtypes; both dtypes are promoted.
       axis: The axis.
     Returns: Tensor of the other axes.
     Raises: InvalidArgumentError (a ValueError): the sizes differ, or the axis is out of range.
@@ -121,21 +122,23 @@ def vecdot(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
         sizes.append(x.dims[axis])
     if all(isinstance(size, int) for size in sizes) and sizes[0] != sizes[1]:
         raise InvalidArgumentError(
-            f"vecdot: the vectors have {sizes[0]} and {sizes[1]} elements; they must be as many."
+            f"vecdot: the vectors have {sizes[0]} and {sizes[1]} elements; the numbers must be equal."
         )
     if x1.dtype.is_bool:
         return _of_bools(lambda a, b: vecdot(a, b, axis=axis), x1, x2)
     if x1.dtype.is_complex:
         x1 = math.conj(x1)
-    return sum_of(math.multiply(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)), -1, x1.dtype)
+    if axis != -1:
+        x1, x2 = moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)
+    return sum_of(math.multiply(x1, x2), -1, x1.dtype)
 
 
 def outer(a: TensorLike, b: TensorLike) -> Tensor:
     """The products of each element of one with each of another, as a matrix.
 
-    Args: a, b: Tensors of any shapes and dtypes, taken as vectors; both dtypes become one.
+    Args: a, b: Tensors of any shapes and dtypes, which are flattened; both dtypes are promoted.
     Returns: Tensor [elements of a, elements of b].
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.outer([1, 2], [3, 4]).numpy()
       array([[3, 4],
@@ -147,11 +150,11 @@ def outer(a: TensorLike, b: TensorLike) -> Tensor:
 
 
 def tensordot(x1: TensorLike, x2: TensorLike, /, axes: int | Sequence[Any] = 2) -> Tensor:
-    """The sum of products over axes: the last of one and as many first ones of the other, or those named for each.
+    """The sum of products over pairs of axes: the last of x1 and the first of x2, or given ones.
 
     Args:
-      x1, x2: Tensors of any shapes and dtypes; both dtypes become one.
-      axes: How many axes, or a pair of axes or lists of axes.
+      x1, x2: Tensors of any shapes and dtypes; both dtypes are promoted.
+      axes: The number of axes, or a pair of axes or lists of axes.
     Returns: Tensor of the other axes of x1, then those of x2.
     Raises: InvalidArgumentError (a ValueError): sizes differ, or an axis is out of range.
     Example:
@@ -187,7 +190,7 @@ def matvec(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
     Args:
       x1: Tensor [..., rows, columns], any dtype.
-      x2: Tensor [..., columns], any dtype; both dtypes become one.
+      x2: Tensor [..., columns], any dtype; both dtypes are promoted.
     Returns: Tensor [..., rows].
     Raises: InvalidArgumentError (a ValueError): the sizes differ.
     Example:
@@ -202,7 +205,7 @@ def vecmat(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
     Args:
       x1: Tensor [..., rows], a numeric dtype.
-      x2: Tensor [..., rows, columns], any dtype; both dtypes become one.
+      x2: Tensor [..., rows, columns], any dtype; both dtypes are promoted.
     Returns: Tensor [..., columns].
     Raises: InvalidArgumentError (a ValueError): the sizes differ.
     Example:
@@ -216,18 +219,18 @@ def einsum(subscripts: str, /, *operands: TensorLike, optimize: object = None) -
     """Sums of products by Einstein's convention, such as "ij,jk->ik".
 
     Args:
-      subscripts: A letter for each axis of each operand, and of the result; without "->" the letters that stand once, in
-        order.
-      operands: Tensors of any shapes and dtypes; the dtypes become one.
-      optimize: Is taken as NumPy takes it; the order of the products is chosen by their cost.
-    Returns: Tensor with the axes that stand behind "->".
+      subscripts: A letter for each axis of each operand, and of the result; without "->" the result has the letters that occur
+        once, in order.
+      operands: Tensors of any shapes and dtypes; the dtypes are promoted.
+      optimize: Accepted for compatibility; the order of the products is chosen by their cost.
+    Returns: Tensor with the axes after "->".
     Raises: InvalidArgumentError (a ValueError): the letters do not fit the operands, or sizes under one letter differ.
     Example:
       >>> numpy.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 1]).numpy()
       array([3, 7])
     """
     if not isinstance(subscripts, str):
-        raise InvalidArgumentError("einsum: subscripts are a text, such as 'ij,jk->ik'.")
+        raise InvalidArgumentError("einsum: subscripts must be a string, such as 'ij,jk->ik'.")
     if not operands:
         raise InvalidArgumentError(
             f"einsum: subscripts are {subscripts!r}, and there are no operands; give at least one tensor."
@@ -236,9 +239,9 @@ def einsum(subscripts: str, /, *operands: TensorLike, optimize: object = None) -
 
 
 def kron(a: Any, b: Any) -> Tensor:
-    """The product of Kronecker: b scaled by each element of a, laid out as they are in it.
+    """The Kronecker product: blocks of b scaled by the elements of a.
 
-    Args: a, b: Tensors of any shapes and dtypes; both dtypes become one.
+    Args: a, b: Tensors of any shapes and dtypes; both dtypes are promoted.
     Returns: Tensor whose sizes are the products of theirs.
     Raises: InvalidArgumentError (a ValueError): a rank is not known while tracing.
     Example:
@@ -268,7 +271,7 @@ def cross(
     """The cross products of vectors of 3 elements along an axis of both, over other axes that broadcast.
 
     Args:
-      a, b: Tensors [..., 3, ...], numeric dtypes, which become one.
+      a, b: Tensors [..., 3, ...], numeric dtypes, which are promoted.
       axisa, axisb, axisc: The axes of `a`, of `b` and of the result.
       axis: One axis for all three.
     Returns: Tensor [..., 3, ...].
@@ -284,8 +287,17 @@ def cross(
     for x in (a, b):
         if isinstance(x.dims[-1], int) and x.dims[-1] != 3:
             raise InvalidArgumentError(f"cross: the vectors have {x.dims[-1]} elements; they must have 3.")
+    found = directly(_crossed, a, b, axis=axisc) if not a.dtype.is_complex else None
+    if found is not None:
+        return found
     parts = [math.subtract(a[..., i] * b[..., j], a[..., j] * b[..., i]) for i, j in ((1, 2), (2, 0), (0, 1))]
     return moveaxis(array.stack(parts, -1), -1, axisc)
+
+
+def _crossed(a: Any, b: Any, axis: int) -> Any:
+    if a.shape[-1] != 3 or b.shape[-1] != 3 or a.dtype.kind == "b":
+        return None
+    return np.cross(a, b, axisc=axis)
 
 
 def trace(
@@ -295,9 +307,9 @@ def trace(
 
     Args:
       a: Tensor of rank 2 or more, any dtype.
-      offset: Which diagonal: above the main one where it is positive.
+      offset: The diagonal; a positive one is above the main one.
       axis1, axis2: The axes of its rows and columns.
-      dtype: In which dtype to sum; by default that of `a`, int64 or uint64 for integers and bools.
+      dtype: The dtype of the sum; by default that of `a`, int64 or uint64 for integers and bools.
     Returns: Tensor of the other axes.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range.
     Example:
@@ -308,29 +320,28 @@ def trace(
 
 
 def _full_convolution(a: Tensor, v: Any, n: int, m: int) -> Any:
-    """Pieces of a, which overlap by m - 1, times one matrix that has the numbers of v along its diagonals."""
+    """Pieces of a that overlap by m - 1 elements, multiplied by the Toeplitz matrix of v."""
     piece = min(max(m, 64), 256, n + m - 1)
     count = -(-(n + m - 1) // piece)
     padded = array.pad(a, [[m - 1, count * piece - n]])
     pieces = array.gather(padded, np.arange(count)[:, None] * piece + np.arange(piece + m - 1))
-    along = (
-        m - 1 + np.arange(piece) - np.arange(piece + m - 1)[:, None]
-    )  # which number of v is at row and column
-    inside = (along >= 0) & (along < m)
-    matrix = array.gather(v, np.where(inside, along, 0))
-    full = linalg.matmul(pieces, math.where(inside, matrix, array.zeros_like(matrix)))
+    # Zeros around v, so that each place of the matrix has a number.
+    whole = array.pad(v, [[piece - 1, piece - 1]])
+    rows = np.arange(piece + m - 1, dtype=np.int32)[:, None]
+    matrix = array.gather(whole, np.arange(piece + m - 2, 2 * piece + m - 2, dtype=np.int32) - rows)
+    full = linalg.matmul(pieces, matrix)
     return array.reshape(full, [-1])[: n + m - 1]
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
-    """The convolution of two vectors: "full", "same" in the size of the longer one, or "valid" where both overlap wholly.
+    """The convolution of two vectors: "full", "same" (the size of the longer one), or "valid" (only complete overlap).
 
     Args:
-      a, v: Vectors of known sizes, not 0, of numeric dtypes, which become one.
+      a, v: Vectors of known sizes, not 0, of numeric dtypes, which are promoted.
       mode: "full", "same" or "valid".
     Returns: Vector of that dtype: [n + m - 1], [max(n, m)] or [max(n, m) - min(n, m) + 1].
-    Raises: InvalidArgumentError (a ValueError): one is not a vector or is empty, a size is not known while tracing, or `mode`
-      is another.
+    Raises: InvalidArgumentError (a ValueError): one is not a vector or is empty, a size is not known while tracing, or `mode` is
+      unknown.
     Example:
       >>> numpy.convolve([1, 2, 3], [1, 1]).numpy()
       array([1, 3, 5, 3])
@@ -357,14 +368,14 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    """The sums of products of `a` and the conjugate of `v` moved along it; see `convolve`.
+    """The cross-correlation: sums of products of `a` and the shifted conjugate of `v`; see `convolve`.
 
     Args:
-      a, v: Vectors of known sizes, not 0, of numeric dtypes, which become one.
+      a, v: Vectors of known sizes, not 0, of numeric dtypes, which are promoted.
       mode: "full", "same" or "valid".
     Returns: Vector of that dtype: [n + m - 1], [max(n, m)] or [max(n, m) - min(n, m) + 1].
-    Raises: InvalidArgumentError (a ValueError): one is not a vector or is empty, a size is not known while tracing, or `mode`
-      is another.
+    Raises: InvalidArgumentError (a ValueError): one is not a vector or is empty, a size is not known while tracing, or `mode` is
+      unknown.
     Example:
       >>> numpy.correlate([1, 2, 3], [1, 1]).numpy()
       array([3, 5])

@@ -1,7 +1,7 @@
-"""What all functions of the namespace do first: operands become tensors, of the dtype that NumPy gives them together.
+"""The conversion of operands to tensors of their promoted dtype, the first step of all functions of the namespace.
 
-Arrays and lists are what `numpy.asarray` makes of them: a list of floats is float64 here. Python's numbers take the dtype of the
-tensors that they meet. Which dtypes an elementwise function computes in is asked of NumPy's own ufunc.
+Arrays and lists have the dtype that `numpy.asarray` gives them: a list of floats is float64 here. Python numbers take the dtype
+of the tensors with which they are combined. NumPy's own ufunc determines the dtype in which an elementwise function computes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _loops = Memo("loops", 2048)
 
 
 def tensor_of(x: object, dtype: DType | None = None) -> Tensor:
-    """`x` as a tensor: of `dtype`, or of the dtype that it has for NumPy."""
+    """`x` as a tensor of `dtype`, or of the dtype that NumPy gives it."""
     if not isinstance(x, Tensor):
         if stands_for_tensor(x) or is_registered(x):
             x = lift(x)
@@ -51,7 +51,7 @@ def _holds_tensors(x: Any) -> bool:
 
 
 def by_numpy(op: str, function: Callable[..., Any], *args: object) -> Any:
-    """What a function of NumPy makes of known values. Raises: ArgumentTypeError, InvalidArgumentError: it refuses them."""
+    """The result of a NumPy function for known values. Raises: ArgumentTypeError, InvalidArgumentError: it refuses them."""
     try:
         return function(*args)
     except (TypeError, AttributeError) as cause:
@@ -66,7 +66,7 @@ def _briefly(args: Sequence[Any]) -> str:
 
 
 def cast_to(x: object, dtype: DType) -> Tensor:
-    """A tensor, or a number of Python's, as a tensor of `dtype`."""
+    """A tensor, or a Python number, as a tensor of `dtype`."""
     if not isinstance(x, Tensor):
         return lift(x, dtype)
     return x if x.dtype is dtype else math.cast(x, dtype)
@@ -79,14 +79,14 @@ def inexact(x: TensorLike) -> Tensor:
 
 
 def promoted(*xs: object) -> list[Tensor]:
-    """Operands as tensors of the one dtype that NumPy gives them together."""
+    """Operands as tensors of their promoted dtype."""
     xs = tuple([x if isinstance(x, Tensor) or type(x) in NUMBERS else tensor_of(x) for x in xs])
     dtype = joint_dtype(xs)
     return [cast_to(x, dtype) for x in xs]
 
 
 def joint_dtype(xs: Sequence[Any]) -> DType:
-    """The dtype of tensors, dtypes and numbers of Python's together."""
+    """The dtype of tensors, dtypes and Python numbers together."""
     known = {x if isinstance(x, DType) else x.dtype for x in xs if type(x) not in NUMBERS}
     weak = [x for x in xs if type(x) in NUMBERS]
     if len(known) == 1:
@@ -142,11 +142,19 @@ def rank_of(name: str, x: Tensor) -> int:
     return rank
 
 
+def known_sizes(name: str, sizes: Sequence[Any], what: str) -> tuple[int, ...]:
+    """Sizes as numbers. Raises: InvalidArgumentError: one of them is not known while tracing."""
+    found = tuple([size for size in sizes if isinstance(size, int)])
+    if len(found) < len(sizes):
+        raise InvalidArgumentError(f"{name}: {what} must be known while tracing.")
+    return found
+
+
 def along(axis: int, item: object) -> tuple[Any, ...]:
-    """The key of an indexing with `item` at a non-negative axis."""
+    """The indexing key that has `item` at a non-negative axis."""
     return (*(slice(None),) * axis, item)
 
 
 def on_axis(x: Tensor, axis: int | None) -> tuple[Tensor, Any]:
-    """A tensor and its axis; without an axis all elements as one vector, and the axis of that."""
+    """A tensor and its axis; without an axis the flattened tensor and its axis 0."""
     return (array.reshape(x, [-1]), 0) if axis is None else (x, axis)

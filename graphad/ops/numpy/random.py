@@ -1,4 +1,5 @@
-"""Random numbers as NumPy's older functions give them, float64; `graphad.random.set_seed` and `seed` make them repeat."""
+"""Random numbers by the names of NumPy's legacy functions, float64; `graphad.random.set_seed` and `seed` make them
+reproducible."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ from graphad.ops.random import uniform as drawn_between
 
 
 def seed(s: float) -> None:
-    """Begin anew with this seed: what is drawn afterwards is the same each time. It is `random.set_seed`.
+    """Restart the global generator from a seed, so that later draws are reproducible: `random.set_seed`.
 
-    Args: s: A whole number.
-    Raises: ArgumentTypeError (a TypeError): what is not a whole number.
+    Args: s: An integer.
+    Raises: ArgumentTypeError (a TypeError): `s` is not an integer.
     Example:
       >>> numpy.random.seed(1)
     """
@@ -26,7 +27,7 @@ def seed(s: float) -> None:
 
 
 def rand(*size: int) -> Tensor:
-    """Numbers from 0 to below 1, drawn evenly; the sizes are arguments.
+    """Uniform numbers from 0, included, to 1, excluded; the sizes are arguments.
 
     Args: size: The sizes of the result.
     Returns: float64 tensor of that shape.
@@ -40,7 +41,7 @@ def rand(*size: int) -> Tensor:
 
 
 def random(size: int | Sequence[int] | None = None) -> Tensor:
-    """Numbers from 0 to below 1, drawn evenly.
+    """Uniform numbers from 0, included, to 1, excluded.
 
     Args: size: The sizes of the result, or one size of a vector; a scalar by default.
     Returns: float64 tensor of that shape.
@@ -51,7 +52,7 @@ def random(size: int | Sequence[int] | None = None) -> Tensor:
 
 
 def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, size: Any = None) -> Tensor:
-    """Numbers from `low` to below `high`, drawn evenly.
+    """Uniform numbers from `low`, included, to `high`, excluded.
 
     Args:
       low, high: The bounds.
@@ -64,7 +65,7 @@ def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, size: Any = None) -> 
 
 
 def randn(*size: int) -> Tensor:
-    """Normally distributed numbers of mean 0 and deviation 1; the sizes are arguments.
+    """Normally distributed numbers with mean 0 and standard deviation 1; the sizes are arguments.
 
     Args: size: The sizes of the result.
     Returns: float64 tensor of that shape.
@@ -78,7 +79,7 @@ def randn(*size: int) -> Tensor:
 
 
 def standard_normal(size: int | Sequence[int] | None = None) -> Tensor:
-    """Normally distributed numbers of mean 0 and deviation 1.
+    """Normally distributed numbers with mean 0 and standard deviation 1.
 
     Args: size: The sizes of the result, or one size of a vector; a scalar by default.
     Returns: float64 tensor of that shape.
@@ -95,7 +96,7 @@ def poisson(lam: TensorLike = 1.0, size: int | Sequence[int] | None = None) -> T
       lam: Real tensor: the mean, not negative.
       size: The shape, to which `lam` is broadcast; that of `lam` by default.
     Returns: int64 tensor of that shape.
-    Raises: InvalidArgumentError (a ValueError): `lam` is not broadcast to the shape.
+    Raises: InvalidArgumentError (a ValueError): `lam` does not broadcast to the shape.
     """
     rate = cast(lift(lam), float64)
     shape = rate.shape if size is None else (size,) if isinstance(size, int) else size
@@ -108,15 +109,15 @@ def randint(
     size: int | Sequence[int] | None = None,
     dtype: DTypeLike = "int64",
 ) -> Tensor:
-    """Integers from `low` to below `high`, or from 0 to below `low`.
+    """Uniform integers from `low` to high - 1, or from 0 to low - 1 if `high` is not given.
 
     Args:
-      low: The lowest number; where `high` is not given, the bound above, and 0 is the lowest.
-      high: The bound above, which is left out.
+      low: The lowest number; if `high` is not given, the upper bound, and 0 is the lowest.
+      high: The upper bound, excluded.
       size: The sizes of the result, or one size of a vector; a scalar by default.
       dtype: The dtype of the result.
     Returns: Tensor of that shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): a size is negative, or no number is between the bounds.
+    Raises: InvalidArgumentError (a ValueError): a size is negative, or there is no integer between the bounds.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     Example:
       >>> numpy.random.randint(6, size=3).shape

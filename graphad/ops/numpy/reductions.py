@@ -1,4 +1,4 @@
-"""Reductions along axes: sums, products, extremes, truth, positions, running sums, differences."""
+"""Reductions along axes: sums, products, extremes, logic, argmax and argmin; running sums, differences."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import no_axis, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
+from graphad.ops.directly import directly, parts_directly
 from graphad.ops.numpy.promotion import along, cast_to, inexact, on_axis, promoted, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
 
 def wide(a: TensorLike, dtype: DTypeLike | None = None) -> Any:
-    """The operand of a sum: in `dtype`, and without one, small integers and bools as the largest integers of their sign."""
+    """The operand of a sum, in `dtype`; without one, narrow integers and bools as int64 or uint64."""
     a = tensor_of(a)
     if dtype is not None:
         return cast_to(a, default_dtype(dtype))
@@ -33,7 +34,7 @@ def _truth(a: TensorLike) -> Tensor:
 
 
 def _kept(a: Tensor, where: TensorLike | None, neutral: int) -> Tensor:
-    """`a`, and what changes nothing where an element is left out."""
+    """`a` with the neutral element where `where` excludes an element."""
     return a if where is None or where is True else math.where(tensor_of(where), a, cast_to(neutral, a.dtype))
 
 
@@ -50,15 +51,15 @@ def sum(
     initial: TensorLike | None = None,
     where: TensorLike | None = None,
 ) -> Tensor:
-    """The sum over axes, all by default; of small integers in the largest of their sign unless `dtype` is given.
+    """The sum over axes, all by default; narrow integers are computed as int64 or uint64 unless `dtype` is given.
 
     Args:
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
-      dtype: In which dtype to sum; by default that of `a`, int64 or uint64 for integers and bools.
-      keepdims: Whether the axes stay, with size 1.
+      dtype: The dtype of the sum; by default that of `a`, int64 or uint64 for integers and bools.
+      keepdims: Whether to keep the axes with size 1.
       initial: A number that is added.
-      where: Bools that broadcast with `a`: the elements that count.
+      where: Bools that broadcast with `a`: the elements to include.
     Returns: Tensor without the axes, of that dtype.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
@@ -77,15 +78,15 @@ def prod(
     initial: TensorLike | None = None,
     where: TensorLike | None = None,
 ) -> Tensor:
-    """The product over axes, all by default; of small integers in the largest of their sign unless `dtype` is given.
+    """The product over axes, all by default; narrow integers are computed as int64 or uint64 unless `dtype` is given.
 
     Args:
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
-      dtype: In which dtype to multiply; by default that of `a`, int64 or uint64 for integers and bools.
-      keepdims: Whether the axes stay, with size 1.
-      initial: A number with which the product begins.
-      where: Bools that broadcast with `a`: the elements that count.
+      dtype: The dtype of the product; by default that of `a`, int64 or uint64 for integers and bools.
+      keepdims: Whether to keep the axes with size 1.
+      initial: A number by which the product is multiplied.
+      where: Bools that broadcast with `a`: the elements to include.
     Returns: Tensor without the axes, of that dtype.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
@@ -111,9 +112,7 @@ def _extreme(
             return logical(a, axis, keepdims)
         if where is not None and where is not True:
             if initial is None:
-                raise InvalidArgumentError(
-                    f"{name}: where= needs an initial value, for rows without any element."
-                )
+                raise InvalidArgumentError(f"{name}: where= needs initial=, for rows without any element.")
             a = math.where(tensor_of(where), a, tensor_of(initial, a.dtype))
         if initial is not None and None not in (a.dims or (None,)) and 0 in a.dims:
             shape = np.empty(a.dims).sum(axis=_axes(axis), keepdims=keepdims).shape
@@ -123,16 +122,17 @@ def _extreme(
     function.__name__ = function.__qualname__ = name
     word = "largest" if name == "max" else "smallest"
     shown = {"max": "array([2., 4.])", "min": "array([1., 3.])"}[name]
-    function.__doc__ = f"""The {word} element over axes, all by default; NaN where there is one.
+    function.__doc__ = f"""The {word} element over axes, all by default; NaN if an element is NaN.
 
 Args:
   a: Tensor of any shape, a real dtype or bool.
   axis: The axis or axes; all by default.
-  keepdims: Whether the axes stay, with size 1.
-  initial: A number that counts as one more element.
-  where: Bools that broadcast with `a`: the elements that count; `initial` must be given then.
-Returns: Tensor without the axes, of the dtype of `a`. Equal elements share the gradient.
-Raises: InvalidArgumentError (a ValueError): an axis is out of range, `where` stands without `initial`, or there is no element.
+  keepdims: Whether to keep the axes with size 1.
+  initial: A number that is included as one more element.
+  where: Bools that broadcast with `a`: the elements to include; `initial` must be given then.
+Returns: Tensor without the axes, of the dtype of `a`. Ties share the gradient.
+Raises: InvalidArgumentError (a ValueError): an axis is out of range, `where` is given without `initial`, or there is no
+element.
 Example:
   >>> numpy.{name}([[1.0, 2.0], [3.0, 4.0]], axis=1).numpy()
   {shown}
@@ -151,13 +151,13 @@ min = amin = _extreme("min", math.reduce_min, math.reduce_all, math.minimum)
 def all(
     a: TensorLike, axis: AxisLike = None, keepdims: bool = False, *, where: TensorLike | None = None
 ) -> Tensor:
-    """Whether all elements over axes are true, or not 0.
+    """Whether all elements over axes are true, or nonzero.
 
     Args:
       a: Tensor of any shape and dtype.
       axis: The axis or axes; all by default.
-      keepdims: Whether the axes stay, with size 1.
-      where: Bools that broadcast with `a`: the elements that count.
+      keepdims: Whether to keep the axes with size 1.
+      where: Bools that broadcast with `a`: the elements to include.
     Returns: Bool tensor without the axes; True where there is no element.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
@@ -170,13 +170,13 @@ def all(
 def any(
     a: TensorLike, axis: AxisLike = None, keepdims: bool = False, *, where: TensorLike | None = None
 ) -> Tensor:
-    """Whether one of the elements over axes is true, or not 0.
+    """Whether any element over axes is true, or nonzero.
 
     Args:
       a: Tensor of any shape and dtype.
       axis: The axis or axes; all by default.
-      keepdims: Whether the axes stay, with size 1.
-      where: Bools that broadcast with `a`: the elements that count.
+      keepdims: Whether to keep the axes with size 1.
+      where: Bools that broadcast with `a`: the elements to include.
     Returns: Bool tensor without the axes; False where there is no element.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
@@ -187,12 +187,12 @@ def any(
 
 
 def count_nonzero(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> Tensor:
-    """How many elements over axes are true, or not 0.
+    """The number of elements over axes that are true, or nonzero.
 
     Args:
       a: Tensor of any shape and dtype.
       axis: The axis or axes; all by default.
-      keepdims: Whether the axes stay, with size 1.
+      keepdims: Whether to keep the axes with size 1.
     Returns: int64 tensor without the axes.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
@@ -203,13 +203,13 @@ def count_nonzero(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = Fals
 
 
 def ptp(a: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tensor:
-    """The largest element less the smallest, over axes.
+    """The largest element minus the smallest, over axes.
 
     Args:
       a: Tensor of any shape, a real dtype.
       axis: The axis or axes; all by default.
-      keepdims: Whether the axes stay, with size 1.
-    Returns: Tensor without the axes, of the dtype of `a`. The gradient goes to the elements that are largest and smallest.
+      keepdims: Whether to keep the axes with size 1.
+    Returns: Tensor without the axes, of the dtype of `a`. The gradient goes to the largest and smallest elements.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): another dtype.
     Example:
       >>> numpy.ptp([1.0, 7.0, 3.0]).numpy()
@@ -237,7 +237,7 @@ def _position(name: str, search: Callable[..., Any]) -> Callable[..., Any]:
 Args:
   a: Tensor of any shape, a real dtype or bool.
   axis: The axis; by default all elements are one vector.
-  keepdims: Whether the axis stays, with size 1.
+  keepdims: Whether to keep the axis with size 1.
 Returns: int64 tensor without the axis; the first NaN where there is one. No gradient.
 Raises: InvalidArgumentError (a ValueError): the axis is out of range or of size 0.
 Example:
@@ -264,7 +264,7 @@ def _running(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 Args:
   a: Tensor of any shape, a numeric dtype or bool.
   axis: The axis; by default all elements are one vector.
-  dtype: In which dtype to compute; by default that of `a`, int64 or uint64 for integers and bools.
+  dtype: The dtype of the computation; by default that of `a`, int64 or uint64 for integers and bools.
 Returns: Tensor of the shape of `a`, or a vector, of that dtype.
 Raises: InvalidArgumentError (a ValueError): the axis is out of range.
 Example:
@@ -287,7 +287,7 @@ def _cumulative(name: str, function: Callable[..., Any], start: int) -> Callable
         if axis is None:
             if rank != 1:
                 raise InvalidArgumentError(
-                    f"{name}: x has rank {rank}; give an axis, which is optional for vectors alone."
+                    f"{name}: x has rank {rank}; give an axis, which is optional only for vectors."
                 )
             axis = 0
         axis = normalize_axis(name, axis, rank)
@@ -302,15 +302,15 @@ def _cumulative(name: str, function: Callable[..., Any], start: int) -> Callable
     run.__name__ = run.__qualname__ = name
     word = "sums" if name == "cumulative_sum" else "products"
     shown = "[0, 1, 3, 6]" if name == "cumulative_sum" else "[1, 1, 2, 6]"
-    run.__doc__ = f"""Running {word} along an axis, with `include_initial` those of no element first.
+    run.__doc__ = f"""Running {word} along an axis, with `include_initial` starting from that of no elements.
 
 Args:
   x: Tensor [..., size, ...], a numeric dtype or bool.
-  axis: The axis, which may be left out for a vector alone.
-  dtype: In which dtype to compute; by default that of x, int64 or uint64 for integers and bools.
-  include_initial: Whether the result begins with {start}, that of no element.
+  axis: The axis; it may be omitted only for a vector.
+  dtype: The dtype of the computation; by default that of x, int64 or uint64 for integers and bools.
+  include_initial: Whether the result begins with {start}, the value for no elements.
 Returns: Tensor of the shape of x, or [..., size + 1, ...], of that dtype.
-Raises: InvalidArgumentError (a ValueError): the axis is out of range, or left out where x is not a vector.
+Raises: InvalidArgumentError (a ValueError): the axis is out of range, or omitted although x is not a vector.
 Example:
   >>> numpy.{name}([1, 2, 3], include_initial=True).numpy()
   array({shown})
@@ -329,13 +329,13 @@ def diff(
     prepend: TensorLike | None = None,
     append: TensorLike | None = None,
 ) -> Tensor:
-    """Differences of neighbours along an axis, `n` times; `prepend` and `append` are put before and behind first.
+    """Differences of neighbours along an axis, taken `n` times; `prepend` and `append` are concatenated first.
 
     Args:
       a: Tensor [..., size, ...], any dtype; of bools, whether neighbours differ.
-      n: How many times, 0 or more.
+      n: The number of times, 0 or more.
       axis: The axis.
-      prepend, append: Tensors of the other sizes of `a`, or numbers that fill a slice.
+      prepend, append: Tensors with the other sizes of `a`, or numbers that fill a slice.
     Returns: Tensor [..., size - n, ...] of the dtype of `a`.
     Raises: InvalidArgumentError (a ValueError): `n` is negative, or the axis is out of range.
     Example:
@@ -345,7 +345,7 @@ def diff(
     a = tensor_of(a)
     axis = normalize_axis("diff", axis, rank_of("diff", a))
     if n < 0:
-        raise InvalidArgumentError(f"diff: n is {n}; it is 0 or more.")
+        raise InvalidArgumentError(f"diff: n is {n}; it must be 0 or more.")
     if n == 0:
         return a
     parts = [_slab(x, a, axis) for x in (prepend,) if x is not None] + [a]
@@ -359,7 +359,7 @@ def diff(
 
 
 def _slab(x: object, a: Any, axis: int) -> Any:
-    """What is put before or behind `a`; a number stands for a slab of size 1 filled with it."""
+    """The tensor that is concatenated before or after `a`; a number fills a slice of size 1."""
     x = tensor_of(x)
     if x.ndim:
         return x
@@ -369,18 +369,23 @@ def _slab(x: object, a: Any, axis: int) -> Any:
 
 
 def ediff1d(ary: TensorLike, to_end: TensorLike | None = None, to_begin: TensorLike | None = None) -> Tensor:
-    """Differences of neighbours of all elements as one vector, between what is given for the ends.
+    """Differences of neighbours of the flattened tensor, with optional values at both ends.
 
     Args:
       ary: Tensor of any shape, a numeric dtype.
-      to_end, to_begin: What stands behind and before the differences, cast to their dtype.
-    Returns: Vector of one element less than `ary` and what is given, of the dtype of `ary`.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+      to_end, to_begin: Values after and before the differences, cast to their dtype.
+    Returns: Vector of the dtype of `ary`: one element less than `ary`, plus the given values.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.ediff1d([1.0, 4.0, 9.0], to_begin=0.0).numpy()
       array([0., 3., 5.])
     """
-    found = diff(array.reshape(tensor_of(ary), [-1]))
+    ary = tensor_of(ary)
+    if to_end is None and to_begin is None and not ary.dtype.is_bool:
+        found = directly(np.ediff1d, ary)
+        if found is not None:
+            return found
+    found = diff(array.reshape(ary, [-1]))
     ends = [None if x is None else array.reshape(tensor_of(x, found.dtype), [-1]) for x in (to_begin, to_end)]
     parts = [part for part in (ends[0], found, ends[1]) if part is not None]
     return array.concat(parts, 0) if len(parts) > 1 else found
@@ -389,16 +394,16 @@ def ediff1d(ary: TensorLike, to_end: TensorLike | None = None, to_begin: TensorL
 def gradient(
     f: TensorLike, *varargs: TensorLike, axis: int | Sequence[int] | None = None, edge_order: int = 1
 ) -> Any:
-    """Differences along axes as derivatives: central ones inside, one-sided ones at both ends.
+    """Derivatives along axes by differences: central ones inside, one-sided ones at both ends.
 
     Args:
       f: Tensor of any shape of rank 1 or more, a float or complex dtype; integers count as float64.
-      varargs: The distance of neighbours: one number for all axes, or a number or vector of places for each.
+      varargs: The spacing: one number for all axes, or a number or vector of coordinates for each.
       axis: The axis or axes; all by default.
       edge_order: 1 or 2, the order of the one-sided differences.
     Returns: A tensor of the shape of `f` for one axis, a tuple of them for several.
-    Raises: InvalidArgumentError (a ValueError): there are neither one nor as many distances as axes, or `edge_order` is
-      another.
+    Raises: InvalidArgumentError (a ValueError): the number of spacings is neither 1 nor that of the axes, or `edge_order` is
+      unknown.
     Example:
       >>> numpy.gradient([1.0, 4.0, 9.0, 16.0]).numpy()
       array([3., 4., 6., 7.])
@@ -409,12 +414,18 @@ def gradient(
     if not hasattr(axes, "__iter__"):
         raise no_axis("gradient", axis)
     places = [normalize_axis("gradient", k, rank) for k in axes]
-    steps = list(varargs) if len(varargs) == len(places) else list(varargs or (1.0,)) * len(places)
+    steps: list[Any] = list(varargs) if len(varargs) == len(places) else list(varargs or (1.0,)) * len(places)
     if len(steps) != len(places) or edge_order not in (1, 2):
         raise InvalidArgumentError(
             f"gradient: {len(varargs)} distances for {len(places)} axes and edge_order {edge_order}; give one distance, or one "
             "for each axis, and 1 or 2."
         )
+    if edge_order == 1 and f.dtype.itemsize >= 4 and not {type(h) for h in steps} - {int, float}:
+        parts = parts_directly(
+            lambda x: [np.gradient(x, h, axis=k) for k, h in zip(places, steps, strict=True)], f
+        )
+        if parts is not None:
+            return parts[0] if len(parts) == 1 else tuple(parts)
     found = tuple(
         [
             _slopes(f, cast_to(tensor_of(h), f.dtype), k, edge_order)
@@ -470,10 +481,10 @@ def unwrap(
 
     Args:
       p: Tensor [..., size, ...], a float dtype; integers count as float64.
-      discont: Differences below this, half a period at least, are left as they are.
+      discont: Differences below this, which is at least half a period, are left unchanged.
       axis: The axis.
       period: The length of a period.
-    Returns: Tensor of the same shape; its gradient is that of `p`, since what is added is constant.
+    Returns: Tensor of the same shape; its gradient is that of `p`, since the added periods are constant.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range.
     Example:
       >>> numpy.unwrap([0.0, 3.0, 7.0, 8.0], period=6.0).numpy()
@@ -495,12 +506,12 @@ def unwrap(
 
 
 def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
-    """The integral along an axis by straight lines between values, at places `x` or `dx` apart.
+    """The integral along an axis by the trapezoidal rule, at coordinates `x` or with spacing `dx`.
 
     Args:
       y: Tensor [..., size, ...], a float or complex dtype; integers count as float64.
-      x: The places: a vector, or a tensor of the shape of `y`.
-      dx: The distance of the places where `x` is not given.
+      x: The coordinates: a vector, or a tensor of the shape of `y`.
+      dx: The spacing, if `x` is not given.
       axis: The axis.
     Returns: Tensor without the axis, of the dtype of `y`.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range, or the sizes differ.

@@ -1,9 +1,9 @@
-"""The different elements of tensors, and which are in others."""
+"""The distinct elements of tensors, and set operations."""
 
 from __future__ import annotations
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
+from graphad.ops.directly import directly, is_free, parts_directly
 from graphad.ops.numpy.choosing import argsort, flatnonzero, lexsort, searchsorted, sort
 from graphad.ops.numpy.joining import concat
-from graphad.ops.numpy.promotion import promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import known_sizes, promoted, rank_of, tensor_of
 from graphad.ops.numpy.shapes import moveaxis, ravel
 
 
@@ -44,7 +45,8 @@ class UniqueInverse(NamedTuple):
 
 
 def _groups(x: TensorLike) -> tuple[Any, Any, Any, Any]:
-    """The elements as a vector, the order that sorts them, where groups of equal ones start, and which element starts one."""
+    """The elements as a vector, the order that sorts them, the positions at which groups of equal elements start, and the mask
+    of these starts."""
     flat = ravel(x)
     order = argsort(flat)
     ranked = array.gather(flat, order)
@@ -55,14 +57,15 @@ def _groups(x: TensorLike) -> tuple[Any, Any, Any, Any]:
 
 
 def unique_all(x: TensorLike, /) -> UniqueAll:
-    """The different elements in order, where each is first, where each element of x is among them, and how often it occurs.
+    """The distinct elements in ascending order, the index of the first occurrence of each, the index among them of each element
+    of x, and the counts.
 
-    NaN differs from all, so each is an element of its own. The values are differentiable.
+    NaN differs from itself, so each NaN is a distinct element. The values are differentiable.
 
     Args: x: Tensor of any shape, any dtype.
-    Returns: (values, indices, inverse_indices, counts): vectors, but the inverse in the shape of x; int64 but for the
-      values.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Returns: (values, indices, inverse_indices, counts): vectors, except the inverse, which has the shape of x; all but the
+      values are int64.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> [part.numpy().tolist() for part in numpy.unique_all([3, 1, 3])]
       [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
@@ -84,16 +87,26 @@ def _first(starts: Tensor) -> Tensor:
     return array.shape(starts)[0]
 
 
+def _have_one_form(*xs: Tensor) -> bool:
+    """Whether equal elements are the same bits, as those of floats need not be, and nothing follows the tensors."""
+    return is_free(*xs) and not any(x.dtype.is_differentiable for x in xs)
+
+
 def unique_counts(x: TensorLike, /) -> UniqueCounts:
-    """The different elements in order, and how often each occurs.
+    """The distinct elements in ascending order, and how often each occurs.
 
     Args: x: Tensor of any shape, any dtype.
-    Returns: (values, counts): vectors, the counts int64. NaN differs from all.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Returns: (values, counts): vectors, the counts int64. Each NaN is distinct.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> [part.numpy().tolist() for part in numpy.unique_counts([3, 1, 3])]
       [[1, 3], [1, 2]]
     """
+    x = tensor_of(x)
+    if _have_one_form(x):
+        found = parts_directly(np.unique_counts, x)
+        if found is not None:
+            return UniqueCounts(*found)
     flat, order, starts, _ = _groups(x)
     ends = array.concat([starts[1:], array.shape(flat, dtypes.int64)], 0)
     values = array.gather(flat, array.gather(order, starts))
@@ -101,11 +114,11 @@ def unique_counts(x: TensorLike, /) -> UniqueCounts:
 
 
 def unique_inverse(x: TensorLike, /) -> UniqueInverse:
-    """The different elements in order, and where each element of x is among them.
+    """The distinct elements in ascending order, and the index among them of each element of x.
 
     Args: x: Tensor of any shape, any dtype.
-    Returns: (values, inverse_indices): a vector, and int64 in the shape of x. NaN differs from all.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Returns: (values, inverse_indices): a vector, and int64 in the shape of x. Each NaN is distinct.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> [part.numpy().tolist() for part in numpy.unique_inverse([3, 1, 3])]
       [[1, 3], [1, 0, 1]]
@@ -115,11 +128,11 @@ def unique_inverse(x: TensorLike, /) -> UniqueInverse:
 
 
 def unique_values(x: TensorLike, /) -> Tensor:
-    """The different elements in order; differentiable.
+    """The distinct elements in ascending order; differentiable.
 
     Args: x: Tensor of any shape, any dtype.
-    Returns: Vector of the dtype of x. NaN differs from all.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Returns: Vector of the dtype of x. Each NaN is distinct.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.unique_values([3, 1, 3]).numpy()
       array([1, 3])
@@ -129,13 +142,10 @@ def unique_values(x: TensorLike, /) -> Tensor:
 
 
 def _unique_slices(x: Tensor, axis: Any) -> tuple[Any, Any, Any, Any]:
-    """What `unique_all` gives, for slices along an axis, in the order of their elements."""
+    """The results of `unique_all` for slices along an axis, in lexicographic order."""
     axis = normalize_axis("unique", axis, rank_of("unique", x))
     front = moveaxis(x, axis, 0)
-    beside = [size for size in ranked(front.dims)[1:] if isinstance(size, int)]
-    if len(beside) < len(ranked(front.dims)) - 1:
-        raise InvalidArgumentError(f"unique: the sizes beside axis {axis} must be known while tracing.")
-    size = prod(beside)
+    size = prod(known_sizes("unique", ranked(front.dims)[1:], f"the sizes of the axes other than {axis}"))
     slices = array.reshape(front, [-1, size])
     order = lexsort(array.unstack(array.reverse(array.transpose(slices), [0]))) if size else None
     if order is None:
@@ -157,21 +167,46 @@ def _unique_slices(x: Tensor, axis: Any) -> tuple[Any, Any, Any, Any]:
     )
 
 
+@overload
+def unique(
+    ar: TensorLike, return_index: Literal[False] = False, return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False, axis: AxisLike = None, *, equal_nan: bool = True
+) -> Tensor: ...  # fmt: skip
+@overload
+def unique(
+    ar: TensorLike, return_index: Literal[True], return_inverse: bool = False, return_counts: bool = False,
+    axis: AxisLike = None, *, equal_nan: bool = True
+) -> tuple[Tensor, ...]: ...  # fmt: skip
+@overload
+def unique(
+    ar: TensorLike, return_index: bool = False, *, return_inverse: Literal[True], return_counts: bool = False,
+    axis: AxisLike = None, equal_nan: bool = True
+) -> tuple[Tensor, ...]: ...  # fmt: skip
+@overload
+def unique(
+    ar: TensorLike, return_index: bool = False, return_inverse: bool = False, *, return_counts: Literal[True],
+    axis: AxisLike = None, equal_nan: bool = True
+) -> tuple[Tensor, ...]: ...  # fmt: skip
+@overload
 def unique(
     ar: TensorLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: AxisLike = None,
     *, equal_nan: bool = True
-) -> Any:  # fmt: skip
-    """The different elements in order, all NaN being one, and on request what `unique_all` gives.
+) -> Any: ...  # fmt: skip
+def unique(
+    ar: TensorLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: AxisLike = None,
+    *, equal_nan: bool = True
+) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
+    """The distinct elements in ascending order, all NaN being equal, and optionally the other results of `unique_all`.
 
     Args:
       ar: Tensor of any shape, any dtype.
-      return_index: Whether to return where each is first.
-      return_inverse: Whether to return where each element of `ar` is among them.
-      return_counts: Whether to return how often each occurs.
+      return_index: Whether to return the index of the first occurrence of each.
+      return_inverse: Whether to return the index among them of each element of `ar`.
+      return_counts: Whether to return the number of occurrences of each.
       axis: The axis whose slices are compared as wholes, of known sizes; None compares elements.
       equal_nan: Whether NaN is equal to NaN.
-    Returns: Vector of the dtype of `ar`, or tensor with fewer slices, differentiable; a tuple with int64 tensors where more is
-      asked for.
+    Returns: Vector of the dtype of `ar`, or tensor with fewer slices, differentiable; a tuple with int64 tensors if more is
+      requested.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range, or the size of a slice is not known while tracing.
     Example:
       >>> numpy.unique([3, 1, 3, 2]).numpy()
@@ -215,13 +250,13 @@ def isin(
     *,
     kind: str | None = None,
 ) -> Tensor:
-    """Which elements are among others.
+    """Which elements are in another tensor.
 
     Args:
       element: Tensor of any shape, any dtype but a complex one.
-      test_elements: The others, of any shape.
-      assume_unique, kind: Are taken as NumPy takes them; the result is the same.
-      invert: Whether to ask which are not.
+      test_elements: The other tensor, of any shape.
+      assume_unique, kind: Accepted for compatibility; the result is the same.
+      invert: Whether to return which elements are not.
     Returns: Bool tensor of the shape of `element`.
     Raises: DTypeError (a TypeError): complex numbers.
     Example:
@@ -229,6 +264,9 @@ def isin(
       array([ True, False,  True])
     """
     element, others = promoted(element, test_elements)
+    found = None if element.dtype.is_complex else directly(np.isin, element, others, invert=invert)
+    if found is not None:
+        return found
     others = sort(ravel(others))
     if others.dims == (0,):
         found = array.zeros_like(element, dtypes.bool_)
@@ -241,11 +279,11 @@ def isin(
 
 
 def union1d(ar1: TensorLike, ar2: TensorLike) -> Tensor:
-    """The different elements of two tensors, in order.
+    """The distinct elements of two tensors, in ascending order.
 
-    Args: ar1, ar2: Tensors of any shapes and dtypes; the dtypes become one.
+    Args: ar1, ar2: Tensors of any shapes and dtypes; the dtypes are promoted.
     Returns: Vector of that dtype.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.union1d([3, 1], [2, 3]).numpy()
       array([1, 2, 3])
@@ -254,15 +292,24 @@ def union1d(ar1: TensorLike, ar2: TensorLike) -> Tensor:
     return found
 
 
+@overload
+def intersect1d(
+    ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False, return_indices: Literal[False] = False
+) -> Tensor: ...
+@overload
+def intersect1d(
+    ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False, *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor, Tensor]: ...
 def intersect1d(
     ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False, return_indices: bool = False
-) -> Any:
-    """The different elements that are in both of two tensors, in order, and on request where they are first.
+) -> Tensor | tuple[Tensor, Tensor, Tensor]:
+    """The distinct elements that are in both of two tensors, in ascending order, and optionally the indices of their first
+    occurrences.
 
     Args:
-      ar1, ar2: Tensors of any shapes and dtypes but complex ones; the dtypes become one.
-      assume_unique: Is taken as NumPy takes it.
-      return_indices: Whether to return where they are first in each.
+      ar1, ar2: Tensors of any shapes and dtypes but complex ones; the dtypes are promoted.
+      assume_unique: Accepted for compatibility.
+      return_indices: Whether to return the indices of the first occurrences in each tensor.
     Returns: Vector of that dtype; with `return_indices` a tuple of it and two int64 vectors.
     Raises: DTypeError (a TypeError): complex numbers.
     Example:
@@ -280,11 +327,11 @@ def intersect1d(
 
 
 def setdiff1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> Tensor:
-    """The different elements of the first tensor that are not in the second, in order.
+    """The distinct elements of the first tensor that are not in the second, in ascending order.
 
     Args:
       ar1, ar2: Tensors of any shapes and dtypes but complex ones.
-      assume_unique: Is taken as NumPy takes it.
+      assume_unique: Accepted for compatibility.
     Returns: Vector of the dtype of `ar1`.
     Raises: DTypeError (a TypeError): complex numbers.
     Example:
@@ -296,15 +343,20 @@ def setdiff1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> 
 
 
 def setxor1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> Tensor:
-    """The different elements that are in one of two tensors and not in both, in order.
+    """The distinct elements that are in exactly one of two tensors, in ascending order.
 
     Args:
-      ar1, ar2: Tensors of any shapes and dtypes but complex ones; the dtypes become one.
-      assume_unique: Is taken as NumPy takes it.
+      ar1, ar2: Tensors of any shapes and dtypes but complex ones; the dtypes are promoted.
+      assume_unique: Accepted for compatibility.
     Returns: Vector of that dtype.
     Raises: DTypeError (a TypeError): complex numbers.
     Example:
       >>> numpy.setxor1d([3, 1], [2, 3]).numpy()
       array([1, 2])
     """
+    ar1, ar2 = tensor_of(ar1), tensor_of(ar2)
+    if ar1.dtype is ar2.dtype and _have_one_form(ar1, ar2):
+        found = directly(np.setxor1d, ar1, ar2)
+        if found is not None:
+            return found
     return union1d(setdiff1d(ar1, ar2), setdiff1d(ar2, ar1))

@@ -1,9 +1,9 @@
-"""Tensors in other shapes: axes moved, put in and left out, elements repeated and turned round."""
+"""Changing shapes: axes moved, added and removed; elements repeated and reversed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.static import broadcast_dynamic_shape
+from graphad.ops.directly import directly
 from graphad.ops.linalg import diagonals
 from graphad.ops.numpy.promotion import cast_to, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
@@ -27,15 +28,15 @@ def listed(x: object) -> list[Any]:
 def reshape(
     x: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: bool | None = None
 ) -> Tensor:
-    """The elements in another shape, one size of which may be -1; with order "F" the first index goes fastest.
+    """The elements in another shape, in which one size may be -1; with order "F" the first index varies fastest.
 
     Args:
       x: Tensor of any shape and dtype.
-      shape, newshape: The sizes, of which one may be -1 for what is left; a tensor of them too.
+      shape, newshape: The sizes, also as a tensor; one may be -1, which is then inferred.
       order: "C" or "F".
-      copy: Is taken as NumPy takes it; tensors are immutable, so that none is needed.
+      copy: Accepted for compatibility; tensors are immutable, so no copy is needed.
     Returns: Tensor of that shape and of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): the sizes do not hold as many elements, or `order` is another.
+    Raises: InvalidArgumentError (a ValueError): the number of elements differs, or `order` is unknown.
     Example:
       >>> numpy.reshape([1, 2, 3, 4], [2, -1]).numpy()
       array([[1, 2],
@@ -56,22 +57,28 @@ def ravel(a: TensorLike, order: str = "C") -> Tensor:
 
     Args:
       a: Tensor of any shape and dtype.
-      order: "C", the last index going fastest, or "F", the first.
+      order: "C", in which the last index varies fastest, or "F", in which the first does.
     Returns: Vector of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): `order` is another.
+    Raises: InvalidArgumentError (a ValueError): `order` is unknown.
     Example:
       >>> numpy.ravel([[1, 2], [3, 4]]).numpy()
       array([1, 2, 3, 4])
     """
-    return reshape(a, [-1], order)
+    a = tensor_of(a)
+    found = directly(_in_line, a) if order == "C" else None
+    return reshape(a, [-1], order) if found is None else found
+
+
+def _in_line(x: Any) -> Any:
+    return x.reshape(-1)
 
 
 def transpose(a: TensorLike, axes: Any = None) -> Tensor:
-    """The axes in another order, reversed by default.
+    """The axes permuted, reversed by default.
 
     Args:
       a: Tensor of any shape and dtype.
-      axes: For each axis of the result which of `a` it is.
+      axes: For each axis of the result the axis of `a` it is.
     Returns: Tensor of the same dtype.
     Raises: InvalidArgumentError (a ValueError): `axes` does not name every axis once.
     Example:
@@ -83,11 +90,11 @@ def transpose(a: TensorLike, axes: Any = None) -> Tensor:
 
 
 def permute_dims(x: TensorLike, /, axes: Any) -> Tensor:
-    """The axes in another order.
+    """The axes permuted.
 
     Args:
       x: Tensor of any shape and dtype.
-      axes: For each axis of the result which of `x` it is.
+      axes: For each axis of the result the axis of `x` it is.
     Returns: Tensor of the same dtype.
     Raises: InvalidArgumentError (a ValueError): `axes` does not name every axis once.
     """
@@ -124,12 +131,12 @@ def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:
 
 
 def moveaxis(a: TensorLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """Axes moved to other places; the others keep their order.
+    """Axes moved to other positions; the others keep their order.
 
     Args:
       a: Tensor of any shape and dtype.
       source: The axis or axes.
-      destination: Where each is in the result.
+      destination: The position of each in the result.
     Returns: Tensor of the same dtype.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice, or the two lists differ in length.
     Example:
@@ -142,7 +149,7 @@ def moveaxis(a: TensorLike, source: int | Sequence[int], destination: int | Sequ
     new = [normalize_axis("moveaxis", axis, rank) for axis in listed(destination)]
     if len(old) != len(new) or len(set(old)) != len(old) or len(set(new)) != len(new):
         raise InvalidArgumentError(
-            f"moveaxis: source {source} and destination {destination} must be as many different axes."
+            f"moveaxis: source {source} and destination {destination} must be equally many distinct axes."
         )
     order = [axis for axis in range(rank) if axis not in old]
     for place, axis in sorted(zip(new, old, strict=True)):
@@ -151,16 +158,19 @@ def moveaxis(a: TensorLike, source: int | Sequence[int], destination: int | Sequ
 
 
 def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Tensor:
-    """An axis moved back until it stands before axis `start`.
+    """An axis moved until it is before axis `start`.
 
     Args:
       a: Tensor of any shape and dtype.
       axis: The axis.
-      start: Before which axis it comes to stand.
+      start: The axis before which it is placed.
     Returns: Tensor of the same dtype.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range.
     """
     a = tensor_of(a)
+    found = directly(np.rollaxis, a, axis=axis, start=start)
+    if found is not None:
+        return found
     rank = rank_of("rollaxis", a)
     axis = normalize_axis("rollaxis", axis, rank)
     start = start + rank if start < 0 else start
@@ -168,7 +178,7 @@ def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Tensor:
 
 
 def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Tensor:
-    """Axes of size 1 left out: those named, or all.
+    """Axes of size 1 removed: given ones, or all.
 
     Args:
       a: Tensor of any shape and dtype.
@@ -188,13 +198,13 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Tensor:
 
 
 def expand_dims(a: TensorLike, axis: Any = 0) -> Tensor:
-    """Axes of size 1 put in, at places of the result.
+    """Axes of size 1 inserted, at positions of the result.
 
     Args:
       a: Tensor of any shape and dtype.
-      axis: The place or places in the result.
+      axis: The position or positions in the result.
     Returns: Tensor with as many axes more, of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): a place is out of range or named twice.
+    Raises: InvalidArgumentError (a ValueError): a position is out of range or named twice.
     Example:
       >>> numpy.expand_dims([1, 2], 0).shape
       TensorShape([1, 2])
@@ -214,7 +224,7 @@ def expand_dims(a: TensorLike, axis: Any = 0) -> Tensor:
 
 
 def broadcast_to(x: TensorLike, /, shape: ShapeLike) -> Tensor:
-    """x repeated along axes of size 1 and new axes in front.
+    """x broadcast to a shape: repeated along axes of size 1 and new leading axes.
 
     Args:
       x: Tensor of any dtype.
@@ -230,7 +240,7 @@ def broadcast_to(x: TensorLike, /, shape: ShapeLike) -> Tensor:
 
 
 def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
-    """Tensors broadcast to the one shape that they have together.
+    """Tensors broadcast to their common shape.
 
     Args: arrays: Tensors of shapes that broadcast, each of any dtype.
     Returns: A list of tensors of one shape, each of its own dtype.
@@ -258,7 +268,7 @@ def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The shape that tensors of several shapes have together.
+    """The broadcast shape of several shapes.
 
     Args: shapes: Tuples of sizes, or single sizes.
     Returns: A tuple of sizes.
@@ -270,12 +280,16 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return np.broadcast_shapes(*shapes)
 
 
-def atleast_1d(*arys: TensorLike) -> Any:
-    """Tensors of rank 1 or more: of scalars, vectors of one element.
+@overload
+def atleast_1d(ary: TensorLike, /) -> Tensor: ...
+@overload
+def atleast_1d(first: TensorLike, second: TensorLike, /, *others: TensorLike) -> tuple[Tensor, ...]: ...
+def atleast_1d(*arys: TensorLike) -> Tensor | tuple[Tensor, ...]:
+    """Tensors of rank 1 or more: scalars become vectors of one element.
 
     Args: arys: Tensors of any shapes and dtypes.
     Returns: The tensor for one, a tuple of them for several, each of its own dtype.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.atleast_1d(3.0).numpy()
       array([3.])
@@ -284,7 +298,11 @@ def atleast_1d(*arys: TensorLike) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def atleast_2d(*arys: TensorLike) -> Any:
+@overload
+def atleast_2d(ary: TensorLike, /) -> Tensor: ...
+@overload
+def atleast_2d(first: TensorLike, second: TensorLike, /, *others: TensorLike) -> tuple[Tensor, ...]: ...
+def atleast_2d(*arys: TensorLike) -> Tensor | tuple[Tensor, ...]:
     """Tensors of rank 2 or more: vectors become rows.
 
     Args: arys: Tensors of any shapes and dtypes.
@@ -303,8 +321,12 @@ def atleast_2d(*arys: TensorLike) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def atleast_3d(*arys: TensorLike) -> Any:
-    """Tensors of rank 3 or more: vectors get an axis on each side, matrices one behind.
+@overload
+def atleast_3d(ary: TensorLike, /) -> Tensor: ...
+@overload
+def atleast_3d(first: TensorLike, second: TensorLike, /, *others: TensorLike) -> tuple[Tensor, ...]: ...
+def atleast_3d(*arys: TensorLike) -> Tensor | tuple[Tensor, ...]:
+    """Tensors of rank 3 or more: vectors get an axis on each side, matrices one at the end.
 
     Args: arys: Tensors of any shapes and dtypes.
     Returns: The tensor for one, a tuple of them for several, each of its own dtype.
@@ -335,9 +357,16 @@ def flip(m: TensorLike, axis: AxisLike = None) -> Tensor:
       array([3, 2, 1])
     """
     m = tensor_of(m)
+    found = directly(np.flip, m, axis=_axes(axis))
+    if found is not None:
+        return found
     rank = rank_of("flip", m)
     axes = [normalize_axis("flip", k, rank) for k in (range(rank) if axis is None else listed(axis))]
     return array.reverse(m, axes) if axes else bind(IDENTITY, m)
+
+
+def _axes(axis: AxisLike) -> Any:
+    return tuple(axis) if isinstance(axis, list) else axis
 
 
 def fliplr(m: TensorLike) -> Tensor:
@@ -361,11 +390,11 @@ def flipud(m: TensorLike) -> Tensor:
 
 
 def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
-    """The plane of two axes turned by k quarters, from the first towards the second.
+    """The plane of two axes rotated by k quarter turns, from the first towards the second.
 
     Args:
       m: Tensor of rank 2 or more, any dtype.
-      k: How many quarters; negative ones turn the other way.
+      k: The number of quarter turns; negative ones turn the other way.
       axes: The two axes.
     Returns: Tensor of the same dtype, the two sizes exchanged for an odd k.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range.
@@ -375,6 +404,9 @@ def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
              [1, 3]])
     """
     m = tensor_of(m)
+    found = directly(np.rot90, m, k=k, axes=axes)
+    if found is not None:
+        return found
     first, second = (normalize_axis("rot90", axis, rank_of("rot90", m)) for axis in axes)
     if k % 4 == 0:
         return bind(IDENTITY, m)
@@ -384,11 +416,11 @@ def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
-    """The elements moved on along axes, those that leave at the end come in at the start; without an axis as one vector.
+    """The elements shifted cyclically along axes; without an axis those of the flattened tensor.
 
     Args:
       a: Tensor of any shape and dtype.
-      shift: How far; a number for each axis, or one for all.
+      shift: The shift for each axis, or one for all.
       axis: The axis or axes.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range.
@@ -410,11 +442,11 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
 
 
 def tile(A: TensorLike, reps: TensorLike) -> Tensor:
-    """A repeated along its axes; with more repetitions than axes, new ones in front.
+    """A repeated along its axes; if there are more repetitions than axes, new axes are added in front.
 
     Args:
       A: Tensor of any shape and dtype.
-      reps: How often along each axis, or along the last one where it is a number.
+      reps: The repetitions along each axis, or a number for the last one.
     Returns: Tensor of the same dtype; its gradient is summed.
     Raises: InvalidArgumentError (a ValueError): a number is negative.
     Example:
@@ -432,15 +464,15 @@ def tile(A: TensorLike, reps: TensorLike) -> Tensor:
 
 
 def repeat(a: TensorLike, repeats: int | TensorLike, axis: int | None = None) -> Tensor:
-    """Each element, or slice along an axis, as often as `repeats` says; without an axis of all elements as one vector.
+    """Each slice along an axis repeated `repeats` times; without an axis each element of the flattened tensor.
 
     Args:
       a: Tensor of any shape and dtype.
       repeats: One number, or a vector of one for each slice.
       axis: The axis.
     Returns: Tensor of the same dtype; its gradient is summed.
-    Raises: InvalidArgumentError (a ValueError): a number is negative, there are neither one nor as many as slices, or the
-      axis is out of range.
+    Raises: InvalidArgumentError (a ValueError): a number is negative, there are neither one nor as many numbers as slices, or
+      the axis is out of range.
     Example:
       >>> numpy.repeat([1, 2], [2, 3]).numpy()
       array([1, 1, 2, 2, 2])
@@ -453,7 +485,7 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
 
     Args:
       a: Tensor of rank 2 or more, any dtype.
-      offset: Which diagonal: above the main one where it is positive.
+      offset: The diagonal; a positive one is above the main one.
       axis1, axis2: The axes of its rows and columns.
     Returns: Tensor of the other axes and one for the diagonal, of the same dtype; empty where there is no such diagonal.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range.
@@ -462,6 +494,9 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
       array([1, 4])
     """
     a = tensor_of(a)
+    found = directly(np.diagonal, a, offset=offset, axis1=axis1, axis2=axis2)
+    if found is not None:
+        return found
     rank = rank_of("diagonal", a)
     pair = [normalize_axis("diagonal", axis, rank) for axis in (axis1, axis2)]
     a = array.transpose(a, [axis for axis in range(rank) if axis not in pair] + pair)
@@ -474,11 +509,11 @@ def _reaches(a: Any, offset: int) -> bool:
 
 
 def diag(v: TensorLike, k: int = 0) -> Tensor:
-    """Of a vector, a matrix with it as diagonal `k`; of a matrix, that diagonal.
+    """The matrix with a vector as diagonal `k`, or diagonal `k` of a matrix.
 
     Args:
       v: Vector or matrix of any dtype.
-      k: Which diagonal: above the main one where it is positive.
+      k: The diagonal; a positive one is above the main one.
     Returns: Matrix or vector of the same dtype.
     Raises: InvalidArgumentError (a ValueError): `v` has another rank.
     Example:
@@ -489,9 +524,12 @@ def diag(v: TensorLike, k: int = 0) -> Tensor:
     v = tensor_of(v)
     rank = rank_of("diag", v)
     if rank not in (1, 2):
-        raise InvalidArgumentError(f"diag: v has rank {rank}; it is a vector or a matrix.")
+        raise InvalidArgumentError(f"diag: v has rank {rank}; it must be a vector or a matrix.")
     if rank == 2:
         return diagonal(v, k)
+    found = directly(np.diag, v, k=k)
+    if found is not None:
+        return found
     if v.dtype.is_bool:
         return math.not_equal(diag(math.cast(v, np.uint8), k), cast_to(0, default_dtype("uint8")))
     return diagonals.diag(v, k=k)
@@ -502,9 +540,9 @@ def diagflat(v: TensorLike, k: int = 0) -> Tensor:
 
     Args:
       v: Tensor of any shape and dtype.
-      k: Which diagonal: above the main one where it is positive.
+      k: The diagonal; a positive one is above the main one.
     Returns: Square matrix of the same dtype.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.diagflat([[1, 2]]).numpy()
       array([[1, 0],

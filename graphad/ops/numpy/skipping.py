@@ -1,4 +1,4 @@
-"""Reductions that leave NaN out."""
+"""Reductions that ignore NaN."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
+from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
+from graphad.ops.directly import directly, has_no_nan, is_eager
 from graphad.ops.numpy import reductions
 from graphad.ops.numpy.promotion import cast_to, inexact, tensor_of
 from graphad.ops.numpy.reductions import argmax, argmin, cumprod, cumsum, prod
@@ -25,9 +27,9 @@ def nanquantile(
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
       q: A number, or a tensor of them, whose axes come first in the result.
       axis: The axis or axes; all by default.
-      method: What is taken between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
-      keepdims: Whether the axes stay, with size 1.
-    Returns: Tensor [*shape of q, ...] without the axes; NaN where nothing else is there.
+      method: The interpolation between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+      keepdims: Whether to keep the axes with size 1.
+    Returns: Tensor [*shape of q, ...] without the axes; NaN if all elements are NaN.
     Raises: UnsupportedOptionError (a ValueError): another method; InvalidArgumentError (a ValueError): an axis is out of
       range; DTypeError (a TypeError): complex numbers.
     Source: Hyndman and Fan, Sample quantiles in statistical packages, 1996; "linear" is their definition 7.
@@ -47,9 +49,9 @@ def nanpercentile(
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
       q: A number from 0 to 100, or a tensor of them, whose axes come first in the result.
       axis: The axis or axes; all by default.
-      method: What is taken between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
-      keepdims: Whether the axes stay, with size 1.
-    Returns: Tensor [*shape of q, ...] without the axes; NaN where nothing else is there.
+      method: The interpolation between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+      keepdims: Whether to keep the axes with size 1.
+    Returns: Tensor [*shape of q, ...] without the axes; NaN if all elements are NaN.
     Raises: UnsupportedOptionError (a ValueError): another method; InvalidArgumentError (a ValueError): an axis is out of
       range; DTypeError (a TypeError): complex numbers.
     Source: Hyndman and Fan, Sample quantiles in statistical packages, 1996; "linear" is their definition 7.
@@ -63,8 +65,8 @@ def nanmedian(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -
     Args:
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
       axis: The axis or axes; all by default.
-      keepdims: Whether the axes stay, with size 1.
-    Returns: Tensor without the axes; NaN where nothing else is there.
+      keepdims: Whether to keep the axes with size 1.
+    Returns: Tensor without the axes; NaN if all elements are NaN.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): complex numbers.
     Example:
       >>> numpy.nanmedian([1.0, np.nan, 2.0, 4.0]).numpy()
@@ -74,9 +76,9 @@ def nanmedian(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -
 
 
 def _instead(a: TensorLike, value: TensorLike) -> tuple[Any, Any]:
-    """The elements with a value in place of NaN, and where there was one; None where there can be none."""
+    """The elements with a value in place of NaN, and the mask of NaN, or None if there can be no NaN."""
     a = tensor_of(a)
-    if not a.dtype.is_differentiable:
+    if not a.dtype.is_differentiable or has_no_nan(a):
         return a, None
     missing = math.is_nan(math.real(a)) if not a.dtype.is_complex else math.not_equal(a, a)
     return math.where(missing, cast_to(value, a.dtype), a), missing
@@ -105,8 +107,8 @@ def _without(name: str, function: Callable[..., Any], value: int) -> Callable[..
 Args:
   a: Tensor of any shape, a numeric dtype or bool.
   axis: The axis{"" if "cum" in name else " or axes"}; by default all elements.
-  dtype: In which dtype to compute; by default that of `a`, int64 or uint64 for integers and bools.
-  options: What else `{name[3:]}` takes.
+  dtype: The dtype of the computation; by default that of `a`, int64 or uint64 for integers and bools.
+  options: Further arguments of `{name[3:]}`.
 Returns: Tensor {given}, of that dtype. The gradient of a NaN is 0.
 Raises: InvalidArgumentError (a ValueError): an axis is out of range.
 Example:
@@ -124,6 +126,11 @@ nancumprod = _without("nancumprod", cumprod, 1)
 
 def _extreme(name: str, function: Callable[..., Any], value: float) -> Callable[..., Any]:
     def run(a: Any, axis: AxisLike = None, keepdims: bool = False) -> Tensor:
+        a = tensor_of(a)
+        if a.dtype.is_floating and is_eager(a):
+            found = function(a, axis, keepdims)
+            if has_no_nan(found):
+                return found  # type: ignore[no-any-return]
         a, missing = _instead(a, value)
         found = function(a, axis, keepdims)
         if missing is None:
@@ -132,12 +139,12 @@ def _extreme(name: str, function: Callable[..., Any], value: float) -> Callable[
 
     run.__name__ = run.__qualname__ = name
     word, shown = ("largest", "3.0") if name == "nanmax" else ("smallest", "1.0")
-    run.__doc__ = f"""The {word} element over axes, all by default, of those that are not NaN; NaN where there is none.
+    run.__doc__ = f"""The {word} element over axes, all by default, of those that are not NaN; NaN if there are none.
 
 Args:
   a: Tensor of any shape, a real dtype.
   axis: The axis or axes; all by default.
-  keepdims: Whether the axes stay, with size 1.
+  keepdims: Whether to keep the axes with size 1.
 Returns: Tensor without the axes, of the dtype of `a`. Equal elements share the gradient.
 Raises: InvalidArgumentError (a ValueError): an axis is out of range.
 Example:
@@ -157,7 +164,7 @@ def nanargmax(a: TensorLike, axis: int | None = None, *, keepdims: bool = False)
     Args:
       a: Tensor of any shape, a real dtype.
       axis: The axis; by default all elements are one vector.
-      keepdims: Whether the axis stays, with size 1.
+      keepdims: Whether to keep the axis with size 1.
     Returns: int64 tensor without the axis; 0 where all are NaN. No gradient.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range or of size 0; DTypeError (a TypeError): complex
       numbers.
@@ -165,7 +172,9 @@ def nanargmax(a: TensorLike, axis: int | None = None, *, keepdims: bool = False)
       >>> numpy.nanargmax([1.0, np.nan, 2.0]).numpy()
       np.int64(2)
     """
-    return argmax(_instead(a, -np.inf)[0], axis, keepdims=keepdims)  # type: ignore[no-any-return]
+    a = tensor_of(a)
+    found = directly(np.argmax, a, axis=axis, keepdims=keepdims) if has_no_nan(a) else None
+    return argmax(_instead(a, -np.inf)[0], axis, keepdims=keepdims) if found is None else found
 
 
 def nanargmin(a: TensorLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
@@ -174,7 +183,7 @@ def nanargmin(a: TensorLike, axis: int | None = None, *, keepdims: bool = False)
     Args:
       a: Tensor of any shape, a real dtype.
       axis: The axis; by default all elements are one vector.
-      keepdims: Whether the axis stays, with size 1.
+      keepdims: Whether to keep the axis with size 1.
     Returns: int64 tensor without the axis; 0 where all are NaN. No gradient.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range or of size 0; DTypeError (a TypeError): complex
       numbers.
@@ -182,7 +191,9 @@ def nanargmin(a: TensorLike, axis: int | None = None, *, keepdims: bool = False)
       >>> numpy.nanargmin([np.nan, 1.0, 2.0]).numpy()
       np.int64(1)
     """
-    return argmin(_instead(a, np.inf)[0], axis, keepdims=keepdims)  # type: ignore[no-any-return]
+    a = tensor_of(a)
+    found = directly(np.argmin, a, axis=axis, keepdims=keepdims) if has_no_nan(a) else None
+    return argmin(_instead(a, np.inf)[0], axis, keepdims=keepdims) if found is None else found
 
 
 def nanmean(a: Any, axis: AxisLike = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Tensor:
@@ -191,17 +202,24 @@ def nanmean(a: Any, axis: AxisLike = None, dtype: DTypeLike | None = None, keepd
     Args:
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
-      dtype: In which dtype to compute; by default that of `a`, float64 for integers and bools.
-      keepdims: Whether the axes stay, with size 1.
-    Returns: Tensor without the axes; NaN where nothing else is there.
+      dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
+      keepdims: Whether to keep the axes with size 1.
+    Returns: Tensor without the axes; NaN if all elements are NaN.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
       >>> numpy.nanmean([1.0, np.nan, 4.0]).numpy()
       np.float64(2.5)
     """
     a, missing = _instead(floats_of(a, dtype), 0)
-    count = math.reduce_sum(math.cast(math.logical_not(missing), a.dtype), axis, keepdims)
-    return math.divide(math.reduce_sum(a, axis, keepdims), count)
+    total = math.reduce_sum(a, axis, keepdims)
+    return math.divide(total, _count(a, missing, axis, keepdims, total))
+
+
+def _count(a: Any, missing: Any, axis: AxisLike, keepdims: bool, total: Any) -> Tensor:
+    """How many elements of each sum in `total` are not NaN, of the dtype of a."""
+    if missing is not None:
+        return math.reduce_sum(math.cast(math.logical_not(missing), a.dtype), axis, keepdims)
+    return math.cast(lift(np.float64(a.data.size // total.data.size)), a.dtype)
 
 
 def nanvar(
@@ -216,10 +234,10 @@ def nanvar(
     Args:
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
-      dtype: In which dtype to compute; by default that of `a`, float64 for integers and bools.
-      ddof: What is taken from the number of elements.
-      keepdims: Whether the axes stay, with size 1.
-    Returns: Tensor without the axes, real; NaN where not more elements than `ddof` are there.
+      dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
+      ddof: Subtracted from the number of elements.
+      keepdims: Whether to keep the axes with size 1.
+    Returns: Tensor without the axes, real; NaN where there are no more elements than `ddof`.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
       >>> numpy.nanvar([1.0, np.nan, 3.0]).numpy()
@@ -228,13 +246,14 @@ def nanvar(
     a = floats_of(a, dtype)
     filled, missing = _instead(a, 0)
     off = math.abs(math.subtract(filled, nanmean(a, axis, keepdims=True)))
-    squares = math.where(missing, array.zeros_like(off), math.square(off))
-    count = math.reduce_sum(math.cast(math.logical_not(missing), off.dtype), axis, keepdims)
+    squares = math.square(off)
+    if missing is not None:
+        squares = math.where(missing, array.zeros_like(off), squares)
+    total = math.reduce_sum(squares, axis, keepdims)
+    count = _count(off, missing, axis, keepdims, total)
     free = math.subtract(count, cast_to(tensor_of(ddof), count.dtype))
     none = math.less_equal(free, cast_to(0.0, free.dtype))
-    return math.divide(
-        math.reduce_sum(squares, axis, keepdims), math.where(none, cast_to(float("nan"), free.dtype), free)
-    )
+    return math.divide(total, math.where(none, cast_to(float("nan"), free.dtype), free))
 
 
 def nanstd(
@@ -249,10 +268,10 @@ def nanstd(
     Args:
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
-      dtype: In which dtype to compute; by default that of `a`, float64 for integers and bools.
-      ddof: What is taken from the number of elements.
-      keepdims: Whether the axes stay, with size 1.
-    Returns: Tensor without the axes, real; NaN where not more elements than `ddof` are there.
+      dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
+      ddof: Subtracted from the number of elements.
+      keepdims: Whether to keep the axes with size 1.
+    Returns: Tensor without the axes, real; NaN where there are no more elements than `ddof`.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
       >>> numpy.nanstd([1.0, np.nan, 3.0]).numpy()

@@ -1,4 +1,4 @@
-"""Fourier transforms by NumPy's names: along any axes, of any size, scaled as `norm` says."""
+"""Fourier transforms by NumPy's names: along any axes, of any size, scaled according to `norm`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphad.ops import array, math, signal
 from graphad.ops.numpy.promotion import cast_to, inexact, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
-# What is divided by the number of elements: its root counts half.
+# The exponent of the divisor n for each norm; the square root of n is 1/2.
 _FORWARD = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
 _WIDE = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32}
 
@@ -63,7 +63,7 @@ def _transformed(
         axes = list(range(rank)) if sizes is None else list(range(rank - len(sizes), rank))
     axes = list(axes)
     if not axes:
-        raise InvalidArgumentError(f"{name}: there is no axis to transform along; x has rank {rank}.")
+        raise InvalidArgumentError(f"{name}: there is no axis to transform; x has rank {rank}.")
     whole = array.shape(x)
     lengths = [
         (whole[k] if x.dims[k] is None else x.dims[k])
@@ -90,14 +90,12 @@ def _transformed(
 def _described(name: str, inverse: bool, real: bool, doc: str, plural: bool) -> str:
     each = " along each axis" if plural else ""
     if inverse and real:
-        x, found = "Complex tensor of any shape; real numbers become it", "Real tensor"
-        count = (
-            f"How many elements the result has{each}; 2 * (k - 1) along the last axis, of size k, by default"
-        )
+        x, found = "Complex tensor of any shape; real numbers are converted", "Real tensor"
+        count = f"The size of the result{each}; 2 * (k - 1) along the last axis, of size k, by default"
     else:
         x = "Tensor of any shape, a real dtype" if real else "Tensor of any shape and dtype"
         found = "Complex tensor, the last axis of n // 2 + 1 elements" if real else "Complex tensor"
-        count = f"To how many elements x is cut or continued by zeros{each}; its sizes by default"
+        count = f"The size to which x is truncated or zero-padded{each}; its own by default"
     none, whole = ("divided by n", "no factor") if inverse else ("no factor", "divided by n")
     sample = [[1.0, 2.0], [3.0, 4.0]] if plural else [1.0, 2.0, 3.0, 4.0]
     lines = [doc, "", "Args:", f"  x: {x}; integers and bools count as float64."]
@@ -105,7 +103,7 @@ def _described(name: str, inverse: bool, real: bool, doc: str, plural: bool) -> 
     lines += ["  axes: The axes." if plural else "  axis: The axis."]
     lines += [f'  norm: "backward" ({none}), "ortho" (divided by the root of n) or "forward" ({whole}).']
     lines += [f"Returns: {found}."]
-    lines += ["Raises: InvalidArgumentError (a ValueError): `norm` is another, or an axis is out of range."]
+    lines += ["Raises: InvalidArgumentError (a ValueError): `norm` is unknown, or an axis is out of range."]
     lines += ["Example:", f"  >>> numpy.fft.{name}({sample}).numpy()"]
     lines += [f"  {line}" for line in repr(getattr(np.fft, name)(sample)).splitlines()]
     return "\n".join(lines)
@@ -164,12 +162,12 @@ def hfft(x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | Non
     """The Fourier transform of a signal with Hermitian symmetry, given by its first half; real.
 
     Args:
-      x: Tensor [..., k, ...], complex; real numbers become it.
+      x: Tensor [..., k, ...], complex; real numbers are converted.
       n: The size of the result; 2 * (k - 1) by default.
       axis: The axis.
       norm: "backward" (no factor), "ortho" (divided by the root of n) or "forward" (divided by n).
     Returns: Real tensor [..., n, ...].
-    Raises: InvalidArgumentError (a ValueError): `norm` is another, or the axis is out of range.
+    Raises: InvalidArgumentError (a ValueError): `norm` is unknown, or the axis is out of range.
     Example:
       >>> numpy.fft.hfft([1.0, 1.0, 1.0]).numpy()
       array([4., 0., 0., 0.])
@@ -183,11 +181,11 @@ def ihfft(x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | No
 
     Args:
       x: Tensor [..., size, ...], a real dtype; integers count as float64.
-      n: To how many elements x is cut or continued by zeros; its size by default.
+      n: The size to which x is truncated or zero-padded; its own by default.
       axis: The axis.
       norm: "backward" (divided by n), "ortho" (divided by the root of n) or "forward" (no factor).
     Returns: Complex tensor [..., n // 2 + 1, ...].
-    Raises: InvalidArgumentError (a ValueError): complex numbers, `norm` is another, or the axis is out of range.
+    Raises: InvalidArgumentError (a ValueError): complex numbers, `norm` is unknown, or the axis is out of range.
     Example:
       >>> numpy.fft.ihfft([4.0, 0.0, 0.0, 0.0]).numpy()
       array([1.-0.j, 1.-0.j, 1.-0.j])
@@ -199,11 +197,11 @@ def ihfft(x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | No
 def fftfreq(
     n: int, /, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None
 ) -> Tensor:
-    """The frequencies of `fft` of n elements that are d apart: 0, 1, ..., -2, -1, each by n d.
+    """The frequencies of `fft` of n elements that are d apart: 0, 1, ..., -2, -1, each divided by n d.
 
     Args:
-      n: How many, not 0.
-      d: The distance of neighbours.
+      n: The number of elements, not 0.
+      d: The sample spacing.
       dtype: The dtype; float64 by default.
       device: "cpu" or None.
     Returns: Vector [n] of that dtype.
@@ -219,11 +217,11 @@ def fftfreq(
 def rfftfreq(
     n: int, /, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None
 ) -> Tensor:
-    """The frequencies of `rfft` of n elements that are d apart: 0, 1, ..., n // 2, each by n d.
+    """The frequencies of `rfft` of n elements that are d apart: 0, 1, ..., n // 2, each divided by n d.
 
     Args:
-      n: How many, not 0.
-      d: The distance of neighbours.
+      n: The number of elements, not 0.
+      d: The sample spacing.
       dtype: The dtype; float64 by default.
       device: "cpu" or None.
     Returns: Vector [n // 2 + 1] of that dtype.
@@ -241,7 +239,7 @@ def _real(dtype: DTypeLike | None) -> Any:
 
 
 def fftshift(x: TensorLike, /, axes: AxisLike = None) -> Tensor:
-    """The number of frequency 0 moved to the middle of axes, all by default.
+    """`x` with frequency 0 moved to the middle of `axes`, all by default.
 
     Args:
       x: Tensor of any shape and dtype.

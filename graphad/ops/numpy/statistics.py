@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -16,12 +16,13 @@ from graphad.core.shapes import normalize_axes
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops import array, linalg, math
 from graphad.ops.array.gather import TakeAlong
+from graphad.ops.directly import directly
 from graphad.ops.numpy import reductions
 from graphad.ops.numpy.choosing import searchsorted, sort
 from graphad.ops.numpy.promotion import cast_to, inexact, promoted, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
-_FEW, _MANY = 64, 12  # elements that are sorted at once; quantiles for which rows are sorted
+_FEW, _MANY = 64, 12  # the most elements that are sorted at once; the quantiles from which on rows are sorted
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
@@ -30,7 +31,7 @@ def floats_of(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 
 
 def _count(a: TensorLike, reduced: Tensor) -> Tensor:
-    """How many elements one of the reduced tensor stands for, of its dtype."""
+    """The number of elements reduced to one, in the dtype of the result."""
     ratio = math.divide(array.size(a), math.maximum(array.size(reduced), 1))
     return math.cast(ratio, reduced.dtype)
 
@@ -43,15 +44,15 @@ def mean(
     *,
     where: TensorLike | None = None,
 ) -> Tensor:
-    """The mean over axes, all by default; of integers float64.
+    """The mean over axes, all by default; float64 for integers.
 
     Args:
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
-      dtype: In which dtype to compute; by default that of `a`, float64 for integers and bools.
-      keepdims: Whether the axes stay, with size 1.
-      where: Bools that broadcast to the shape of `a`: the elements that count.
-    Returns: Tensor without the axes, of that dtype; NaN of no elements.
+      dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
+      keepdims: Whether to keep the axes with size 1.
+      where: Bools that broadcast to the shape of `a`: the elements to include.
+    Returns: Tensor without the axes, of that dtype; NaN for no elements.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
       >>> numpy.mean([[1, 2], [3, 5]], axis=1).numpy()
@@ -77,15 +78,15 @@ def var(
     correction: TensorLike | None = None,
     mean: TensorLike | None = None,
 ) -> Tensor:
-    """The variance over axes: the sum of squared distances from the mean, divided by the number of elements less `ddof`.
+    """The variance over axes: the sum of squared distances from the mean, divided by the number of elements minus `ddof`.
 
     Args:
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
-      dtype: In which dtype to compute; by default that of `a`, float64 for integers and bools.
-      ddof, correction: What is taken from the number of elements, under NumPy's name and under the standard's.
-      keepdims: Whether the axes stay, with size 1.
-      mean: The mean, where it is known already.
+      dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
+      ddof, correction: Subtracted from the number of elements; NumPy's name and the standard's name for it.
+      keepdims: Whether to keep the axes with size 1.
+      mean: The mean, if it is already known.
     Returns: Tensor without the axes, of that dtype, real.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
@@ -122,11 +123,11 @@ def std(
     Args:
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
-      dtype: In which dtype to compute; by default that of `a`, float64 for integers and bools.
-      ddof, correction: What is taken from the number of elements, under NumPy's name and under the standard's.
-      keepdims: Whether the axes stay, with size 1.
-      mean: The mean, where it is known already.
-    Returns: Tensor without the axes, of that dtype, real. The gradient where all elements are equal is NaN.
+      dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
+      ddof, correction: Subtracted from the number of elements; NumPy's name and the standard's name for it.
+      keepdims: Whether to keep the axes with size 1.
+      mean: The mean, if it is already known.
+    Returns: Tensor without the axes, of that dtype, real. The gradient is NaN where all elements are equal.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
       >>> numpy.std([1.0, 3.0]).numpy()
@@ -135,6 +136,24 @@ def std(
     return math.sqrt(var(a, axis, dtype, ddof, keepdims, correction=correction, mean=mean))
 
 
+@overload
+def average(
+    a: TensorLike,
+    axis: AxisLike = None,
+    weights: TensorLike | None = None,
+    returned: Literal[False] = False,
+    *,
+    keepdims: bool = False,
+) -> Tensor: ...
+@overload
+def average(
+    a: TensorLike,
+    axis: AxisLike = None,
+    weights: TensorLike | None = None,
+    *,
+    returned: Literal[True],
+    keepdims: bool = False,
+) -> tuple[Tensor, Tensor]: ...
 def average(
     a: Any,
     axis: Any = None,
@@ -142,7 +161,7 @@ def average(
     returned: bool = False,
     *,
     keepdims: bool = False,
-) -> Any:
+) -> Tensor | tuple[Tensor, Tensor]:
     """The weighted mean over axes, with `returned` also the sum of the weights.
 
     Args:
@@ -150,7 +169,7 @@ def average(
       axis: The axis or axes; all by default.
       weights: Tensor that broadcasts to the shape of `a`, or a vector along the one axis; all 1 by default.
       returned: Whether to return the sum of the weights too.
-      keepdims: Whether the axes stay, with size 1.
+      keepdims: Whether to keep the axes with size 1.
     Returns: Tensor without the axes; with `returned` two of them.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range, or the weights do not broadcast.
     Example:
@@ -172,7 +191,7 @@ def average(
 
 
 def _to_end(name: str, a: Any, axis: AxisLike) -> tuple[Any, Any]:
-    """The axes that are reduced as one axis at the end, and the shape of the result with sizes 1 for them."""
+    """The tensor with the reduced axes merged into one at the end, and the shape of the result with size 1 for them."""
     rank = rank_of(name, a)
     axes = normalize_axes(name, axis, rank) or ()
     if not axes:
@@ -189,7 +208,7 @@ def _to_end(name: str, a: Any, axis: AxisLike) -> tuple[Any, Any]:
 
 
 def _places(q: TensorLike, last: Tensor, method: str) -> tuple[Any, Any, Any]:
-    """Between which sorted elements the quantile is, and how far from the first to the second."""
+    """The two sorted elements between which the quantile lies, and its relative position between them."""
     place = math.multiply(q, last)
     low, high = math.floor(place), math.ceil(place)
     zero = array.zeros_like(place)
@@ -208,9 +227,9 @@ def _places(q: TensorLike, last: Tensor, method: str) -> tuple[Any, Any, Any]:
 
 
 def _read(flat: Tensor, q: Tensor, skips_nan: bool) -> tuple[Any, Any] | None:
-    """Which elements of the sorted rows the quantiles read, the last of all at the end, and where in the rows these are; None
-    where the rows have to be sorted: in a graph, for many quantiles, and where one of them has an equal in its row, since
-    sorting says which of the two it is.
+    """The ranks of the sorted elements that the quantiles read, the last one included, and their positions in the rows, or the
+    elements themselves if nothing records them. None if the rows must be sorted: in a graph, for many quantiles, and if one of
+    these elements has an equal in its row, since sorting decides which of the two it is.
     """
     level = busy()
     if (
@@ -235,7 +254,11 @@ def _read(flat: Tensor, q: Tensor, skips_nan: bool) -> tuple[Any, Any] | None:
     places = parts * np.maximum(counts - 1, 0).astype(x.dtype)[:, None]
     wanted = np.unique(np.concatenate([np.floor(places), np.ceil(places)]).astype(np.int64))
     if not skips_nan:
-        wanted = np.union1d(wanted, [size - 1])  # it is NaN where one is
+        wanted = np.union1d(wanted, [size - 1])  # it is NaN if any element is
+    if level is None:
+        found = np.partition(x, wanted, -1)[..., wanted]
+        if np.count_nonzero(found) == found.size:  # equal elements are the same bits but for zeros
+            return wanted, EagerTensor(found)
     at = np.argpartition(x, wanted, -1)[..., wanted]
     for k in range(wanted.size):
         if (np.count_nonzero(x == np.take_along_axis(x, at[..., k : k + 1], -1), -1) != 1).any():
@@ -243,8 +266,19 @@ def _read(flat: Tensor, q: Tensor, skips_nan: bool) -> tuple[Any, Any] | None:
     return wanted, at
 
 
+def _ranked(flat: Tensor, read: tuple[Any, Any] | None) -> Tensor:
+    """The sorted rows, or those of their elements that the quantiles read."""
+    if read is None:
+        return sort(flat)
+    return (
+        read[1]
+        if type(read[1]) is EagerTensor
+        else bind(TakeAlong(len(flat.dims or ()) - 1), flat, lift(read[1]))
+    )
+
+
 def _columns(read: tuple[Any, Any] | None, places: Any) -> Any:
-    """Where places of sorted rows are among those that were read."""
+    """The positions of given ranks among those that were read."""
     return places if read is None else lift(np.searchsorted(read[0], places.data))
 
 
@@ -259,7 +293,7 @@ def quantiles(
     q = cast_to(inexact(q), a.dtype)
     flat, kept = _to_end(name, a, axis)
     read = _read(flat, q, skips_nan)
-    ranked: Any = sort(flat) if read is None else bind(TakeAlong(len(flat.dims) - 1), flat, lift(read[1]))
+    ranked: Any = _ranked(flat, read)
     all_but_nan: Any = math.cast(array.shape(flat)[-1], a.dtype)
     if skips_nan:
         all_but_nan = math.subtract(
@@ -274,7 +308,7 @@ def quantiles(
             bind(TakeAlong(len(ranked.dims) - 1), ranked, _columns(read, math.cast(index, dtypes.int64)))
             for index in (low, high)
         )
-        # From the nearer end, so that equal elements give themselves.
+        # From the nearer end, so that equal elements give exactly their value.
         gap = math.subtract(second, first)
         near = math.add(first, math.multiply(gap, part))
         far = math.subtract(second, math.multiply(gap, math.subtract(cast_to(1.0, a.dtype), part)))
@@ -295,15 +329,15 @@ def quantiles(
 def quantile(
     a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """Below which a part `q`, from 0 to 1, of the elements over axes lies; differentiable.
+    """The quantiles over axes: the values below which a fraction `q`, from 0 to 1, of the elements lies; differentiable.
 
     Args:
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
       q: A number, or a tensor of them, whose axes come first in the result.
       axis: The axis or axes; all by default.
-      method: What is taken between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
-      keepdims: Whether the axes stay, with size 1.
-    Returns: Tensor [*shape of q, ...] without the axes; NaN where there is one.
+      method: The interpolation between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+      keepdims: Whether to keep the axes with size 1.
+    Returns: Tensor [*shape of q, ...] without the axes; NaN if an element is NaN.
     Raises: UnsupportedOptionError (a ValueError): another method; InvalidArgumentError (a ValueError): an axis is out of
       range; DTypeError (a TypeError): complex numbers.
     Source: Hyndman and Fan, Sample quantiles in statistical packages, 1996; "linear" is their definition 7.
@@ -323,9 +357,9 @@ def percentile(
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
       q: A number from 0 to 100, or a tensor of them, whose axes come first in the result.
       axis: The axis or axes; all by default.
-      method: What is taken between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
-      keepdims: Whether the axes stay, with size 1.
-    Returns: Tensor [*shape of q, ...] without the axes; NaN where there is one.
+      method: The interpolation between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+      keepdims: Whether to keep the axes with size 1.
+    Returns: Tensor [*shape of q, ...] without the axes; NaN if an element is NaN.
     Raises: UnsupportedOptionError (a ValueError): another method; InvalidArgumentError (a ValueError): an axis is out of
       range; DTypeError (a TypeError): complex numbers.
     Source: Hyndman and Fan, Sample quantiles in statistical packages, 1996; "linear" is their definition 7.
@@ -342,8 +376,8 @@ def median(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> T
     Args:
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
       axis: The axis or axes; all by default.
-      keepdims: Whether the axes stay, with size 1.
-    Returns: Tensor without the axes; NaN where there is one.
+      keepdims: Whether to keep the axes with size 1.
+    Returns: Tensor without the axes; NaN if an element is NaN.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): complex numbers.
     Example:
       >>> numpy.median([1.0, 4.0, 2.0]).numpy()
@@ -352,20 +386,29 @@ def median(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> T
     return quantile(a, 0.5, axis, keepdims=keepdims)
 
 
+def _counted(x: Any, minlength: int) -> Any:
+    return np.bincount(x, minlength=minlength) if x.ndim == 1 and x.dtype.kind == "i" else None
+
+
 def bincount(x: TensorLike, /, weights: TensorLike | None = None, minlength: int = 0) -> Tensor:
     """How often each of 0, 1, 2, ... occurs in a vector of integers, or the sum of its weights.
 
     Args:
       x: Vector of integers, 0 or more.
       weights: Vector of as many numbers, a float or complex dtype; others count as float64.
-      minlength: How many counts there are at least.
+      minlength: The least number of counts.
     Returns: int64 vector, or one of the dtype of the weights, in which it is differentiable.
     Raises: InvalidArgumentError (a ValueError): the sizes differ.
     Example:
       >>> numpy.bincount([0, 2, 2]).numpy()
       array([1, 0, 2])
     """
-    x = math.cast(tensor_of(x), dtypes.int64)
+    x = tensor_of(x)
+    if weights is None:
+        found = directly(_counted, x, minlength=minlength)
+        if found is not None:
+            return found
+    x = math.cast(x, dtypes.int64)
     size = math.maximum(
         math.reduce_max(array.concat([x, lift(np.array([-1]))], 0)) + lift(np.int64(1)),
         lift(np.int64(minlength)),
@@ -382,15 +425,15 @@ def interp(
     right: TensorLike | None = None,
     period: TensorLike | None = None,
 ) -> Tensor:
-    """Values at x of the straight lines through points (xp, fp), xp rising; the ends' values outside, or `left` and `right`.
+    """Linear interpolation at x of the points (xp, fp); outside them the values of the ends, or `left` and `right`.
 
     Args:
       x: Tensor of any shape, a float dtype; integers count as float64.
-      xp: Vector [points] in rising order.
+      xp: Vector [points] in ascending order.
       fp: Vector [points], a float or complex dtype.
-      left, right: The values before and behind the points; those of the ends by default.
-      period: A period of x and xp, which then need no order.
-    Returns: Tensor of the shape of x; differentiable in x, xp and fp. At a point the slope is that of the line behind it.
+      left, right: The values before and after the points; those of the ends by default.
+      period: A period of x and xp; xp then need not be sorted.
+    Returns: Tensor of the shape of x; differentiable in x, xp and fp. At a point the slope is that of the line after it.
     Raises: InvalidArgumentError (a ValueError): xp or fp is not a vector.
     Example:
       >>> numpy.interp([0.5, 1.5], [0.0, 1.0, 2.0], [0.0, 10.0, 40.0]).numpy()
@@ -440,8 +483,8 @@ def cov(
       m: Matrix [variables, samples], or a vector of one variable; a float or complex dtype, integers count as float64.
       y: Further variables.
       rowvar: Whether variables are rows; columns otherwise.
-      bias: Whether to divide by the number of samples and not by one less.
-      ddof: What is taken from that number, in place of what `bias` says.
+      bias: Whether to divide by the number of samples; otherwise by one less.
+      ddof: Subtracted from that number, overriding `bias`.
     Returns: Tensor [variables, variables], a scalar for one variable.
     Raises: InvalidArgumentError (a ValueError): the numbers of samples differ.
     Example:

@@ -1,4 +1,4 @@
-"""Dtypes: what they are for each other, their numbers, and what the namespace says of itself."""
+"""Dtypes: promotion, limits, kinds; and the namespace's information about itself."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DEFAULTS = {
 
 @dataclass(frozen=True)
 class FloatInfo:
-    """What there is to know of a float dtype."""
+    """The properties of a float dtype."""
 
     bits: int
     eps: float
@@ -55,7 +55,7 @@ class FloatInfo:
 
 @dataclass(frozen=True)
 class IntInfo:
-    """What there is to know of an integer dtype."""
+    """The properties of an integer dtype."""
 
     bits: int
     max: int
@@ -68,7 +68,7 @@ def _dtype_of(x: Any) -> DType:
 
 
 def default_dtype(x: object) -> DType:
-    """The dtype that a word means, float and int being the wide ones as in NumPy."""
+    """The dtype of a word; float and int are 64 bits wide, as in NumPy."""
     wide = {float: dtypes.float64, int: dtypes.int64, "float": dtypes.float64, "int": dtypes.int64}
     try:
         found = wide.get(x)
@@ -80,10 +80,10 @@ def default_dtype(x: object) -> DType:
 
 
 def finfo(type: DTypeLike | Tensor, /) -> FloatInfo:
-    """The numbers of a float dtype, or of the parts of a complex one, given as the dtype or by a tensor of it.
+    """The limits of a float dtype, or of the parts of a complex one, given as a dtype or as a tensor.
 
     Args: type: A float or complex dtype, its name, or a tensor of it.
-    Returns: What has `bits`, `eps`, `max`, `min`, `smallest_normal` and `dtype`.
+    Returns: An object with `bits`, `eps`, `max`, `min`, `smallest_normal` and `dtype`.
     Raises: InvalidArgumentError (a ValueError): another dtype.
     Example:
       >>> numpy.finfo("float32").bits
@@ -91,7 +91,7 @@ def finfo(type: DTypeLike | Tensor, /) -> FloatInfo:
     """
     dtype = _dtype_of(type)
     if not dtype.is_differentiable:
-        raise InvalidArgumentError(f"finfo: {dtype.name} is not a float dtype; ask iinfo.")
+        raise InvalidArgumentError(f"finfo: {dtype.name} is not a float dtype; use iinfo.")
     info, real = dtype.info, dtype.real_dtype
     return FloatInfo(
         8 * real.itemsize,
@@ -104,10 +104,10 @@ def finfo(type: DTypeLike | Tensor, /) -> FloatInfo:
 
 
 def iinfo(type: DTypeLike | Tensor, /) -> IntInfo:
-    """The numbers of an integer dtype, given as the dtype or by a tensor of it.
+    """The limits of an integer dtype, given as a dtype or as a tensor.
 
     Args: type: An integer dtype, its name, or a tensor of it.
-    Returns: What has `bits`, `max`, `min` and `dtype`.
+    Returns: An object with `bits`, `max`, `min` and `dtype`.
     Raises: InvalidArgumentError (a ValueError): another dtype.
     Example:
       >>> numpy.iinfo("int8").max
@@ -115,7 +115,7 @@ def iinfo(type: DTypeLike | Tensor, /) -> IntInfo:
     """
     dtype = _dtype_of(type)
     if not dtype.is_integer:
-        raise InvalidArgumentError(f"iinfo: {dtype.name} is not an integer dtype; ask finfo.")
+        raise InvalidArgumentError(f"iinfo: {dtype.name} is not an integer dtype; use finfo.")
     return IntInfo(8 * dtype.itemsize, int(dtype.max), int(dtype.min), dtype)
 
 
@@ -126,8 +126,8 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[Any, ...]) -> bool:
       dtype: A dtype.
       kind: Another dtype; "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating" or
         "numeric"; or a tuple of these.
-    Returns: A bool of Python's.
-    Raises: InvalidArgumentError (a ValueError): another kind.
+    Returns: A Python bool.
+    Raises: InvalidArgumentError (a ValueError): the kind is unknown.
     Example:
       >>> numpy.isdtype("float32", "real floating")
       True
@@ -145,10 +145,9 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[Any, ...]) -> bool:
 
 
 def result_type(*arrays_and_dtypes: TensorLike | DTypeLike) -> DType:
-    """The dtype of tensors, dtypes and Python's numbers together.
+    """The promoted dtype of tensors, dtypes and Python numbers.
 
-    Args: arrays_and_dtypes: Tensors of any shapes, arrays, dtypes, and numbers, which take the dtype of the others where
-      they can.
+    Args: arrays_and_dtypes: Tensors of any shapes, arrays, dtypes, and numbers, which take the dtype of the others if possible.
     Returns: The dtype.
     Raises: InvalidArgumentError (a ValueError): there is no argument.
     Example:
@@ -166,7 +165,7 @@ def promote_types(type1: DTypeLike, type2: DTypeLike) -> DType:
 
     Args: type1, type2: Dtypes or their names.
     Returns: The dtype.
-    Raises: ArgumentTypeError (a TypeError): no such dtype.
+    Raises: ArgumentTypeError (a TypeError): the dtype is unknown.
     Example:
       >>> numpy.promote_types("int8", "uint8")
       tf.int16
@@ -175,13 +174,13 @@ def promote_types(type1: DTypeLike, type2: DTypeLike) -> DType:
 
 
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
-    """Whether a dtype is another one, or below an abstract one of NumPy's, such as `numpy.floating`.
+    """Whether a dtype equals another one, or is a subtype of an abstract type of NumPy's, such as `numpy.floating`.
 
     Args:
       arg1: A dtype or its name.
       arg2: Another one, or an abstract type of NumPy's.
-    Returns: A bool of Python's.
-    Raises: ArgumentTypeError (a TypeError): no such dtype.
+    Returns: A Python bool.
+    Raises: ArgumentTypeError (a TypeError): the dtype is unknown.
     Example:
       >>> numpy.issubdtype("float32", np.floating)
       True
@@ -191,19 +190,19 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 
 
 def builtin(x: object) -> bool:
-    """Whether x is a number of Python's."""
+    """Whether x is a Python number."""
     return type(x) in NUMBERS
 
 
 def can_cast(from_: DTypeLike | Tensor, to: DTypeLike, casting: Any = "safe") -> bool:
-    """Whether elements of a dtype, or a tensor's, may become those of another: of no lesser kind and size, for "safe".
+    """Whether elements of a dtype, or of a tensor, can be cast to another dtype; with "safe" without losing values.
 
     Args:
       from_: A dtype, or a tensor of any shape.
       to: The other dtype.
       casting: "no", "equiv", "safe", "same_kind" or "unsafe", as NumPy means them.
-    Returns: A bool of Python's.
-    Raises: ArgumentTypeError (a TypeError): no such dtype; ValueError: another word for `casting`.
+    Returns: A Python bool.
+    Raises: ArgumentTypeError (a TypeError): the dtype is unknown; ValueError: another word for `casting`.
     Example:
       >>> numpy.can_cast("int32", "float32")
       False
@@ -212,15 +211,15 @@ def can_cast(from_: DTypeLike | Tensor, to: DTypeLike, casting: Any = "safe") ->
 
 
 def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True, device: str | None = None) -> Tensor:
-    """x with the elements in another dtype.
+    """x converted to another dtype.
 
     Args:
       x: Tensor of any shape and dtype.
-      dtype: The dtype; of complex numbers a real one keeps the real part.
-      copy: Is taken as NumPy takes it; tensors are immutable.
+      dtype: The dtype; a real one keeps the real part of complex numbers.
+      copy: Accepted for compatibility; tensors are immutable.
       device: "cpu" or None.
-    Returns: Tensor of the shape of x; its gradient is 0 or None where a dtype has no derivatives.
-    Raises: ArgumentTypeError (a TypeError): no such dtype.
+    Returns: Tensor of the shape of x; its gradient is 0 or None if a dtype has no derivatives.
+    Raises: ArgumentTypeError (a TypeError): the dtype is unknown.
     Example:
       >>> numpy.astype([1.7, -1.7], "int32").numpy()
       array([ 1, -1], dtype=int32)
@@ -230,27 +229,27 @@ def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True, device: str
 
 
 class Information:
-    """What `__array_namespace_info__` gives: devices, dtypes, and what can be done."""
+    """The result of `__array_namespace_info__`: devices, dtypes and capabilities."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What the namespace can do."""
+        """The capabilities of the namespace."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> str:
-        """Where tensors are made."""
+        """The device on which tensors are created."""
         return CPU
 
     def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
-        """The dtypes of what is made without one."""
+        """The default dtypes of created tensors."""
         require_cpu("default_dtypes", device)
         return dict(_DEFAULTS)
 
     def devices(self) -> list[str]:
-        """Where tensors may live."""
+        """The devices that tensors can be on."""
         return [CPU]
 
     def dtypes(self, *, device: str | None = None, kind: str | None = None) -> dict[str, DType]:
-        """The dtypes of the standard, those of a kind alone where one is given."""
+        """The dtypes of the standard, or those of a given kind."""
         require_cpu("dtypes", device)
         left_out = ("float16", "bfloat16")  # which the standard does not name
         return {
@@ -261,16 +260,16 @@ class Information:
 
 
 def __array_namespace_info__() -> Information:
-    """What can be asked of the namespace; see `Information`."""
+    """The information about the namespace; see `Information`."""
     return Information()
 
 
 def shape(a: TensorLike) -> TensorShape:
-    """The sizes of a tensor's axes, None where one is not known yet.
+    """The sizes of a tensor's axes, None for unknown ones.
 
     Args: a: Tensor of any shape and dtype.
-    Returns: A `TensorShape`, which is a tuple's like.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Returns: A `TensorShape`, which is similar to a tuple.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.shape([[1, 2, 3]])
       TensorShape([1, 3])
@@ -279,11 +278,11 @@ def shape(a: TensorLike) -> TensorShape:
 
 
 def ndim(a: Any) -> int | None:
-    """How many axes a tensor has, None where that is not known yet.
+    """The number of axes of a tensor, None if unknown.
 
     Args: a: Tensor of any shape and dtype.
     Returns: An int or None.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.ndim([[1, 2, 3]])
       2
@@ -292,13 +291,13 @@ def ndim(a: Any) -> int | None:
 
 
 def size(a: TensorLike, axis: int | None = None) -> int | None:
-    """How many elements a tensor has, in all or along an axis; None where that is not known yet.
+    """The number of elements of a tensor, in total or along an axis; None if unknown.
 
     Args:
       a: Tensor of any shape and dtype.
       axis: The axis.
     Returns: An int or None.
-    Raises: OutOfRangeError (an IndexError): the axis is out of range; ArgumentTypeError (a TypeError): it is no integer.
+    Raises: OutOfRangeError (an IndexError): the axis is out of range; ArgumentTypeError (a TypeError): it is not an integer.
     Example:
       >>> numpy.size([[1, 2, 3]])
       3
@@ -317,27 +316,27 @@ def iscomplexobj(x: TensorLike) -> bool:
     """Whether x has a complex dtype.
 
     Args: x: Tensor of any shape and dtype, an array or a number.
-    Returns: A bool of Python's.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Returns: A Python bool.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     """
     return bool(tensor_of(x).dtype.is_complex)
 
 
 def isrealobj(x: TensorLike) -> bool:
-    """Whether x has no complex dtype.
+    """Whether the dtype of x is not complex.
 
     Args: x: Tensor of any shape and dtype, an array or a number.
-    Returns: A bool of Python's.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Returns: A Python bool.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     """
     return not iscomplexobj(x)
 
 
 def isscalar(element: object) -> bool:
-    """Whether `element` is a number and no tensor.
+    """Whether `element` is a number and not a tensor.
 
-    Args: element: Anything.
-    Returns: A bool of Python's; False for a tensor of shape [].
+    Args: element: Any object.
+    Returns: A Python bool; False for a tensor of shape [].
     Raises: Nothing.
     Example:
       >>> numpy.isscalar(3.0), numpy.isscalar(constant(3.0))

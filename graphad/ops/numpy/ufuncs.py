@@ -1,7 +1,7 @@
-"""Elementwise functions that are NumPy's ufuncs: a table of them and of the ops that are theirs.
+"""Elementwise functions that are NumPy's ufuncs: a table of the ufuncs and the ops that compute them.
 
-`_unary` and `_binary` make a function of an op: its operands get the dtypes in which the ufunc computes, so that integers become
-floats where they do in NumPy. What the op does not take, integers that are rounded or bools that are added, has its own way.
+`_unary` and `_binary` turn an op into a function: its operands get the dtypes in which the ufunc computes, so that integers
+become floats as in NumPy. Operands that the op does not take, such as rounded integers or added bools, are handled separately.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from graphad.core.bind import bind
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
+from graphad.ops.directly import directly, has_no_nan
 from graphad.ops.math import digits, incomplete, truncated
 from graphad.ops.numpy.promotion import cast_to, operands, promoted
 
@@ -42,7 +43,7 @@ def _unary(
     op: Callable[..., Any],
     discrete: Callable[..., Any] | None = None,
 ) -> _Unary:
-    """NumPy's `ufunc` by an op; `discrete` is what it is for integers and bools where the op does not take them."""
+    """NumPy's `ufunc` computed by an op; `discrete` handles integers and bools if the op does not take them."""
 
     def function(x: TensorLike, /) -> Tensor:
         if not (isinstance(x, Tensor) and x.dtype.is_differentiable):
@@ -61,7 +62,7 @@ def _binary(
     op: Callable[..., Any],
     bools: Callable[..., Any] | None = None,
 ) -> _Unary:
-    """NumPy's `ufunc` by an op; `bools` is what it is for bools where the op does not take them."""
+    """NumPy's `ufunc` computed by an op; `bools` handles bools if the op does not take them."""
 
     def function(x1: TensorLike, x2: TensorLike, /) -> Tensor:
         if not (
@@ -109,7 +110,7 @@ def _described(function: _Unary, ufunc: np.ufunc, sentence: str, sample: list[An
             ["x1, x2: Tensors of shapes that broadcast together,"],
             "the shape that they have together",
         )
-        arguments.append("  What NumPy makes of two dtypes is that of both.")
+        arguments.append("  The result has the promoted dtype.")
         errors = f"{errors[:-1]}; " if errors else ""
         errors += "InvalidArgumentError (a ValueError): shapes that do not broadcast."
     arguments[0] += f" {text}."
@@ -120,7 +121,9 @@ def _described(function: _Unary, ufunc: np.ufunc, sentence: str, sample: list[An
         *[f"  {line}" for line in arguments],
         f"Returns: {kind} of {shape}{dtype}.",
     ]
-    lines += [f"Raises: {errors or 'ArgumentTypeError (a TypeError): what no tensor is made of.'}"]
+    lines += [
+        f"Raises: {errors or 'ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.'}"
+    ]
     if sample:
         lines += ["Example:", f"  >>> numpy.{name}({', '.join(map(repr, sample))}).numpy().tolist()"]
         lines.append(f"  {ufunc(*map(np.asarray, sample)).tolist()}")
@@ -129,12 +132,12 @@ def _described(function: _Unary, ufunc: np.ufunc, sentence: str, sample: list[An
 
 
 def _bytes(compare: Callable[..., Any]) -> Callable[..., Any]:
-    """A comparison of bools as of the numbers 0 and 1."""
+    """A comparison of bools as the numbers 0 and 1."""
     return lambda x, y: compare(math.cast(x, dtypes.uint8), math.cast(y, dtypes.uint8))
 
 
 def _alike(compare: Callable[..., Any]) -> Callable[..., Any]:
-    """A comparison of operands that NumPy compares as they are: signed with unsigned numbers."""
+    """A comparison of signed with unsigned integers, which NumPy compares by value."""
 
     def run(x: Any, y: Any) -> Any:
         return compare(x, y) if x.dtype is y.dtype else compare(*promoted(x, y))
@@ -157,13 +160,13 @@ abs = absolute = _unary(
     lambda x: _same(x) if x.dtype.is_bool else math.abs(x),
 )
 acos = arccos = _unary(
-    np.arccos, "The inverse cosine, from 0 to pi; NaN outside of -1 to 1.", [[0.0, 1.0]], math.acos
+    np.arccos, "The inverse cosine, from 0 to pi; NaN outside -1 to 1.", [[0.0, 1.0]], math.acos
 )
 acosh = arccosh = _unary(
     np.arccosh, "The inverse hyperbolic cosine, 0 or more; NaN below 1.", [[1.0, 2.0]], math.acosh
 )
 asin = arcsin = _unary(
-    np.arcsin, "The inverse sine, from -pi/2 to pi/2; NaN outside of -1 to 1.", [[0.0, 1.0]], math.asin
+    np.arcsin, "The inverse sine, from -pi/2 to pi/2; NaN outside -1 to 1.", [[0.0, 1.0]], math.asin
 )
 asinh = arcsinh = _unary(np.arcsinh, "The inverse hyperbolic sine.", [[0.0, 1.0]], math.asinh)
 atan = arctan = _unary(np.arctan, "The inverse tangent, from -pi/2 to pi/2.", [[0.0, 1.0]], math.atan)
@@ -172,7 +175,7 @@ atanh = arctanh = _unary(
 )
 bitwise_invert = bitwise_not = invert = _unary(
     np.invert,
-    "Every bit turned over; of bools the other one.",
+    "Every bit flipped; for bools the negation.",
     [[0, 5]],
     math.invert,
     lambda x: math.logical_not(x) if x.dtype.is_bool else math.invert(x),
@@ -183,36 +186,34 @@ cbrt = _unary(
     [[8.0, -27.0]],
     digits.cbrt,
 )
-ceil = _unary(np.ceil, "The smallest whole number not below x. No gradient.", [[1.2, -1.7]], math.ceil, _same)
+ceil = _unary(np.ceil, "The smallest integer not below x. No gradient.", [[1.2, -1.7]], math.ceil, _same)
 conj = conjugate = _unary(
-    np.conjugate, "The complex conjugate; real numbers are their own.", [[1.0, 1j]], math.conj, _same
+    np.conjugate, "The complex conjugate; real numbers are unchanged.", [[1.0, 1j]], math.conj, _same
 )
 cos = _unary(np.cos, "The cosine of an angle in radians.", [[0.0, 1.0]], math.cos)
 cosh = _unary(np.cosh, "The hyperbolic cosine.", [[0.0, 1.0]], math.cosh)
 deg2rad = radians = _unary(
     np.radians,
-    "Degrees in radians: x pi / 180.",
+    "Degrees converted to radians: x pi / 180.",
     [[0.0, 180.0]],
     lambda x: math.multiply(x, cast_to(np.pi / 180.0, x.dtype)),
 )
 degrees = rad2deg = _unary(
     np.degrees,
-    "Radians in degrees: 180 x / pi.",
+    "Radians converted to degrees: 180 x / pi.",
     [[0.0, 1.0]],
     lambda x: math.multiply(x, cast_to(180.0 / np.pi, x.dtype)),
 )
 exp = _unary(np.exp, "e to the power x.", [[0.0, 1.0]], math.exp)
 exp2 = _unary(np.exp2, "2 to the power x.", [[0.0, 3.0]], digits.exp2)
-expm1 = _unary(np.expm1, "exp(x) - 1, with all digits near 0.", [[0.0, 1e-10]], math.expm1)
+expm1 = _unary(np.expm1, "exp(x) - 1, accurate near 0.", [[0.0, 1e-10]], math.expm1)
 fabs = _unary(
     np.fabs,
     "The absolute value of a real number, as a float. The gradient at 0 is chosen to be 0.",
     [[-1.5, 2.0]],
     math.abs,
 )
-floor = _unary(
-    np.floor, "The largest whole number not above x. No gradient.", [[1.7, -1.2]], math.floor, _same
-)
+floor = _unary(np.floor, "The largest integer not above x. No gradient.", [[1.7, -1.2]], math.floor, _same)
 isfinite = _unary(
     np.isfinite,
     "Whether x is neither infinite nor NaN; integers and bools always are.",
@@ -239,7 +240,7 @@ log10 = _unary(
 )
 log1p = _unary(
     np.log1p,
-    "log(1 + x), with all digits near 0; -inf at -1, NaN below it for real dtypes.",
+    "log(1 + x), accurate near 0; -inf at -1, NaN below it for real dtypes.",
     [[0.0, 1e-10]],
     math.log1p,
 )
@@ -255,8 +256,8 @@ logical_not = _unary(
 )
 negative = _unary(np.negative, "-x.", [[1.0, -2.0]], math.negative)
 positive = _unary(np.positive, "x itself, as a new tensor.", [[1.0, -2.0]], _same, _same)
-reciprocal = _unary(np.reciprocal, "1 / x; of integers the whole part.", [[2.0, 4.0]], math.reciprocal)
-rint = _unary(np.rint, "The nearest whole number, halves to even ones. No gradient.", [[0.5, 1.7]], math.rint)
+reciprocal = _unary(np.reciprocal, "1 / x, rounded towards 0 for integers.", [[2.0, 4.0]], math.reciprocal)
+rint = _unary(np.rint, "The nearest integer, halves to even ones. No gradient.", [[0.5, 1.7]], math.rint)
 sign = _unary(
     np.sign,
     "-1, 0 or 1 by the sign of x, NaN for NaN; for complex x, x / abs(x). The gradient of real x is 0.",
@@ -274,9 +275,9 @@ sqrt = _unary(
 square = _unary(np.square, "x^2.", [[2.0, -3.0]], math.square)
 tan = _unary(np.tan, "The tangent of an angle in radians.", [[0.0, 1.0]], math.tan)
 tanh = _unary(np.tanh, "The hyperbolic tangent.", [[0.0, 1.0]], math.tanh)
-trunc = _unary(np.trunc, "x without its fraction. No gradient.", [[1.7, -1.7]], math.trunc, _same)
+trunc = _unary(np.trunc, "x rounded towards 0. No gradient.", [[1.7, -1.7]], math.trunc, _same)
 
-add = _binary(np.add, "x1 + x2; of bools, whether one holds.", [[1.0, 2.0], 3.0], math.add, math.logical_or)
+add = _binary(np.add, "x1 + x2; for bools the logical or.", [[1.0, 2.0], 3.0], math.add, math.logical_or)
 arctan2 = atan2 = _binary(
     np.arctan2,
     "The angle of the point (x2, x1) from the first axis, from -pi to pi. The gradient at the origin is NaN.",
@@ -288,7 +289,7 @@ bitwise_and = _binary(
 )
 bitwise_left_shift = left_shift = _binary(
     np.left_shift,
-    "The bits of x1 moved up by x2 places, those beyond the dtype lost.",
+    "The bits of x1 shifted left by x2; bits beyond the dtype are lost.",
     [[1, 5], 2],
     math.left_shift,
 )
@@ -297,16 +298,16 @@ bitwise_or = _binary(
 )
 bitwise_right_shift = right_shift = _binary(
     np.right_shift,
-    "The bits of x1 moved down by x2 places, negative numbers staying negative.",
+    "The bits of x1 shifted right by x2, keeping the sign.",
     [[8, 5], 1],
     math.right_shift,
 )
 bitwise_xor = _binary(
-    np.bitwise_xor, "The bits that are set in one alone.", [[6, 5], 3], math.bitwise_xor, math.logical_xor
+    np.bitwise_xor, "The bits that are set in exactly one.", [[6, 5], 3], math.bitwise_xor, math.logical_xor
 )
 copysign = _binary(
     np.copysign,
-    "The size of x1 with the sign of x2, that of -0.0 and NaN too. The gradient goes to x1.",
+    "|x1| with the sign of x2, also if that is -0.0 or NaN. The gradient goes to x1.",
     [[1.0, 2.0], [-0.0, 3.0]],
     digits.copysign,
 )
@@ -316,7 +317,7 @@ divide = true_divide = _binary(
 equal = _binary(np.equal, "Whether x1 and x2 are equal. No gradient.", [[1.0, 2.0], 2.0], _alike(math.equal))
 floor_divide = _binary(
     np.floor_divide,
-    "The largest whole number not above x1 / x2. No gradient.",
+    "The largest integer not above x1 / x2. No gradient.",
     [[7.0, -7.0], 2.0],
     math.floordiv,
 )
@@ -336,7 +337,7 @@ greater_equal = _binary(
 )
 hypot = _binary(
     np.hypot,
-    "The length of (x1, x2), with neither overflow nor underflow on the way. The gradient at the origin is chosen to be 0.",
+    "The length of (x1, x2), without intermediate overflow or underflow. The gradient at the origin is chosen to be 0.",
     [[3.0, 5.0], [4.0, 12.0]],
     digits.hypot,
 )
@@ -359,32 +360,32 @@ logaddexp = _binary(
 )
 logical_and = _binary(
     np.logical_and,
-    "Whether neither is 0 or False. No gradient.",
+    "Whether both are true, or nonzero. No gradient.",
     [[1.0, 0.0], [2.0, 3.0]],
     _as_bools(math.logical_and),
 )
 logical_or = _binary(
     np.logical_or,
-    "Whether one is not 0 or False. No gradient.",
+    "Whether at least one is true, or nonzero. No gradient.",
     [[1.0, 0.0], [0.0, 0.0]],
     _as_bools(math.logical_or),
 )
 logical_xor = _binary(
     np.logical_xor,
-    "Whether just one of both is 0 or False. No gradient.",
+    "Whether exactly one is true, or nonzero. No gradient.",
     [[1.0, 2.0], [0.0, 3.0]],
     _as_bools(math.logical_xor),
 )
 maximum = _binary(
     np.maximum,
-    "The larger of both, NaN where one is. At a tie the gradient goes to x1.",
+    "The larger one, NaN if either is NaN. At a tie the gradient goes to x1.",
     [[1.0, 5.0], 3.0],
     math.maximum,
     math.logical_or,
 )
 minimum = _binary(
     np.minimum,
-    "The smaller of both, NaN where one is. At a tie the gradient goes to x1.",
+    "The smaller one, NaN if either is NaN. At a tie the gradient goes to x1.",
     [[1.0, 5.0], 3.0],
     math.minimum,
     math.logical_and,
@@ -392,6 +393,9 @@ minimum = _binary(
 
 
 def _remainder(x: Tensor, y: Tensor) -> Tensor:
+    found = directly(np.remainder, x, y) if x.dtype.is_floating else None
+    if found is not None:
+        return found
     rest = math.mod(x, y)  # a 0 has the sign of x
     if not x.dtype.is_floating:
         return rest
@@ -407,11 +411,11 @@ mod = remainder = _binary(
     _remainder,
 )
 multiply = _binary(
-    np.multiply, "x1 x2; of bools, whether both hold.", [[1.0, 2.0], 3.0], math.multiply, math.logical_and
+    np.multiply, "x1 x2; for bools the logical and.", [[1.0, 2.0], 3.0], math.multiply, math.logical_and
 )
 nextafter = _binary(
     np.nextafter,
-    "The next number of the dtype from x1 towards x2. No gradient.",
+    "The next representable number from x1 towards x2. No gradient.",
     [[1.0], 2.0],
     incomplete.nextafter,
 )
@@ -448,9 +452,10 @@ def _heaviside(x: Tensor, y: Tensor) -> Tensor:
 
 def _skipping_nan(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(x: Any, y: TensorLike) -> Any:
-        if not x.dtype.is_floating:
-            return function(x, y)
-        return math.where(math.is_nan(x), y, math.where(math.is_nan(y), x, function(x, y)))
+        found = function(x, y)
+        if not x.dtype.is_floating or has_no_nan(found):
+            return found
+        return math.where(math.is_nan(x), y, math.where(math.is_nan(y), x, found))
 
     return run
 
@@ -463,26 +468,26 @@ logaddexp2 = _binary(
 )
 fmod = _binary(
     np.fmod,
-    "The rest of x1 / x2 with the sign of x1; 0 for integers where x2 is 0.",
+    "The remainder of x1 / x2, with the sign of x1; 0 for integers where x2 is 0.",
     [[7.0, -7.0], 3.0],
     _fmod,
 )
 heaviside = _binary(
     np.heaviside,
-    "0 where x1 is below 0, x2 where it is 0, 1 above; NaN for NaN. The gradient goes to x2, where it is taken.",
+    "0 where x1 < 0, x2 where x1 = 0, 1 where x1 > 0; NaN for NaN. The gradient goes to x2 where x1 = 0.",
     [[-1.0, 0.0, 1.0], 0.5],
     _heaviside,
 )
 fmax = _binary(
     np.fmax,
-    "The larger of both, the other one where one is NaN. At a tie the gradient goes to x1.",
+    "The larger one; if one is NaN, the other. At a tie the gradient goes to x1.",
     [[1.0, 5.0], 3.0],
     _skipping_nan(math.maximum),
     math.logical_or,
 )
 fmin = _binary(
     np.fmin,
-    "The smaller of both, the other one where one is NaN. At a tie the gradient goes to x1.",
+    "The smaller one; if one is NaN, the other. At a tie the gradient goes to x1.",
     [[1.0, 5.0], 3.0],
     _skipping_nan(math.minimum),
     math.logical_and,

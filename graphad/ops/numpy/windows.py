@@ -1,4 +1,4 @@
-"""Windows, symmetric, in float64. Those of `graphad.signal` are periodic by default, and of any float dtype."""
+"""Symmetric windows in float64. Those of `graphad.signal` are periodic by default and of any float dtype."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from graphad.ops.numpy.promotion import by_numpy, cast_to, tensor_of
 
 
 def bartlett(M: int) -> Tensor:
-    """The window of Bartlett, a triangle that is 0 at both ends.
+    """The Bartlett window, a triangle that is 0 at both ends.
 
-    Args: M: How many points; none for less than 1.
+    Args: M: The number of points; a number below 1 gives none.
     Returns: Vector [M], float64.
-    Raises: TypeError: `M` is no number.
+    Raises: TypeError: `M` is not a number.
     Source: Blackman and Tukey, The measurement of power spectra, 1958.
     Example:
       >>> numpy.bartlett(5).numpy()
@@ -31,11 +31,11 @@ def bartlett(M: int) -> Tensor:
 
 
 def blackman(M: int) -> Tensor:
-    """The window of Blackman, 0.42 - 0.5 cos(2 pi n / (M - 1)) + 0.08 cos(4 pi n / (M - 1)).
+    """The Blackman window, 0.42 - 0.5 cos(2 pi n / (M - 1)) + 0.08 cos(4 pi n / (M - 1)).
 
-    Args: M: How many points; none for less than 1.
+    Args: M: The number of points; a number below 1 gives none.
     Returns: Vector [M], float64.
-    Raises: TypeError: `M` is no number.
+    Raises: TypeError: `M` is not a number.
     Source: Blackman and Tukey, The measurement of power spectra, 1958.
     Example:
       >>> numpy.blackman(5).numpy().round(2) + 0.0
@@ -45,11 +45,11 @@ def blackman(M: int) -> Tensor:
 
 
 def hamming(M: int) -> Tensor:
-    """The window of Hamming, 0.54 - 0.46 cos(2 pi n / (M - 1)).
+    """The Hamming window, 0.54 - 0.46 cos(2 pi n / (M - 1)).
 
-    Args: M: How many points; none for less than 1.
+    Args: M: The number of points; a number below 1 gives none.
     Returns: Vector [M], float64.
-    Raises: TypeError: `M` is no number.
+    Raises: TypeError: `M` is not a number.
     Source: Blackman and Tukey, The measurement of power spectra, 1958.
     Example:
       >>> numpy.hamming(5).numpy()
@@ -59,11 +59,11 @@ def hamming(M: int) -> Tensor:
 
 
 def hanning(M: int) -> Tensor:
-    """The window of von Hann, 0.5 - 0.5 cos(2 pi n / (M - 1)).
+    """The Hann window, 0.5 - 0.5 cos(2 pi n / (M - 1)).
 
-    Args: M: How many points; none for less than 1.
+    Args: M: The number of points; a number below 1 gives none.
     Returns: Vector [M], float64.
-    Raises: TypeError: `M` is no number.
+    Raises: TypeError: `M` is not a number.
     Source: Blackman and Tukey, The measurement of power spectra, 1958.
     Example:
       >>> numpy.hanning(5).numpy()
@@ -77,13 +77,13 @@ def _constant(name: str, function: Any, points: int) -> Tensor:
 
 
 def kaiser(M: int, beta: TensorLike) -> Tensor:
-    """The window of Kaiser, i0(beta sqrt(1 - (2 n / (M - 1) - 1)^2)) / i0(beta).
+    """The Kaiser window, i0(beta sqrt(1 - (2 n / (M - 1) - 1)^2)) / i0(beta).
 
     Args:
-      M: How many points; none for less than 1.
+      M: The number of points; a number below 1 gives none.
       beta: A scalar, differentiable: 0 gives a rectangle, larger ones a narrower window.
     Returns: Vector [M], float64.
-    Raises: ArgumentTypeError (a TypeError): `M` is no number.
+    Raises: ArgumentTypeError (a TypeError): `M` is not a number.
     Source: Kaiser, Digital filters, in System analysis by digital computer, 1966.
     Example:
       >>> numpy.kaiser(3, 14.0).numpy().round(6)

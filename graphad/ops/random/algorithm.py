@@ -1,4 +1,4 @@
-"""Which method makes random bits of a key: Philox, whatever name it is asked for by."""
+"""The algorithm that turns a key into random bits: always Philox."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphad.core.tensor import Tensor
 
 
 class Algorithm(Enum):
-    """How bits are made of a key. Here it is always Philox; Threefry is refused.
+    """The algorithm that turns a key into random bits. It is always Philox here; Threefry is refused.
 
     Source: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
@@ -25,7 +25,7 @@ _NAMES = {"philox": 1, "threefry": 2, "auto_select": 3}
 
 
 def check_algorithm(caller: str, alg: object) -> None:
-    """Raises: ArgumentTypeError, InvalidArgumentError: `alg`, an argument of `caller`, is not the method that there is."""
+    """Raises: ArgumentTypeError, InvalidArgumentError: `alg`, an argument of `caller`, is not supported."""
     if alg is None:
         return
     number = alg
@@ -40,5 +40,5 @@ def check_algorithm(caller: str, alg: object) -> None:
         raise ArgumentTypeError(f"{caller}: alg is {alg!r}; it is 'philox' or 'auto_select'.")
     if number not in (1, 3):
         raise InvalidArgumentError(
-            f"{caller}: alg is {alg!r}; Philox is all that there is: 'philox' or 'auto_select'."
+            f"{caller}: alg is {alg!r}; only Philox is supported: 'philox' or 'auto_select'."
         )

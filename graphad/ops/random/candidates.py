@@ -1,8 +1,8 @@
-"""Classes drawn as wrong answers for losses that look at some of very many classes, and how often each was to be expected.
+"""Candidate sampling: negative classes for losses over very many classes, and the expected count of each.
 
-A sampler draws `num_sampled` classes for a whole batch. Without repeats ("unique") it goes on until so many different ones have
-come; the number of draws that this took says how likely it was that a class came at all: 1 - (1 - p)**draws. With repeats a class
-with probability p is expected p * num_sampled times.
+A sampler draws `num_sampled` classes for a whole batch. Without repeats ("unique") it draws until it has so many different
+ones; the expected count of a class is then its probability of being drawn at all, 1 - (1 - p)**draws. With repeats the expected
+count of a class with probability p is p * num_sampled.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from graphad.ops.state.effects import require
 
 
 class Candidates(NamedTuple):
-    """Drawn classes, and how often the true and the drawn ones were to be expected."""
+    """Drawn classes, and the expected counts of the true and the drawn classes."""
 
     sampled_candidates: Tensor
     true_expected_count: Tensor
@@ -51,12 +51,12 @@ class Candidates(NamedTuple):
 
 @define
 class DrawClasses(TupleOp):
-    """`count` classes from 0 to `classes` - 1, int64, and how many draws they took, an int64 scalar.
+    """`count` classes from 0 to `classes` - 1, int64, and the number of draws that were made, an int64 scalar.
 
     For the kind "uniform" all are equally likely; for "log_uniform" class k has the probability
-    log((k + 2) / (k + 1)) / log(classes + 1); for "weights" it is weight k over the sum of the weights [classes], which are the
+    log((k + 2) / (k + 1)) / log(classes + 1); for "weights" it is weight k divided by the sum of the weights [classes], the
     second input. `unique` leaves repeats out. The key is two integers; see `Draw`. A draw is one number of NumPy's
-    `Generator.random` on the words of the key, sent through the inverse of the distribution; unique ones come in blocks of 2 *
+    `Generator.random` on the words of the key, mapped by the inverse distribution function; unique ones come in blocks of 2 *
     `count` + 16 draws.
     """
 
@@ -85,11 +85,11 @@ class DrawClasses(TupleOp):
                 )
         if self.count and not self.classes:
             raise InvalidArgumentError(
-                f"{self.name}: {self.count} classes are to be drawn, and there are none."
+                f"{self.name}: {self.count} classes are to be drawn, but there are no classes."
             )
         if self.unique and self.count > self.classes:
             raise InvalidArgumentError(
-                f"{self.name}: {self.count} different classes are to be drawn of {self.classes}; draw less, or with repeats."
+                f"{self.name}: {self.count} different classes are to be drawn of {self.classes}; draw fewer, or with repeats."
             )
         return TensorSpec.of((self.count,), int64), TensorSpec.of((), int64)
 
@@ -99,10 +99,10 @@ class DrawClasses(TupleOp):
             edges = np.cumsum(weights[0], dtype=np.float64)
             possible = int(np.count_nonzero(weights[0]))
             if not (weights[0] >= 0).all() or not np.isfinite(edges[-1:]).all():
-                raise InvalidArgumentError(f"{self.name}: a weight is negative or no number.")
+                raise InvalidArgumentError(f"{self.name}: a weight is negative or not a number.")
             if possible < (self.count if self.unique else min(self.count, 1)):
                 raise InvalidArgumentError(
-                    f"{self.name}: {self.count} classes are to be drawn, and {possible} have a weight above 0."
+                    f"{self.name}: {self.count} classes are to be drawn, but {possible} have a weight above 0."
                 )
         source = np.random.Generator(philox.stream(key))
         if not self.unique:
@@ -127,7 +127,7 @@ class DrawClasses(TupleOp):
         return np.clip(found, 0, max(last, 0)).astype(np.int64)
 
     vjp = no_gradient("classes are integers")
-    batch = no_batch("each row takes another number of draws")
+    batch = no_batch("the number of draws differs from row to row")
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None if all(axis is None for axis in axes) else MIXED
@@ -209,18 +209,18 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Classes of which each is equally likely.
+    """Classes drawn uniformly.
 
     Args:
-      true_classes: Integer tensor [batch, num_true]: the classes that are right.
-      num_true: How many classes are right for each row.
-      num_sampled: How many classes are drawn for the batch.
-      unique: Whether they are all different.
-      range_max: How many classes there are.
+      true_classes: Integer tensor [batch, num_true]: the target classes.
+      num_true: The number of target classes of each row.
+      num_sampled: The number of classes to draw for the batch.
+      unique: Whether the drawn classes are all different.
+      range_max: The number of classes.
       seed: As for `uniform`.
     Returns: (int64 classes [num_sampled], float32 expected counts of the true classes [batch, num_true], those of the drawn ones
       [num_sampled]).
-    Raises: InvalidArgumentError (a ValueError): more different classes are asked for than there are, or a shape does not fit.
+    Raises: InvalidArgumentError (a ValueError): more different classes are requested than exist, or a shape does not fit.
     Example:
       >>> random.uniform_candidate_sampler([[0], [3]], 1, 4, True, 4).sampled_expected_count.shape
       TensorShape([4])
@@ -238,19 +238,19 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Classes of which class k has the probability log((k + 2) / (k + 1)) / log(range_max + 1), for classes sorted by how often
-    they come, the most frequent first: about Zipf's law.
+    """Classes of which class k has the probability log((k + 2) / (k + 1)) / log(range_max + 1), for classes sorted by
+    decreasing frequency: approximately Zipf's law.
 
     Args:
-      true_classes: Integer tensor [batch, num_true]: the classes that are right.
-      num_true: How many classes are right for each row.
-      num_sampled: How many classes are drawn for the batch.
-      unique: Whether they are all different.
-      range_max: How many classes there are.
+      true_classes: Integer tensor [batch, num_true]: the target classes.
+      num_true: The number of target classes of each row.
+      num_sampled: The number of classes to draw for the batch.
+      unique: Whether the drawn classes are all different.
+      range_max: The number of classes.
       seed: As for `uniform`.
     Returns: (int64 classes [num_sampled], float32 expected counts of the true classes [batch, num_true], those of the drawn ones
       [num_sampled]).
-    Raises: InvalidArgumentError (a ValueError): more different classes are asked for than there are, or a shape does not fit.
+    Raises: InvalidArgumentError (a ValueError): more different classes are requested than exist, or a shape does not fit.
     """
     op = "log_uniform_candidate_sampler"
     return _drawn(op, "log_uniform", true_classes, num_true, num_sampled, unique, range_max, seed)
@@ -271,23 +271,24 @@ def fixed_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Classes that are as likely as their counts in `unigrams` say.
+    """Classes with probabilities proportional to powers of their counts `unigrams`.
 
     Args:
-      true_classes: Integer tensor [batch, num_true]: the classes that are right.
-      num_true: How many classes are right for each row.
-      num_sampled: How many classes are drawn for the batch.
-      unique: Whether they are all different.
-      range_max: How many classes there are, the reserved ones too.
-      vocab_file: Not available: read the file, and give its counts as `unigrams`.
-      distortion: The power to which counts are taken: 1 keeps them, 0 makes all classes equally likely.
-      num_reserved_ids: How many classes before the first of `unigrams` are never drawn.
-      num_shards, shard: 1 and 0: all classes are drawn here.
+      true_classes: Integer tensor [batch, num_true]: the target classes.
+      num_true: The number of target classes of each row.
+      num_sampled: The number of classes to draw for the batch.
+      unique: Whether the drawn classes are all different.
+      range_max: The number of classes, including the reserved ones.
+      vocab_file: Not supported; read the file and give its counts as `unigrams`.
+      distortion: The exponent of the counts: 1 keeps them, 0 makes all classes equally likely.
+      num_reserved_ids: The number of classes before the first of `unigrams`, which are never drawn.
+      num_shards, shard: Must be 1 and 0; sharding is not supported.
       unigrams: Counts, [range_max - num_reserved_ids].
       seed: As for `uniform`.
     Returns: (int64 classes [num_sampled], float32 expected counts of the true classes [batch, num_true], those of the drawn ones
       [num_sampled]).
-    Raises: InvalidArgumentError (a ValueError): the counts are not as many as classes, or something is not available.
+    Raises: InvalidArgumentError (a ValueError): the number of counts does not fit the number of classes, or an option is not
+    supported.
     """
     op = "fixed_unigram_candidate_sampler"
     if vocab_file:
@@ -296,14 +297,14 @@ def fixed_unigram_candidate_sampler(
         )
     if (num_shards, shard) != (1, 0):
         raise InvalidArgumentError(
-            f"{op}: num_shards is {num_shards}, shard {shard}; all classes are in one shard, 1 and 0."
+            f"{op}: num_shards is {num_shards}, shard {shard}; only one shard is supported, num_shards=1 and shard=0."
         )
     classes = _number(op, range_max, "range_max")
     counts = cast(lift(unigrams), float32)
     if counts.dims != (classes - num_reserved_ids,):
         raise InvalidArgumentError(
             f"{op}: unigrams have shape {format_dims(counts.dims)}; range_max={classes} and num_reserved_ids={num_reserved_ids} "
-            f"ask for ({classes - num_reserved_ids},)."
+            f"need ({classes - num_reserved_ids},)."
         )
     weights = power(counts, float(distortion))
     if num_reserved_ids:
@@ -319,12 +320,12 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """All classes from 0 to num_sampled - 1, each expected once: nothing is drawn, which is for tests.
+    """All classes from 0 to num_sampled - 1, each with the expected count 1. Nothing is drawn; it is meant for tests.
 
     Args:
-      true_classes: Integer tensor [batch, num_true]: the classes that are right.
-      num_true: How many classes are right for each row.
-      num_sampled: How many classes there are.
+      true_classes: Integer tensor [batch, num_true]: the target classes.
+      num_true: The number of target classes of each row.
+      num_sampled: The number of classes.
       unique, seed: Accepted for compatibility.
     Returns: (int64 classes [num_sampled], ones [batch, num_true] of float32, ones [num_sampled]).
     Raises: InvalidArgumentError (a ValueError): a shape does not fit.
@@ -343,15 +344,15 @@ def compute_accidental_hits(
     seed: int | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Where a class that was drawn is right for a row.
+    """The pairs of a row and a drawn class that is a target of that row.
 
     Args:
       true_classes: Integer tensor [batch, num_true].
       sampled_candidates: Integer tensor [num_sampled].
-      num_true: How many classes are right for each row.
+      num_true: The number of target classes of each row.
       seed: Accepted for compatibility.
-    Returns: (int32 rows [hits], int64 places among the drawn classes [hits], float32 [hits] of the lowest number: what a logit is
-      to become).
+    Returns: (int32 rows [hits], int64 positions among the drawn classes [hits], float32 weights [hits], all the lowest number,
+      to be added to the logits).
     Raises: InvalidArgumentError (a ValueError): a shape does not fit.
     """
     op = "compute_accidental_hits"

@@ -1,4 +1,4 @@
-"""Draws of classes, by adding Gumbel noise to log-probabilities and taking the largest."""
+"""Draws of classes by the Gumbel-max method: Gumbel noise is added to the log-probabilities, and the largest sum wins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphad.ops.math.exponential import log
 from graphad.ops.math.position import argmax
 from graphad.ops.random.generator import stateless_uniform, uniform
 
-_SMALLEST = 2.0**-24  # what float32 draws in [0, 1) are multiples of; keeps log away from 0
+_SMALLEST = 2.0**-24  # the spacing of float32 draws in [0, 1); keeps the argument of log above 0
 
 
 def categorical(
@@ -29,8 +29,8 @@ def categorical(
     """Classes drawn with the probabilities softmax(logits): [batch, classes] gives [batch, num_samples].
 
     Args:
-      logits: Real tensor [batch, classes]: logarithms of probabilities, or of any multiples of them.
-      num_samples: How many draws from each row.
+      logits: Real tensor [batch, classes]: the logarithms of unnormalised probabilities.
+      num_samples: The number of draws for each row.
       dtype: int64 by default, or int32.
       seed: As for `uniform`.
     Returns: Integer tensor [batch, num_samples].
@@ -49,11 +49,11 @@ def stateless_categorical(
     dtype: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
-    """As `categorical`, the same for the same seed: two integers.
+    """As `categorical`, but the draws depend on `seed` ([2] integers) and the logits alone.
 
     Args:
       logits: Float tensor [batch, classes].
-      num_samples: How many draws from each row.
+      num_samples: The number of draws for each row.
       seed: Integer tensor [2].
       dtype: int64 or int32.
     Returns: Integer tensor [batch, num_samples].

@@ -1,4 +1,4 @@
-"""Gamma, Poisson, binomial and bounded normal numbers, stateful and stateless, and keys made from keys."""
+"""Gamma, Poisson, binomial and truncated normal samples, stateful and stateless, and seeds derived from seeds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WIDE = dtypes.float64
 
 
 def _joined(size: Any, *parameters: Any) -> Any:
-    """`size` and behind it the shape to which the parameters are broadcast together."""
+    """`size` followed by the broadcast shape of the parameters."""
     known = all(is_definite(p.dims) for p in parameters)
     inner: Any = np.broadcast_shapes(*[p.dims for p in parameters]) if known else None
     if inner is None:
@@ -57,7 +57,7 @@ def _gamma(op: str, key: Tensor, size: object, alpha: Any, beta: Any) -> Tensor:
 
 
 def _tiny(dtype: DType) -> float:
-    """The least normal number, below which no sample lies: its logarithm is finite."""
+    """The smallest normal number, the lower bound of samples: its logarithm is finite."""
     return 2.0**-14 if dtype is dtypes.float16 else 2.0**-126 if dtype.itemsize <= 4 else 2.0**-1022
 
 
@@ -76,14 +76,14 @@ def gamma(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Samples of the gamma distribution: [*shape, *that of alpha and beta together].
+    """Samples of the gamma distribution: [*shape, *broadcast shape of alpha and beta].
 
     Args:
-      shape: How many samples for each parameter.
-      alpha: The shape parameter, above 0; gradients flow to it, those of a sample at a fixed probability.
+      shape: The shape of the samples for each parameter.
+      alpha: The shape parameter, above 0; gradients flow to it by implicit reparameterisation.
       beta: The inverse of the scale, 1 by default; gradients flow to it.
       dtype: A float dtype.
-      seed: Names a stream of its own, which starts anew with `set_seed`.
+      seed: Selects a separate stream, which restarts with `set_seed`.
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative, or parameters that do not broadcast; DTypeError (a
       TypeError): another dtype.
@@ -131,10 +131,10 @@ def poisson(
     """Samples of the Poisson distribution: [*shape, *shape of lam]. No gradient.
 
     Args:
-      shape: How many samples for each rate.
-      lam: The rates, from 0 on; -1 stands for a sample of another one.
+      shape: The shape of the samples for each rate.
+      lam: The rates, 0 or more; samples of an invalid rate are -1.
       dtype: A real dtype.
-      seed: Names a stream of its own, which starts anew with `set_seed`.
+      seed: Selects a separate stream, which restarts with `set_seed`.
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative; DTypeError (a TypeError): another dtype.
     Source: Hoermann, The transformed rejection method for generating Poisson random variables, 1993.
@@ -156,7 +156,7 @@ def stateless_poisson(
     Args:
       shape: The shape of the result.
       seed: Integer tensor [2].
-      lam: The rates, from 0 on.
+      lam: The rates, 0 or more.
       dtype: A real dtype.
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): rates that do not broadcast to the shape, or the seed is not two integers.
@@ -180,8 +180,8 @@ def stateless_binomial(
     Args:
       shape: The shape of the result, to which counts and probs are broadcast.
       seed: Two integers.
-      counts: Numbers of trials, from 0 on.
-      probs: Probabilities; -1 stands for a sample of what is none.
+      counts: Numbers of trials, 0 or more.
+      probs: Probabilities; samples of an invalid one are -1.
       output_dtype: A real dtype.
     Returns: Tensor of shape `shape` and dtype `output_dtype`.
     Raises: InvalidArgumentError (a ValueError): parameters that do not broadcast to the shape, or the seed is not two integers.
@@ -200,12 +200,12 @@ def stateless_parameterized_truncated_normal(
     maxvals: TensorLike = 2.0,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers between bounds that depend on `seed` ([2] integers) and the parameters alone; gradients flow to all of them.
+    """Truncated normal samples that depend on `seed` ([2] integers) and the parameters alone; gradients flow to all parameters.
 
     Args:
       shape: The shape of the result, to which the parameters are broadcast.
       seed: Two integers.
-      means, stddevs: Those of the normal distribution, of which the part between the bounds is taken.
+      means, stddevs: Mean and standard deviation of the normal distribution before truncation.
       minvals, maxvals: The bounds.
     Returns: Float tensor of that shape.
     Raises: InvalidArgumentError (a ValueError): parameters that do not broadcast to the shape, or the seed is not two integers.
@@ -217,7 +217,7 @@ def stateless_parameterized_truncated_normal(
     deviation, low, high = (lift_like(op, x, mean.dtype) for x in (stddevs, minvals, maxvals))
     u = stateless_uniform(shape, seed, dtype=mean.dtype)
     a, b = (low - mean) / deviation, (high - mean) / deviation
-    is_above = a + b > 0  # then on the other side, where small probabilities have all their digits
+    is_above = a + b > 0  # then sample the mirrored interval, where small probabilities keep all their digits
     left, right = where(is_above, -b, a), where(is_above, -a, b)
     below, upto = _probability(left), _probability(right)
     z = minimum(maximum(ndtri(below + (upto - below) * u), left), right)
@@ -225,7 +225,7 @@ def stateless_parameterized_truncated_normal(
 
 
 def _probability(z: Tensor) -> Any:
-    """That of a standard normal number below z."""
+    """The probability that a standard normal number is below z."""
     return 0.5 * erfc(z * -(2.0**-0.5))
 
 
@@ -234,7 +234,7 @@ def split(seed: TensorLike, num: TensorLike = 2, alg: object = "auto_select") ->
 
     Args:
       seed: Integer tensor [2].
-      num: How many.
+      num: The number of seeds.
       alg: Accepted for compatibility.
     Returns: Integer tensor [num, 2].
     Raises: InvalidArgumentError (a ValueError): the seed is not two integers.
@@ -246,7 +246,7 @@ def split(seed: TensorLike, num: TensorLike = 2, alg: object = "auto_select") ->
 
 
 def fold_in(seed: TensorLike, data: TensorLike, alg: object = "auto_select") -> Tensor:
-    """A seed made of a seed and an integer, such as the number of a step: [2], of the dtype of `data`.
+    """A seed derived from a seed and an integer, such as the number of a step: [2], of the dtype of `data`.
 
     Args:
       seed: Integer tensor [2].
@@ -262,13 +262,13 @@ def fold_in(seed: TensorLike, data: TensorLike, alg: object = "auto_select") -> 
 
 
 def create_rng_state(seed: int, alg: object) -> np.ndarray:
-    """The state of a generator that starts from a seed, for `Generator.from_state`.
+    """The initial state of a generator with a given seed, for `Generator.from_state`.
 
     Args:
       seed: An int.
       alg: Accepted for compatibility.
     Returns: A NumPy array [2] of integers.
-    Raises: InvalidArgumentError (a ValueError): no such seed.
+    Raises: InvalidArgumentError (a ValueError): the seed is not an integer.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
     check_algorithm("random.create_rng_state", alg)
@@ -287,7 +287,7 @@ def stateless_shuffle(
     Args:
       value: Tensor of any shape and dtype.
       seed: Two integers.
-      alg: Is taken as TensorFlow takes it; Philox draws.
+      alg: Accepted for compatibility; the algorithm is always Philox.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): `value` is a scalar, or the seed has another shape.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.

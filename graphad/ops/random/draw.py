@@ -1,6 +1,7 @@
 """Drawing as ops. `random_key` takes a fresh key from a generator, an effect; `draw` turns a key into numbers, a pure op.
 
-So a traced function draws anew on every call, and everything behind the key can be merged, batched and compiled as usual.
+So a traced function draws new numbers on every call, and everything computed from the key can be merged, batched and compiled
+as usual.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ KEY = (2,)
 
 @define
 class RandomKey(Op):
-    """The state as it is, [2] int64; then the count, its second element, goes up by one in the variable."""
+    """The current state, [2] int64; afterwards the count in the variable, its second element, is increased by one."""
 
     name = "random_key"
     guarded = True
@@ -69,7 +70,8 @@ class RandomKey(Op):
 
 @define
 class SplitKey(Op):
-    """`n` keys from one, int64[n, 2]: key k is the one derived with turn 64 + k. Of keys [..., 2] `n` for each, [..., n, 2]."""
+    """`n` keys from one, int64[n, 2]: key k is the one derived with turn 64 + k. Keys [..., 2] give `n` keys each, [..., n,
+    2]."""
 
     name = "split_key"
     keeps = (False, False)
@@ -111,7 +113,7 @@ def require_key(key: TensorSpec) -> None:
 
 
 def _rows_of_keys(specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-    """Each key of a stack gives numbers of its own."""
+    """The row axis: each key of a stack gives its own numbers."""
     if any(axis is not None for axis in axes[1:]):
         return MIXED
     return axes[0] if axes[0] is None or axes[0] < len(specs[0].dims or ()) - 1 else MIXED
@@ -141,8 +143,8 @@ _CONTINUOUS = {
 
 
 def _shape_was_last(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Its `shape` is the last input, a vector of integers; `static`, where it is not nil, says what is known of it: a tuple with
-    nil for each size that only the input has.
+    """The `shape` is the last input, a vector of integers. If `static` is not nil, it is the known part of the shape: a tuple
+    with nil for each size that only the input holds.
     """
     static = attributes["static"]
     unknown = None if static is None or None not in static else static
@@ -151,8 +153,8 @@ def _shape_was_last(attributes: dict[str, Any]) -> dict[str, Any]:
 
 @define
 class Draw(Op):
-    """An array of `shape` and `dtype` of the kind `kind`, made of the key [2]; of keys [..., 2] one for each, stacked.
-    `limits` are low and high, for "integers" only.
+    """An array of `shape` and `dtype` drawn from the distribution `kind` with the key [2]; keys [..., 2] give one array each,
+    stacked. `limits` are low and high, for "integers" only.
     """
 
     name = "draw"
@@ -172,7 +174,7 @@ class Draw(Op):
     def eval(self, key: Array, *limits: Array) -> Any:
         return _drawn(self.kind, key, self.shape, self.dtype.numpy, limits)
 
-    vjp = no_gradient("numbers drawn are constants")
+    vjp = no_gradient("random numbers are constants")
 
     def batch(self, ctx: BatchContext, key: Ranked, *rest: Ranked) -> Tensor:
         if any(ctx.stacked(1 + k) for k in range(len(rest))):
@@ -197,7 +199,7 @@ def _check(kind: str, dtype: DType, limits: Sequence[TensorSpec]) -> None:
 
 @define
 class SetState(Op):
-    """Gives the state of a generator another value, which is the output."""
+    """Sets the state of a generator to a new value, which is also the output."""
 
     name = "random_set_state"
     guarded = True
@@ -215,7 +217,7 @@ class SetState(Op):
             state.data = value
         return value
 
-    vjp = no_gradient("a state is made of integers")
+    vjp = no_gradient("a state consists of integers")
 
     def batch(self, ctx: BatchContext, state: Ranked, value: Ranked) -> Tensor:
         raise FailedPreconditionError(

@@ -1,7 +1,7 @@
 """Generators of random numbers, and the functions that draw from the global one.
 
-A generator's state is a seed and a count of the keys it has given. Functions hold it by reference, so they draw anew on every
-call, and `set_seed` reaches functions traced before.
+A generator's state is a seed and the number of keys taken so far. Functions capture it by reference, so they draw new numbers
+on every call, and `set_seed` affects functions that are already traced.
 """
 
 from __future__ import annotations
@@ -95,17 +95,17 @@ def shuffled(key: Tensor, value: TensorLike) -> Tensor:
 
 
 def _state_of(caller: str, state: TensorLike) -> Any:
-    """A state that was given, as an array of its own."""
+    """A given state as a new array."""
     data = np.array(state)
     if data.shape != (2,) or data.dtype.kind not in "iu":
         raise InvalidArgumentError(
-            f"{caller}: state has shape {data.shape} and dtype {data.dtype}; it is two integers: a seed and a count."
+            f"{caller}: state has shape {data.shape} and dtype {data.dtype}; two integers are needed: a seed and a count."
         )
     return data.astype(np.int64)
 
 
 def _state_of_key(caller: str, key: TensorLike, counter: TensorLike) -> np.ndarray:
-    """The state of a seed and a count, which may be a vector whose other elements are 0."""
+    """The state made of a seed and a count, which may be a vector whose other elements are 0."""
     seed, count = np.asarray(key), np.atleast_1d(np.asarray(counter))
     if seed.size != 1 or not count.size or seed.dtype.kind not in "iu" or count.dtype.kind not in "iu":
         raise InvalidArgumentError(
@@ -114,13 +114,13 @@ def _state_of_key(caller: str, key: TensorLike, counter: TensorLike) -> np.ndarr
         )
     if count[1:].any():
         raise InvalidArgumentError(
-            f"{caller}: counter is {count.tolist()}; it counts up to 2**63, so all but its first element are 0."
+            f"{caller}: counter is {count.tolist()}; counts are below 2**63, so all but the first element must be 0."
         )
     return np.array([seed.reshape(()).astype(np.int64), count[0].astype(np.int64)])
 
 
 class State(Handle):
-    """What a generator holds: [2] int64, a seed and the number of keys given so far."""
+    """The state of a generator: [2] int64, a seed and the number of keys taken so far."""
 
     __slots__ = ()
 
@@ -133,7 +133,7 @@ class State(Handle):
         return dtypes.int64
 
     def numpy(self) -> np.ndarray:
-        """A copy of the state as it is now; `Generator.from_state` and `Generator.reset` take it."""
+        """A copy of the current state; `Generator.from_state` and `Generator.reset` accept it."""
         return np.array(self.data)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -144,15 +144,15 @@ class State(Handle):
 
 
 class Generator:
-    """A source of random numbers with a state of its own.
+    """A source of random numbers with its own state.
 
-    Make one with `Generator.from_seed` or `Generator.from_non_deterministic_state`.
+    Create one with `Generator.from_seed` or `Generator.from_non_deterministic_state`.
 
     Args:
-      copy_from: A generator, to go on from where it is.
+      copy_from: A generator whose state is copied.
       state: The state of another generator, [2] integers: a seed and a count.
       alg: Accepted for compatibility: there is one algorithm.
-    Raises: InvalidArgumentError (a ValueError): a state of another shape.
+    Raises: InvalidArgumentError (a ValueError): the state has another shape.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     Example:
       >>> g = random.Generator.from_seed(1)
@@ -183,17 +183,18 @@ class Generator:
 
     @classmethod
     def from_state(cls, state: TensorLike, alg: str | int | None = None) -> Generator:
-        """A generator that goes on from a state."""
+        """A generator that continues from a state."""
         return cls(state=state, alg=alg)
 
     @classmethod
     def from_key_counter(cls, key: TensorLike, counter: TensorLike, alg: str | int | None) -> Generator:
-        """A generator with the seed `key` that has given `counter` keys: an integer, or a vector that begins with it."""
+        """A generator with the seed `key` of which `counter` keys have been taken: an integer, or a vector that begins with
+        it."""
         return cls(state=_state_of_key("Generator.from_key_counter", key, counter), alg=alg)
 
     @property
     def state(self) -> Handle:
-        """The state: a seed and the number of keys given so far."""
+        """The state: a seed and the number of keys taken so far."""
         return self._state
 
     @property
@@ -203,7 +204,7 @@ class Generator:
 
     @property
     def algorithm(self) -> int:
-        """The number of the method that makes the bits: 1, Philox."""
+        """The number of the algorithm: 1, Philox."""
         return Algorithm.PHILOX.value
 
     def reset_from_seed(self, seed: int) -> None:
@@ -211,25 +212,25 @@ class Generator:
         self.reset(philox.key_of_seed(int(seed)))
 
     def reset_from_key_counter(self, key: TensorLike, counter: TensorLike) -> None:
-        """Go on as `from_key_counter` starts."""
+        """Set the state as `from_key_counter` does."""
         self.reset(_state_of_key("Generator.reset_from_key_counter", key, counter))
 
     def reset(self, state: TensorLike) -> None:
-        """Go on from another state."""
+        """Continue from another state."""
         bind(SET_STATE, self._state, lift(_state_of("Generator.reset", state)))
 
     def next_key(self) -> Tensor:
-        """A key for the stateless functions, [2] int64, different every time."""
+        """A key for the stateless functions, [2] int64, a new one every time."""
         return bind(RANDOM_KEY, self._state)
 
     def skip(self, delta: int) -> Tensor:
-        """Go on as if `delta` keys had been given; returns the new state."""
+        """Advance the state as if `delta` keys had been taken; returns the new state."""
         require_count("Generator.skip", delta, "delta")
         state = bind(READ, self._state)
         return bind(SET_STATE, self._state, state + lift(np.array([0, delta], np.int64)))
 
     def make_seeds(self, count: int = 1) -> Tensor:
-        """Seeds for the stateless functions, [2, count] int64; a column is a seed."""
+        """Seeds for the stateless functions, [2, count] int64; each column is a seed."""
         require_count("Generator.make_seeds", count, "count")
         bits = _draw("bits", self.next_key(), [count], dtypes.int64)
         return stack([bits, zeros_like(bits)])
@@ -271,7 +272,7 @@ class Generator:
         dtype: DTypeLike = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
-        """Numbers from `minval` to `maxval`, which is left out. See `random.uniform`."""
+        """Uniform numbers from `minval`, included, to `maxval`, excluded. See `random.uniform`."""
         return _uniform(self.next_key(), shape, minval, maxval, dtype)
 
     def uniform_full_int(
@@ -310,7 +311,7 @@ _set_seed: int | None = None
 
 
 def get_global_generator() -> Generator:
-    """The generator behind `random.normal` and its like.
+    """The generator that `random.normal` and similar functions draw from.
 
     Returns: The Generator.
     """
@@ -321,7 +322,7 @@ def get_global_generator() -> Generator:
 
 
 def set_global_generator(generator: Generator) -> None:
-    """Put another generator behind `random.normal` and its like; functions traced before keep the one they had.
+    """Make `random.normal` and similar functions draw from another generator; functions that are already traced keep theirs.
 
     Args:
       generator: The generator.
@@ -336,12 +337,11 @@ def set_global_generator(generator: Generator) -> None:
 
 
 def set_seed(seed: float) -> None:
-    """Start the global generator again from a seed, so that what follows is reproducible. Reaches functions traced before.
-
-    A seed is an int; a float that is not a whole number stands for its bits.
+    """Restart the global generator from a seed, so that later draws are reproducible, also in functions that are already
+    traced.
 
     Args:
-      seed: An int, or a float; one that is not a whole number stands for its bits.
+      seed: An int or a float; of a float that is not integral the bits are used.
     Raises: ArgumentTypeError (a TypeError): it is not a number.
     Example:
       >>> random.set_seed(7)
@@ -363,17 +363,17 @@ def set_seed(seed: float) -> None:
 
 
 def _seeded_state(own: int) -> np.ndarray:
-    """The start of the stream of an op that names a seed of its own, next to the global seed."""
+    """The initial state of the stream of an op with a seed of its own, given the global seed."""
     return np.array([philox.derived(philox.key_of_seed(own), _set_seed or 0)[0], 0], np.int64)
 
 
 def fresh_key(seed: int | None) -> Any:
-    """A fresh key: of the global generator, or of the stream that belongs to a seed."""
+    """A new key, from the global generator or from the stream of a seed."""
     return shared_generator(None if seed is None else int(seed)).next_key()
 
 
 def shared_generator(seed: int | None) -> Generator:
-    """The process's generator for ops that name this seed; the global one for None."""
+    """The process's generator for ops with this seed; the global one for None."""
     if seed is None:
         return get_global_generator()
     generator = _by_seed.get(seed)
@@ -383,7 +383,7 @@ def shared_generator(seed: int | None) -> Generator:
 
 
 def shared_generators() -> dict[int | None, Generator]:
-    """The generators that belong to the process by the seed that ops name; the global one under None."""
+    """The generators of the process by the seed of the ops; the global one under None."""
     found: dict[int | None, Generator] = {None: get_global_generator()}
     found.update(_by_seed.items())
     return found
@@ -446,12 +446,12 @@ def uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers from `minval` to `maxval`, which is left out.
+    """Uniform numbers from `minval`, included, to `maxval`, excluded.
 
     Args:
       shape: Sizes: a list, a shape, or an integer tensor.
-      minval: The least value.
-      maxval: The limit: 1 for float dtypes, required for integer ones.
+      minval: The lower bound, included.
+      maxval: The upper bound, excluded: by default 1 for float dtypes, required for integer ones.
       dtype: A float or integer dtype.
       seed: Names a stream of its own, which starts anew with `set_seed`.
     Returns: Tensor of that shape and dtype.
@@ -544,13 +544,13 @@ def stateless_uniform(
     name: str | None = None,
     alg: object = "auto_select",
 ) -> Tensor:
-    """Numbers from `minval` to `maxval` that depend on `seed` ([2] integers) and nothing else.
+    """Uniform numbers from `minval`, included, to `maxval`, excluded, that depend on `seed` ([2] integers) and nothing else.
 
     Args:
       shape: Sizes: a list, a shape, or an integer tensor.
       seed: Integer tensor [2].
-      minval: The least value.
-      maxval: The limit: 1 for float dtypes, required for integer ones.
+      minval: The lower bound, included.
+      maxval: The upper bound, excluded: by default 1 for float dtypes, required for integer ones.
       dtype: A float or integer dtype.
       alg: Accepted for compatibility: there is one algorithm.
     Returns: Tensor of that shape and dtype.

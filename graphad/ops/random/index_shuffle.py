@@ -1,6 +1,7 @@
-"""The place of one element in a random order, without the order: a keyed permutation of the numbers from 0 to a largest one.
+"""The position of one element in a random permutation, without computing the whole permutation.
 
-A Feistel network permutes the numbers of an even count of bits; one that comes out too large is permuted again, until it fits.
+A Feistel network permutes the numbers with an even number of bits; a result that is too large is permuted again until it fits
+(cycle walking).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def _mixed(x: Array) -> Any:
 
 
 def _permuted(x: Array, keys: Array, half: int, rounds: int) -> Any:
-    """x, of 2 * half bits, after some rounds with a stack of three words of the key."""
+    """x, of 2 * half bits, after some rounds keyed by a stack of three words."""
     width, mask = np.uint64(half), np.uint64(2**half - 1)
     left, right = x >> width, x & mask
     for k in range(rounds):
@@ -47,8 +48,8 @@ def _permuted(x: Array, keys: Array, half: int, rounds: int) -> Any:
 
 @define
 class IndexShuffle(Op):
-    """Where each of some numbers from 0 to a largest one stands when these are put into an order that three integers, the last
-    axis of `seed`, say. Index, seed without its last axis and the largest number are scalars or vectors of one length.
+    """The positions of given numbers in a permutation of 0 to `max_index`, keyed by three integers, the last axis of `seed`.
+    The index, the seed without its last axis and the largest number are scalars or vectors of one length.
     """
 
     name = "random_index_shuffle"
@@ -76,13 +77,13 @@ class IndexShuffle(Op):
         return TensorSpec.of(vectors[0] if vectors else (), dtype)
 
     def eval(self, index: Array, seed: Array, largest: Array) -> Array:
-        # A row axis stands first everywhere, so that vectors of one length meet.
+        # The row axis comes first everywhere, so that vectors of one length align.
         shape = np.broadcast_shapes(index.shape, seed.shape[:-1], largest.shape)
         at, top = np.broadcast_to(index, shape), np.broadcast_to(largest, shape)
         if (at < 0).any() or (at > top).any():
             raise InvalidArgumentError(
-                f"{self.name}: index is {np.asarray(index).tolist()}, max_index {np.asarray(largest).tolist()}; an index is from "
-                "0 to max_index."
+                f"{self.name}: index is {np.asarray(index).tolist()}, max_index {np.asarray(largest).tolist()}; an index must "
+                "be from 0 to max_index."
             )
         keys = np.moveaxis(np.asarray(seed).astype(np.int64).view(np.uint64), -1, 0)
         keys = _mixed(np.stack([np.broadcast_to(key, shape) for key in keys]))
@@ -122,16 +123,16 @@ class IndexShuffle(Op):
 def random_index_shuffle(
     index: TensorLike, seed: TensorLike, max_index: TensorLike, rounds: int = 4, name: str | None = None
 ) -> Tensor:
-    """Where each of some numbers from 0 to max_index stands in an order of all of them that the seed says. No gradient.
+    """The positions of given numbers in a permutation of 0 to `max_index` that the seed determines. No gradient.
 
     Args:
       index: Integers, a scalar or a vector.
       seed: Three integers, or three for each index.
       max_index: The largest number, or one for each index.
-      rounds: How often a number is mixed; 4 at least.
+      rounds: The number of mixing rounds, at least 4.
     Returns: Integers of the shape of `index`.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or too few rounds.
-    Source: Black and Rogaway, Ciphers with arbitrary finite domains, 2002: a Feistel network with walking of cycles.
+    Source: Black and Rogaway, Ciphers with arbitrary finite domains, 2002: a Feistel network with cycle walking.
     """
     number, largest = lift_pair("random_index_shuffle", index, max_index)
     if not isinstance(rounds, int) or rounds < 4:
@@ -140,8 +141,8 @@ def random_index_shuffle(
 
 
 def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) -> Tensor:
-    """Where numbers stand in a random order of those from 0 to `max_index`: `random_index_shuffle`, for seeds of two integers,
-    or of three.
+    """The positions of given numbers in a permutation of 0 to `max_index`: `random_index_shuffle` for seeds of two or three
+    integers.
 
     Args:
       index: Integer scalar or vector [n].
@@ -149,7 +150,7 @@ def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) ->
       max_index: The largest number: a scalar or a vector [n] of the dtype of `index`.
     Returns: Tensor of the shape and dtype of `index`. No gradient.
     Raises: InvalidArgumentError (a ValueError): an index is not from 0 to `max_index`, or shapes do not fit.
-    Source: Black and Rogaway, Ciphers with arbitrary finite domains, 2002: a Feistel network with walking of cycles; rounds
+    Source: Black and Rogaway, Ciphers with arbitrary finite domains, 2002: a Feistel network with cycle walking; rounds
       mix as MurmurHash3.
     """
     key = lift(seed)

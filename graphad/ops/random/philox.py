@@ -1,4 +1,4 @@
-"""Random bits from a key alone: Philox 4x64 with ten rounds, and the numbers made of them.
+"""Random bits from a key alone: Philox 4x64 with ten rounds, and random numbers made from them.
 
 A key is two 64-bit words. Its stream is that of NumPy's `Philox`, which is fixed by its paper (Salmon et al., 2011), so the
 same key gives the same bits on every machine. Element i of a draw depends on its position in the stream only.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _TWO_PI = 2.0 * np.pi
-TRIES = 64  # draws of a truncated normal; numbers above it derive keys for other purposes
+TRIES = 64  # the most draws of a truncated normal; larger turns derive keys for other purposes
 
 
 _own = threading.local()
@@ -27,14 +27,14 @@ _ZERO = np.zeros(4, np.uint64)
 
 
 def stream(key: Array) -> Any:
-    """The bit generator of a key, good until the thread asks for another one."""
+    """The bit generator of a key, valid until the thread asks for another one."""
     source = getattr(_own, "source", None)
     if source is None:
-        from numpy.random import Philox  # takes longer to import than most functions need to run
+        from numpy.random import Philox  # takes longer to import than most functions take to run
 
         source = _own.source = Philox(key=0)
     state = {"counter": _ZERO, "key": np.asarray(key, np.int64).view(np.uint64)}
-    # Setting the state takes a sixth of the time of making a generator.
+    # Setting the state takes a sixth of the time of creating a generator.
     source.state = {
         "bit_generator": "Philox",
         "state": state,
@@ -60,32 +60,41 @@ def uniform(key: Any, count: int, dtype: DTypeLike | None) -> np.ndarray:
 
 
 def _unit(bits: np.ndarray, dtype: Any) -> np.ndarray:
+    """The numbers that words give, which are overwritten."""
+    wide: Any
+    whole: Any
     if bits.dtype.itemsize == 8:
-        return (bits >> np.uint64(11)) * 2.0**-53
-    if dtype == np.float32:
-        return (bits >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
-    precision = 11 if dtype == np.float16 else 8
-    return ((bits >> np.uint32(32 - precision)).astype(np.float32) * np.float32(2.0**-precision)).astype(
-        dtype
-    )
+        precision, wide, whole = 53, np.dtype(np.float64), np.int64
+    else:
+        precision = 24 if dtype == np.float32 else 11 if dtype == np.float16 else 8
+        wide, whole = np.dtype(np.float32), np.int32
+    bits >>= bits.dtype.type(8 * bits.dtype.itemsize - precision)
+    numbers: np.ndarray = bits.view(whole).astype(wide)  # signed integers are converted several at once
+    numbers *= wide.type(2.0**-precision)
+    return numbers.astype(np.float64 if bits.dtype.itemsize == 8 else dtype, copy=False)
 
 
 def normal(key: Array, count: int, dtype: Any) -> np.ndarray:
-    """Standard normal numbers, by the method of Box and Muller: two of them from two words."""
+    """Standard normal numbers by the Box-Muller method: two of them from two words."""
     wide = dtype if dtype == np.float64 else np.dtype(np.float32)
     pairs = (count + 1) // 2
     bits = words(key, 2 * pairs, 64 if wide == np.float64 else 32)
-    # 1 - u lies above 0, where the logarithm is finite.
-    radius = np.sqrt(wide.type(-2.0) * np.log(wide.type(1.0) - _unit(bits[:pairs], wide)))
-    angle = _unit(bits[pairs:], wide) * wide.type(_TWO_PI)
+    # 1 - u is above 0, where the logarithm is finite.
+    radius, angle = _unit(bits[:pairs], wide), _unit(bits[pairs:], wide)
+    np.subtract(wide.type(1.0), radius, out=radius)
+    np.log(radius, out=radius)
+    radius *= wide.type(-2.0)
+    np.sqrt(radius, out=radius)
+    angle *= wide.type(_TWO_PI)
     out = np.empty(2 * pairs, wide)
-    np.multiply(radius, np.cos(angle), out=out[:pairs])
-    np.multiply(radius, np.sin(angle), out=out[pairs:])
+    for wave, half in ((np.cos, out[:pairs]), (np.sin, out[pairs:])):
+        wave(angle, out=half)
+        half *= radius
     return out[:count].astype(dtype, copy=False)
 
 
 def truncated_normal(key: Array, count: int, dtype: DTypeLike | None) -> np.ndarray:
-    """Standard normal numbers within two deviations: those outside are drawn again from the next stream."""
+    """Standard normal numbers within two standard deviations: those outside are drawn again from the next stream."""
     out = normal(key, count, dtype)
     outside = np.flatnonzero(np.abs(out) > 2.0)
     for turn in range(1, TRIES):
@@ -102,11 +111,17 @@ def integers(key: Any, count: int, low: DeviceArray | Array | None, high: Any, d
     if low is None:
         return bits.astype(dtype)
     span = np.uint64(int(high) - int(low))
-    return (bits % span + np.uint64(int(low) % 2**64)).astype(np.uint64).astype(dtype)
+    if not span:
+        return np.full(count, low, dtype)
+    whole = bits // span  # by one number, which is quicker than its remainder
+    whole *= span
+    bits -= whole
+    bits += np.uint64(int(low) % 2**64)
+    return bits.view(dtype) if dtype == np.int64 else bits.astype(dtype)
 
 
 def derived(key: Array, turn: int) -> np.ndarray:
-    """Another key, made from a key and a number: two words of a stream that no draw reads."""
+    """A key derived from a key and a number: two words of a stream that no draw reads."""
     words = np.array([_signed(int(turn) << 32), _signed(-1 - int(turn))], np.int64)
     mixed = np.asarray(key, np.int64) ^ words
     return stream(mixed).random_raw(2).view(np.int64)  # type: ignore[no-any-return]

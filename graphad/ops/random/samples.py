@@ -1,7 +1,7 @@
 """Numbers from distributions with parameters: gamma, Poisson and binomial, by NumPy's methods on the stream of a key.
 
-A sample of the gamma distribution has a derivative by its parameter: that of the sample at a fixed probability (implicit
-reparameterisation, Figurnov et al., 2018). Counts have none.
+A sample of the gamma distribution has a derivative by its parameter, at a fixed probability of the sample (implicit
+reparameterisation, Figurnov et al., 2018). Counts have no derivative.
 """
 
 from __future__ import annotations
@@ -45,44 +45,54 @@ from graphad.ops.rules import FLOATING, elementwise_rows, require_kind, same_dty
 
 
 def _drawn(kind: str, keys: Array, shape: Sequence[int], parameters: Sequence[Array], dtype: Any) -> Array:
-    """A draw for each key of a stack of keys; the parameters are broadcast against all of them."""
+    """A draw for each key of a stack of keys; the parameters are broadcast against all of them.
+
+    Numbers that are the same for all elements are handed on as such: NumPy draws the same from them, more quickly.
+    """
     lead = keys.shape[:-1]
-    wide = [np.broadcast_to(np.asarray(p, np.float64), (*lead, *shape)) for p in parameters]
+    wide = [np.asarray(p, np.float64) for p in parameters]
+    if any(p.size != 1 for p in wide):
+        wide = [np.broadcast_to(p, (*lead, *shape)) for p in wide]
     out = np.empty((*lead, *shape), dtype)
     for place in np.ndindex(lead):
         source = np.random.Generator(philox.stream(keys[place]))
-        out[place] = _METHODS[kind](source, shape, *[p[place] for p in wide])
+        given = [p.reshape(()) if p.size == 1 else p[place] for p in wide]
+        out[place] = _METHODS[kind](source, shape, *given)
     return out
+
+
+def _where(fits: Any, found: Any, otherwise: float) -> Any:
+    return found if np.all(fits) else np.where(fits, found, otherwise)
 
 
 def _gamma(source: Any, shape: tuple[int, ...], alpha: Any) -> Any:
     fits = alpha >= 0
-    return np.where(fits, source.standard_gamma(np.where(fits, alpha, 1.0), shape), np.nan)
+    return _where(fits, source.standard_gamma(_where(fits, alpha, 1.0), shape), np.nan)
 
 
 def _poisson(source: Any, shape: tuple[int, ...], rate: Array) -> Any:
     fits = (rate >= 0) & (rate < 2.0**62)
-    return np.where(fits, source.poisson(np.where(fits, rate, 1.0), shape), -1.0)
+    return _where(fits, np.asarray(source.poisson(_where(fits, rate, 1.0), shape), np.float64), -1.0)
 
 
-def _binomial(source: Any, shape: tuple[int, ...], counts: Array, probabilities: Array) -> Array:
+def _binomial(source: Any, shape: tuple[int, ...], counts: Array, probabilities: Array) -> Any:
     fits = (counts >= 0) & (counts < 2.0**62) & (probabilities >= 0) & (probabilities <= 1)
-    number, p = np.where(fits, counts, 0.0).astype(np.int64), np.where(fits, probabilities, 0.5)
-    return np.where(fits, source.binomial(number, p, shape), -1.0)
+    number, p = np.asarray(_where(fits, counts, 0.0)).astype(np.int64), _where(fits, probabilities, 0.5)
+    return _where(fits, np.asarray(source.binomial(number, p, shape), np.float64), -1.0)
 
 
 _METHODS: dict[str, Callable[..., Any]] = {"gamma": _gamma, "poisson": _poisson, "binomial": _binomial}
 
 
 class _Sample(Op):
-    """An array of `shape` drawn with parameters that are broadcast to it, one for each key of a stack of keys."""
+    """An array of `shape` for each key of a stack of keys, drawn with parameters that are broadcast to the shape."""
 
     known_as = "random"
     parameters: ClassVar[int]
     shape: Given[tuple[Size, ...]]
 
     def checked(self, key: TensorSpec, parameters: Sequence[TensorSpec], dtype: DType) -> TensorSpec:
-        """The spec of the result. Raises: InvalidArgumentError: the parameters are not broadcast to the shape."""
+        """The spec of the result. Raises: InvalidArgumentError: the parameters do not broadcast to the shape."""
         require_key(key)
         same_dtype(self.name, parameters)
         for parameter in parameters:
@@ -119,7 +129,7 @@ class _Sample(Op):
         return elementwise_rows([whole, *specs[1:]], [None, *axes[1:]])
 
     def value_rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        # How many words of the stream an element takes depends on its parameter, and so does where the next one begins.
+        # The number of words that an element consumes depends on its parameter, and so does the start of the next element.
         return axes[0] if all(axis is None for axis in axes[1:]) else MIXED
 
 
@@ -148,7 +158,7 @@ class DrawGamma(_Sample):
 @define
 class DrawCounts(_Sample):
     """Samples of `dtype` of the Poisson distribution with a rate, or of the binomial distribution with a number of trials and a
-    probability; -1 for parameters that have no distribution. The key is two integers; see `Draw`. NumPy's `Generator.poisson`
+    probability; -1 for invalid parameters. The key is two integers; see `Draw`. NumPy's `Generator.poisson`
     and `binomial` draw them from the words of the key.
     """
 
@@ -174,7 +184,7 @@ class DrawCounts(_Sample):
     def eval(self, key: Array, *parameters: Array) -> Any:
         return _drawn(self.kind, key, self.shape, parameters, self.dtype.numpy)
 
-    vjp = no_gradient("counts are whole numbers")
+    vjp = no_gradient("counts are integers")
 
 
 def counts_of(
@@ -215,12 +225,12 @@ def _slope(alpha: Array, y: Array) -> Any:
     return slope if slope.ndim else slope[()]
 
 
-_TERMS = 5000  # of the series; beyond it the expansions hold to the last digits near alpha, to some digits in the upper tail
+_TERMS = 5000  # of the series; beyond, expansions are accurate to the last digits near alpha, to some digits in the upper tail
 
 
 def _slope_far(a: Array, x: Array) -> Any:
-    """The same for large y: by the expansion of Cornish and Fisher for quantiles of the gamma distribution (Abramowitz and
-    Stegun 26.4.14 in powers of 1 / sqrt(alpha)) near alpha, and by that of the upper tail, 1 - P = p / (1 - (alpha - 1) / y).
+    """`_slope` for large y: near alpha by the Cornish-Fisher expansion of quantiles of the gamma distribution (Abramowitz and
+    Stegun 26.4.14 in powers of 1 / sqrt(alpha)), in the upper tail by 1 - P = p / (1 - (alpha - 1) / y).
     """
     root = np.sqrt(a)
     z = (x - a) / root
@@ -246,7 +256,7 @@ def _slope_far(a: Array, x: Array) -> Any:
 def _slope_vjp(ctx: VjpContext, g: Tensor) -> Sequence[Any]:
     a, x = ctx.inputs
     s, one = ctx.outputs[0], scalar_like(1, x)
-    steep = log(x) - bind(DIGAMMA, a)  # of log p by alpha
+    steep = log(x) - bind(DIGAMMA, a)  # the derivative of log p by alpha
     of_a = of_x = None
     if ctx.needs(0):
         curve = bind(IgammaByA(2), a, x) / density_of_gamma(a, x)
@@ -262,6 +272,5 @@ GammaSlope = elementwise(
     vjp=_slope_vjp,
     kinds=FLOATING,
     keeps=(True, True),
-    doc="The derivative by x of the y below which a sample of the gamma distribution with parameter x is with a fixed "
-    "probability.",
+    doc="The derivative by x of the quantile y, at a fixed probability, of the gamma distribution with parameter x.",
 )

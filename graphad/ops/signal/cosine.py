@@ -1,4 +1,4 @@
-"""Discrete cosine transforms along the last axis, by SciPy."""
+"""Discrete cosine transforms along the last axis, through SciPy."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from graphad.ops.signal.fourier import with_size
 
 @define
 class Dct(Op):
-    """The cosine transform of one of four kinds of x [..., n] along the last axis, without a factor:
+    """The cosine transform of x [..., n] along the last axis, of one of four types and without a factor:
     1: y[k] = x[0] + (-1)^k x[n-1] + 2 sum of x[j] cos(pi j k / (n - 1)) for j from 1 to n - 2;
     2: y[k] = 2 sum of x[j] cos(pi (2 j + 1) k / (2 n));
     3: y[k] = x[0] + 2 sum of x[j] cos(pi j (2 k + 1) / (2 n)) for j from 1;
     4: y[k] = 2 sum of x[j] cos(pi (2 j + 1) (2 k + 1) / (4 n)).
-    With `orthonormal` scaled to orthonormal matrices (not for kind 1). `transposed`: by the transposed matrix.
+    `orthonormal` scales it to an orthonormal matrix (not for type 1). `transposed` multiplies by the transposed matrix.
     """
 
     name = "dct"
@@ -66,7 +66,7 @@ class Dct(Op):
         elif not self.transposed or kind == 4:
             y = fft.dct(wide, kind)
         elif kind == 1:
-            # The matrix is symmetric but for columns 0 and n - 1, which count half.
+            # The matrix is symmetric except for columns 0 and n - 1, which have half the weight.
             wide = np.array(wide)
             wide[..., [0, -1]] *= 2
             y = fft.dct(wide, 1)
@@ -93,10 +93,10 @@ class Dct(Op):
 
 def _kind(op: str, type: int, axis: AxisLike, norm: str | None) -> tuple[Any, bool]:
     if type not in (1, 2, 3, 4):
-        raise InvalidArgumentError(f"{op}: type is {type!r}; 1, 2, 3 or 4 is taken.")
-    require_one_of(op, "axis", axis, (-1,), "the last axis, -1, is taken")
+        raise InvalidArgumentError(f"{op}: type is {type!r}; it must be 1, 2, 3 or 4.")
+    require_one_of(op, "axis", axis, (-1,), "only the last axis, -1, is supported")
     if norm not in (None, "ortho"):
-        raise InvalidArgumentError(f'{op}: norm is {norm!r}; None or "ortho" is taken.')
+        raise InvalidArgumentError(f'{op}: norm is {norm!r}; it must be None or "ortho".')
     if type == 1 and norm == "ortho":
         raise InvalidArgumentError(f"{op}: type 1 has no orthonormal form; use norm=None.")
     return int(type), norm == "ortho"
@@ -115,9 +115,9 @@ def dct(
     Args:
       input: Float tensor [..., samples].
       type: 1, 2, 3 or 4.
-      n: To how many samples the input is cut or continued by zeros.
-      axis: -1: the last axis.
-      norm: "ortho" for an orthonormal matrix, which type 1 does not have; None for none.
+      n: The number of samples to which the input is truncated or zero-padded.
+      axis: -1, the last axis.
+      norm: "ortho" for an orthonormal transform, which type 1 does not have; None for the unscaled one.
     Returns: Tensor [..., n] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): another type, axis or norm; DTypeError (a TypeError): another dtype.
     Source: Ahmed, Natarajan and Rao, Discrete cosine transform, 1974; the types as of Wang and Hunt, 1985.
@@ -140,15 +140,15 @@ def idct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The cosine transform that undoes `dct` of this type, but for a factor where `norm` is None: it is `dct` of type 3 for 2,
-    and 2 for 3.
+    """The inverse of `dct` of this type, up to a factor if `norm` is None: `dct` of type 3 for type 2, and of type 2 for type
+    3.
 
     Args:
       input: Float tensor [..., samples].
       type: 1, 2, 3 or 4.
-      n: None: cut the input, or continue it by zeros.
-      axis: -1: the last axis.
-      norm: "ortho" for an orthonormal matrix, which type 1 does not have; None for none.
+      n: Must be None; truncate or zero-pad the input instead.
+      axis: -1, the last axis.
+      norm: "ortho" for an orthonormal transform, which type 1 does not have; None for the unscaled one.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): another type, axis or norm, or an `n`; DTypeError (a TypeError): another
       dtype.
@@ -158,7 +158,7 @@ def idct(
       array([0.9999999, 1.9999999], dtype=float32)
     """
     if n is not None:
-        raise InvalidArgumentError("idct: n must be None; cut the input, or continue it by zeros.")
+        raise InvalidArgumentError("idct: n must be None; truncate or zero-pad the input instead.")
     return dct(input, {2: 3, 3: 2}.get(type, type), None, axis, norm)
 
 

@@ -1,13 +1,13 @@
-"""Discrete Fourier transforms along the last axes, by NumPy; each is linear, and its adjoint is another one of them.
+"""Discrete Fourier transforms along the last axes, through NumPy; each is linear, and its adjoint is another one of them.
 
-The transform of complex numbers has the inverse one, without its factor, for its adjoint. Those of real numbers keep half of the
-spectrum, since the other half is its mirror image; their adjoints count what the mirror doubles.
+The adjoint of the complex transform is the inverse transform without its factor. The real transforms keep half of the spectrum,
+since the other half is its conjugate mirror image; their adjoints account for the mirrored half by a factor of 2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,21 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import complex_dtype, part_dtype
 from graphad.ops.math.select import maximum
 
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class ComplexTransform(Protocol):
+        """`fft` and its relatives."""
+
+        def __call__(self, input: TensorLike, name: str | None = None) -> Tensor: ...
+
+    class RealTransform(Protocol):
+        """`rfft`, `irfft` and their relatives."""
+
+        def __call__(
+            self, input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+        ) -> Tensor: ...
+
 
 def _check(op: str, x: TensorSpec, dtypes: tuple[str, ...], rank: int) -> None:
     if x.dtype.name not in dtypes:
@@ -54,7 +69,7 @@ def _check(op: str, x: TensorSpec, dtypes: tuple[str, ...], rank: int) -> None:
 def _require_axes(op: str, x: TensorSpec | Tensor, rank: int) -> None:
     if x.dims is not None and len(x.dims) < rank:
         raise InvalidArgumentError(
-            f"{op}: input has shape {format_dims(x.dims)}; it must have rank {rank} at least, for it is transformed along "
+            f"{op}: input has shape {format_dims(x.dims)}; it must have rank {rank} or more, for it is transformed along "
             f"its last {rank} axes."
         )
 
@@ -64,7 +79,7 @@ def _last(rank: int) -> tuple[int, ...]:
 
 
 class _Transform(Op):
-    """What transforms along the last `rank` axes share."""
+    """The base of transforms along the last `rank` axes."""
 
     rank: Positive
     keeps = (False, False)
@@ -79,8 +94,8 @@ class _Transform(Op):
 
 @define
 class Fft(_Transform):
-    """y[k] is the sum over j of x[j] exp(-2 pi i j k / n) along each of the last `rank` axes, each of its size n; with `inverse`
-    the sign in the exponent is plus. `scaled`: the result is divided by the product of the sizes.
+    """y[k] is the sum over j of x[j] exp(-2 pi i j k / n) along each of the last `rank` axes, each of its size n; with
+    `inverse` the sign in the exponent is plus. `scaled` divides the result by the product of the sizes.
     """
 
     name = "fft"
@@ -104,15 +119,15 @@ class Fft(_Transform):
 
 
 def _ends(n: int) -> list[int]:
-    """Where the half spectrum of n real numbers has no mirror image."""
+    """The indices of the half spectrum of n real numbers that have no mirror image."""
     return [0, n // 2] if n % 2 == 0 else [0]
 
 
 @define
 class Rfft(_Transform):
     """The first n // 2 + 1 numbers, along the last axis, of the Fourier transform of real x [..., n] along its last `rank` axes;
-    with `adjoint` instead the adjoint of `irfft`: they are divided by the product of the sizes, and those doubled which stand
-    for a mirror image.
+    with `adjoint` it is the adjoint of `irfft` instead: numbers with a mirror image are doubled, and all are divided by the
+    product of the sizes.
     """
 
     name = "rfft"
@@ -151,8 +166,8 @@ class Rfft(_Transform):
 @define
 class Irfft(_Transform):
     """Real numbers [..., size] of which x [..., size // 2 + 1] is the half spectrum that `rfft` gives: the inverse transform
-    along the last `rank` axes; imaginary parts that such a spectrum cannot have are left out. With `adjoint` instead the adjoint
-    of `rfft`: the inverse transform without its factor of x continued by zeros, its real part.
+    along the last `rank` axes; imaginary parts that such a spectrum cannot have are ignored. With `adjoint` it is the adjoint
+    of `rfft` instead: the real part of the inverse transform, without its factor, of x padded with zeros.
     """
 
     name = "irfft"
@@ -177,7 +192,7 @@ class Irfft(_Transform):
 
     def eval(self, x: Array) -> Array:
         n = self.size
-        self._check_half(x.shape)  # sizes that were not known before
+        self._check_half(x.shape)  # now that the sizes are known
         shape = (*x.shape[:-1], n)
         if not x.size or not n:
             return np.zeros(shape, np.float32 if x.dtype == np.complex64 else np.float64)
@@ -197,7 +212,7 @@ def _last_size(x: TensorLike) -> Tensor:
 
 
 def with_size(x: Any, axis: int, size: Size) -> Any:
-    """x cut, or continued by zeros, to a size along one of its last axes, counted from the end."""
+    """x truncated or zero-padded to a size along one of its last axes, counted from the end."""
     n = static_int("fft_length", size, "fft_length")
     have = None if x.dims is None else x.dims[axis]
     if isinstance(n, int) and isinstance(have, int):
@@ -214,7 +229,7 @@ def with_size(x: Any, axis: int, size: Size) -> Any:
 
 
 def _lengths(op: str, fft_length: object, rank: int) -> list[Any] | None:
-    """The sizes that a transform is asked for."""
+    """The sizes `fft_length` of a transform."""
     if fft_length is None:
         return None
     known = static_array(fft_length)
@@ -225,19 +240,19 @@ def _lengths(op: str, fft_length: object, rank: int) -> list[Any] | None:
         return [int(n) for n in known]
     vector = lift(fft_length)
     if vector.dims != (rank,):
-        vector = reshape(vector, [rank])  # fails where there are more, or fewer
+        vector = reshape(vector, [rank])  # fails if there are more or fewer
     return [getitem(vector, k) for k in range(rank)]
 
 
 def _places(op: str, axes: Sequence[int], x: Tensor) -> list[int]:
-    """Axes counted from 0. Raises: ArgumentTypeError: they are known at run time only."""
+    """Axes counted from 0. Raises: ArgumentTypeError: they are known only at run time."""
     values = static_array(axes)
     if values is None:
         raise ArgumentTypeError(f"{op}: axes must be known while tracing; give integers.")
     return [normalize_axis(op, k, x.ndim, "x", x.dims) for k in values.ravel()]
 
 
-def _complex_transform(name: str, rank: int, inverse: bool) -> Any:
+def _complex_transform(name: str, rank: int, inverse: bool) -> ComplexTransform:
     op = Fft(rank, inverse, inverse)
 
     def transform(input: TensorLike, name: str | None = None) -> Tensor:
@@ -264,7 +279,7 @@ def _axes_in_words(rank: int) -> str:
     return "the last axis" if rank == 1 else f"the last {rank} axes"
 
 
-def _real_transform(name: str, rank: int) -> Any:
+def _real_transform(name: str, rank: int) -> RealTransform:
     def transform(
         input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
     ) -> Tensor:
@@ -277,10 +292,10 @@ def _real_transform(name: str, rank: int) -> Any:
 
 Args:
   input_tensor: float32 or float64 tensor [..., {_SIZES[rank]}].
-  fft_length: To which sizes the input is cut or continued by zeros, [{rank}] integers; its own by default.
-Returns: Complex tensor of as many bits; the numbers left out are conjugates of those that are there.
+  fft_length: The sizes to which the input is truncated or zero-padded, [{rank}] integers; its own by default.
+Returns: Complex tensor of the same precision; the omitted numbers are conjugates of the returned ones.
 Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): a rank below {rank}; ArgumentTypeError (a
-  TypeError): `fft_length` is of another form.
+  TypeError): `fft_length` has another form.
 """,
     )
 
@@ -292,7 +307,7 @@ def _rfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
     return bind(Rfft(rank), x)
 
 
-def _real_inverse(name: str, rank: int) -> Any:
+def _real_inverse(name: str, rank: int) -> RealTransform:
     def transform(
         input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
     ) -> Tensor:
@@ -305,10 +320,10 @@ def _real_inverse(name: str, rank: int) -> Any:
 
 Args:
   input_tensor: complex64 or complex128 tensor [..., {_SIZES[rank]}].
-  fft_length: How many numbers there are along each axis, [{rank}] integers; by default 2 * (n - 1) along the last one.
-Returns: Float tensor of as many bits.
+  fft_length: The size of the result along each axis, [{rank}] integers; by default 2 * (n - 1) along the last one.
+Returns: Float tensor of the same precision.
 Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): a rank below {rank}; ArgumentTypeError (a
-  TypeError): `fft_length` is of another form.
+  TypeError): `fft_length` has another form.
 """,
     )
 
@@ -343,11 +358,11 @@ def _along(
     run: Callable[[Any, list[Any] | None, int], Any],
     norm: object,
 ) -> Tensor:
-    """A transform along any axes: they are moved to the end, and back."""
+    """A transform along any axes, which are moved to the end and back."""
     if x.ndim is None:
         raise InvalidArgumentError(f"{op}: the rank of the input must be known while tracing.")
     if norm not in (None, "backward"):
-        raise InvalidArgumentError(f'{op}: norm is {norm!r}; None or "backward" is taken.')
+        raise InvalidArgumentError(f'{op}: norm is {norm!r}; it must be None or "backward".')
     count = (
         len(fft_length) if axes is None and fft_length is not None else x.ndim if axes is None else len(axes)
     )
@@ -368,14 +383,14 @@ def fftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The Fourier transform of complex numbers along `axes`, all by default, cut or continued by zeros to `fft_length`.
+    """The Fourier transform of complex numbers along `axes`, all by default, truncated or zero-padded to `fft_length`.
 
     Args:
       input_tensor: Tensor [...] of a complex dtype.
-      fft_length: The length along each axis, to which it is cut or continued.
+      fft_length: The size along each axis to which the input is truncated or zero-padded.
       axes: The axes, all by default.
-      norm: As NumPy's.
-    Returns: Complex tensor of these lengths.
+      norm: None or "backward", as in NumPy.
+    Returns: Complex tensor of these sizes.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range, or lengths do not fit the axes; DTypeError (a
       TypeError): another dtype.
     """
@@ -393,10 +408,10 @@ def ifftnd(
 
     Args:
       input_tensor: Tensor [...] of a complex dtype.
-      fft_length: The length along each axis, to which it is cut or continued.
+      fft_length: The size along each axis to which the input is truncated or zero-padded.
       axes: The axes, all by default.
-      norm: As NumPy's.
-    Returns: Complex tensor of these lengths.
+      norm: None or "backward", as in NumPy.
+    Returns: Complex tensor of these sizes.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range, or lengths do not fit the axes; DTypeError (a
       TypeError): another dtype.
     """
@@ -410,14 +425,14 @@ def rfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`rfft` along `axes`, of which the last one has half of its numbers.
+    """`rfft` along `axes`, which halves the last of them.
 
     Args:
       input_tensor: Tensor [...] of a float dtype.
-      fft_length: The length along each axis, to which it is cut or continued.
+      fft_length: The size along each axis to which the input is truncated or zero-padded.
       axes: The axes, all by default.
-      norm: As NumPy's.
-    Returns: Complex tensor, along the last of the axes n // 2 + 1 numbers.
+      norm: None or "backward", as in NumPy.
+    Returns: Complex tensor of size n // 2 + 1 along the last of the axes.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range, or lengths do not fit the axes; DTypeError (a
       TypeError): another dtype.
     """
@@ -435,10 +450,10 @@ def irfftnd(
 
     Args:
       input_tensor: Tensor [...] of a complex dtype.
-      fft_length: The length of the result along each axis.
+      fft_length: The size of the result along each axis.
       axes: The axes, all by default.
-      norm: As NumPy's.
-    Returns: Float tensor of these lengths.
+      norm: None or "backward", as in NumPy.
+    Returns: Float tensor of these sizes.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range, or lengths do not fit the axes; DTypeError (a
       TypeError): another dtype.
     """
@@ -455,7 +470,7 @@ def _sized(inverse: bool) -> Callable[[Any, list[Any] | None, int], Any]:
 
 
 def fftshift(x: TensorLike, axes: AxisLike = None, name: str | None = None) -> Tensor:
-    """The number of frequency 0 moved to the middle of `axes`, all by default.
+    """`x` with frequency 0 moved to the middle of `axes`, all by default.
 
     Args:
       x: Tensor of any shape and dtype.

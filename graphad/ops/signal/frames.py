@@ -1,4 +1,4 @@
-"""Frames of signals, their spectra, and signals put together from frames."""
+"""Frames of signals, their spectra, and signals reconstructed from frames."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ Window = Callable[..., Any]
 def _positive(op: str, x: TensorLike, word: str) -> int:
     n = static_int(op, x, word)
     if n is None or n < 1:
-        raise InvalidArgumentError(f"{op}: {word} is {x!r}; an int from 1, known while tracing, is needed.")
+        raise InvalidArgumentError(
+            f"{op}: {word} is {x!r}; an int of at least 1, known while tracing, is needed."
+        )
     return int(n)
 
 
@@ -53,9 +55,9 @@ def frame(
 
     Args:
       signal: Tensor [..., samples, ...], any dtype.
-      frame_length: How many samples a frame has.
-      frame_step: The distance from the beginning of one frame to that of the next.
-      pad_end: Frames that stick out at the end are filled with `pad_value`; by default they are left out.
+      frame_length: The number of samples in a frame.
+      frame_step: The distance between the starts of two frames.
+      pad_end: Whether incomplete frames at the end are padded with `pad_value`; by default they are dropped.
       pad_value: A scalar.
       axis: The axis.
     Returns: Tensor of the same dtype.
@@ -96,7 +98,8 @@ _FEW_PARTS = 8
 
 
 def _frames(x: Any, place: int, parts: int, steps: int, unit: int, count: int) -> Tensor:
-    """Frames of `parts` units, `steps` units apart: part k of all of them are units k, k + steps, ...; so whole units move."""
+    """Frames of `parts` units, `steps` units apart: part k of all frames is units k, k + steps, ..., so that whole units are
+    moved."""
     before: tuple[Any, ...] = (slice(None),) * place
     units = (count - 1) * steps + parts
     x = getitem(x, (*before, slice(0, units * unit)))
@@ -106,11 +109,11 @@ def _frames(x: Any, place: int, parts: int, steps: int, unit: int, count: int) -
 
 
 def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None = None) -> Tensor:
-    """Frames [..., frames, length] added up at places `frame_step` apart: [..., (frames - 1) * frame_step + length].
+    """Frames [..., frames, length] added up at offsets `frame_step` apart: [..., (frames - 1) * frame_step + length].
 
     Args:
       signal: Tensor [..., frames, length], a numeric dtype.
-      frame_step: The distance from the beginning of one frame to that of the next.
+      frame_step: The distance between the starts of two frames.
     Returns: Tensor of the same dtype.
     Raises: InvalidArgumentError (a ValueError): a rank below 2, or a step that is not positive or not known while tracing.
     Example:
@@ -121,7 +124,7 @@ def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None
     step = _positive("overlap_and_add", frame_step, "frame_step")
     if x.ndim is None or x.ndim < 2 or not isinstance(x.dims[-1], int):
         raise InvalidArgumentError(
-            "overlap_and_add: signal must have rank 2 at least, and frames of a length known while tracing."
+            "overlap_and_add: signal must have rank 2 or more, and frames of a length known while tracing."
         )
     length = x.dims[-1]
     parts = max(-(-length // step), 1)
@@ -129,8 +132,8 @@ def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None
     lead = [k if isinstance(k, int) else getitem(sizes, i) for i, k in enumerate(x.dims[:-2])]
     frames = x.dims[-2] if isinstance(x.dims[-2], int) else getitem(sizes, -2)
     none = [(0, 0)] * len(lead)
-    # Each frame is cut into parts of one step; part k of all frames is a signal that begins k steps later. Rows of frames + parts
-    # that are read as rows of one less are such signals.
+    # Each frame is cut into parts of one step; part k of all frames is a signal that begins k steps later. Rows of frames +
+    # parts # elements that are reinterpreted as rows of one element less are such signals.
     x = pad(x, [*none, (0, 0), (0, parts * step - length)])
     x = swap_axes(reshape(x, [*lead, frames, parts, step]), -3, -2)
     x = reshape(pad(x, [*none, (0, 0), (0, parts), (0, 0)]), [*lead, parts * (frames + parts), step])
@@ -157,12 +160,12 @@ def stft(
 
     Args:
       signals: Float tensor [..., samples].
-      frame_length: How many samples a frame has.
-      frame_step: The distance from the beginning of one frame to that of the next.
-      fft_length: By default the smallest power of 2 that holds a frame.
-      window_fn: A function of (length, dtype=...) that gives the window; None for none.
-      pad_end: Whether frames that stick out at the end are filled with zeros; by default they are left out.
-    Returns: Complex tensor of as many bits.
+      frame_length: The number of samples in a frame.
+      frame_step: The distance between the starts of two frames.
+      fft_length: The size of the transforms; by default the smallest power of 2 that holds a frame.
+      window_fn: A function of (length, dtype=...) that returns the window; None for no window.
+      pad_end: Whether incomplete frames at the end are padded with zeros; by default they are dropped.
+    Returns: Complex tensor of the same precision.
     Raises: InvalidArgumentError (a ValueError): a length or step is not positive or not known while tracing; DTypeError (a
       TypeError): another dtype.
     Source: Allen and Rabiner, A unified approach to short-time Fourier analysis and synthesis, 1977.
@@ -176,20 +179,20 @@ def stft(
     frames = frame(x, length, frame_step, pad_end=pad_end)
     if window_fn is not None:
         frames = frames * window_fn(length, dtype=frames.dtype)
-    return rfft(frames, [size])  # type: ignore[no-any-return]
+    return rfft(frames, [size])
 
 
 def inverse_stft_window_fn(
     frame_step: TensorLike, forward_window_fn: Window = hann_window, name: str | None = None
 ) -> Callable[..., Tensor]:
-    """The window with which `inverse_stft` gives back what `stft` with the given window was given.
+    """The window with which `inverse_stft` inverts `stft` with the window `forward_window_fn`.
 
-    It is that window by the sum of the squares of all that overlap at a place.
+    It is that window divided by the sum of the squares of all windows that overlap at a sample.
 
     Args:
-      frame_step: The distance from the beginning of one frame to that of the next.
+      frame_step: The distance between the starts of two frames.
       forward_window_fn: The window of `stft`.
-    Returns: A function of (length, dtype=...) that gives a float tensor [length].
+    Returns: A function of (length, dtype=...) that returns a float tensor [length].
     Raises: InvalidArgumentError (a ValueError): a step that is not positive or not known while tracing.
     Source: Griffin and Lim, Signal estimation from modified short-time Fourier transform, 1984.
     Example:
@@ -218,15 +221,15 @@ def inverse_stft(
     window_fn: Window | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
-    """Signals from the spectra of their frames: inverse transforms, windowed, added up; see `inverse_stft_window_fn`.
+    """Signals from the spectra of their frames: the inverse transforms are windowed and added up; see `inverse_stft_window_fn`.
 
     Args:
       stfts: Complex tensor [..., frames, fft_length // 2 + 1].
-      frame_length: How many samples a frame has.
-      frame_step: The distance from the beginning of one frame to that of the next.
-      fft_length: By default the smallest power of 2 that holds a frame.
-      window_fn: A function of (length, dtype=...) that gives the window; None for none.
-    Returns: Float tensor [..., (frames - 1) * frame_step + frame_length] of as many bits.
+      frame_length: The number of samples in a frame.
+      frame_step: The distance between the starts of two frames.
+      fft_length: The size of the transforms; by default the smallest power of 2 that holds a frame.
+      window_fn: A function of (length, dtype=...) that returns the window; None for no window.
+    Returns: Float tensor [..., (frames - 1) * frame_step + frame_length] of the same precision.
     Raises: InvalidArgumentError (a ValueError): a length or step is not positive or not known while tracing; DTypeError (a
       TypeError): another dtype.
     Source: Griffin and Lim, Signal estimation from modified short-time Fourier transform, 1984.
@@ -255,9 +258,9 @@ def mdct(
     Args:
       signals: Float tensor [..., samples].
       frame_length: A multiple of 4.
-      window_fn: A function of (length, dtype=...) that gives the window; None for none.
-      pad_end: Whether frames that stick out at the end are filled with zeros; by default they are left out.
-      norm: "ortho" for a transform that, with a window of Princen and Bradley's kind, keeps the energy.
+      window_fn: A function of (length, dtype=...) that returns the window; None for no window.
+      pad_end: Whether incomplete frames at the end are padded with zeros; by default they are dropped.
+      norm: "ortho" for a transform that, with a window that satisfies the Princen-Bradley condition, preserves the energy.
     Returns: Tensor of the same dtype.
     Raises: InvalidArgumentError (a ValueError): `frame_length` is not a multiple of 4, or another norm; DTypeError (a
       TypeError): another dtype.
@@ -281,7 +284,7 @@ def mdct(
 
 
 def _flat(dtype: DType) -> Tensor:
-    """The constant window whose overlapping squares add up to 1."""
+    """The constant window for which overlapping squares add up to 1."""
     return lift(math.sqrt(0.5), dtype)
 
 
@@ -291,12 +294,12 @@ def inverse_mdct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `mdct` where frames overlap: [..., frames, half] becomes [..., (frames + 1) * half].
+    """The inverse of `mdct`, where frames overlap: [..., frames, half] becomes [..., (frames + 1) * half].
 
     Args:
       mdcts: Float tensor [..., frames, half].
-      window_fn: A function of (length, dtype=...) that gives the window; None for none.
-      norm: As `mdct` was given it.
+      window_fn: A function of (length, dtype=...) that returns the window; None for no window.
+      norm: As for `mdct`.
     Returns: Tensor of the same dtype.
     Raises: InvalidArgumentError (a ValueError): `half` is not known while tracing, or another norm; DTypeError (a
       TypeError): another dtype.
@@ -309,7 +312,7 @@ def inverse_mdct(
     y: Any = lift(mdcts)
     if y.ndim is None or y.ndim < 2 or not isinstance(y.dims[-1], int):
         raise InvalidArgumentError(
-            "inverse_mdct: mdcts must have rank 2 at least and a last size known while tracing."
+            "inverse_mdct: mdcts must have rank 2 or more and a last size known while tracing."
         )
     half = y.dims[-1]
     z = dct(y, type=4, norm=norm)
@@ -330,13 +333,13 @@ def linear_to_mel_weight_matrix(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """Weights [num_spectrogram_bins, num_mel_bins] of triangles that stand evenly on the mel scale, 1127 log(1 + f / 700).
+    """Weights [num_spectrogram_bins, num_mel_bins] of triangles evenly spaced on the mel scale, 1127 log(1 + f / 700).
 
     Args:
-      num_mel_bins: How many triangles.
-      num_spectrogram_bins: How many frequencies the spectra have, from 0 to half of `sample_rate`.
-      sample_rate: Samples in a second.
-      lower_edge_hertz, upper_edge_hertz: Where the first triangle begins and the last one ends.
+      num_mel_bins: The number of triangles.
+      num_spectrogram_bins: The number of frequencies of the spectra, from 0 to half of `sample_rate`.
+      sample_rate: Samples per second.
+      lower_edge_hertz, upper_edge_hertz: The lower edge of the first triangle and the upper edge of the last one.
       dtype: A float dtype.
     Returns: Tensor of that dtype.
     Raises: InvalidArgumentError (a ValueError): a number is not positive, or the edges are not in order below half of
@@ -369,7 +372,8 @@ def linear_to_mel_weight_matrix(
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str | None = None) -> Tensor:
-    """The cosine transform of kind 2 along the last axis of n numbers, by sqrt(2 n): mel-frequency cepstral coefficients.
+    """Mel-frequency cepstral coefficients: the cosine transform of type 2 along the last axis of n numbers, divided by sqrt(2
+    n).
 
     Args: log_mel_spectrograms: Float tensor [..., n].
     Returns: Tensor of the same shape and dtype.
@@ -388,7 +392,7 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str 
     if isinstance(n, int):
         if not n:
             raise InvalidArgumentError(
-                "mfccs_from_log_mel_spectrograms: there must be one mel bin at least, got 0."
+                "mfccs_from_log_mel_spectrograms: there must be at least one mel bin, got 0."
             )
         return dct(x) * lift(1.0 / math.sqrt(2.0 * n), x.dtype)
     return dct(x) / cast(cast(n, int32) * 2, x.dtype) ** 0.5

@@ -23,7 +23,7 @@ def _length(op: str, window_length: object) -> int:
     n = static_int(op, window_length, "window_length")
     if n is None or n < 0:
         raise InvalidArgumentError(
-            f"{op}: window_length is {window_length!r}; an int from 0, known while tracing, is needed."
+            f"{op}: window_length is {window_length!r}; an int of 0 or more, known while tracing, is needed."
         )
     return int(n)
 
@@ -54,8 +54,8 @@ def hann_window(
     """0.5 - 0.5 cos(2 pi k / n) for k from 0 to window_length - 1.
 
     Args:
-      window_length: How many numbers.
-      periodic: Whether n is `window_length` where that is even; else n is one less.
+      window_length: The number of samples.
+      periodic: Whether n is `window_length` if that is even; otherwise n is window_length - 1.
       dtype: A float dtype.
     Returns: Tensor [window_length] of that dtype.
     Raises: InvalidArgumentError (a ValueError): a length that is not positive or not known while tracing, or another dtype.
@@ -76,8 +76,8 @@ def hamming_window(
     """0.54 - 0.46 cos(2 pi k / n) for k from 0 to window_length - 1.
 
     Args:
-      window_length: How many numbers.
-      periodic: Whether n is `window_length` where that is even; else n is one less.
+      window_length: The number of samples.
+      periodic: Whether n is `window_length` if that is even; otherwise n is window_length - 1.
       dtype: A float dtype.
     Returns: Tensor [window_length] of that dtype.
     Raises: InvalidArgumentError (a ValueError): a length that is not positive or not known while tracing, or another dtype.
@@ -101,11 +101,11 @@ def _kaiser(n: int, beta: Any) -> Any:
 def kaiser_window(
     window_length: TensorLike, beta: TensorLike = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
-    """I0(beta sqrt(1 - x^2)) / I0(beta) for `window_length` x from -1 to 1.
+    """I0(beta sqrt(1 - x^2)) / I0(beta) for `window_length` evenly spaced x from -1 to 1.
 
     Args:
-      window_length: How many numbers.
-      beta: How narrow it is.
+      window_length: The number of samples.
+      beta: The shape parameter; a larger one gives a narrower window.
       dtype: A float dtype.
     Returns: Tensor [window_length] of that dtype.
     Raises: InvalidArgumentError (a ValueError): a length that is not positive or not known while tracing, or another dtype.
@@ -120,11 +120,12 @@ def kaiser_window(
 def kaiser_bessel_derived_window(
     window_length: TensorLike, beta: TensorLike = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
-    """Square roots of the running sum of a Kaiser window of half the length and 1, by its whole sum; and their mirror image.
+    """The square roots of the running sum of a Kaiser window of length window_length / 2 + 1, divided by its total; then their
+    mirror image.
 
     Args:
-      window_length: How many numbers.
-      beta: How narrow the Kaiser window is.
+      window_length: The number of samples.
+      beta: The shape parameter of the Kaiser window; a larger one gives a narrower window.
       dtype: A float dtype.
     Returns: Tensor [window_length] of that dtype; squares half a window apart add up to 1.
     Raises: InvalidArgumentError (a ValueError): a length that is not positive or not known while tracing, or another dtype.
@@ -142,7 +143,7 @@ def vorbis_window(window_length: TensorLike, dtype: DTypeLike = float32, name: s
     """sin(pi / 2 sin(pi (k + 1/2) / n)^2) for k from 0 to n - 1.
 
     Args:
-      window_length: n, how many numbers.
+      window_length: The number of samples n.
       dtype: A float dtype.
     Returns: Tensor [window_length] of that dtype; squares half a window apart add up to 1.
     Raises: InvalidArgumentError (a ValueError): a length that is not positive or not known while tracing, or another dtype.

@@ -1,5 +1,5 @@
-"""Sparse tensors: a tensor by those of its values that are not 0, and where they are. All is made of ops on dense tensors."""
+"""Sparse tensors: the nonzero values of a tensor and their indices. All functions are composed of ops on dense tensors."""
 
 from graphad.core.late import attach
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__getattr__, __dir__ = attach(__name__)

@@ -1,4 +1,4 @@
-"""Sparse tensors: conversion, order, products, reductions."""
+"""Sparse tensors: the nonzero values of a tensor and their indices. All functions are composed of ops on dense tensors."""
 
 from graphad.ops.sparse.elementwise import add as add
 from graphad.ops.sparse.elementwise import eye as eye

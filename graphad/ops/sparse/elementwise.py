@@ -1,11 +1,14 @@
-"""From dense tensors to sparse ones and back, and what goes value by value."""
+"""Conversions between dense and sparse tensors, and elementwise functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.bind import constant_here
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import as_dtype, float32, int32, int64
 from graphad.core.errors import InvalidArgumentError
@@ -34,18 +37,19 @@ from graphad.ops.math.select import maximum as larger
 from graphad.ops.math.select import minimum as smaller
 from graphad.ops.math.select import where
 from graphad.ops.sparse.places import in_line, is_sparse, sums_by_key
+from graphad.ops.sparse.rows import in_columns, total
 from graphad.ops.sparse.tensor import SparseTensor, flat_shape, require_sparse
 from graphad.ops.state.effects import require
 
 
 def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
-    """Those elements of a dense tensor that are not 0.
+    """The nonzero elements of a dense tensor, as a sparse one.
 
     Args:
       tensor: Tensor of any shape and numeric dtype.
-    Returns: SparseTensor of the same shape and dtype, its indices in row-major order. Its values are differentiable in the
+    Returns: SparseTensor of the same shape and dtype, its indices in row-major order. The values are differentiable by the
       tensor.
-    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): `tensor` cannot be converted to a tensor.
     Example:
       >>> sparse.from_dense([[0.0, 2.0], [0.0, 0.0]]).values.numpy()
       array([2.], dtype=float32)
@@ -61,15 +65,15 @@ def to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """The whole as a dense tensor.
+    """A sparse tensor as a dense one.
 
     Args:
       sp_input: A SparseTensor of any shape and dtype.
-      default_value: A scalar for all elements that have no value, 0 by default.
-      validate_indices: Whether indices that are not in order, or there twice, are refused.
+      default_value: A scalar for all elements without a value, 0 by default.
+      validate_indices: Whether indices that are out of order or repeated are an error.
     Returns: Tensor of the same shape and dtype.
     Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): indices are
-      not in order, or there twice.
+      out of order or repeated.
     Example:
       >>> sparse.to_dense(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])).numpy()
       array([[0., 2.],
@@ -98,18 +102,18 @@ def _require_order(x: SparseTensor) -> None:
     places: Any = in_line(x.indices, x.dense_shape)
     require(
         reduce_all(places[1:] > places[:-1]),
-        "sparse.to_dense: the indices \x00 are not in row-major order, or one is there twice; sparse.reorder, or "
-        "validate_indices=False, serves.",
+        "sparse.to_dense: the indices \x00 are not in row-major order, or one is repeated; use sparse.reorder, or "
+        "validate_indices=False.",
         [x.indices],
     )
 
 
 def to_indicator(sp_input: SparseTensor, vocab_size: TensorLike, name: str | None = None) -> Tensor:
-    """Which integers from 0 to below `vocab_size` are among the values of each row.
+    """For each row, which of the integers from 0 to vocab_size - 1 are among its values.
 
     Args:
       sp_input: A SparseTensor [..., members] of an integer dtype.
-      vocab_size: How many integers there are.
+      vocab_size: The number of integers.
     Returns: Bool tensor [..., vocab_size].
     Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): a value is
       out of range.
@@ -131,8 +135,8 @@ def eye(
     """The matrix with ones on its diagonal.
 
     Args:
-      num_rows: How many rows.
-      num_columns: How many columns; as many by default.
+      num_rows: The number of rows.
+      num_columns: The number of columns; as many as rows by default.
       dtype: The dtype.
     Returns: SparseTensor [num_rows, num_columns] of that dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative.
@@ -142,6 +146,14 @@ def eye(
              [0., 1.]], dtype=float32)
     """
     columns = num_rows if num_columns is None else num_columns
+    if type(num_rows) is int and type(columns) is int and min(num_rows, columns) > 0:
+        diagonal = np.arange(min(num_rows, columns))
+        return SparseTensor.of(
+            constant_here(in_columns(diagonal, diagonal)),
+            ones([len(diagonal)], as_dtype(dtype)),
+            constant_here(np.array([num_rows, columns], np.int64)),
+            (num_rows, columns),
+        )
     count = smaller(cast(num_rows, int64), cast(columns, int64))
     places = range_of(count)
     sizes = stack([cast(num_rows, int64), cast(columns, int64)])
@@ -150,12 +162,12 @@ def eye(
 
 
 def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTensor:
-    """`op` of the values of sparse tensors, in their places.
+    """`op` applied to the values of sparse tensors; the indices stay.
 
     Args:
-      op: A function that gives as many values as it is given.
-      args, kwargs: What it is called with; SparseTensors, all of the same indices, stand for their values.
-    Returns: SparseTensor with these values.
+      op: A function that returns as many values as it takes.
+      args, kwargs: Its arguments; each SparseTensor is replaced by its values. All must have the same indices.
+    Returns: SparseTensor with the new values.
     Raises: InvalidArgumentError (a ValueError): there is no SparseTensor, or their indices differ.
     Example:
       >>> sparse.map_values(square, SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])).values.numpy()
@@ -171,7 +183,7 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTenso
             require(
                 reduce_all(shape_of(x.indices) == shape_of(found[0].indices))
                 & reduce_all(x.indices == found[0].indices),
-                "sparse.map_values: sparse tensors have other indices: \x00 and \x00; they must be the same.",
+                "sparse.map_values: sparse tensors have different indices: \x00 and \x00; they must be the same.",
                 [found[0].indices, x.indices],
             )
 
@@ -182,8 +194,8 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTenso
 
 
 def _joint(op: str, a: SparseTensor, b: SparseTensor) -> tuple[Any, Any, Any, Any]:
-    """The indices that one of two tensors has, in order, and for the values of both behind each other the order and the number
-    of the index that each belongs to, and how many indices there are.
+    """The union of the indices of two tensors, in order. For the concatenated values of both: the order that sorts them, and
+    for each the number of its index in the union. The size of the union.
     """
     require(
         reduce_all(a.dense_shape == b.dense_shape),
@@ -196,12 +208,12 @@ def _joint(op: str, a: SparseTensor, b: SparseTensor) -> tuple[Any, Any, Any, An
 
 
 def add(a: Any, b: Any, threshold: TensorLike = 0) -> Tensor | SparseTensor:
-    """The sum of two tensors of which one at least is sparse: sparse if both are.
+    """The sum of two tensors of which at least one is sparse: sparse if both are.
 
     Args:
-      a, b: SparseTensors of one shape and numeric dtype, or one and a dense tensor.
-      threshold: Where both sparse tensors have a value, the sum is left out if it is smaller in absolute value.
-    Returns: SparseTensor for two, else a dense tensor, of the same dtype.
+      a, b: Two SparseTensors, or a SparseTensor and a dense tensor, of one shape and numeric dtype.
+      threshold: For two sparse tensors, sums of two values that are smaller in absolute value are dropped.
+    Returns: SparseTensor if both are sparse, else a dense tensor, of the same dtype.
     Raises: ArgumentTypeError (a TypeError): neither is sparse; InvalidArgumentError (a ValueError): the shapes differ.
     Example:
       >>> sparse.add(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), ones([2, 2])).numpy()
@@ -213,14 +225,17 @@ def add(a: Any, b: Any, threshold: TensorLike = 0) -> Tensor | SparseTensor:
         sparse, dense = (a, b) if isinstance(a, SparseTensor) else (b, a)
         x = require_sparse(op, sparse, "a")
         return tensor_scatter_nd_add(lift_like(op, dense, x.dtype), x.indices, x.values)
+    found = total(a, b, threshold)
+    if found is not None:
+        return found
     indices, order, group, count = _joint(op, a, b)
-    total = unsorted_segment_sum(gather(joined([a.values, b.values], 0), order), group, count)
-    limit = cast(threshold, abs_of(total).dtype)
-    found = SparseTensor.of(indices, total, a.dense_shape, a.dims)
+    added = unsorted_segment_sum(gather(joined([a.values, b.values], 0), order), group, count)
+    limit = cast(threshold, abs_of(added).dtype)
+    found = SparseTensor.of(indices, added, a.dense_shape, a.dims)
     single: Any = unsorted_segment_sum(ones(shape_of(group), int32), group, count) < 2
-    left = single | (abs_of(total) >= limit)
+    left = single | (abs_of(added) >= limit)
     return SparseTensor.of(
-        boolean_mask(found.indices, left), boolean_mask(total, left), a.dense_shape, a.dims
+        boolean_mask(found.indices, left), boolean_mask(added, left), a.dense_shape, a.dims
     )
 
 
@@ -236,7 +251,7 @@ def _extreme(op: str, a: SparseTensor, b: object, choose: Callable[[Any, Any], A
 
 
 def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The larger one of two sparse tensors, where one of them has a value; the other counts as 0.
+    """The elementwise maximum of two sparse tensors, where at least one has a value; a missing value counts as 0.
 
     Args:
       sp_a, sp_b: SparseTensors of one shape and real dtype.
@@ -250,7 +265,7 @@ def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> 
 
 
 def minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The smaller one of two sparse tensors, where one of them has a value; the other counts as 0.
+    """The elementwise minimum of two sparse tensors, where at least one has a value; a missing value counts as 0.
 
     Args:
       sp_a, sp_b: SparseTensors of one shape and real dtype.
@@ -264,7 +279,7 @@ def minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> 
 
 
 def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """exp(x) over its sum along the last axis, of those elements alone that have a value.
+    """exp(x) divided by its sum along the last axis, over the elements that have a value.
 
     Args:
       sp_input: A SparseTensor [..., size] of rank 2 or more, a float dtype.

@@ -1,4 +1,4 @@
-"""Where the values of sparse tensors are: indices as one number each, in row-major order, and what only moves values."""
+"""The indices of sparse tensors, also as flat row-major positions, and functions that only move values."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.cumulative import cumprod, cumsum
 from graphad.ops.math.reduce import reduce_all, reduce_any, reduce_max, reduce_prod, reduce_sum
 from graphad.ops.math.select import maximum, minimum, where
+from graphad.ops.sparse import rows
 from graphad.ops.sparse.tensor import SparseTensor, require_rank, require_sparse
 from graphad.ops.state.effects import require
 
 
 def in_line(indices: Tensor, sizes: Tensor) -> Tensor:
-    """The places of indices [..., rank] in row-major order of a shape, int64 [...]."""
+    """The flat row-major positions of indices [..., rank] in a shape, int64 [...]."""
     rank = None if indices.dims is None else indices.dims[-1]
     if type(rank) is not int or not rank:
         return reduce_sum(indices * cumprod(sizes, exclusive=True, reverse=True), -1)
@@ -45,7 +46,7 @@ def in_line(indices: Tensor, sizes: Tensor) -> Tensor:
 
 
 def out_of_line(places: Tensor, sizes: Tensor) -> Tensor:
-    """The indices [n, rank] of places [n] in row-major order."""
+    """The indices [n, rank] of flat row-major positions [n]."""
     rank = None if sizes.dims is None else sizes.dims[0]
     if type(rank) is int and rank:
         rest: Any = places
@@ -61,8 +62,8 @@ def out_of_line(places: Tensor, sizes: Tensor) -> Tensor:
 
 
 def sums_by_key(keys: Tensor) -> tuple[Any, Any, Any, Any]:
-    """Groups of equal keys [n]: the order that sorts them, the number of its group for each key in that order, whether it is the
-    first of its group, and how many groups there are.
+    """Groups of equal keys [n]: the order that sorts the keys; for each key in that order the number of its group, and whether
+    it is the first of the group; the number of groups.
     """
     order = argsort(keys, stable=True)
     found: Any = gather(keys, order)
@@ -72,19 +73,19 @@ def sums_by_key(keys: Tensor) -> tuple[Any, Any, Any, Any]:
 
 
 def is_in_order(places: Any) -> bool:
-    """Whether the places [n] are known, and none is below the one before."""
+    """Whether the flat positions [n] are known and non-decreasing."""
     if type(places) is not EagerTensor or type(places.data) is not np.ndarray:
         return False
     return not np.count_nonzero(places.data[1:] < places.data[:-1])
 
 
 def taken(x: Tensor, at: Any) -> Any:
-    """Elements of `x` along its first axis, with a dense tensor as their gradient."""
+    """Elements of `x` along its first axis, with a dense gradient."""
     return gather(identity(x), at)
 
 
 def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The same with its indices in row-major order.
+    """`sp_input` with its indices in row-major order.
 
     Args:
       sp_input: A SparseTensor of any shape and dtype.
@@ -103,14 +104,14 @@ def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
 
 
 def reshape(sp_input: SparseTensor, shape: ShapeLike, name: str | None = None) -> SparseTensor:
-    """The same values in another shape with as many elements; one size may be -1.
+    """`sp_input` in another shape with as many elements; one size may be -1.
 
     Args:
       sp_input: A SparseTensor of any shape and dtype.
       shape: The sizes.
-    Returns: SparseTensor of that shape and of the same dtype.
+    Returns: SparseTensor of that shape and the same dtype.
     Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): the number
-      of elements is another.
+      of elements differs.
     Example:
       >>> sparse.reshape(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), [4]).indices.numpy().tolist()
       [[1], [2]]
@@ -124,23 +125,26 @@ def reshape(sp_input: SparseTensor, shape: ShapeLike, name: str | None = None) -
     wanted = where(wanted < 0, total // maximum(rest, 1), wanted)
     require(
         reduce_prod(wanted) == total,
-        f"{op}: a shape of \x00 elements does not fit a sparse tensor of shape \x00.",
+        f"{op}: a shape with \x00 elements does not fit a sparse tensor of shape \x00.",
         [reduce_prod(wanted), x.dense_shape],
     )
+    indices = rows.moved(x, wanted)
+    if indices is not None:
+        return SparseTensor.of(EagerTensor(indices), x.values, wanted)
     return SparseTensor.of(out_of_line(in_line(x.indices, x.dense_shape), wanted), x.values, wanted)
 
 
 def transpose(
     sp_input: SparseTensor, perm: TensorLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The same with its axes in another order; indices are in order afterwards.
+    """`sp_input` with its axes permuted; the indices of the result are in order.
 
     Args:
       sp_input: A SparseTensor of any shape and dtype.
-      perm: For each axis of the result which it was; turned around by default.
+      perm: The axis of the input for each axis of the result; reversed by default.
     Returns: SparseTensor of the same dtype.
     Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): `perm` does
-      not name every axis once, or the rank is not known.
+      not name every axis once, or the rank is unknown.
     Example:
       >>> sparse.to_dense(sparse.transpose(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]))).numpy()
       array([[0., 3.],
@@ -150,6 +154,10 @@ def transpose(
     x = require_sparse(op, sp_input)
     order: Any = range_of(require_rank(op, x) - 1, -1, -1) if perm is None else cast(perm, int32)
     known = static_array(order)
+    if known is not None and known.tolist() == [1, 0]:
+        found = rows.turned(x)
+        if found is not None:
+            return found
     dims = None if known is None or x.dims is None else tuple([x.dims[k] for k in known.tolist()])
     return reorder(
         SparseTensor.of(gather(x.indices, order, axis=1), x.values, gather(x.dense_shape, order), dims)
@@ -159,14 +167,14 @@ def transpose(
 def expand_dims(
     sp_input: SparseTensor, axis: TensorLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The same with an axis of size 1 put in.
+    """`sp_input` with an axis of size 1 inserted.
 
     Args:
       sp_input: A SparseTensor of any shape and dtype.
-      axis: Its place in the result; the last one by default.
+      axis: The position of the new axis in the result; the last one by default.
     Returns: SparseTensor of the same dtype.
     Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): the axis is
-      out of range, or the rank is not known.
+      out of range, or the rank is unknown.
     Example:
       >>> sparse.expand_dims(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 0).shape
       TensorShape([1, 2, 2])
@@ -185,14 +193,14 @@ def expand_dims(
 def concat(
     axis: int, sp_inputs: Sequence[SparseTensor], expand_nonconcat_dims: bool = False, name: str | None = None
 ) -> SparseTensor:
-    """Sparse tensors behind each other along `axis`; indices are in order afterwards.
+    """Sparse tensors concatenated along `axis`; the indices of the result are in order.
 
     Args:
       axis: The axis.
       sp_inputs: SparseTensors of one rank and dtype.
-      expand_nonconcat_dims: Whether sizes along other axes may differ, of which the largest counts.
+      expand_nonconcat_dims: Whether sizes along other axes may differ; the result has the largest.
     Returns: SparseTensor of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): there is none, or sizes differ and may not; ArgumentTypeError (a
+    Raises: InvalidArgumentError (a ValueError): the list is empty, or sizes differ and may not; ArgumentTypeError (a
       TypeError): one is not a SparseTensor.
     Example:
       >>> sparse.concat(0, [sparse.eye(2), sparse.eye(2)]).shape
@@ -207,13 +215,16 @@ def concat(
         return xs[0]
     rank = require_rank(op, xs[0])
     place = normalize_axis(op, axis, rank)
+    found = rows.behind_each_other(xs, place)
+    if found is not None:
+        return found
     along = lift([k == place for k in range(rank)])
     largest = xs[0].dense_shape
     for x in xs[1:]:
         if not expand_nonconcat_dims:
             require(
                 reduce_all(along | (x.dense_shape == largest)),
-                f"{op}: shapes \x00 and \x00 differ along another axis than {place}.",
+                f"{op}: shapes \x00 and \x00 differ along an axis other than {place}.",
                 [largest, x.dense_shape],
             )
         largest = maximum(largest, x.dense_shape)
@@ -228,7 +239,7 @@ def concat(
 
 
 def _along(xs: Sequence[SparseTensor], place: int) -> Any:
-    """What is known of the shape of tensors behind each other."""
+    """The known part of the shape of concatenated tensors."""
     shapes = [x.dims for x in xs]
     if any(dims is None for dims in shapes):
         return None
@@ -239,11 +250,11 @@ def _along(xs: Sequence[SparseTensor], place: int) -> Any:
 
 
 def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
-    """The same with some of its values alone.
+    """`sp_input` with only some of its values.
 
     Args:
       sp_input: A SparseTensor of any shape and dtype.
-      to_retain: Bool tensor [n], one for each value.
+      to_retain: Bool tensor [n], True for the values to keep.
     Returns: SparseTensor of the same shape and dtype.
     Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): there are
       not as many bools as values.
@@ -262,13 +273,13 @@ def _kept(x: SparseTensor, mask: Tensor) -> SparseTensor:
 def slice(
     sp_input: SparseTensor, start: TensorLike, size: TensorLike, name: str | None = None
 ) -> SparseTensor:
-    """The part from index `start` on that has `size`, or less where the whole ends before.
+    """The part from index `start` on with sizes `size`, or smaller where the tensor ends earlier.
 
     Args:
       sp_input: A SparseTensor of any shape and dtype.
-      start: An integer for each axis.
-      size: An integer for each axis.
-    Returns: SparseTensor of the same dtype, its indices counted from `start`.
+      start: The first index along each axis.
+      size: The size along each axis.
+    Returns: SparseTensor of the same dtype, its indices relative to `start`.
     Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor.
     Example:
       >>> sparse.slice(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), [0, 1], [2, 1]).values.numpy()
@@ -277,13 +288,16 @@ def slice(
     x = require_sparse("sparse.slice", sp_input)
     first, count = cast(start, int64), cast(size, int64)
     count = maximum(minimum(count, x.dense_shape - first), 0)
+    found = rows.part(x, first, count)
+    if found is not None:
+        return found
     inside = _all_inside(x.indices, first, first + count)
     part = _kept(SparseTensor.of(x.indices, x.values, count), inside)
     return SparseTensor.of(part.indices - first, part.values, count)
 
 
 def _all_inside(indices: Any, first: Any, end: Any) -> Any:
-    """Which indices [n, rank] are from `first` on and below `end`."""
+    """Whether each of the indices [n, rank] is at least `first` and below `end`."""
     rank = indices.dims[-1]
     if type(rank) is not int or not rank:
         return reduce_all((indices >= first) & (indices < end), -1)
@@ -300,15 +314,15 @@ def split(
     axis: TensorLike | None = None,
     name: str | None = None,
 ) -> list[SparseTensor]:
-    """`num_split` parts along `axis`; where the size is not a multiple, the first ones have one more.
+    """`num_split` parts along `axis`; if the size is not a multiple, the first parts are larger by one.
 
     Args:
       sp_input: A SparseTensor of any shape and dtype.
-      num_split: How many parts, an int.
+      num_split: The number of parts, an int.
       axis: The axis.
     Returns: A list of SparseTensors of the same dtype.
     Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): `num_split`
-      or `axis` is none that can be.
+      or `axis` is out of range.
     Example:
       >>> [part.values.numpy().tolist() for part in sparse.split(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 2, 0)]
       [[2.0], [3.0]]
@@ -318,7 +332,7 @@ def split(
     rank = require_rank(op, x)
     if type(num_split) is not int or num_split < 1 or axis is None:
         raise InvalidArgumentError(
-            f"{op}: num_split is {num_split!r} and axis {axis!r}; a number from 1 and an axis are needed."
+            f"{op}: num_split is {num_split!r} and axis {axis!r}; a number of at least 1 and an axis of the tensor are needed."
         )
     place = normalize_axis(op, static_int(op, axis, "axis"), rank)
     whole = x.dense_shape[place]
@@ -334,14 +348,14 @@ def split(
 
 
 def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> SparseTensor:
-    """The same in a larger shape of the same rank, or in the smallest one that has all of its indices.
+    """`sp_input` in a larger shape of the same rank, or in the smallest one that holds all of its indices.
 
     Args:
       sp_input: A SparseTensor of any shape and dtype.
       new_shape: The sizes; the smallest ones by default.
     Returns: SparseTensor of the same dtype.
     Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): a size is
-      smaller than it was, or the rank is another.
+      smaller than before, or the rank differs.
     Example:
       >>> sparse.reset_shape(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), [3, 4]).shape
       TensorShape([3, 4])
@@ -356,7 +370,7 @@ def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> S
     known, before = static_array(sizes), x.rank
     if known is not None and before is not None and known.shape != (before,):
         raise InvalidArgumentError(
-            f"{op}: new_shape has {known.size} sizes, the sparse tensor {before} axes; as many are needed."
+            f"{op}: new_shape has {known.size} sizes, the sparse tensor has {before} axes; the numbers must be equal."
         )
     require(
         reduce_all(sizes >= x.dense_shape),
@@ -369,12 +383,12 @@ def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> S
 def fill_empty_rows(
     sp_input: SparseTensor, default_value: TensorLike, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
-    """The same with `default_value` at the first place of each row of a matrix that has no value.
+    """`sp_input` with `default_value` in the first column of each row that has no value.
 
     Args:
       sp_input: A SparseTensor [rows, columns] of any dtype.
       default_value: A scalar of that dtype.
-    Returns: (SparseTensor with its indices in order, bool tensor [rows] that says which had none).
+    Returns: (SparseTensor with its indices in order, bool tensor [rows], True for the rows that were empty).
     Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): the rank is
       not known.
     Example:
@@ -400,7 +414,7 @@ def mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) ->
 
     Args:
       a: IndexedSlices of any dtype.
-      mask_indices: Integer vector [m]: the indices whose slices are left out.
+      mask_indices: Integer vector [m]: the indices of the slices to remove.
     Returns: IndexedSlices of the same shape and dtype.
     Raises: ArgumentTypeError (a TypeError): `a` is not an IndexedSlices.
     Example:
@@ -416,7 +430,7 @@ def mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) ->
 
 
 def is_sparse(x: SparseTensor | Tensor) -> bool:
-    """Whether `x` is a sparse tensor; raises for what is neither sparse nor dense."""
+    """Whether `x` is a sparse tensor; raises if it is neither sparse nor dense."""
     if isinstance(x, SparseTensor):
         return True
     if not stands_for_tensor(x):

@@ -1,4 +1,4 @@
-"""Sums over sparse tensors: products with matrices, reductions, segments, counts."""
+"""Sums over sparse tensors: matrix products, reductions, segments, counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphad.core.dtypes import int32, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import require_one_of
 from graphad.core.shapes import format_dims, normalize_axis
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.combine import tensor_scatter_nd_max
 from graphad.ops.array.create import fill, ones
 from graphad.ops.array.gather import gather
@@ -31,6 +31,7 @@ from graphad.ops.math.reduce import reduce_prod
 from graphad.ops.math.segment import members_of, sorted_segments
 from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.sparse.places import in_line, out_of_line, sums_by_key, taken
+from graphad.ops.sparse.rows import maxima, product, sums
 from graphad.ops.sparse.tensor import SparseTensor, require_rank, require_sparse
 from graphad.ops.state.effects import require
 
@@ -46,10 +47,10 @@ def sparse_dense_matmul(
 
     Args:
       sp_a, b: A SparseTensor [m, k] and a dense tensor [k, n], or the other way round; of one numeric dtype.
-      adjoint_a, adjoint_b: Whether to take the conjugate transpose of the one or the other first.
+      adjoint_a, adjoint_b: Whether to take the conjugate transpose of `sp_a` or `b` first.
     Returns: Dense tensor [m, n] of that dtype.
     Raises: ArgumentTypeError (a TypeError): neither is sparse; InvalidArgumentError (a ValueError): the inner sizes differ;
-      DTypeError (a TypeError): the dtypes do.
+      DTypeError (a TypeError): the dtypes differ.
     Example:
       >>> sparse.sparse_dense_matmul(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), [[1.0], [1.0]]).numpy()
       array([[2.],
@@ -65,13 +66,16 @@ def sparse_dense_matmul(
 def _product(op: str, a: SparseTensor, b: Tensor, adjoint: bool) -> Any:
     if a.rank not in (None, 2) or b.ndim not in (None, 2):
         raise InvalidArgumentError(
-            f"{op}: shapes {format_dims(a.dims)} and {format_dims(b.dims)}; two matrices are needed."
+            f"{op}: the operands have shapes {format_dims(a.dims)} and {format_dims(b.dims)}; two matrices are needed."
         )
+    found = product(a, b, adjoint)
+    if found is not None:
+        return found
     row, column = (1, 0) if adjoint else (0, 1)
     inner = a.dense_shape[column]
     require(
         cast(shape_of(b)[0], int64) == inner,
-        f"{op}: the inner sizes differ: the sparse matrix has shape \x00, of which axis {column} is summed, the dense one \x00.",
+        f"{op}: the inner sizes differ: axis {column} of the sparse shape \x00 is summed; the dense matrix has shape \x00.",
         [a.dense_shape, shape_of(b)],
     )
     values = conj(a.values) if adjoint and a.dtype.is_complex else a.values
@@ -81,7 +85,7 @@ def _product(op: str, a: SparseTensor, b: Tensor, adjoint: bool) -> Any:
 
 
 def _groups(op: str, x: SparseTensor, axis: TensorLike | None) -> tuple[list[int], list[int]]:
-    """The axes that are summed over, and those that are left."""
+    """The reduced axes, and the remaining ones."""
     rank = require_rank(op, x)
     if axis is None:
         return list(range(rank)), []
@@ -93,7 +97,7 @@ def _groups(op: str, x: SparseTensor, axis: TensorLike | None) -> tuple[list[int
 
 
 def _left(x: SparseTensor, left: list[int]) -> tuple[Any, Any]:
-    """Where each value belongs in row-major order of the axes that are left, and their sizes."""
+    """The flat row-major position of each value in the remaining axes, and their sizes."""
     at = lift(left, int32)
     sizes: Any = gather(x.dense_shape, at)
     if not left:
@@ -114,6 +118,9 @@ def _reduced(
 ) -> Any:
     x = require_sparse(op, sp_input)
     gone, left = _groups(op, x, axis)
+    by_row = None if output_is_sparse or left != [0] else maxima(x) if largest_of else sums(x)
+    if by_row is not None:
+        return EagerTensor(by_row[:, None] if keepdims else by_row)
     places, sizes = _left(x, left)
     count = reduce_prod(sizes)
     if largest_of:
@@ -122,7 +129,7 @@ def _reduced(
     else:
         found = unsorted_segment_sum(x.values, places, count)
     there: Any = None
-    if largest_of or output_is_sparse:  # a sum of nothing is 0
+    if largest_of or output_is_sparse:  # (an empty sum is 0)
         there = unsorted_segment_sum(ones(shape_of(places), int32), places, count) > 0
         found = where(there, found, lift(0, x.dtype))
     if keepdims:
@@ -149,16 +156,16 @@ def reduce_sum(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor | SparseTensor:
-    """The sums along axes.
+    """The sums over axes.
 
     Args:
       sp_input: A SparseTensor of any shape and numeric dtype.
       axis: The axis or axes; all by default.
-      keepdims: Whether the axes stay, with size 1.
+      keepdims: Whether to keep the reduced axes with size 1.
       output_is_sparse: Whether the result is sparse.
     Returns: Dense tensor without the axes, or a SparseTensor, of the same dtype.
     Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): an axis is
-      out of range or not known while tracing, or the rank is not known.
+      out of range or unknown while tracing, or the rank is unknown.
     Example:
       >>> sparse.reduce_sum(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 1).numpy()
       array([2., 3.], dtype=float32)
@@ -173,16 +180,16 @@ def reduce_max(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor | SparseTensor:
-    """The largest of the values along axes, and 0 where there is no value.
+    """The largest of the values over axes, and 0 where there is no value.
 
     Args:
       sp_input: A SparseTensor of any shape and real dtype.
       axis: The axis or axes; all by default.
-      keepdims: Whether the axes stay, with size 1.
+      keepdims: Whether to keep the reduced axes with size 1.
       output_is_sparse: Whether the result is sparse.
-    Returns: Dense tensor without the axes, or a SparseTensor, of the same dtype. Equal values share the gradient.
+    Returns: Dense tensor without the axes, or a SparseTensor, of the same dtype. Ties share the gradient.
     Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): an axis is
-      out of range or not known while tracing, or the rank is not known.
+      out of range or unknown while tracing, or the rank is unknown.
     Example:
       >>> sparse.reduce_max(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 1).numpy()
       array([2., 3.], dtype=float32)
@@ -207,14 +214,14 @@ def segment_sum(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The sums of those rows of `data` that `indices` names, by segment.
+    """The sums of the rows `indices` of `data`, by segment.
 
     Args:
       data: Tensor [n, ...], a numeric dtype.
       indices: Integer tensor [m]: rows of `data`.
-      segment_ids: Integer tensor [m], sorted, from 0.
-      num_segments: How many segments there are; one more than the last id by default.
-      sparse_gradient: Whether the gradient by `data` is IndexedSlices.
+      segment_ids: Integer tensor [m] of non-negative, sorted ids.
+      num_segments: The number of segments; the last id plus 1 by default.
+      sparse_gradient: Whether the gradient by `data` is an IndexedSlices.
     Returns: Tensor [segments, ...] of the same dtype, 0 for segments without rows.
     Raises: InvalidArgumentError (a ValueError): ids are not sorted or negative, or an index is out of range.
     Example:
@@ -233,14 +240,14 @@ def segment_mean(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The means of those rows of `data` that `indices` names, by segment.
+    """The means of the rows `indices` of `data`, by segment.
 
     Args:
       data: Tensor [n, ...], a float dtype.
       indices: Integer tensor [m]: rows of `data`.
-      segment_ids: Integer tensor [m], sorted, from 0.
-      num_segments: How many segments there are; one more than the last id by default.
-      sparse_gradient: Whether the gradient by `data` is IndexedSlices.
+      segment_ids: Integer tensor [m] of non-negative, sorted ids.
+      num_segments: The number of segments; the last id plus 1 by default.
+      sparse_gradient: Whether the gradient by `data` is an IndexedSlices.
     Returns: Tensor [segments, ...] of the same dtype, 0 for segments without rows.
     Raises: InvalidArgumentError (a ValueError): ids are not sorted or negative, or an index is out of range.
     Example:
@@ -262,14 +269,14 @@ def segment_sqrt_n(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The sums of those rows of `data` that `indices` names, by segment, over the root of how many they are.
+    """The sums of the rows `indices` of `data`, by segment, divided by the square root of their number.
 
     Args:
       data: Tensor [n, ...], a float dtype.
       indices: Integer tensor [m]: rows of `data`.
-      segment_ids: Integer tensor [m], sorted, from 0.
-      num_segments: How many segments there are; one more than the last id by default.
-      sparse_gradient: Whether the gradient by `data` is IndexedSlices.
+      segment_ids: Integer tensor [m] of non-negative, sorted ids.
+      num_segments: The number of segments; the last id plus 1 by default.
+      sparse_gradient: Whether the gradient by `data` is an IndexedSlices.
     Returns: Tensor [segments, ...] of the same dtype, 0 for segments without rows.
     Raises: InvalidArgumentError (a ValueError): ids are not sorted or negative, or an index is out of range.
     Example:
@@ -292,15 +299,15 @@ def bincount(
     binary_output: bool = False,
     name: str | None = None,
 ) -> SparseTensor:
-    """How often each integer occurs.
+    """The number of times that each integer occurs.
 
     Args:
-      values: Integers from 0, a tensor or a SparseTensor of rank 1 or 2.
-      weights: What each of them counts, of the same form; 1 by default.
-      axis: 0 counts all of them together, -1 those of each row by themselves.
-      minlength, maxlength: The size of the last axis at least and at most; integers from `maxlength` on are not counted.
-      binary_output: Whether to say 1 for each integer that occurs.
-    Returns: SparseTensor [integers] or [rows, integers]; of the dtype of the weights, or else of the values.
+      values: Non-negative integers, a tensor or a SparseTensor of rank 1 or 2.
+      weights: The weight of each of them, of the same form; 1 by default.
+      axis: 0 to count all of them together, -1 to count each row by itself.
+      minlength, maxlength: Bounds of the size of the last axis; integers from `maxlength` on are not counted.
+      binary_output: Whether to return 1 for each integer that occurs, instead of its count.
+    Returns: SparseTensor [integers] or [rows, integers]; it has the dtype of the weights, or else of the values.
     Raises: InvalidArgumentError (a ValueError): another axis or rank, or both weights and `binary_output`.
     Example:
       >>> sparse.bincount([0, 2, 2]).values.numpy()
@@ -309,7 +316,7 @@ def bincount(
     op = "sparse.bincount"
     require_one_of(op, "axis", axis, (0, -1), "0 and -1 are possible")
     if weights is not None and binary_output:
-        raise InvalidArgumentError(f"{op}: weights and binary_output do not go together.")
+        raise InvalidArgumentError(f"{op}: weights and binary_output exclude each other.")
     if isinstance(values, SparseTensor):
         found, rank = values.values, require_rank(op, values)
         rows, row_count = values.indices[:, 0], values.dense_shape[0]
@@ -324,7 +331,7 @@ def bincount(
         rows = reshaped(broadcast_to(range_of(row_count)[:, None], sizes), [-1]) if rank == 2 else None
         counted = None if weights is None else reshaped(lift(weights), [-1])
     if rank not in (1, 2):
-        raise InvalidArgumentError(f"{op}: values have rank {rank}; 1 and 2 are possible.")
+        raise InvalidArgumentError(f"{op}: values have rank {rank}; it must be 1 or 2.")
     keys = cast(found, int64)
     length = largest(joined([keys, lift([-1], int64)], 0)) + 1
     length = length if minlength is None else maximum(length, cast(minlength, int64))

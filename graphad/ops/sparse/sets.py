@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
 
 
-# The rows of a value as (number of the row, member) for each member, and the sizes in front of the last axis.
+# The members of all rows as pairs (number of the row, member), and the leading sizes, those before the last axis.
 Rows = tuple[Any, Any, Any]
 
 
@@ -40,7 +40,7 @@ def _rows(op: str, x: SparseTensor | Tensor, name: str) -> Rows:
     tensor: Any = lift(x)
     if tensor.ndim is None or tensor.ndim < 2:
         raise InvalidArgumentError(
-            f"{op}: {name} has shape {tensor.shape}; rank 2 at least, that is known, is needed."
+            f"{op}: {name} has shape {tensor.shape}; a known rank of at least 2 is needed."
         )
     if not tensor.dtype.is_integer:
         raise ArgumentTypeError(f"{op}: {name} has dtype {tensor.dtype.name}; an integer dtype is needed.")
@@ -51,14 +51,14 @@ def _rows(op: str, x: SparseTensor | Tensor, name: str) -> Rows:
 
 
 def _sorted(rows: Any, members: Any, *others: Any) -> list[Any]:
-    """Pairs by row and then by member, equal ones in the order in which they came; what else belongs to them moves along."""
+    """Pairs sorted by row and then by member, with a stable sort; `others` are permuted alike."""
     order = argsort(members, stable=True)
     order = gather(order, argsort(gather(rows, order), stable=True))
     return [gather(x, order) for x in (rows, members, *others)]
 
 
 def _is_first(rows: Tensor, members: Tensor) -> Tensor:
-    """Which pairs are others than the ones before."""
+    """Whether each pair differs from the one before it."""
     new = (rows[1:] != rows[:-1]) | (members[1:] != members[:-1])
     return joined([ones(shape_of(rows[:1]), "bool"), new], 0)
 
@@ -70,7 +70,7 @@ def _distinct(rows: Tensor, members: Tensor) -> tuple[Any, Any]:
 
 
 def _result(rows: Tensor, members: Tensor, sizes: Tensor) -> SparseTensor:
-    """Distinct pairs in order as a sparse tensor."""
+    """Distinct sorted pairs as a sparse tensor."""
     count = reduce_prod(sizes)
     lengths: Any = unsorted_segment_sum(ones(shape_of(rows), int64), rows, count)
     starts = cumsum(lengths, exclusive=True)
@@ -87,14 +87,15 @@ def _pair(op: str, a: Any, b: Any) -> tuple[Rows, Rows]:
     require_same_dtype(op, x[1], y[1], ("a", "b"))
     require(
         reduce_all(shape_of(x[2]) == shape_of(y[2])) & reduce_all(x[2] == y[2]),
-        f"{op}: the sizes in front of the last axis differ: \x00 and \x00.",
+        f"{op}: the leading sizes differ: \x00 and \x00.",
         [x[2], y[2]],
     )
     return x, y
 
 
 def _both(x: Rows, y: Rows) -> tuple[Any, Any, Any, Any]:
-    """The distinct pairs of both in order: rows, members, whether they are of the second, whether the next one is the same."""
+    """The distinct pairs of each set, merged in order: rows, members, whether the pair is of the second set, whether the next
+    pair is equal."""
     first, second = _distinct(x[0], x[1]), _distinct(y[0], y[1])
     sides = joined([zeros(shape_of(first[0]), int32), ones(shape_of(second[0]), int32)], 0)
     rows, members, side = _sorted(joined([first[0], second[0]], 0), joined([first[1], second[1]], 0), sides)
@@ -108,11 +109,11 @@ def intersection(
     """The integers that are in a row of `a` and in the same row of `b`.
 
     Args:
-      a, b: Integer tensors [..., members] of one dtype whose sizes in front of the last axis are the same, dense or sparse.
-      validate_indices: Is taken as TensorFlow takes it; the order of indices does not matter here.
+      a, b: Integer tensors [..., members] of one dtype and with the same leading sizes, dense or sparse.
+      validate_indices: Accepted for compatibility; indices need no order here.
     Returns: SparseTensor [..., most members], with the members of each row in order. No gradient.
     Raises: ArgumentTypeError (a TypeError): another dtype, or `a` is sparse and `b` dense; InvalidArgumentError (a
-      ValueError): the sizes in front differ, or a rank below 2; DTypeError (a TypeError): the dtypes differ.
+      ValueError): the leading sizes differ, or a rank below 2; DTypeError (a TypeError): the dtypes differ.
     Example:
       >>> sets.intersection([[1, 2, 3]], [[3, 1, 5]]).values.numpy()
       array([1, 3], dtype=int32)
@@ -128,15 +129,15 @@ def difference(
     aminusb: bool = True,
     validate_indices: bool = True,
 ) -> SparseTensor:
-    """The integers that are in a row of `a` and not in the same row of `b`; the other way round without `aminusb`.
+    """The integers that are in a row of `a` and not in the same row of `b`.
 
     Args:
-      a, b: Integer tensors [..., members] of one dtype whose sizes in front of the last axis are the same, dense or sparse.
-      aminusb: Whether members of `b` are taken from `a`.
-      validate_indices: Is taken as TensorFlow takes it; the order of indices does not matter here.
+      a, b: Integer tensors [..., members] of one dtype and with the same leading sizes, dense or sparse.
+      aminusb: Whether to return a - b; otherwise b - a.
+      validate_indices: Accepted for compatibility; indices need no order here.
     Returns: SparseTensor [..., most members], with the members of each row in order. No gradient.
     Raises: ArgumentTypeError (a TypeError): another dtype, or `a` is sparse and `b` dense; InvalidArgumentError (a
-      ValueError): the sizes in front differ, or a rank below 2; DTypeError (a TypeError): the dtypes differ.
+      ValueError): the leading sizes differ, or a rank below 2; DTypeError (a TypeError): the dtypes differ.
     Example:
       >>> sets.difference([[1, 2, 3]], [[3, 1, 5]]).values.numpy()
       array([2], dtype=int32)
@@ -154,11 +155,11 @@ def union(
     """The integers that are in a row of `a` or in the same row of `b`.
 
     Args:
-      a, b: Integer tensors [..., members] of one dtype whose sizes in front of the last axis are the same, dense or sparse.
-      validate_indices: Is taken as TensorFlow takes it; the order of indices does not matter here.
+      a, b: Integer tensors [..., members] of one dtype and with the same leading sizes, dense or sparse.
+      validate_indices: Accepted for compatibility; indices need no order here.
     Returns: SparseTensor [..., most members], with the members of each row in order. No gradient.
     Raises: ArgumentTypeError (a TypeError): another dtype, or `a` is sparse and `b` dense; InvalidArgumentError (a
-      ValueError): the sizes in front differ, or a rank below 2; DTypeError (a TypeError): the dtypes differ.
+      ValueError): the leading sizes differ, or a rank below 2; DTypeError (a TypeError): the dtypes differ.
     Example:
       >>> sets.union([[1, 2, 3]], [[3, 1, 5]]).values.numpy()
       array([1, 2, 3, 5], dtype=int32)
@@ -169,11 +170,11 @@ def union(
 
 
 def size(a: SparseTensor | TensorLike, validate_indices: bool = True) -> Tensor:
-    """How many distinct values are in each row.
+    """The number of distinct values in each row.
 
     Args:
       a: A SparseTensor [..., members] of an integer dtype.
-      validate_indices: Is taken as TensorFlow takes it; the order of indices does not matter here.
+      validate_indices: Accepted for compatibility; indices need no order here.
     Returns: int32 tensor [...].
     Raises: ArgumentTypeError (a TypeError): `a` is not a SparseTensor.
     Example:

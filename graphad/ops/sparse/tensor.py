@@ -1,7 +1,7 @@
-"""`SparseTensor`: indices, values and a shape, and what says the same of one that is to come.
+"""`SparseTensor`: indices, values and a shape; and `SparseTensorSpec`, its spec.
 
-An argument, a result and a state of functions, branches and loops: it goes in and out as its three tensors. Derivatives are those
-of its values; the gradient by a sparse tensor is one with the same indices.
+It may be an argument, a result or a loop variable of functions, branches and loops, which see its three tensors. Derivatives
+are those of its values; the gradient by a sparse tensor is a sparse tensor with the same indices.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import lift, lift_like
+from graphad.core.dims import UNKNOWN
 from graphad.core.dtypes import DType, as_dtype, float32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.shapes import TensorShape, are_compatible, as_dims, format_dims
+from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
-from graphad.graph.builder import UNKNOWN
 from graphad.ops.array.gather import gather_nd
 from graphad.ops.array.shape import broadcast_to, reshape, shape
 from graphad.ops.array.sizes import partly_known
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 class SparseTensor(Sparse):
-    """A tensor by some of its values; all others are 0.
+    """A tensor given by the indices and values of some elements; all others are 0.
 
-    Most functions want indices in row-major order and no index twice; `sparse.reorder` brings them in order.
+    Most functions require indices in row-major order without repetition; `sparse.reorder` sorts them.
 
     Args:
-      indices: int64 tensor [n, rank]: where each value is.
+      indices: int64 tensor [n, rank]: the index of each value.
       values: Tensor [n].
-      dense_shape: int64 tensor [rank]: the shape of the whole.
+      dense_shape: int64 tensor [rank]: the shape of the dense tensor.
     Raises: InvalidArgumentError: the shapes of the three do not fit.
     Example:
       >>> x = SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
@@ -43,7 +43,7 @@ class SparseTensor(Sparse):
              [3., 0.]], dtype=float32)
     """
 
-    __slots__ = ("__weakref__", "_dims", "dense_shape", "indices", "values")
+    __slots__ = ("__weakref__", "_dims", "dense_shape", "indices", "order", "values")
     title = "SparseTensor"
     fields = ("indices", "values", "dense_shape")
     indices: Any
@@ -72,21 +72,20 @@ class SparseTensor(Sparse):
                 f"{format_dims(whole)}; [n, rank], [n] and [rank] are needed."
             )
 
-    def _set(
-        self, indices: object, values: object, dense_shape: object, dims: Sequence[int | None] | None
-    ) -> None:
+    def _set(self, indices: object, values: object, dense_shape: object, dims: Dims) -> None:
         self.indices, self.values, self.dense_shape, self._dims = indices, values, dense_shape, dims
+        self.order: Any = None  # what `sparse/rows.py` has found out about the indices
 
     @classmethod
-    def of(cls, indices: Any, values: TensorLike, dense_shape: TensorLike, dims: Any = None) -> SparseTensor:
-        """One of parts that are known to fit; `dims` is what is known of the shape of the whole."""
+    def of(cls, indices: Any, values: TensorLike, dense_shape: TensorLike, dims: Dims = None) -> SparseTensor:
+        """A SparseTensor of parts that are known to fit; `dims` is the known part of the dense shape."""
         made = cls.__new__(cls)
         made._set(indices, values, dense_shape, dims)
         return made
 
     @classmethod
     def from_value(cls, sparse_tensor_value: SparseTensor) -> SparseTensor:
-        """One of what has `indices`, `values` and `dense_shape`."""
+        """A SparseTensor made of any object with `indices`, `values` and `dense_shape`."""
         if not all(hasattr(sparse_tensor_value, word) for word in ("indices", "values", "dense_shape")):
             raise ArgumentTypeError(
                 f"SparseTensor.from_value: {sparse_tensor_value!r} has no indices, values and dense_shape."
@@ -95,7 +94,7 @@ class SparseTensor(Sparse):
         return cls(x.indices, x.values, x.dense_shape)
 
     @property
-    def dims(self) -> Any:
+    def dims(self) -> Dims:
         if self._dims is not None:
             return self._dims
         known = partly_known(self.dense_shape)
@@ -107,12 +106,12 @@ class SparseTensor(Sparse):
 
     @property
     def rank(self) -> int | None:
-        """How many axes the whole has, None where that is not known."""
+        """The rank of the dense shape, None if unknown."""
         dims = self.dims
         return None if dims is None else len(dims)
 
     def with_values(self, values: TensorLike) -> SparseTensor:
-        """Other values [n] in the same places."""
+        """A SparseTensor with the same indices and other values [n]."""
         new = lift(values)
         if not are_compatible(new.dims, self.values.dims):
             raise InvalidArgumentError(
@@ -122,7 +121,7 @@ class SparseTensor(Sparse):
         return SparseTensor.of(self.indices, new, self.dense_shape, self._dims)
 
     def set_shape(self, shape: ShapeLike) -> None:
-        """Say what is known of the shape of the whole."""
+        """Set the known part of the dense shape."""
         known, new = self.dims, as_dims(shape)
         if not are_compatible(known, new):
             raise InvalidArgumentError(
@@ -157,14 +156,14 @@ class SparseTensor(Sparse):
 
     def __graphad_tensor__(self) -> Any:
         raise ArgumentTypeError(
-            f"A SparseTensor of shape {format_dims(self.dims)} stands where a dense tensor is needed; sparse.to_dense gives it, "
-            "and `sparse` has functions of sparse tensors."
+            f"A SparseTensor of shape {format_dims(self.dims)} is used where a dense tensor is needed; use sparse.to_dense, or "
+            "a function of tf.sparse."
         )
 
-    # -- what may be done with it -----------------------------------------------------------------------------------------
+    # -- arithmetic -----------------------------------------------------------------------------------------
 
     def _by(self, other: TensorLike, divides: bool) -> SparseTensor:
-        """The values times, or divided by, what a dense tensor that is broadcast has in their places."""
+        """The values multiplied, or divided, by the elements of a broadcast dense tensor at the same indices."""
         y = lift_like("SparseTensor", other, self.dtype)
         there = y if y.dims == () else gather_nd(broadcast_to(y, self.dense_shape), self.indices)
         return self.with_values(self.values / there if divides else self.values * there)
@@ -184,10 +183,10 @@ class SparseTensor(Sparse):
 
 
 class SparseTensorSpec(Sparse):
-    """A SparseTensor without values: what `input_signature` and `get_concrete_function` take for one.
+    """The spec of a SparseTensor, for `input_signature` and `get_concrete_function`.
 
     Args:
-      shape: The shape of the whole, None for sizes that are not known.
+      shape: The dense shape, None for unknown sizes.
       dtype: The dtype of the values.
     Raises: ArgumentTypeError: `shape` is not a shape, or `dtype` no dtype.
     """
@@ -201,7 +200,7 @@ class SparseTensorSpec(Sparse):
         self._dtype = as_dtype(dtype)
 
     @property
-    def dims(self) -> Any:
+    def dims(self) -> Dims:
         return self._dims
 
     @property
@@ -209,7 +208,7 @@ class SparseTensorSpec(Sparse):
         return self._dtype
 
     @property
-    def values(self) -> Any:
+    def values(self) -> TensorSpec:
         return TensorSpec([None], self._dtype)
 
     @staticmethod
@@ -227,7 +226,7 @@ class SparseTensorSpec(Sparse):
         return SparseTensor, self._dims
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether a sparse tensor, or a spec of one, may be what this describes."""
+        """Whether a sparse tensor, or a spec of one, matches this spec."""
         x = spec_or_value
         if not isinstance(x, SparseTensor | SparseTensorSpec):
             return False
@@ -249,15 +248,15 @@ def require_sparse(op: str, x: object, name: str = "sp_input") -> SparseTensor:
     """Raises: ArgumentTypeError: `x` is not a sparse tensor."""
     if not isinstance(x, SparseTensor):
         raise ArgumentTypeError(
-            f"{op}: {name} is of type {type(x).__name__}; a SparseTensor is needed, which sparse.from_dense gives."
+            f"{op}: {name} is of type {type(x).__name__}; a SparseTensor is needed, for instance from sparse.from_dense."
         )
     return x
 
 
 def require_rank(op: str, x: SparseTensor) -> int:
-    """How many axes there are. Raises: InvalidArgumentError: that is not known."""
+    """The rank. Raises: InvalidArgumentError: it is unknown."""
     if x.rank is None:
-        raise InvalidArgumentError(f"{op}: the rank of {x!r} is not known; SparseTensor.set_shape tells it.")
+        raise InvalidArgumentError(f"{op}: the rank of {x!r} is unknown; set it with SparseTensor.set_shape.")
     return x.rank
 
 

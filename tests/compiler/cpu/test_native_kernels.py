@@ -29,8 +29,8 @@ from graphad.core.dtypes import (
 from graphad.kernels import forms, scalars
 from graphad.kernels.collapse import Loop, Operand, collapse
 from graphad.kernels.forms import IN, SCALAR, TMP, Map, Statement
-from graphad.kernels.fuse import compose, merge_maps
 from tests.compiler.cpu.kernel_runner import run_native, run_oracle, same, values
+from tests.support.maps import compose, merge_maps
 
 REAL = [dtype for dtype in ALL if not dtype.is_complex]
 

@@ -17,7 +17,7 @@ from graphad.compiler.source import CompileError, code_of
 from graphad.core.dtypes import ALL, DType, complex64, float16, float32, float64
 from graphad.kernels import forms, scalars
 from graphad.kernels.collapse import Operand, collapse
-from graphad.kernels.fuse import compose, merge_maps
+from tests.support.maps import compose, merge_maps
 
 needs_numba_cuda = pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
 REAL = [dtype for dtype in ALL if not dtype.is_complex]

@@ -68,6 +68,60 @@ def _scaled(kind: str, order: int) -> Callable[..., Any]:
     )
 
 
+def _scaled_slope(kind: str, order: int) -> Callable[..., Any]:
+    """Their derivatives for x above 0."""
+
+    def exact(mp: Any, x: Any) -> Any:
+        zero, one = _scaled(kind, 0)(mp, x), _scaled(kind, 1)(mp, x)
+        if kind == "i":
+            return one - zero if order == 0 else zero - one * (1 + 1 / x)
+        return zero - one if order == 0 else one * (1 - 1 / x) - zero
+
+    return exact
+
+
+def _tail(mp: Any, x: Any) -> Any:
+    """The y with erfc(y) = x, for small x: Newton's method for the logarithm."""
+    y = mp.sqrt(-mp.log(x))
+    for _ in range(12):
+        z = mp.erfc(y)
+        y += mp.log(z / x) * z * mp.exp(y * y) * mp.sqrt(mp.pi) / 2
+    return y
+
+
+def _mirrored(n: int) -> Callable[..., Any]:
+    """Polygamma of order 1 and 2 below 0."""
+
+    def exact(mp: Any, x: Any) -> Any:
+        sine = mp.sinpi(x)
+        if n == 1:
+            return (mp.pi / sine) ** 2 - mp.polygamma(1, 1 - x)
+        return mp.polygamma(2, 1 - x) - 2 * mp.pi**3 * mp.cospi(x) / sine**3
+
+    return exact
+
+
+def _below(mp: Any, x: Any) -> Any:
+    """The float next to 1 - x."""
+    return mp.mpf(float(1 - x))
+
+
+def _dawsn(mp: Any, x: Any) -> Any:
+    if x < 30:
+        return mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x)
+    term = total = 1 / (2 * x)
+    for k in range(1, 60):
+        term *= (2 * k - 1) / (2 * x * x)
+        total += term
+    return total
+
+
+def _density(mp: Any, a: Any, z: Any) -> Any:
+    """Of a gamma variable, z deviations from its mean."""
+    x = mp.mpf(float(a) * (1.0 + float(z) * float(a) ** -0.5))
+    return mp.exp((a - 1) * mp.log(x) - x - mp.loggamma(a))
+
+
 def _bessel(kind: str, order: int) -> Callable[..., Any]:
     return lambda mp, x: getattr(mp, f"bessel{kind}")(order, x)
 
@@ -93,6 +147,11 @@ def _one_slope(function: Callable[..., Any], i: int) -> Callable[..., Any]:
     return slope
 
 
+def _close_to_one(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The derivative at 1 - x."""
+    return lambda x: _slope(function, 0)(1.0 - x)
+
+
 def _beta_slope(*by: int) -> Callable[..., Any]:
     def exact(mp: Any, a: Any, b: Any, x: Any) -> Any:
         return mp.diff(lambda a, b: mp.betainc(a, b, 0, x, regularized=True), (a, b), by)
@@ -114,7 +173,22 @@ ROWS = (
     Row("erfc", m.erfc, lambda mp, x: mp.erfc(x), "up to 26.5", ((-7, 26.5),), 4),
     Row("erfinv", m.erfinv, lambda mp, x: mp.erfinv(x), "all", ((-1, 1),), 4),
     Row("erfinv", m.erfinv, lambda mp, x: mp.erfinv(x), "close to 0", ((-300, -1),), 4, by_powers=True),
+    Row("erfcinv", m.erfcinv, _tail, "close to 0", ((-322, -8),), 4, by_powers=True),
     Row("erfcinv", m.erfcinv, lambda mp, x: mp.erfinv(1 - x), "from 1e-8", ((1e-8, 1.999),), 8),
+    Row("ndtri", m.ndtri, lambda mp, x: -mp.sqrt(2) * _tail(mp, 2 * x), "close to 0", ((-307, -8),), 4, by_powers=True),
+    Row("derivative of erfcinv", _slope(m.erfcinv, 0), lambda mp, x: -mp.sqrt(mp.pi) / 2 * mp.exp(_tail(mp, x) ** 2),
+        "close to 0", ((-307, -1),), 8192, by_powers=True),
+    Row("derivative of ndtri", _slope(m.ndtri, 0), lambda mp, x: mp.sqrt(2 * mp.pi) * mp.exp(_tail(mp, 2 * x) ** 2),
+        "close to 0", ((-307, -1),), 8192, by_powers=True),
+    *[
+        Row(f"derivative of {name}", _close_to_one(getattr(m, name)), exact, "close to 1", ((-15, -1),), 4,
+            by_powers=True)
+        for name, exact in (
+            ("asin", lambda mp, x: 1 / mp.sqrt(1 - _below(mp, x) ** 2)),
+            ("acos", lambda mp, x: -1 / mp.sqrt(1 - _below(mp, x) ** 2)),
+            ("atanh", lambda mp, x: 1 / (1 - _below(mp, x) ** 2)),
+        )
+    ],
     Row("ndtri", m.ndtri, lambda mp, x: mp.sqrt(2) * mp.erfinv(2 * x - 1), "from 1e-8", ((1e-8, 0.999),), 8),
     Row("lgamma", m.lgamma, _gamma_log, "above 0", ((0, 12),), 4),
     Row("lgamma", m.lgamma, _gamma_log, "above 0, by powers", ((-300, 300),), 4, by_powers=True),
@@ -123,6 +197,15 @@ ROWS = (
     Row("digamma", m.digamma, lambda mp, x: mp.digamma(x), "by powers", ((-300, 300),), 8, ONE, True),
     Row("polygamma", _of_order(1.0), lambda mp, x: mp.polygamma(1, x), "order 1", ((0.01, 100),), 4),
     Row("polygamma", _of_order(2.0), lambda mp, x: mp.polygamma(2, x), "order 2", ((0.01, 100),), 4),
+    Row("polygamma", _of_order(1.0), lambda mp, x: mp.polygamma(1, x), "order 1, by powers", ((-150, 300),), 8, by_powers=True),
+    Row("polygamma", _of_order(1.0), _mirrored(1), "order 1, below 0", ((-1e6, 0), (-20, 0)), 16),
+    Row("polygamma", _of_order(2.0), _mirrored(2), "order 2, below 0", ((-1e6, 0), (-20, 0)), 32, ONE),
+    Row("polygamma", _of_order(20.0), lambda mp, x: mp.polygamma(20, x), "order 20, by powers", ((-10, 14),), 32, by_powers=True),
+    Row("polygamma", _of_order(100.0), lambda mp, x: mp.polygamma(100, x), "order 100, by powers", ((-1, 4),), 16,
+        by_powers=True),
+    Row("derivative of digamma", _slope(m.digamma, 0), lambda mp, x: mp.polygamma(1, x), "by powers", ((-150, 300),), 8,
+        by_powers=True),
+    Row("derivative of digamma", _slope(m.digamma, 0), _mirrored(1), "below 0", ((-1e6, 0), (-20, 0)), 16),
     Row("polygamma", _of_order(5.0), lambda mp, x: mp.polygamma(5, x), "order 5", ((0.01, 100),), 8),
     Row("zeta", m.zeta, lambda mp, x, q: mp.zeta(x, q), "up to 20", ((1.01, 20), (0.1, 20)), 8),
     Row("igamma", m.igamma, lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True), "up to 100",
@@ -133,6 +216,8 @@ ROWS = (
         ((0.1, 100), (0, 150)), 8, ONE),
     Row("igammac", m.igammac, lambda mp, a, x: mp.gammainc(a, x, mp.inf, regularized=True), "up to 300, by powers",
         ((-1, 2.5), (-5, 2.5)), 16, "the result, times 1 + a abs(log(x)) + x", True),
+    Row("derivative of igamma", lambda a, z: _slope(m.igamma, 1)(a, a * (1.0 + z * a**-0.5)), _density,
+        "by x, a up to 1e8, x within 4 deviations of it", ((1.3, 8), (-4, 0.6)), 4096, by_powers=True),
     Row("betainc", m.betainc, lambda mp, a, b, x: mp.betainc(a, b, 0, x, regularized=True), "up to 20",
         ((0.1, 20), (0.1, 20), (0, 1)), 16, ONE),
     Row("betainc", m.betainc, lambda mp, a, b, x: mp.betainc(a, b, 0, x, regularized=True), "up to 1000, by powers",
@@ -152,8 +237,28 @@ ROWS = (
         8, "the largest of 1 and abs(log(gamma)) of the elements and their sum", True),
     Row("bessel_i0", s.bessel_i0, _bessel("i", 0), "up to 700", ((-700, 700),), 4),
     Row("bessel_i1", s.bessel_i1, _bessel("i", 1), "up to 700", ((-700, 700),), 4),
-    Row("bessel_i0e", s.bessel_i0e, _scaled("i", 0), "up to 1000", ((-1000, 1000),), 4),
-    Row("bessel_i1e", s.bessel_i1e, _scaled("i", 1), "up to 1000", ((-1000, 1000),), 4),
+    Row("bessel_i0e", s.bessel_i0e, _scaled("i", 0), "up to 1000", ((-1000, 1000), (-10, 10)), 8),
+    Row("bessel_i1e", s.bessel_i1e, _scaled("i", 1), "up to 1000", ((-1000, 1000), (-10, 10)), 8),
+    *[
+        Row(f"bessel_{kind}{order}e", getattr(s, f"bessel_{kind}{order}e"), _scaled(kind, order), "by powers", ((-300, 15),), 8,
+            by_powers=True)
+        for kind in "ik" for order in (0, 1)
+    ],
+    *[
+        Row(f"bessel_i{order}", getattr(s, f"bessel_i{order}"), _bessel("i", order), "up to the end of the range",
+            ((700, 713.9),), 8)
+        for order in (0, 1)
+    ],
+    *[
+        Row(f"derivative of bessel_{kind}{order}e", _slope(getattr(s, f"bessel_{kind}{order}e"), 0), _scaled_slope(kind, order),
+            words, part, units, of, by_powers=by_powers)
+        for kind in "ik" for order in (0, 1)
+        for words, part, units, of, by_powers in (
+            ("from 1 to 64", ((1, 64),), 8, ONE, False),
+            ("from 64 on, by powers", ((1.8063, 15),), 8, "the result", True),
+        )
+        if kind == "i" or by_powers  # the others take mpmath long
+    ],
     Row("bessel_k0", s.bessel_k0, _bessel("k", 0), "up to 600", ((1e-6, 600),), 4),
     Row("bessel_k1", s.bessel_k1, _bessel("k", 1), "up to 600", ((1e-6, 600),), 4),
     Row("bessel_k0e", s.bessel_k0e, _scaled("k", 0), "up to 1000", ((1e-6, 1000),), 4),
@@ -168,6 +273,15 @@ ROWS = (
         )
     ],
     Row("dawsn", s.dawsn, lambda mp, x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x), "all", ((-30, 30),), 4),
+    Row("dawsn", s.dawsn, _dawsn, "by powers", ((-300, 15),), 4, by_powers=True),
+    Row("derivative of dawsn", _slope(s.dawsn, 0), lambda mp, x: 1 - 2 * x * _dawsn(mp, x), "up to 12", ((-12, 12),), 64, ONE),
+    Row("derivative of dawsn", _slope(s.dawsn, 0), lambda mp, x: 1 - 2 * x * _dawsn(mp, x), "from 12 on, by powers",
+        ((1.08, 15),), 4, by_powers=True),
+    Row("derivative of expint", _slope(s.expint, 0), lambda mp, x: mp.exp(x) / x, "all", ((-600, 600),), 4),
+    Row("derivative of fresnel_cos", _slope(s.fresnel_cos, 0), lambda mp, x: mp.cospi(x * x / 2), "by powers", ((-20, 12),), 4,
+        ONE, True),
+    Row("derivative of fresnel_sin", _slope(s.fresnel_sin, 0), lambda mp, x: mp.sinpi(x * x / 2), "by powers", ((-20, 12),), 4,
+        ONE, True),
     Row("expint", s.expint, lambda mp, x: mp.ei(x), "all", ((-600, 600), ), 16),
     Row("expint", s.expint, lambda mp, x: mp.ei(x), "above 0, by powers", ((-10, 2.5),), 16, by_powers=True),
     Row("fresnel_cos", s.fresnel_cos, lambda mp, x: mp.fresnelc(x), "up to 1e6", ((-20, 20), (1, 6)), 8),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.ops.math.segment_others import SegmentOthers
 
 IDS = [2, 0, 2, -1]
 
@@ -155,3 +156,22 @@ def test_products_of_columns_and_of_ids_of_many_axes_against_differences() -> No
     g = lambda x: tf.reduce_sum(weighted_gradient(f)(x) ** 2)  # noqa: E731
     theoretical, numerical = tf.test.compute_gradient(g, [x])
     np.testing.assert_allclose(theoretical[0], numerical[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("special", [(), (0.0,), (np.inf,), (np.nan,), (1e-3,) * 150])
+def test_products_of_others_of_many_members_are_those_of_a_loop(
+    dtype: str, special: tuple[float, ...]
+) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.uniform(0.5, 2.0, 300).astype(dtype)
+    x[: len(special)] = special
+    ids = np.append(np.zeros(160, np.int32), rng.integers(1, 40, 140, np.int32))
+    found = SegmentOthers().eval(x, ids)
+    for i in range(300):
+        others = np.prod(x[(ids == ids[i]) & (np.arange(300) != i)].astype(np.float64))
+        with np.errstate(all="ignore"):
+            expected = others.astype(dtype)
+        np.testing.assert_allclose(
+            found[i], expected, rtol=200 * np.finfo(dtype).eps, atol=np.finfo(dtype).tiny
+        )

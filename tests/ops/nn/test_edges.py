@@ -234,10 +234,10 @@ def test_dropout_says_what_is_wrong() -> None:
     [
         ({"padding": "FULL"}, "padding 'FULL' is neither 'SAME' nor 'VALID'"),
         ({"padding": [[1, 0], [1, 1], [1, 1], [0, 0]]}, "is not allowed; give 'SAME', 'VALID', or"),
-        ({"strides": [2, 1, 1, 1]}, "moves over batch or channels"),
+        ({"strides": [2, 1, 1, 1]}, "is not 1 for batch and channels"),
         ({"strides": 0}, "must be 2 positive numbers, one for all, or 4 with 1 for batch and channels"),
         ({"data_format": "NWC"}, "data_format 'NWC' is neither 'NHWC' nor 'NCHW'"),
-        ({"data_format": "NCHW", "strides": [1, 2, 2, 1]}, "moves over batch or channels"),
+        ({"data_format": "NCHW", "strides": [1, 2, 2, 1]}, "is not 1 for batch and channels"),
         (
             {"data_format": "NCHW", "padding": [[0, 0], [1, 1], [1, 1], [0, 0]]},
             r"give 'SAME', 'VALID', or \[\[0, 0\], \[0, 0\], \[top, bottom\], \[left, right\]\]",
@@ -248,7 +248,7 @@ def test_dropout_says_what_is_wrong() -> None:
         ),
         (
             {"filters": np.ones((2, 2, 0, 1), np.float32)},
-            "take 0; the channels must be as many, or a multiple",
+            "take 0; the numbers must be equal, or the first a multiple",
         ),
         (
             {"filters": np.ones((2, 2, 3, 1), np.float32)},
@@ -466,13 +466,13 @@ def test_a_pool_or_convolution_of_other_ranks_says_what_it_takes() -> None:
             "ksize .* must be 1 positive number, or 3 with 1 for batch",
         ),
         (lambda: nn.max_pool(tf.ones([1, 3]), 2, 1, "VALID"), "axes between batch and channels"),
-        (lambda: nn.max_pool3d(volume, 2, [2, 1, 1, 1, 1], "VALID"), "moves over batch or channels"),
+        (lambda: nn.max_pool3d(volume, 2, [2, 1, 1, 1, 1], "VALID"), "is not 1 for batch and channels"),
         (lambda: nn.avg_pool(volume, 2, 1, "VALID", "NCHW"), "neither 'NDHWC' nor 'NCDHW'"),
         (lambda: nn.max_pool_with_argmax(row, 2, 1, "VALID"), "axes between batch and channels"),
-        (lambda: nn.max_pool_with_argmax(tf.ones([1, 2, 2, 1]), 2, 1, "VALID", "NCHW"), "it is 'NHWC'"),
+        (lambda: nn.max_pool_with_argmax(tf.ones([1, 2, 2, 1]), 2, 1, "VALID", "NCHW"), "it must be 'NHWC'"),
         (
             lambda: nn.max_pool_with_argmax(tf.ones([1, 2, 2, 1]), 2, 1, "VALID", output_dtype=tf.int16),
-            "output_dtype is int16; it is int32 or int64",
+            "output_dtype is int16; it must be int32 or int64",
         ),
         (
             lambda: nn.max_pool_with_argmax(tf.ones([1, 2, 2, 1]), 2, 1, [[0, 0], [1, 1], [1, 1], [0, 0]]),

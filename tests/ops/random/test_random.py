@@ -144,9 +144,9 @@ def test_errors(function: Any, error: Any, message: str) -> None:
 @pytest.mark.parametrize("state", [[1], [1, 2, 3], [1.5, 2.0], 5])
 def test_a_state_that_is_none_is_refused_and_changes_nothing(state: Any) -> None:
     one = random.Generator.from_seed(1)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="two integers: a seed and a count"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="two integers are needed: a seed and a count"):
         one.reset(state)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="two integers: a seed and a count"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="two integers are needed: a seed and a count"):
         random.Generator.from_state(state)
     np.testing.assert_array_equal(one.normal([3]), random.Generator.from_seed(1).normal([3]))
 

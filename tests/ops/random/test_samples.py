@@ -132,7 +132,7 @@ def test_wrong_parameters_give_no_number() -> None:
         ),
         (lambda: tf.random.gamma([2], 1, dtype="int32"), "random.gamma: dtype is int32"),
         (lambda: tf.random.stateless_poisson([2], [1], 1.0), "seed has shape"),
-        (lambda: tf.random.Generator.from_seed(1, "threefry"), "Philox is all that there is"),
+        (lambda: tf.random.Generator.from_seed(1, "threefry"), "only Philox is supported"),
         (lambda: tf.random.Generator.from_key_counter(1, [0, 2], "philox"), "counter is"),
         (lambda: tf.random_index_shuffle(5, [1, 2, 3], 4), "index is 5, max_index 4"),
         (lambda: tf.random_index_shuffle(5, [1, 2], 9), "its last axis holds three integers"),
@@ -175,3 +175,38 @@ def test_a_generator_starts_from_key_and_counter() -> None:
     g.reset_from_key_counter(5, 3)
     assert g.state.numpy().tolist() == [5, 3]
     assert tf.random.Algorithm.PHILOX is tf.random.experimental.Algorithm.PHILOX
+
+
+def test_one_parameter_draws_the_same_as_one_for_each_element() -> None:
+    whole = np.ones([7, 30])
+    for one, each in (
+        (
+            tf.random.stateless_gamma([7, 30], SEED, 1.7),
+            tf.random.stateless_gamma([7, 30], SEED, 1.7 * whole),
+        ),
+        (
+            tf.random.stateless_poisson([7, 30], SEED, 40.0),
+            tf.random.stateless_poisson([7, 30], SEED, 40.0 * whole),
+        ),
+        (
+            tf.random.stateless_binomial([7, 30], SEED, 90.0, 0.3, "int64"),
+            tf.random.stateless_binomial([7, 30], SEED, 90.0 * whole, 0.3, "int64"),
+        ),
+    ):
+        np.testing.assert_array_equal(one.numpy(), each.numpy())
+    assert (tf.random.stateless_poisson([3], SEED, -1.0).numpy() == -1).all()
+    assert np.isnan(tf.random.stateless_gamma([3], SEED, -1.0).numpy()).all()
+
+
+def test_words_become_numbers_as_the_documents_say() -> None:
+    words = np.random.Philox(key=np.array(SEED, np.uint64)).random_raw(500)
+    halves = words.astype("<u8").view("<u4")
+    found = [
+        tf.random.stateless_uniform([500], SEED, dtype=dtype).numpy() for dtype in ("float64", "float32")
+    ]
+    np.testing.assert_array_equal(found[0], (words >> np.uint64(11)) * 2.0**-53)
+    np.testing.assert_array_equal(found[1], ((halves[:500] >> np.uint32(8)) * 2.0**-24).astype(np.float32))
+    for low, high in ((0, 1000), (-7, 2), (0, 2**62), (-(2**62), 2**62)):
+        drawn = tf.random.stateless_uniform([500], SEED, low, high, "int64").numpy()
+        expected = [int(word) % (high - low) + low for word in words]
+        np.testing.assert_array_equal(drawn, np.array(expected, np.int64))

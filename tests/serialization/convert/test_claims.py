@@ -250,7 +250,7 @@ def test_a_call_is_run_for_the_shapes_that_it_takes(spec):
 @pytest.mark.parametrize("n", [21, 65_536, 2**62])
 def test_a_derivative_of_an_order_that_takes_for_ever_is_refused(n):
     made = op("igamma_by_a", n=n)
-    refused(model([node(0, [0, 0])], [made]), text="does not take its inputs.*there are 20")
+    refused(model([node(0, [0, 0])], [made]), text="does not take its inputs.*derivatives up to the 20th")
     assert loaded(model([node(0, [0, 0])], [op("igamma_by_a", n=20)])).f is not None
 
 
@@ -405,7 +405,7 @@ def test_the_gradient_of_a_loss_per_label_is_one_number_per_label_when_the_ranks
     x, label, g = np.zeros(20, np.float32), np.int32(3), np.float32(1)
     assert outcomes(records, x, label, g)[0][0].shape == (20,)
     all_refuse(records, x, np.full(20, 30, np.int32), g, text="labels with shape")
-    all_refuse(records, x, label, x, text="is no gradient of")
+    all_refuse(records, x, label, x, text="is not a cotangent of")
 
 
 @pytest.mark.parametrize("k", [-(2**31), 2**31 - 1, -(2**62), 2**40, -4, 3])

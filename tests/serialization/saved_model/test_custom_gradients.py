@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -398,3 +400,19 @@ def test_rules_that_use_the_next_one_twice_do_not_double_with_each_level():
         np.testing.assert_allclose(np.diag(tape.jacobian(y, x).numpy()), want, rtol=1e-6)
         rows = gd.vectorized_map(found, gd.stack([x, x]))
         np.testing.assert_allclose(rows[1], y, rtol=1e-6)
+
+
+def test_rules_belong_to_the_process_and_serve_what_is_loaded_later_in_any_thread(tmp_path):
+    save(Model(ten_times), tmp_path / "m", options=WITHOUT)
+    found = []
+
+    def use():
+        loaded = load(tmp_path / "m")
+        found.append(gradients(loaded.f, X, order=2))
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    assert_same(found[0], [10 * X, np.full(3, 10.0)])
+    again = reloaded(load(tmp_path / "m"))
+    assert_same(gradients(again.f, X)[0], 10 * X)

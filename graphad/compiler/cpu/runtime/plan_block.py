@@ -65,9 +65,6 @@ class PlanBuilder(Builder):
         self._keep += keep
         return len(self._steps) - 1
 
-    def about(self, what: str, line: str | None) -> None:
-        pass  # native code reports nothing but statuses
-
     def add_row(self, row: Row) -> int:
         """Append a step with the tables that it walks; returns its number."""
         self._steps.append((row.function, self._nested(row)))

@@ -337,14 +337,6 @@ def control() -> int:
         return _pool.control if _pool.workers else 0
 
 
-def run_region(table: np.ndarray) -> int:
-    """Run an int64 array [rows, 2] of (function address, block address) on the process's pool, from Python."""
-    address = control()
-    rows = np.ascontiguousarray(table, np.int64)
-    block = np.array([rows.ctypes.data, len(rows), address], np.int64)
-    return driver.run_table(np.array([[region_kernel(), block.ctypes.data]], np.int64))[0]
-
-
 @forks.in_child
 def _forget_threads() -> None:
     global _forked

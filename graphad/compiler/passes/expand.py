@@ -1,0 +1,74 @@
+"""Nodes in terms of others: what an op says of itself (`Op.expanded`), for devices where kernels and products beat an eval.
+
+before:  %2 = max_pool(%0)
+after:   %2 = pad(%0, -inf);  %3 = patches(%2);  %4 = reduce_max(%3)
+
+What a node becomes is traced and put in its place; the new nodes may be expanded in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from graphad.compiler.passes import dead
+from graphad.compiler.passes.rewrite import Rule, Sweep, sweep
+from graphad.core.op import Op
+from graphad.core.shapes import is_definite
+from graphad.graph.ir import Graph, Node
+from graphad.trace.tracer import trace_flat
+
+
+def expanded(graph: Graph) -> Graph:
+    """The graph with its nodes expanded; the same object if none is."""
+    names = {node.op.name for node in graph.nodes if _says(node.op)}
+    if not names:
+        return graph
+    after = sweep(graph, _Everything())
+    return graph if after is graph else dead.run(after)
+
+
+def _says(op: Op) -> bool:
+    return type(op).expanded is not Op.expanded
+
+
+class _Everything(Mapping[str, Sequence[Rule]]):
+    """The one rule, for ops of every name: new nodes are asked too."""
+
+    def __getitem__(self, name: str) -> Sequence[Rule]:
+        return (_expand,)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _expand(sweep: Sweep, node: Node) -> Sequence[int] | None:
+    if not _says(node.op) or node.op.multiple:
+        return None
+    specs = [sweep.spec(value) for value in node.inputs]
+    if not all(is_definite(spec.dims) for spec in specs):
+        return None
+    traced = _traced(node.op, specs)
+    if traced is None:
+        return None
+    graph, captures = traced.graph, traced.captures
+    new = [*node.inputs, *[sweep.constant(x.data) for x in captures]]
+    new += [sweep.constant(data) for data in graph.constants]
+    for inner in graph.nodes:
+        new.extend(sweep.add(inner.op, [new[value] for value in inner.inputs], inner.specs, node.line))
+    return [new[value] for value in graph.outputs]
+
+
+def _traced(op: Op, specs: Sequence[Any]) -> Any:
+    """What an op is in terms of others, traced; None if it says nothing."""
+    found: list[Any] = []
+
+    def run(*inputs: Any) -> list[Any]:
+        found.append(op.expanded(*inputs))
+        return [inputs[0] if found[0] is None else found[0]]
+
+    traced = trace_flat(run, specs)
+    return None if found[0] is None else traced

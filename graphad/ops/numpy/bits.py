@@ -1,0 +1,181 @@
+"""Floats and integers by their bits: powers of two, exponents, signs, distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.annotations import TensorLike
+from graphad.core.convert import lift
+from graphad.core.errors import DTypeError
+from graphad.core.tensor import Tensor
+from graphad.ops import array, math
+from graphad.ops.directly import directly, is_eager, parts_directly
+from graphad.ops.math import digits
+from graphad.ops.math.cast import bitcast
+from graphad.ops.numpy.promotion import cast_to, operands, tensor_of
+from graphad.ops.numpy.ufuncs import bitwise_and, isfinite, less, nextafter, right_shift
+
+
+def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """x1 * 2^x2, elementwise, without intermediate overflow.
+
+    Args:
+      x1: Tensor of any shape, a float dtype; integers become floats.
+      x2: Tensor of an integer dtype, of a shape that broadcasts with that of x1. No gradient.
+    Returns: Tensor of their broadcast shape, of the dtype of x1.
+    Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): shapes that do not broadcast.
+    Example:
+      >>> numpy.ldexp([1.0, 3.0], [2, -1]).numpy()
+      array([4. , 1.5])
+    """
+    x1, x2 = operands(np.ldexp, x1, x2)
+    if not x2.dtype.is_integer:
+        raise DTypeError(f"ldexp: x2 has dtype {x2.dtype.name}; an integer dtype is needed.")
+    found = directly(np.ldexp, x1, x2)
+    if found is not None:
+        return found
+    powers = _powers(x2.data, x1.dtype.numpy) if is_eager(x2) else None  # type: ignore[attr-defined]
+    if powers is not None:
+        return math.multiply(x1, lift(powers))
+    if x1.dtype.itemsize < 4:
+        wide = _times_power(math.cast(x1, dtypes.float32), x2)
+        return math.cast(wide, x1.dtype)
+    return _times_power(x1, x2)
+
+
+def _powers(exponents: Any, dtype: np.dtype[Any]) -> Any:
+    """2^exponents, where all of them have all of their digits; else None."""
+    most = {4: 127, 8: 1023}.get(dtype.itemsize)
+    if most is None or not exponents.size or np.min(exponents) <= -most or np.max(exponents) > most:
+        return None
+    return np.ldexp(dtype.type(1), exponents)
+
+
+def _times_power(x: Tensor, exponent: Tensor) -> Tensor:
+    """x * 2^exponent, rounded once, for float32 and float64.
+
+    It takes several steps, since a power may overflow where the result does not. What a step down leaves is 0 in the end or has
+    all of its digits, so that only the last step rounds.
+    """
+    least, most, digits_of, whole = (
+        (-126, 127, 24, dtypes.int32) if x.dtype is dtypes.float32 else (-1022, 1023, 53, dtypes.int64)
+    )
+    exponent = math.cast(_clamped(exponent, -4 * most, 4 * most), whole)
+    zero, up, down = (cast_to(n, whole) for n in (0, most, least + digits_of))
+    for _ in range(2):
+        step = math.where(
+            math.greater(exponent, up), up, math.where(math.less(exponent, cast_to(least, whole)), down, zero)
+        )
+        x = math.multiply(x, _power_of_two(step, most, digits_of, x.dtype))
+        exponent = math.subtract(exponent, step)
+    return math.multiply(x, _power_of_two(_clamped(exponent, least, most), most, digits_of, x.dtype))
+
+
+def _clamped(n: Tensor, least: int, most: int) -> Tensor:
+    least, most = (min(max(bound, int(n.dtype.min)), int(n.dtype.max)) for bound in (least, most))
+    return math.minimum(math.maximum(n, cast_to(least, n.dtype)), cast_to(most, n.dtype))
+
+
+def _power_of_two(n: Tensor, most: int, digits_of: int, dtype: dtypes.DType) -> Tensor:
+    """2^n by its bits, for n from 1 - `most` to `most`."""
+    return bitcast(math.left_shift(n + cast_to(most, n.dtype), cast_to(digits_of - 1, n.dtype)), dtype)
+
+
+def frexp(x: TensorLike, /) -> tuple[Tensor, Tensor]:
+    """Mantissa and exponent: x = mantissa * 2^exponent with 0.5 <= |mantissa| < 1.
+
+    Args: x: Tensor of any shape, a float dtype; integers become floats.
+    Returns: (mantissa of the dtype of x, whose gradient is that of x divided by the power, exponent, int32). For 0, infinities
+      and NaN the mantissa is x and the exponent 0.
+    Raises: DTypeError (a TypeError): complex numbers.
+    Example:
+      >>> [part.numpy().tolist() for part in numpy.frexp([8.0, -0.75, 0.0])]
+      [[0.5, -0.75, 0.0], [4, 0, 0]]
+    """
+    (x,) = operands(np.frexp, x)
+    parts = parts_directly(_parted, x)
+    if parts is not None:
+        return parts[0], parts[1]
+    wide = cast_to(x, dtypes.float64)
+    plain = math.logical_and(isfinite(wide), math.not_equal(wide, cast_to(0.0, dtypes.float64)))
+    small = less(math.abs(wide), cast_to(float(np.finfo(np.float64).tiny), dtypes.float64))
+    normal = math.where(small, math.multiply(wide, cast_to(2.0**54, dtypes.float64)), wide)
+    bits = bitwise_and(right_shift(bitcast(normal, dtypes.int64), 52), 0x7FF)
+    exponent = math.cast(bits, dtypes.int32) - math.where(small, lift(1022 + 54), lift(1022))
+    exponent = math.where(plain, exponent, array.zeros_like(exponent))
+    return ldexp(x, math.negative(exponent)), exponent
+
+
+def _parted(x: Any) -> Any:
+    if not np.isfinite(x).all():
+        raise ValueError("the C library chooses the exponent of what is not finite")
+    return np.frexp(x)
+
+
+def spacing(x: TensorLike, /) -> Tensor:
+    """The distance from x to the next number away from 0, with the sign of x.
+
+    Args: x: Tensor of any shape, float32 or float64; integers become floats.
+    Returns: Tensor of the shape of x; NaN for infinities.
+    Raises: DTypeError (a TypeError): complex numbers.
+    Example:
+      >>> bool(numpy.spacing(1.0) == 2.0**-52)
+      True
+    """
+    (x,) = operands(np.spacing, x)
+    found = directly(_spacing, x)
+    if found is not None:
+        return found
+    size = math.abs(x)
+    return digits.copysign(math.subtract(nextafter(size, float("inf")), size), x)
+
+
+def _spacing(x: Any) -> Any:
+    return np.spacing(x) if x.dtype.itemsize > 2 and np.all(x) else None  # a zero has a sign of its own
+
+
+def bitwise_count(x: TensorLike, /) -> Tensor:
+    """The number of set bits of |x|.
+
+    Args: x: Tensor of any shape, an integer dtype.
+    Returns: Tensor of the shape of x, uint8. No gradient.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Warren, Hacker's Delight, 2002, 5-1.
+    Example:
+      >>> numpy.bitwise_count([7, -8]).numpy()
+      array([3, 1], dtype=uint8)
+    """
+    x = tensor_of(x)
+    if not x.dtype.is_integer and not x.dtype.is_bool:
+        raise DTypeError(f"bitwise_count: x has dtype {x.dtype.name}; an integer dtype is needed.")
+    found = None if x.dtype.is_bool else directly(np.bitwise_count, x)
+    if found is not None:
+        return found
+    n = math.cast(math.abs(cast_to(x, dtypes.int64)) if x.dtype.kind == "int" else x, dtypes.uint64)
+    for width in (1, 2, 4, 8, 16, 32):
+        mask = lift(np.uint64((2**64 - 1) // (2**width + 1)))  # a mask of every second field of that width
+        n = bitwise_and(n, mask) + bitwise_and(right_shift(n, lift(np.uint64(width))), mask)
+    return math.cast(n, dtypes.uint8)
+
+
+def signbit(x: TensorLike, /) -> Tensor:
+    """Which elements have their sign bit set: negative numbers, and -0.0.
+
+    Args: x: Tensor of any shape, a float dtype; integers become floats.
+    Returns: Bool tensor of the shape of x. No gradient.
+    Raises: DTypeError (a TypeError): complex numbers.
+    Example:
+      >>> numpy.signbit([-0.0, 0.0, -2.0]).numpy()
+      array([ True, False,  True])
+    """
+    x = tensor_of(x)
+    if not x.dtype.is_floating:
+        (x,) = operands(np.signbit, x)
+    found = directly(np.signbit, x)
+    if found is not None:
+        return found
+    whole = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}[x.dtype.itemsize]
+    return math.less(math.bitcast(x, whole), cast_to(0, whole))

@@ -1,0 +1,64 @@
+"""Elementwise steps of derivative rules that are written over an intermediate result nobody else holds.
+
+An array of 1e5 floats that is made anew costs as much as the arithmetic: what is written is not in the cache. A rule knows which
+of its intermediate results are its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphad.core import bind as door
+from graphad.core.bind import bind
+from graphad.core.ieee import hush, unhush
+from graphad.core.levels import busy
+from graphad.core.op import Op
+from graphad.core.tensor import EagerTensor, Tensor
+
+_MANY = 16384  # bytes; smaller arrays are quicker made anew
+
+
+def _reciprocal(x: Any, out: Any) -> Any:
+    return np.divide(x.dtype.type(1), x, out)
+
+
+_INTO: dict[str, Callable[..., Any]] = {
+    "neg": np.negative,
+    "add": np.add,
+    "mul": np.multiply,
+    "div": np.divide,
+    "reciprocal": _reciprocal,
+}
+
+
+def overwrite(op: Op, fresh: Tensor, *others: Tensor) -> Tensor:
+    """`bind(op, fresh, *others)`, which eagerly overwrites a large first operand.
+
+    Args:
+      op: An elementwise op of `_INTO`.
+      fresh: What another arithmetic op has just given, of which nobody else will read a value.
+      others: The other operands.
+    """
+    if type(fresh) is EagerTensor and busy() is None and not door.VERIFY:
+        into = fresh.data
+        if type(into) is np.ndarray and into.nbytes >= _MANY and into.flags.owndata:
+            values = [x.data for x in others if type(x) is EagerTensor and _fits(x.data, into)]
+            if len(values) == len(others):
+                token = hush()  # a report would come when the operand is lost
+                try:
+                    return EagerTensor(_INTO[op.name](into, *values, out=into))
+                finally:
+                    unhush(token)
+    return bind(op, fresh, *others)
+
+
+def _fits(x: Any, into: np.ndarray) -> bool:
+    return bool(x.dtype == into.dtype) and (x.shape == into.shape or _is_broadcast(x.shape, into.shape))
+
+
+def _is_broadcast(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
+    """Whether an array of the one shape is repeated to the other."""
+    return len(shape) <= len(into) and all(a in (1, b) for a, b in zip(shape[::-1], into[::-1], strict=False))

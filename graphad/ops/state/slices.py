@@ -1,0 +1,143 @@
+"""Writing some slices of a variable, in its own array where nobody else can see that.
+
+Otherwise a variable's array is never written into, so that whoever has read it keeps what was read. Where the variable is the
+only owner of its array there is no such reader: a step that changes a few rows of a large table costs those rows alone. Python
+counts the owners: a tensor, a view, a residual of a tape or an export of the array each hold a reference. What another thread
+reads without the variable's guard while rows are written may have some of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from sys import getrefcount
+from typing import Literal
+
+import numpy as np
+
+from graphad.core import arrays
+from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis
+from graphad.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from graphad.core.kinds import REAL, require_kind, require_numeric
+from graphad.core.op import WRITES, TupleOp, define, no_gradient
+from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.spec import HandleSpec, TensorSpec
+from graphad.core.tensor import Handle, guard_of
+from graphad.ops.accumulate import added_at
+from graphad.ops.array.combine import COMBINE, EXTREME
+from graphad.ops.array.gather import check_nd, nd_index
+from graphad.ops.array.support import require_index
+
+Change = Literal["add", "div", "floordiv", "max", "min", "mul", "sub", "update"]
+
+
+@define
+class AssignSlices(TupleOp):
+    """No outputs. Changes the slices of a variable at `indices`, as gather_nd reads them, by `updates`: "update" replaces them,
+    of repeated indices the last counts; "add" and "sub" take the sum of the updates of each slice; "mul", "div", "floordiv" (for
+    integers), "max" and "min" combine one after the other where indices repeat. An index out of range changes nothing.
+    """
+
+    name = "assign_slices"
+    keeps = (False, False)
+    effects = WRITES
+    kind: Literal["add", "div", "floordiv", "max", "min", "mul", "sub", "update"]
+
+    @property
+    def caller(self) -> str:
+        """The function that messages name."""
+        return f"scatter_{'div' if self.kind == 'floordiv' else self.kind}"
+
+    def infer(self, handle: HandleSpec, indices: TensorSpec, updates: TensorSpec) -> tuple[TensorSpec, ...]:
+        require_index(self.caller, indices, "indices")
+        if updates.dtype is not handle.dtype:
+            raise DTypeError(
+                f"{self.caller}: updates are {updates.dtype.name}, the variable is {handle.dtype.name}; cast one of them."
+            )
+        if self.kind in EXTREME:
+            require_kind(self.caller, updates, REAL, "updates")
+        elif self.kind != "update":
+            require_numeric(self.caller, updates, "updates")
+        if updates.dtype.is_integer and self.kind == "div":
+            raise DTypeError(f"{self.name}: {updates.dtype.name} has no {self.kind!r}.")
+        want = check_nd(self.caller, handle.dims, indices.dims, 0)
+        if not are_compatible(want, updates.dims):
+            raise InvalidArgumentError(
+                f"{self.caller}: updates has shape {format_dims(updates.dims)}; for a variable with shape "
+                f"{format_dims(handle.dims)} and indices with shape {format_dims(indices.dims)} it must be {format_dims(want)}."
+            )
+        return ()
+
+    def eval(self, handle: Handle, indices: Array, updates: Array) -> tuple[Array, ...]:
+        with handle.guard or guard_of(handle):
+            dims = handle.data.shape
+            want = check_nd(self.caller, dims, indices.shape, 0)
+            if want != updates.shape:
+                raise InvalidArgumentError(
+                    f"{self.caller}: updates has shape {updates.shape}; for a variable with shape {dims} and indices with shape "
+                    f"{indices.shape} it must be {want}."
+                )
+            place = nd_index(self.caller, indices, dims, 0)
+            if not updates.size:
+                return ()
+            if self.kind == "floordiv" and not np.all(updates):
+                raise InvalidArgumentError(f"{self.caller}: Integer division by zero.")
+            if self.kind in ("add", "sub"):
+                place, updates = _summed(place, updates, dims)
+            if not _owns(handle):
+                handle.data = arrays.copy(handle.data)
+            self._write(handle.data, place, updates)
+        return ()
+
+    def _write(self, into: Array, place: tuple[Array, ...], updates: Array) -> None:
+        if self.kind == "update":
+            into[place] = updates
+        elif self.kind == "add":
+            into[place] += updates
+        elif self.kind == "sub":
+            into[place] -= updates
+        else:
+            formula = EXTREME.get(self.kind) or COMBINE[self.kind]
+            formula.at(into, place, updates)
+
+    vjp = no_gradient("assigning is not differentiable; later reads of the variable are constants")
+
+    def batch(
+        self, ctx: BatchContext, handle: Ranked, indices: Ranked, updates: Ranked
+    ) -> tuple[Ranked, ...]:
+        raise FailedPreconditionError(
+            f"{self.caller}: a variable cannot be changed by every row of a vectorized computation; change it outside of "
+            "vectorized_map, jacobian and batch_jacobian."
+        )
+
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
+        return None if all(axis is None for axis in axes) else "mixed"
+
+
+def _summed(
+    place: tuple[Array, ...], updates: Array, dims: tuple[int, ...]
+) -> tuple[tuple[Array, ...], Array]:
+    """Each place once, with the sum of its updates in their order."""
+    if not place:  # the whole variable, once for each update
+        return (), added_at(
+            (1, *dims), np.zeros(updates.shape[: updates.ndim - len(dims)], np.int64), updates
+        )[0]
+    lead = dims[: len(place)]
+    number = place[0].astype(np.int64)
+    for part, count in zip(place[1:], lead[1:], strict=True):
+        number = number * count + part
+    number = number.reshape(-1)
+    rows = updates.reshape(-1, *dims[len(place) :])
+    once, which = np.unique(number, return_inverse=True)
+    if len(once) < len(number):
+        number, rows = once, added_at((len(once), *rows.shape[1:]), which.reshape(-1), rows)
+    return np.unravel_index(number, lead), rows
+
+
+def _owns(handle: Handle) -> bool:
+    """Whether nobody but the variable has its array."""
+    data = handle.data
+    # The variable, the name above and the argument hold a reference each.
+    return type(data) is np.ndarray and data.base is None and data.flags.writeable and getrefcount(data) <= 3
+
+
+__all__ = ["AssignSlices"]

@@ -1,0 +1,108 @@
+"""Special functions and their derivatives have their limits at infinities and poles, and keep their digits close to them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+pytest.importorskip("scipy.special")
+m, s = tf.math, tf.math.special
+INF = np.inf
+
+
+def _slope(f, x):
+    x = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return np.asarray(y), np.asarray(tape.gradient(y, x))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("f", "x", "value", "slope"),
+    [
+        (s.bessel_i0, [INF, -INF], [INF, INF], [INF, -INF]),
+        (s.bessel_i1, [INF, -INF], [INF, -INF], None),
+        (s.bessel_i0e, [INF, -INF], [0, 0], [0, 0]),
+        (s.bessel_i1e, [INF, -INF], [0, 0], [0, 0]),
+        (s.bessel_j0, [INF, -INF], [0, 0], [0, 0]),
+        (s.bessel_j1, [INF, -INF], [0, 0], [0, 0]),
+        (s.bessel_y0, [0.0, INF], [-INF, 0], [INF, 0]),
+        (s.bessel_y1, [INF], [0], [0]),
+        (s.bessel_k0e, [0.0, INF], [INF, 0], [-INF, 0]),
+        (s.bessel_k1e, [0.0, INF], [INF, 0], [-INF, 0]),
+        (s.dawsn, [INF, -INF, 0.0], [0, 0, 0], [0, 0, 1]),
+        (s.expint, [INF, -INF], [INF, 0], [INF, 0]),
+        (m.digamma, [INF], [INF], [0]),
+    ],
+)
+def test_limits(f, x, value, slope, dtype):
+    got = _slope(f, np.array(x, dtype))
+    np.testing.assert_array_equal(got[0], np.array(value, dtype))
+    if slope is not None:
+        np.testing.assert_array_equal(got[1], np.array(slope, dtype))
+
+
+def test_second_derivatives_at_the_ends_are_no_nan():
+    for f in (s.dawsn, s.bessel_i0e, s.bessel_k0e):
+        second = tf.grad(tf.grad(lambda x, f=f: tf.reduce_sum(f(x))))
+        assert (
+            float(
+                tf.grad(lambda x, f=f: tf.reduce_sum(tf.grad(lambda z: tf.reduce_sum(f(z)))(x)))(
+                    np.array([INF])
+                )[0]
+            )
+            == 0.0
+        )
+        x, step = np.array(80.0), 1e-3  # beyond the border to the series
+        first = tf.grad(lambda x, f=f: f(x))
+        np.testing.assert_allclose(second(x), (first(x + step) - first(x - step)) / (2 * step), rtol=1e-6)
+
+
+def test_polygamma_leaves_the_range_with_its_result_alone():
+    # mpmath's
+    got = m.polygamma(
+        tf.constant([100.0, 100.0], tf.float64), tf.constant([7978.542374178614, 0.5], tf.float64)
+    )
+    np.testing.assert_allclose(got, [-6.0306887720342259399e-235, -2.3661006604908971562e188], rtol=1e-13)
+    assert np.isfinite(m.polygamma(100.0, tf.constant(62.69615, tf.float32)))
+    _, slope = _slope(m.digamma, np.array([1.2118269425884958e257, -20000.25]))
+    np.testing.assert_allclose(slope, [8.2520033583670983614e-258, 2 * np.pi**2], rtol=1e-4)
+
+
+def test_an_erfcinv_of_a_subnormal_keeps_its_digits():
+    np.testing.assert_allclose(
+        m.erfcinv(tf.constant([9.89689e-318], tf.float64)), [26.94555562881100512], rtol=1e-15
+    )
+
+
+def test_slopes_of_incomplete_gamma_and_beta_functions_of_float32_do_not_cancel():
+    a, x = np.float32([90350.4921875, 71002.6640625]), np.float32([89376.234375, 72267.9453125])
+    with tf.GradientTape() as tape:
+        z = tf.constant(x)
+        tape.watch(z)
+        y = m.igamma(tf.constant(a), z)
+    np.testing.assert_allclose(tape.gradient(y, z), [6.758909873e-6, 2.132365196e-8], rtol=2e-7)  # mpmath's
+    with tf.GradientTape() as tape:
+        z = tf.constant(np.float32(0.41446536779403687))
+        tape.watch(z)
+        y = m.betainc(np.float32(2803.0087890625), np.float32(2975.856689453125), z)
+    np.testing.assert_allclose(tape.gradient(y, z), 2.347458321e-24, rtol=2e-7)
+
+
+@pytest.mark.parametrize("jit", [None, True])
+def test_slopes_of_fresnel_integrals_know_large_angles(jit):
+    x = tf.constant([169800.587832009, 1455.422601845326, 2.0**60], tf.float64)
+    f = tf.function(lambda x: tf.grad(lambda x: tf.reduce_sum(s.fresnel_cos(x)))(x), jit_compile=jit)
+    g = tf.function(lambda x: tf.grad(lambda x: tf.reduce_sum(s.fresnel_sin(x)))(x), jit_compile=jit)
+    np.testing.assert_allclose(f(x)[0], 0.98869722735129627612, rtol=1e-12)
+    np.testing.assert_allclose(g(x)[1], -0.99691267563138500509, rtol=1e-12)
+    assert (float(f(x)[2]), float(g(x)[2])) == (1.0, 0.0)
+
+
+def test_gelu_keeps_its_tail():
+    x = tf.constant([-9.09537351642322, 3.0], tf.float64)
+    np.testing.assert_allclose(tf.nn.gelu(x), [-4.2867361018414714867e-19, 2.9959503059051097164], rtol=1e-12)
