@@ -300,7 +300,7 @@ _excuse("it takes one index, or a vector of them", "sizes empty numbers one", "r
 _excuse("only graphs of known sizes hold it", "sizes rank", "slice_grad")
 _excuse("both of its operands have the shape of one result", "broadcast", "elu_grad", "relu_grad")
 _excuse(_FOLDED, "batch", "zeros_like", "block_bounds", "pad_inner")
-_excuse(_INTEGERS, _DTYPES, "bitcast", "reduce_any", "where_indices", "random_index_shuffle")
+_excuse(_INTEGERS, _DTYPES, "bitcast", "reduce_any", "where_indices", "random_index_shuffle", "truncatediv")
 _excuse(_INTEGERS, "float32", "eye", "steps", "unit_steps")
 _excuse(_WIDE, "float32", "nextafter", "draw")
 _excuse(_ROWS, "batch", "boolean_mask", "boolean_mask_grad", "where_indices", "sorted_ids")

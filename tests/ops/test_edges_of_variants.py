@@ -29,7 +29,7 @@ def test_a_window_without_elements_is_refused(padding):
     unknown = tf.function(
         lambda x, k: tf.nn.conv2d(x, k, 1, padding), input_signature=[tf.TensorSpec([None] * 4)] * 2
     )
-    with pytest.raises(tf.errors.InvalidArgumentError, match="a window has one element at least"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"conv2d: .*\(0, 0, 1, 2\)"):
         unknown(tf.zeros([1, 4, 4, 1]), tf.zeros([0, 0, 1, 2]))
 
 

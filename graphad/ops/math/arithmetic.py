@@ -392,7 +392,10 @@ class AddN(Op):
         total = widened(xs[0])
         total = total + xs[1] if len(xs) > 1 else total
         for x in xs[2:]:
-            total += x  # a value of its own by now
+            if total.dtype == x.dtype:
+                total += x  # a value of its own by now
+            else:
+                total = total + x  # symbols in the place of numbers
         return as_dtype_of(total, xs[0])
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:

@@ -12,7 +12,7 @@ import graphad as tf
 from graphad.core.op import Op
 from graphad.core.registry import all_ops
 from graphad.core.tensor import EagerTensor
-from graphad.ops.nn.activation import Elu, EluGrad, LeakyRelu, LeakyReluGrad, Relu, ReluGrad
+from graphad.ops.nn.activation import Elu, EluGrad, LeakyRelu, LeakyReluGrad, Relu, Relu6, ReluGrad
 from graphad.ops.nn.cross_entropy import SparseCrossEntropy, SparseCrossEntropyGrad
 from graphad.ops.nn.softmax import LogSoftmax, Softmax
 from tests.support.op_case import close, integer, real
@@ -22,6 +22,8 @@ LABELS = integer(3, low=-1, high=5)
 CASES = [
     (Relu(), [EDGES]),
     (Relu(), [integer(5)]),
+    (Relu6(), [EDGES]),
+    (Relu6(), [integer(5)]),
     (ReluGrad(), [real(9), EDGES]),
     (LeakyRelu(0.2), [EDGES]),
     (LeakyReluGrad(0.2), [real(9), EDGES]),
