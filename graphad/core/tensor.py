@@ -398,8 +398,8 @@ class EagerTensor(Exports, Tensor):
 class Handle(Exports):
     """A place that holds an array and can be given another: what a variable is to ops, which pass it by reference.
 
-    Assigning rebinds `data` and never writes into the old array, so every earlier read keeps its value. Who gives it a value
-    does so under its guard, who makes that value of the old one holds the guard in between.
+    Assigning rebinds `data` and never writes into an array that somebody has read, so every earlier read keeps its value. Who
+    gives it a value does so under its guard, who makes that value of the old one holds the guard in between.
 
     Attributes:
       guard: The lock of those who give it a value, which a thread may take again; None until `guard_of` is first asked.

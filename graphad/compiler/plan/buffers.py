@@ -16,6 +16,7 @@ import numpy as np
 
 from graphad.core import forks
 from graphad.core.flags import flags
+from graphad.core.owners import COUNTS_ARE_EXACT
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -130,9 +131,6 @@ class ResultPool:
         self._clock = clock
         self._swept = clock()
         self._lock = forks.lock()
-        self._is_exact = (
-            sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
-        )
         alone = [np.empty(0)]
         self._free = sys.getrefcount(alone[0])  # the reference of the list and that of the call
 
@@ -143,7 +141,7 @@ class ResultPool:
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """An unreferenced array with unspecified content."""
-        if not self._is_exact:
+        if not COUNTS_ARE_EXACT:
             return np.empty(shape, dtype)
         key = (shape, dtype)
         with self._lock:

@@ -9,7 +9,6 @@ reads without the variable's guard while rows are written may have some of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from sys import getrefcount
 from typing import Literal
 
 import numpy as np
@@ -19,6 +18,7 @@ from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAx
 from graphad.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.kinds import REAL, require_kind, require_numeric
 from graphad.core.op import WRITES, TupleOp, define, no_gradient
+from graphad.core.owners import is_alone
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle, guard_of
@@ -135,9 +135,12 @@ def _summed(
 
 def _owns(handle: Handle) -> bool:
     """Whether nobody but the variable has its array."""
-    data = handle.data
-    # The variable, the name above and the argument hold a reference each.
-    return type(data) is np.ndarray and data.base is None and data.flags.writeable and getrefcount(data) <= 3
+    return is_alone(handle) and _is_whole(handle.data)
+
+
+def _is_whole(data: Array) -> bool:
+    """Whether an array of NumPy's has memory of its own that may be written."""
+    return type(data) is np.ndarray and data.base is None and data.flags.writeable
 
 
 __all__ = ["AssignSlices"]
