@@ -57,6 +57,7 @@ class Backend(ABC):
       expands: Whether graphs run in terms of the ops that `Op.expanded` gives.
       runs_evals: Whether evals of ops accept its arrays, if its memory is not the host's.
       product_dtypes: Names of the dtypes of which it has matrix products.
+      has_endings: Whether products may do at their end what loops would do (`ends`).
       has_stages: Whether it runs kernels of several stages.
       has_blocks: Whether long chains of loops should run block by block, so that a cache holds their intermediate values.
       copied: The element sizes, in bytes, that it can copy and fill.
@@ -68,6 +69,7 @@ class Backend(ABC):
     expands: bool = False
     runs_evals: bool = False
     product_dtypes: frozenset[str]
+    has_endings: bool = False
     has_stages: bool
     has_blocks: bool = False
     copied: frozenset[int]
@@ -151,6 +153,15 @@ class Backend(ABC):
     @abstractmethod
     def product(self, dtype: str, a: Walk, b: Walk, c: Walk) -> Step | None:
         """A matrix product, batched over leading axes, None if unsupported. Operands: a, b, c."""
+
+    def ends(self, ending: Any) -> bool:
+        """Whether its library has products with an ending (`endings.Ending`), for some numbers at least."""
+        return False
+
+    def ended(self, dtype: str, a: Walk, b: Walk, c: Walk, ending: Any) -> Step | None:
+        """A matrix product with an ending, None if there is none for these numbers. Operands: a, b, c, and the vector that is
+        added or receives the sums, if there is one."""
+        return None
 
     @abstractmethod
     def repeat(self) -> int:

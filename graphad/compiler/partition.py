@@ -5,6 +5,7 @@ lower Every node becomes a unit: a loop, a matrix product, a copy, a step on the
 (`lower.py`).
 fuse    Loops over one shape become one (`fuse.py`), up to the limits of `cuts.py`; values that nothing outside reads are not
 stored.
+end     Loops that only end a product become part of it, where the backend's library has such products (`endings.py`).
 stack Units are ordered by dependencies and effects, native ones together as long as possible. Loops over the same rows become
 stages of one kernel (`stack.py`); loops over the same elements become a chain that runs block by block (`blocks.py`).
 """
@@ -15,6 +16,7 @@ from typing import Any
 
 from graphad.compiler.backend import Backend, backend_of
 from graphad.compiler.blocks import in_blocks
+from graphad.compiler.endings import ended
 from graphad.compiler.fuse import Fused, Group
 from graphad.compiler.lower import Lowered
 from graphad.compiler.passes.expand import expanded
@@ -36,6 +38,8 @@ def partition(graph: Graph, options: Options = DEFAULT, backend: Backend | None 
     fused = Fused(lowered)
     units = _units(lowered, fused)
     roots = {lowered.site(value).root for value in lowered.outputs}
+    if backend.has_endings:
+        units = ended(units, roots, backend, options.relaxed)
     if backend.has_stages:
         units = stacked(units, roots, lowered.specs)
     if backend.has_blocks:

@@ -37,7 +37,8 @@ class Unit(Struct):
       reads: The values it reads from storage, as sites.
       writes: The values that get storage from it.
       loop: Of a loop, and of stages: the kernel with its numbers.
-      stages: Of stages and of blocks: the loops.
+      stages: Of stages and of blocks: the loops. Of a product: the loop that its ending stands for.
+      ending: Of a product: what it does at its end, a `graphad.compiler.endings.Ending`.
       held: Of blocks: the values that are kept for one block only, by the bytes of a row.
       rows: Of blocks: the number of rows.
       scalars: Of a loop: the constant or `sizes` node of each scalar word; of a repeat: its limit, if that is known.
@@ -56,6 +57,7 @@ class Unit(Struct):
     writes: list[int] = []
     loop: Loop | Nest | None = None
     stages: list[Any] = []
+    ending: Any = None
     held: dict[int, Size] = {}
     rows: Size = 0
     scalars: list[Any] = []
@@ -195,7 +197,10 @@ def describe(result: Partition) -> str:
             over, block = f" over {unit.rows} rows", "rows"
         lines.append(f"{k:3}  {unit.kind}{over}{_described(unit)}")
         for each in unit.stages:
-            lines.append(f"       {'at last' if each.index in late else 'stage'}{_described(each)}")
+            what = "ending" if unit.kind == GEMM else "at last" if each.index in late else "stage"
+            lines.append(f"       {what}{_described(each)}")
+        if unit.kind == GEMM:
+            continue
         held = [value for each in unit.stages for value in each.writes if value not in unit.writes]
         if held:
             lines.append(f"       held for a block of {block}: {', '.join(f'%{value}' for value in held)}")

@@ -20,7 +20,9 @@ from graphad.core.flags import flags
 from graphad.core.logs import get_logger
 
 _DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-_CUBLAS = "cublas64_{}.dll" if sys.platform == "win32" else "libcublas.so.{}"
+# By the beginnings of their functions' names, the longest first.
+_LIBRARIES = {"cublasLt": "cublasLt", "cublas": "cublas"}
+_FILE = "{}64_{}.dll" if sys.platform == "win32" else "lib{}.so.{}"
 _TOOLKITS = range(12, 20)  # of which one is loaded
 CURE = "pip install graphad[cuda] on a machine with an NVIDIA driver; device('cpu') is always there"
 
@@ -89,26 +91,27 @@ def set_library(other: Any, addresses: Callable[[str], int] | None = None) -> An
 
 
 def address_of(name: str) -> int:
-    """The address of a function of the driver, as "cuLaunchKernel", or of the cuBLAS that CuPy has loaded.
+    """The address of a function of the driver, as "cuLaunchKernel", or of the cuBLAS or cuBLASLt that CuPy has loaded.
 
     Raises: UnavailableError: there is no such library, or it has no such function.
     """
     if _address_of is not None:
         return _address_of(name)
     try:
-        home = _cublas() if name.startswith("cublas") else ctypes.CDLL(_DRIVER)
+        file = next((file for start, file in _LIBRARIES.items() if name.startswith(start)), None)
+        home = ctypes.CDLL(_DRIVER) if file is None else _loaded(file)
         return ctypes.cast(getattr(home, name), ctypes.c_void_p).value or 0
     except (OSError, AttributeError) as cause:
         raise UnavailableError(f"device: {name} is not there ({cause}); {CURE}.") from cause
 
 
-def _cublas() -> ctypes.CDLL:
-    """The library that CuPy calls: it has it loaded, under a name with the toolkit's number."""
-    library().cuda.cublas  # noqa: B018, this loads it
-    mode, missing = ctypes.DEFAULT_MODE | getattr(os, "RTLD_NOLOAD", 0), OSError("cuBLAS is not loaded")
+def _loaded(file: str) -> ctypes.CDLL:
+    """A library that CuPy calls, or that one of these calls: CuPy has it loaded, under a name with the toolkit's number."""
+    library().cuda.cublas  # noqa: B018, this loads them
+    mode, missing = ctypes.DEFAULT_MODE | getattr(os, "RTLD_NOLOAD", 0), OSError(f"{file} is not loaded")
     for number in _TOOLKITS:
         try:
-            return ctypes.CDLL(_CUBLAS.format(number), mode=mode)
+            return ctypes.CDLL(_FILE.format(file, number), mode=mode)
         except OSError as cause:
             missing = cause
     raise missing

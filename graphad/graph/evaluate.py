@@ -51,10 +51,15 @@ _place_of: Callable[[Sequence[Any]], str | None] | None = None
 
 def run(graph: Graph, values: Sequence[Any]) -> Sequence[Any]:
     """The outputs of the graph, by the fastest available runner."""
-    place = None if _place_of is None else _place_of(values)
+    place = place_of(values)
     if place is None:
         return _runner(graph, values)
     return _runner(graph, values, place) if place else evaluate(graph, values)
+
+
+def place_of(values: Sequence[Any]) -> str | None:
+    """The device of values that are not on the CPU; "" for several devices, None for the CPU."""
+    return None if _place_of is None else _place_of(values)
 
 
 def set_place_of(test: Callable[[Sequence[Any]], str | None]) -> None:

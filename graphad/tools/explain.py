@@ -22,8 +22,9 @@ from graphad.compiler.units import Unit
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.op import IO
-from graphad.core.tensor import EagerTensor, Handle
+from graphad.core.tensor import CPU, EagerTensor, Handle
 from graphad.function.concrete import ConcreteFunction
+from graphad.graph.evaluate import place_of
 from graphad.graph.ir import Graph
 from graphad.graph.text import print_graph
 from graphad.tools.svg import svg_of
@@ -132,10 +133,10 @@ def explain(fn: object, jit_compile: bool = True) -> Callable[..., Explanation]:
 
 
 def explain_graph(graph: Graph, values: Sequence[Any], jit_compile: bool = True) -> Explanation:
-    """The explanation of a graph for NumPy values (and handles)."""
+    """The explanation of a graph for arrays of one device (and handles)."""
     out = Explanation(graph.name, picture=svg_of(graph))
     values = [_copy(x) if isinstance(x, Handle) else x for x in values]
-    executable = Executable(graph)
+    executable = Executable(graph, place_of(values) or CPU)
     out.graphs["traced"] = print_graph(graph, lines=True)
     start = time.perf_counter()
     sizes = executable.sizes_of(values)
@@ -239,6 +240,8 @@ def _value(x: TensorLike) -> Any:
     if isinstance(x, np.ndarray | np.generic):
         return x
     tensor = lift(x)
+    if tensor.away:
+        return tensor.array  # type: ignore[attr-defined]
     return tensor.data if isinstance(tensor, EagerTensor) else tensor
 
 

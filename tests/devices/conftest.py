@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from graphad.compiler import cache, service
-from graphad.compiler.cuda import backend, build
+from graphad.compiler.cuda import backend, build, epilogues
 from graphad.devices import faults
 from graphad.devices.library import set_library
-from tests.devices import fake_cupy, fake_driver, fake_streams
+from tests.devices import fake_cublaslt, fake_cupy, fake_driver, fake_streams
 
 
 @pytest.fixture(autouse=True)
@@ -35,11 +35,19 @@ def fake_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(backend, "why_unavailable", lambda: None)
     kept = cache._default
     cache.use_cache(cache.KernelCache(None))  # a text must never be taken for a cubin
-    for log in (fake_cupy.calls, fake_driver.launches, fake_driver.products, fake_driver.copies):
+    logs = [
+        fake_cupy.calls,
+        fake_driver.launches,
+        fake_driver.products,
+        fake_driver.copies,
+        fake_cublaslt.calls,
+    ]
+    for log in logs:
         log.clear()
     monkeypatch.setattr(faults, "_reported", [])
     yield
     build.forget()
+    epilogues._algorithms.cache_clear()
     cache.use_cache(kept)
     set_library(before)
 

@@ -23,7 +23,7 @@ import numpy as np
 from graphad.compiler import oracle
 from graphad.compiler.source import NAMES
 from graphad.core.dtypes import as_dtype
-from tests.devices import fake_streams
+from tests.devices import fake_cublaslt, fake_streams
 
 OFFSET = 1 << 52
 SHARED, PARAMETERS = 48 << 10, 4096  # bytes that every device gives a block, and a launch
@@ -453,11 +453,11 @@ def _native(what: Callable[..., Any], kinds: str) -> Any:
 
     def call(*given: Any) -> int:
         try:
-            what(*[0 if x is None else x for x in given])
+            found = what(*[0 if x is None else x for x in given])
         except BaseException as error:
             _faults.append(error)
             return FAULT if isinstance(error, DeviceFault) else REFUSED
-        return 0
+        return found or 0
 
     return ctypes.CFUNCTYPE(ctypes.c_int32, *[letters[kind] for kind in kinds])(call)
 
@@ -474,6 +474,10 @@ _NATIVE = {
     "cublasSetWorkspace_v2": _native(_set_workspace, "ppl"),
     "cublasSgemmStridedBatched": _native(_gemm(np.float32), _GEMM_KINDS),
     "cublasDgemmStridedBatched": _native(_gemm(np.float64), _GEMM_KINDS),
+    **{
+        name: _native(what, kinds)
+        for name, (what, kinds) in fake_cublaslt.functions(bytes_at, _host, _tensor_float).items()
+    },
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphad.compiler.cuda import epilogues
 from graphad.devices import array
 from tests.devices import fake_cupy, fake_driver
 
@@ -113,12 +114,14 @@ def test_what_is_called_by_address_is_exported(cupy: Any) -> None:
         except ImportError as error:
             pytest.skip(f"cuBLAS is not installed: {error}")
         names = [name for name in fake_driver._NATIVE if name.startswith("cublas")]
-        assert len(names) == 4 and all(address_of(name) for name in names)
+        assert len(names) == 15 and all(address_of(name) for name in names)
     finally:
         use(before, fake_driver.function_at)
 
 
 DECLARED = {
+    **epilogues.DECLARED,
+    "cublasLtMatmul": "ppppppppppppp" + "plp",
     "cuLaunchKernel": "piiiiiiippp",
     "cuMemcpyDtoHAsync": "pllp",
     "cuStreamSynchronize": "p",
@@ -144,7 +147,7 @@ def test_the_headers_declare_what_the_walk_calls(name: str) -> None:
     texts = [
         path.read_text(errors="replace")
         for place in headers
-        for path in (place / "cuda.h", place / "cublas_api.h")
+        for path in (place / "cuda.h", place / "cublas_api.h", place / "cublasLt.h")
         if path.exists()
     ]
     declared = [
@@ -157,10 +160,21 @@ def test_the_headers_declare_what_the_walk_calls(name: str) -> None:
     kinds = ""
     for part in declared[0].split(","):
         words = part.replace("*", " * ").split()
-        is_pointer = "*" in words or any(word in _HANDLES for word in words)
-        is_long = "CUdeviceptr" in words or "size_t" in words or words.count("long") == 2
+        is_pointer = "*" in words or "[" in part or any(word in _HANDLES for word in words)
+        is_long = bool(words) and (words[0] in _LONG or words.count("long") == 2)
         kinds += "p" if is_pointer else "l" if is_long else "i"
     assert kinds == DECLARED[name]
 
 
-_HANDLES = {"CUfunction", "CUgraphExec", "CUstream", "cublasHandle_t", "cudaStream_t"}
+_HANDLES = {
+    "CUfunction",
+    "CUgraphExec",
+    "CUstream",
+    "cublasHandle_t",
+    "cudaStream_t",
+    "cublasLtHandle_t",
+    "cublasLtMatmulDesc_t",
+    "cublasLtMatrixLayout_t",
+    "cublasLtMatmulPreference_t",
+}
+_LONG = {"CUdeviceptr", "size_t", "uint64_t", "int64_t"}

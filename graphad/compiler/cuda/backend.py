@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler.backend import Backend, Expected, Walk
-from graphad.compiler.cuda import build, geometry, products
-from graphad.compiler.cuda.captures import PRODUCT, REPEAT
+from graphad.compiler.cuda import build, epilogues, geometry, products
+from graphad.compiler.cuda.captures import ENDED, PRODUCT, REPEAT
 from graphad.compiler.cuda.compile import why_unavailable
 from graphad.compiler.cuda.emit import has_function, supports
 from graphad.compiler.cuda.plans import Plan
+from graphad.compiler.endings import Ending
 from graphad.compiler.rows import Row, Step
 from graphad.compiler.source import Source
 from graphad.core.dtypes import as_dtype
@@ -39,7 +40,7 @@ class Cuda(Backend):
     """One device of this process."""
 
     is_host = False
-    has_stages = True
+    has_stages = has_endings = True
     expands = True
     runs_evals = True
     product_dtypes = frozenset(("float32", "float64"))
@@ -125,6 +126,16 @@ class Cuda(Backend):
     def product(self, dtype: str, a: Walk, b: Walk, c: Walk) -> Step | None:
         words = products.words_of(dtype, a, b, c)
         return None if words is None else Step(PRODUCT, words, products.PLACES)
+
+    def ends(self, ending: Ending) -> bool:
+        return True
+
+    def ended(self, dtype: str, a: Walk, b: Walk, c: Walk, ending: Ending) -> Step | None:
+        words = epilogues.words_of(dtype, a, b, c, ending)
+        if words is None or epilogues.algorithms(self.index, words) is None:
+            return None
+        has_vector = ending.vector is not None or ending.sums
+        return Step(ENDED, words, epilogues.PLACES if has_vector else epilogues.PLACES[:3])
 
     def repeat(self) -> int:
         return REPEAT

@@ -25,7 +25,7 @@ SEEN = 3  # runs with the same addresses, of which the last is captured
 KEPT, NOTED = 8, 32  # graphs of an instance, addresses whose runs are counted
 MOST_NODES = 4096  # of a graph
 NEVER = MOST_NODES + 1
-PRODUCT, REPEAT = -1, -2  # addresses of what is no kernel
+PRODUCT, REPEAT, ENDED = -1, -2, -3  # addresses of what is no kernel
 
 
 def nodes(rows: Sequence[Row]) -> int:

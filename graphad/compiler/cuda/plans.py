@@ -16,15 +16,15 @@ import numpy as np
 
 from graphad.compiler import rows as table
 from graphad.compiler.backend import Builder
-from graphad.compiler.cuda import build, captures, geometry, products, walk
-from graphad.compiler.cuda.captures import PRODUCT, REPEAT
+from graphad.compiler.cuda import build, captures, epilogues, geometry, products, walk
+from graphad.compiler.cuda.captures import ENDED, PRODUCT, REPEAT
 from graphad.compiler.rows import About, Row
 from graphad.core.flags import flags
 from graphad.core.frames import note_traced_line
 from graphad.core.tensor import Handle
 from graphad.devices.array import DeviceArray
 from graphad.devices.faults import DeviceError, told
-from graphad.devices.library import library
+from graphad.devices.library import address_of, library
 from graphad.devices.streams import on, others, wait_for, workspace
 
 MISFIT = -3
@@ -115,6 +115,7 @@ class Instance:
             if image.has_products:
                 self._use_cublas(stream)
             is_rounded = image.has_products and flags.tensor_float_32
+            state[walk.ROUNDED] = int(is_rounded)
             key = (*self._addresses, state[walk.WORKSPACE], is_rounded)  # what a graph holds of others
             with _rounded(state[walk.HANDLE]) if is_rounded else nullcontext():
                 status = self._captures.run(key, self.index, stream, self._call, self._place)
@@ -198,6 +199,8 @@ class _Blocks:
             head = [about, walk.gemm(wide), _ONE[wide].ctypes.data, _ZERO[wide].ctypes.data]
             function = 0 if products.is_empty(row.words) else kind["product"]
             return function, self._block(head, row, memory), walk.PRODUCT_HEAD
+        if row.function == ENDED:
+            return kind["ended"], self._ended(row, memory, about), walk.ENDED_HEAD
         if row.function == REPEAT:
             return kind["loop"], self._loop(row, memory, about), walk.LOOP_HEAD
         if not row.function:  # a rehearsal neither waits for kernels nor runs them
@@ -211,6 +214,17 @@ class _Blocks:
         for argument in row.arguments:
             self.patches += [place + 8 * (len(head) + argument.word), argument.argument, argument.offset]
         return block
+
+    def _ended(self, row: Row, memory: Memory, about: int) -> Any:
+        wide, described = row.words[epilogues.WIDE], epilogues.Description(row.words)
+        algorithms = (
+            epilogues.algorithms(self.index, row.words) or ()
+        )  # it was asked for when the row was made
+        self._keep += [described, algorithms]
+        head = [about, address_of("cublasLtMatmul"), address_of("cublasLtMatmulDescSetAttribute")]
+        head += [_ONE[wide].ctypes.data, _ZERO[wide].ctypes.data]
+        head += [each.place for each in (*described.products, *described.layouts)]
+        return self._block([*head, *map(ctypes.addressof, algorithms)], row, memory)
 
     def _launch(self, row: Row, memory: Memory, about: int) -> tuple[int, Any, int]:
         code = build.code_at(row.function)
@@ -255,7 +269,9 @@ def _rounded(handle: int) -> Iterator[None]:
 
 
 def _has_products(row: Row) -> bool:
-    return row.function == PRODUCT or any(_has_products(inner) for _, rows in row.tables for inner in rows)
+    return row.function in (PRODUCT, ENDED) or any(
+        _has_products(inner) for _, rows in row.tables for inner in rows
+    )
 
 
 def _counters(rows: Sequence[Row]) -> int:

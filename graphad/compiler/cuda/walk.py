@@ -13,7 +13,7 @@ from typing import Any
 
 from graphad.compiler.assembly import Function
 from graphad.compiler.backend import host_code
-from graphad.compiler.cuda import products
+from graphad.compiler.cuda import epilogues, products
 from graphad.compiler.rows import (
     ANSWER,
     BODY,
@@ -64,8 +64,9 @@ ROUNDS_UNSEEN = 16  # of a loop, between two looks at signals
     PATCHES,
     PATCH_COUNT,
     ADDRESSES,
-) = range(22)
-STATE_WORDS = 22
+    ROUNDED,
+) = range(23)
+STATE_WORDS = 23
 _DRIVER = {
     LAUNCH: "cuLaunchKernel",
     READ: "cuMemcpyDtoHAsync_v2",
@@ -91,6 +92,9 @@ LAUNCH_HEAD = 7
 # Words of a product, before those of `products`.
 GEMM, ONE, ZERO = range(1, 4)
 PRODUCT_HEAD = 4
+# Words of a product with an ending, before those of `epilogues`: it has two descriptions, three layouts and four algorithms.
+MATMUL, SET, ENDED_ONE, ENDED_ZERO, DESCRIBED, LAYOUTS, ALGORITHMS = 1, 2, 3, 4, 5, 7, 10
+ENDED_HEAD = 14
 LOOP_HEAD = 1  # before those of `rows`
 GRAPH = 1  # the only word of a step that replays what was captured
 
@@ -205,6 +209,34 @@ def _product() -> str:
     return f.text()
 
 
+def _ended() -> str:
+    """A product of cuBLASLt's, which is told the address of its vector before, with the algorithm for these addresses."""
+    f = Function("i64 @graphad_cuda_ended(ptr %state, ptr %block)")
+    handle, rounded = f.pointer("%state", HANDLE), f.word("%state", ROUNDED)
+    described = f.pointer("%block", f.emit(f"add i64 {rounded}, {DESCRIBED}"))
+    vector = f.at("%block", ENDED_HEAD + epilogues.VECTOR)
+    call = f"call i32 {f.pointer('%block', SET)}(ptr {described}, i32 {epilogues.BIAS_POINTER}, ptr {vector}, i64 8)"
+    _checked(f, f.emit(call), BLAS)
+    places = [f.word("%block", ENDED_HEAD + k) for k in epilogues.PLACES]
+    bits = places[0]
+    for place in places[1:]:
+        bits = f.emit(f"or i64 {bits}, {place}")
+    odd = f.test("ne", f.emit(f"and i64 {bits}, {epilogues.ALIGNED - 1}"), 0)
+    which = f.emit(f"add i64 {f.emit(f'shl i64 {rounded}, 1')}, {f.emit(f'zext i1 {odd} to i64')}")
+    algorithm = f.pointer("%block", f.emit(f"add i64 {which}, {ALGORITHMS}"))
+    a, b, c = (f.pointer("%block", LAYOUTS + k) for k in range(3))
+    one, zero = f.pointer("%block", ENDED_ONE), f.pointer("%block", ENDED_ZERO)
+    memory, size, stream = (f.word("%state", k) for k in (WORKSPACE, WORKSPACE_BYTES, STREAM))
+    status = f.emit(
+        f"call i32 {f.pointer('%block', MATMUL)}(ptr {handle}, ptr {described}, ptr {one}, i64 {places[1]}, ptr {a}, "
+        f"i64 {places[0]}, ptr {b}, ptr {zero}, i64 {places[2]}, ptr {c}, i64 {places[2]}, ptr {c}, ptr {algorithm}, "
+        f"i64 {memory}, i64 {size}, i64 {stream})"
+    )
+    _checked(f, status, BLAS)
+    f.ret(0)
+    return f.text()
+
+
 def _read(f: Function, source: str, size: str | int, target: str) -> None:
     """Copy a number to the host after all earlier work on the stream."""
     stream = f.pointer("%state", STREAM)
@@ -299,6 +331,7 @@ SYMBOLS = (
     "graphad_cuda_run",
     "graphad_cuda_launch",
     "graphad_cuda_product",
+    "graphad_cuda_ended",
     "graphad_cuda_loop",
     "graphad_cuda_stream",
     "graphad_cuda_replay",
@@ -308,7 +341,9 @@ SYMBOLS = (
 def text() -> str:
     """The module."""
     head = "declare i64 @llvm.smax.i64(i64, i64)\n"
-    return "\n".join([head, _steps(), _launch(), _replay(), _use_stream(), _product(), _loop(), _run()])
+    return "\n".join(
+        [head, _steps(), _launch(), _replay(), _use_stream(), _product(), _ended(), _loop(), _run()]
+    )
 
 
 _lock = forks.lock()

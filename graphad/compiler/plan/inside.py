@@ -43,7 +43,8 @@ def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], S
     if unit.stages:
         for each in unit.stages:
             yield from _walks(part, each)
-        return
+        if unit.kind != GEMM:
+            return
     if unit.kind == LOOP:
         loop = loop_of(unit)
         if not any(same_size(extent, 0) for extent in loop.extents):
@@ -58,7 +59,7 @@ def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], S
     elif unit.kind == COPY:
         walks = [(unit.reads[0], targets[0]), (targets[0], targets[0])]
     elif unit.kind == GEMM:
-        walks = [(site, site) for site in (*unit.reads, targets[0])]
+        walks = [(site, site) for site in (*unit.reads, *targets)]
     elif unit.kind == REPEAT:
         carries = unit.repeat.op.operands.carries(unit.reads if unit.scalars else unit.reads[1:])
         walks = [*zip(carries, targets), *[(target, target) for target in targets]]

@@ -134,6 +134,8 @@ class Scope:
             return self.backend.workspace(unit.loop, self.numbers)
         if unit.repeat is not None:
             return RepeatMaker(self, unit, None).total
+        if unit.kind == GEMM:
+            return max([self.workspace(loop) for loop in unit.stages], default=0)
         return self._chain(unit).total if unit.kind == BLOCKS else 0
 
     def _chain(self, unit: Unit) -> Blocks:
@@ -191,7 +193,7 @@ class Scope:
         if unit.kind == COPY:
             return [self.copy(unit.reads[0], target, is_inside)]
         if unit.kind == GEMM:
-            return [self._product(unit, target, is_inside)]
+            return self._products(unit, target, workspace, is_inside)
         raise InternalError(f"plan: a native segment holds a {unit.kind} unit")
 
     def filled(
@@ -268,15 +270,35 @@ class Scope:
         made.loop = nest
         return made
 
-    def _product(self, unit: Unit, target: Site, is_inside: bool) -> Made:
+    def _products(self, unit: Unit, target: Site, workspace: Place | None, is_inside: bool) -> list[Made]:
+        """The row of a product; where the library has none with its ending, one without it and the loop that stands for it."""
+        if unit.ending is None:
+            return [self._product(unit, target, is_inside)]
+        made = self._product(unit, target, is_inside, unit.ending)
+        if made is not None:
+            return [made]
+        (loop,) = unit.stages
+        if unit.ending.inner is not None:
+            # The loop reads each element of the product where it then stores its own.
+            self.places[unit.ending.inner] = self.place(target)
+        return [self._product(unit, target, is_inside), self._loop(loop, workspace, is_inside)]
+
+    def _product(self, unit: Unit, target: Site, is_inside: bool, ending: Any = None) -> Any:
         dtype = self.part.specs[target.root].dtype
-        a, b, c = (self.strided(site) for site in (*unit.reads, target))
-        step = self.backend.product(dtype.name, a, b, c)
-        if step is None:
-            raise UnavailableError("plan: no BLAS takes this matrix product")
+        sites = [*unit.reads[:2], target]
+        a, b, c = (self.strided(site) for site in sites)
+        if ending is None:
+            step = self.backend.product(dtype.name, a, b, c)
+            if step is None:
+                raise UnavailableError("plan: no BLAS takes this matrix product")
+        else:
+            step = self.backend.ended(dtype.name, a, b, c, ending)
+            if step is None:
+                return None
+            sites += [*unit.reads[2:], *[self.part.sites[value] for value in unit.writes[1:]]]
         places = [
-            self.place(site) if is_inside else self._checked(site, walk, dtype.itemsize)
-            for site, walk in zip((*unit.reads, target), (a, b, c), strict=True)
+            self.place(site) if is_inside else self._checked(site, self.strided(site), dtype.itemsize)
+            for site in sites
         ]
         work = 0.04 * a[0][-1]
         for size in c[0]:
