@@ -229,7 +229,8 @@ def _lower(x: Any) -> Any:
 def projectors(x: Any) -> Any:
     """Functions of the eigenvectors that do not depend on their sign."""
     e, v = la.eigh(x)
-    return e, la.matmul(v * v, v * v, transpose_b=True)
+    squares = v * v  # once: BLAS multiplies a matrix by its own transpose in another order than by another's
+    return e, la.matmul(squares, squares, transpose_b=True)
 
 
 def _projectors(x: Any) -> Any:
