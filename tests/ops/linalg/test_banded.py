@@ -72,7 +72,10 @@ def test_eigenvalues_are_chosen_by_number_and_by_size() -> None:
         (lambda: tf.linalg.tridiagonal_solve(np.ones((3, 2)), np.ones((3, 1))), "must equal rhs.shape"),
         (lambda: tf.linalg.tridiagonal_solve(COMPACT, np.ones(3), "rows"), "'rows'; it is 'compact'"),
         (lambda: tf.linalg.tridiagonal_solve(COMPACT, np.ones(3), perturb_singular=True), "perturb_singular"),
-        (lambda: tf.linalg.banded_triangular_solve(np.ones((0, 2)), np.ones((2, 1))), "the number of diagonals"),
+        (
+            lambda: tf.linalg.banded_triangular_solve(np.ones((0, 2)), np.ones((2, 1))),
+            "the number of diagonals",
+        ),
         (lambda: tf.linalg.eigh_tridiagonal(np.ones(2), np.ones(1), select="v"), "select_range is None"),
     ],
 )
