@@ -10,7 +10,7 @@ import numpy as np
 from graphad.autograph.state import MARKS, NO_RETURN, UNBOUND, Local, Parts, bound_references, locals_of
 from graphad.core.convert import lift, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, MissingReturnError
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import Tensor
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.branch import bind_cond, conditional
 from graphad.ops.control.cond import as_predicate
@@ -35,7 +35,7 @@ def staged_if(
 ) -> Callable[[], Any]:
     """Trace both branches, and assign the values that the predicate selects to the variables that are needed later."""
     predicate = as_predicate("if", test)
-    known = predicate.data if type(predicate) is EagerTensor else known_value(predicate)
+    known = known_value(predicate)
     if known is not None:
         return then if known else otherwise
     cells = locals_of((then, otherwise)) if cells is None else cells
@@ -91,7 +91,7 @@ def staged_if(
 def staged_value(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     """The ternary: the value of the side that the predicate selects."""
     predicate = as_predicate("if", test)
-    known = predicate.data if type(predicate) is EagerTensor else known_value(predicate)
+    known = known_value(predicate)
     if known is not None:
         return then() if known else otherwise()
     sides: dict[str, list[Side]] = {}

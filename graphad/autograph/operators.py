@@ -14,7 +14,7 @@ from graphad.autograph.call import of
 from graphad.autograph.state import NO_RETURN, Attribute, Item, is_symbolic
 from graphad.core.errors import SymbolicValueError
 from graphad.core.frames import user_line
-from graphad.core.levels import busy, trace_in_progress
+from graphad.core.levels import current, trace_in_progress
 from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.sizes import known_value
@@ -71,7 +71,7 @@ def returned(value: object) -> Any:
 
 def _decider(x: object) -> Any:
     """The value that decides about a branch; for a variable, the value that it has while tracing."""
-    if isinstance(x, Handle) and busy() is not None:
+    if isinstance(x, Handle) and current() is not None:
         return x.value()  # type: ignore[attr-defined]
     return x
 

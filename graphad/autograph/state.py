@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphad.core.composites import flatten_composites, is_composite
 from graphad.core.convert import exports_array
-from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.tensor import Handle, Tensor
 
 if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
@@ -41,7 +41,7 @@ _DYNAMIC = (Tensor, Handle, bool, int, float, complex)
 
 def is_symbolic(x: object) -> bool:
     """Whether Python cannot decide on a value: a symbolic tensor, or one that differs from row to row."""
-    return isinstance(x, Tensor) and type(x) is not EagerTensor
+    return isinstance(x, Tensor) and not x.has_value
 
 
 def is_dynamic(x: object) -> bool:

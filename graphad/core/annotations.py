@@ -42,6 +42,9 @@ if TYPE_CHECKING:
         def outputs(self) -> Sequence[Tensor]: ...
         @property
         def transforms(self) -> Transforms: ...
+        @property
+        def is_free(self) -> bool:
+            """Whether nothing follows what the rule computes, and the one cotangent and the inputs have their data or shape."""
 
         def needs(self, i: int) -> bool:
             """Whether a cotangent of input i is needed."""

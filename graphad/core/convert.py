@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.bind import bind
+from graphad.core.bind import bind, constant_here
 from graphad.core.conversions import converted_by_user, is_registered
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError, UnconvertibleError
 from graphad.core.ieee import REPORTED, unreported
-from graphad.core.levels import busy, current
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape
-from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.tensor import Handle, Tensor
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array, TensorLike
@@ -55,13 +54,7 @@ def lift(x: object, dtype: DType | None = None) -> Tensor:
         return lift(made, dtype)
     if isinstance(x, list | tuple) and _holds_tensors(x):
         return _stacked(x, dtype)
-    data = to_numpy(x, dtype)
-    if busy() is not None:
-        level = current()
-        if level is not None:
-            constant: Tensor = level.constant(data)
-            return constant
-    return EagerTensor(data)
+    return constant_here(to_numpy(x, dtype))
 
 
 def lift_own(x: object) -> Tensor:

@@ -80,6 +80,10 @@ class DeviceDataError(InvalidArgumentError):
     """The CPU needs data that are on another device."""
 
 
+class NoDataError(InvalidArgumentError, AttributeError):
+    """A tensor has no data, since it stands for values that are not computed yet."""
+
+
 class OutOfRangeError(InvalidArgumentError, IndexError):
     """An index is out of range, or a sequence has ended."""
 

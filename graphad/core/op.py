@@ -63,6 +63,8 @@ class Op(metaclass=OpType):
       name, version: What a file calls the op, and the version of its meaning.
       quick: For eager speed: computes the value from eager inputs that need no further check; returns None to take the usual
       way.
+      quick_vjp: The same for `vjp`: computes the cotangents from NumPy's value of that of the one output, where nothing follows
+      what the rule computes.
       multiple: `infer`, `eval` and every rule use a tuple of outputs; set by `TupleOp`.
       keeps: The inputs and the outputs that `vjp` reads: for each True for all, False for none, or a tuple of positions.
       by_value: Positions of the inputs whose values, not only shapes, the outputs depend on; True for all.
@@ -153,6 +155,7 @@ class Op(metaclass=OpType):
     formerly_like: ClassVar[frozenset[str]] = frozenset()
     composed_formerly: ClassVar[dict[str, Callable[[dict[str, Any], int, int], Composed]]] = {}
     quick: ClassVar[Any] = None
+    quick_vjp: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
     by_value: ClassVar[Any] = True

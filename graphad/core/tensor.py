@@ -7,7 +7,7 @@ by `graphad.ops.operators`. A 0-d result is kept as a NumPy scalar, on which Pyt
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
@@ -17,6 +17,7 @@ from graphad.core.dtypes import DType
 from graphad.core.errors import (
     ArgumentTypeError,
     InvalidArgumentError,
+    NoDataError,
     SymbolicConversionError,
     SymbolicValueError,
 )
@@ -98,8 +99,7 @@ class Exports:
     data: Any
 
     def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
-        if busy() is not None:
-            note_exit(self, "NumPy")
+        note_exit(self, "NumPy")
         return export_array(self.data, dtype, copy)
 
     def __dlpack__(
@@ -110,8 +110,7 @@ class Exports:
         dl_device: Any = None,
         copy: bool | None = None,
     ) -> Any:
-        if busy() is not None:
-            note_exit(self, "DLPack")
+        note_exit(self, "DLPack")
         return export_dlpack(self.data, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -160,6 +159,11 @@ class Tensor(Arithmetic):
     spec: TensorSpec
     has_value: ClassVar[bool] = False  # whether it has its data now, wherever they are
     away: ClassVar[bool] = False  # whether they are on another device than the CPU
+
+    @property
+    def data(self) -> Any:
+        """The NumPy value of a tensor that has it at hand. The error for another one ends the short way of an op."""
+        raise NoDataError(f"Tensor.data: {self!r} has no data yet.")
 
     def out_of_scope(self, op: Any) -> Exception:
         """The error for a use of this tensor where it has no meaning."""
@@ -275,6 +279,18 @@ class Tensor(Arithmetic):
         )
 
 
+def _leaving(way: str, give: Callable[[Any], Any]) -> Any:
+    """A method that gives the number of a tensor to Python."""
+
+    def method(self: Any) -> Any:
+        if busy() is not None:
+            note_exit(self, way)
+        return give(self.data)
+
+    method.__name__ = f"__{give.__name__}__"
+    return method
+
+
 class EagerTensor(Exports, Tensor):
     """A tensor that has its data now: `data` is an array nobody writes to, or a NumPy scalar."""
 
@@ -336,6 +352,10 @@ class EagerTensor(Exports, Tensor):
             note_exit(self, "tolist()")
         return self.data.tolist()
 
+    __int__ = _leaving("int()", int)
+    __float__ = _leaving("float()", float)
+    __complex__ = _leaving("complex()", complex)
+
     def __bool__(self) -> bool:
         if self.data.size != 1:
             raise InvalidArgumentError(
@@ -343,21 +363,6 @@ class EagerTensor(Exports, Tensor):
                 f"tensor has shape {self.data.shape}; ask tf.reduce_any(x) or tf.reduce_all(x)."
             )
         return bool(self.data)
-
-    def __int__(self) -> int:
-        if busy() is not None:
-            note_exit(self, "int()")
-        return int(self.data)
-
-    def __float__(self) -> float:
-        if busy() is not None:
-            note_exit(self, "float()")
-        return float(self.data)
-
-    def __complex__(self) -> complex:
-        if busy() is not None:
-            note_exit(self, "complex()")
-        return complex(self.data)
 
     def __index__(self) -> int:
         return self.data.__index__()  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.dtypes import DType
 from graphad.core.errors import DeviceDataError
-from graphad.core.levels import busy, note_exit
+from graphad.core.levels import note_exit
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, EagerTensor, Tensor, export_array
 from graphad.devices.array import DeviceArray, device_array
@@ -82,8 +82,7 @@ class DeviceTensor(Tensor):
         return DeviceTensor(device_array(other.data, self.array.index))
 
     def _leaves(self, way: str) -> EagerTensor:
-        if busy() is not None:
-            note_exit(self, way)
+        note_exit(self, way)
         return self.here()
 
     def numpy(self) -> Any:
@@ -105,8 +104,7 @@ class DeviceTensor(Tensor):
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
-        if busy() is not None:
-            note_exit(self, "DLPack")
+        note_exit(self, "DLPack")
         # The protocol's old form knows no mark for what must not be written to.
         with using(self.array.index, (self.array,)):
             held = library().array(self.array.held) if copy is None or copy else self.array.held

@@ -10,7 +10,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.device import parse
 from graphad.core.errors import DeviceDataError
-from graphad.core.levels import busy, entered, note_exit, trace_in_progress
+from graphad.core.levels import entered, note_exit, trace_in_progress
 from graphad.core.tensor import CPU, Handle, Tensor, export_array
 from graphad.devices.array import DeviceArray, device_array
 from graphad.devices.library import require
@@ -75,7 +75,7 @@ class DeviceVariable(Variable):
             return Variable.restore(self.here(), self._spec, self._trainable, self.name)
 
     def numpy(self) -> Any:
-        if busy() is not None and trace_in_progress() is None:
+        if trace_in_progress() is None:
             note_exit(self, "numpy()")
         return self._copy().numpy()
 

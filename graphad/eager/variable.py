@@ -107,7 +107,7 @@ class Variable(Scattered, Handle, Arithmetic):
     initializer = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Variable:
-        if cls is Variable and busy() is not None and (place := _place_of_block()) is not None:
+        if cls is Variable and (place := _place_of_block()) is not None:
             elsewhere: type[Variable] = importlib.import_module("graphad.eager.elsewhere").variable_class(
                 place
             )
@@ -284,11 +284,11 @@ class Variable(Scattered, Handle, Arithmetic):
 
     def numpy(self) -> np.ndarray:
         """The current value as a new NumPy array. Raises: InvalidArgumentError: called while tracing."""
-        if trace_in_progress() is not None:
-            raise FailedPreconditionError(
-                "numpy() is only available when eager execution is enabled, not while tracing."
-            )
         if busy() is not None:
+            if trace_in_progress() is not None:
+                raise FailedPreconditionError(
+                    "numpy() is only available when eager execution is enabled, not while tracing."
+                )
             note_exit(self, "numpy()")
         return self.data.copy() if type(self.data) is np.ndarray else self.data
 
@@ -534,7 +534,7 @@ def _initial(value: Any, dtype: DType | None, creation: Any) -> tuple[Any, Dims]
         value = _here(value)
     if callable(value) and not isinstance(value, Tensor):
         value = _called(value, creation)
-    symbol = value if isinstance(value, Tensor) and type(value) is not EagerTensor else None
+    symbol = value if isinstance(value, Tensor) and not value.has_value else None
     if symbol is not None:
         if creation is None:
             raise InvalidArgumentError(f"Variable: the initial value {value!r} has no value here.")

@@ -16,7 +16,7 @@ from graphad.core.bind import bind
 from graphad.core.composites import flatten_records
 from graphad.core.convert import exports_array, lift, stands_for_tensor
 from graphad.core.errors import ArgumentTypeError, DTypeError
-from graphad.core.levels import busy, current, trace_in_progress
+from graphad.core.levels import current, trace_in_progress
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
@@ -216,7 +216,7 @@ class ConcreteFunction:
 
     def call_flat(self, values: Sequence[Any]) -> Any:
         """The structured result for the tensor arguments in order."""
-        if busy() is None or current() is None:
+        if current() is None:
             operands = [x.data if type(x) is EagerTensor else x for x in (*values, *self.captured_inputs)]
             outputs: Sequence[Any]
             if any(

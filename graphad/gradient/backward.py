@@ -23,7 +23,7 @@ from graphad.core.tensor import EagerTensor
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.shape import BroadcastTo
 from graphad.ops.control.stacks import known_dims
-from graphad.ops.math.arithmetic import ADD
+from graphad.ops.math.arithmetic import add
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Transforms
@@ -58,7 +58,7 @@ class Dropped:
 class Context:
     """The context of a derivative rule; see `core.annotations.VjpContext`."""
 
-    __slots__ = ("_marks", "inputs", "op", "outputs", "transforms")
+    __slots__ = ("_marks", "inputs", "is_free", "op", "outputs", "transforms")
 
     def __init__(
         self,
@@ -73,6 +73,7 @@ class Context:
         self.outputs = outputs
         self._marks = marks
         self.transforms = transforms
+        self.is_free = False
 
     def needs(self, i: int) -> bool:
         return self._marks[i] is not None
@@ -111,12 +112,9 @@ def add_bars(a: Any, b: Any) -> Any:
         return b
     if b is None:
         return a
-    if type(a) is EagerTensor and type(b) is EagerTensor and busy() is None:
-        try:
-            return EagerTensor(a.data + b.data)
-        except SHORT_WAY_ENDS:
-            pass
-    return bind(ADD, dense(a), dense(b))
+    if isinstance(a, IndexedSlices) or isinstance(b, IndexedSlices):
+        a, b = dense(a), dense(b)
+    return add(a, b)
 
 
 def dense(bar: Tensor | None) -> Any:
@@ -153,6 +151,7 @@ def backward(
     all_on_path = leaves is not None and leaves <= wanted
     on_path = wanted if all_on_path else _dependents(entries, wanted)
     context = Context(None, (), (), (), transforms)  # shared by all entries, since no rule keeps it
+    is_free = busy() is None
     for position in range(len(entries) - 1, -1, -1):
         op, inputs, outputs, marks, out_marks = entries.pop() if consume else entries[position]
         if len(out_marks) == 1:
@@ -164,8 +163,10 @@ def backward(
                 bars[mark] = bar
             elif not (all_on_path or mark in on_path):
                 continue
-            y_bars: tuple[Any, ...] = (bar if type(bar) is EagerTensor or op.loads else dense(bar),)
+            context.is_free = has_data = is_free and type(bar) is EagerTensor
+            y_bars: tuple[Any, ...] = (bar if has_data or op.loads else dense(bar),)
         else:
+            context.is_free = has_data = False
             if not (all_on_path or any(mark is not None and mark in on_path for mark in out_marks)):
                 continue
             y_bars = tuple(
@@ -180,7 +181,11 @@ def backward(
             marks = [mark if mark in on_path else None for mark in marks]
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
         try:
-            x_bars = op.vjp(context, *y_bars)
+            x_bars = None
+            if has_data and op.quick_vjp is not None:
+                x_bars = _quickly(op, context, y_bars[0].data)
+            if x_bars is None:
+                x_bars = op.vjp(context, *y_bars)
         except Exception as error:  # raised again with the name of the op
             error = named(error, op)
             raise error
@@ -189,6 +194,15 @@ def backward(
                 before = bars.get(mark)
                 bars[mark] = bar if before is None else add_bars(before, bar)
     return bars
+
+
+def _quickly(op: Op, context: Context, y_bar: Any) -> Sequence[Any] | None:
+    """The cotangents of the inputs by the short way of the rule; None where the usual way must be taken."""
+    try:
+        found = op.quick_vjp(context, y_bar)
+    except SHORT_WAY_ENDS:
+        return None
+    return None if found is None else [None if x_bar is None else EagerTensor(x_bar) for x_bar in found]
 
 
 def _dependents(entries: Sequence[Entry], wanted: set[Any]) -> set[Any]:

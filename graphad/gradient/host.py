@@ -368,7 +368,7 @@ def _shaped(name: str, results: list[Any], named: list[Any], several: bool) -> A
     """The results with the shapes that specs in Tout declare."""
     for k, (y, wanted) in enumerate(zip(results, named, strict=True)):
         if isinstance(wanted, TensorSpec) and wanted.dims is not None:
-            if type(y) is EagerTensor and not wanted.describes(y.dims):
+            if y.has_value and not wanted.describes(y.dims):
                 raise InvalidArgumentError(
                     f"{name}: func returned a result of shape {y.dims} where Tout names {wanted.shape}; return that shape, or "
                     "name None for sizes that change."
@@ -378,7 +378,7 @@ def _shaped(name: str, results: list[Any], named: list[Any], several: bool) -> A
 
 
 def _array(x: Tensor) -> Any:
-    value = x.numpy() if type(x) is EagerTensor else x
+    value = x.numpy() if x.has_value else x
     return read_only(value) if type(value) is np.ndarray else value
 
 

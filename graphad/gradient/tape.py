@@ -18,7 +18,7 @@ from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.frames import user_line, warn_user
-from graphad.core.levels import busy, remove_recorder
+from graphad.core.levels import remove_recorder
 from graphad.core.op import WRITES, Op
 from graphad.core.shapes import is_definite, ranked
 from graphad.core.sparse import Sparse, values_of
@@ -30,6 +30,7 @@ from graphad.gradient.transforms import TRANSFORMS
 from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.ops.array.create import ones_like, zeros_like
 from graphad.ops.array.shape import BroadcastTo
+from graphad.ops.directly import is_free
 
 _dtype_warnings = 5
 
@@ -547,7 +548,7 @@ def _differentiated(targets: list[Any], given: list[Any]) -> tuple[list[Any], li
 
 def _ones(y: Tensor, in_one_place: bool) -> Tensor:
     """What a target without an upstream gradient begins with. Sums of ones are exact, so that their layout changes no bit."""
-    if type(y) is EagerTensor and busy() is None:
+    if is_free(y):
         data = y.data
         one = data.dtype.type(1)
         if not data.shape:

@@ -23,7 +23,13 @@ _REFUSED = (*SHORT_WAY_ENDS, TypeError, IndexError, AttributeError)
 
 def is_free(*xs: Any) -> bool:
     """Whether all are tensors with data of a dtype of NumPy's own, and nothing follows them."""
-    return busy() is None and all(type(x) is EagerTensor and x.data.dtype.kind != "V" for x in xs)
+    if busy() is None:
+        for x in xs:
+            if type(x) is not EagerTensor or x.data.dtype.kind == "V":
+                break
+        else:
+            return True
+    return False
 
 
 def directly(function: Callable[..., Any], *xs: Any, **options: Any) -> Tensor | None:
@@ -34,15 +40,10 @@ def directly(function: Callable[..., Any], *xs: Any, **options: Any) -> Tensor |
       xs: Tensors.
       options: What else it is called with, none of it a tensor.
     """
-    if busy() is not None:
+    if not is_free(*xs):
         return None
-    values = []
-    for x in xs:
-        if type(x) is not EagerTensor or x.data.dtype.kind == "V":
-            return None
-        values.append(x.data)
     try:
-        found = function(*values, **options)
+        found = function(*[x.data for x in xs], **options)
     except _REFUSED:
         return None
     return None if found is None else _tensor(found)

@@ -25,14 +25,12 @@ from graphad.core.annotations import (
     UnaryFunction,
 )
 from graphad.core.bind import bind
-from graphad.core.convert import lift, lift_pair
-from graphad.core.dtypes import ALL, DType, bfloat16, bool_, float32
-from graphad.core.ieee import SHORT_WAY_ENDS
+from graphad.core.convert import lift_pair
+from graphad.core.dtypes import DType, bool_, float32
 from graphad.core.kinds import kind_words
-from graphad.core.levels import busy
 from graphad.core.op import Op, OpType, define
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import Tensor
 from graphad.kernels import forms, scalars
 from graphad.ops.rules import (
     ANY,
@@ -43,6 +41,7 @@ from graphad.ops.rules import (
     require_kind,
     same_dtype,
 )
+from graphad.ops.short import of_one, of_two
 
 Steps = tuple[tuple[str, ...], ...]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -86,17 +85,14 @@ class Elementwise(Op):
         return type(self).formula if type(self).eval is Elementwise.eval else self.eval
 
     def quick(self, x: Tensor, y: Tensor | None = None, *more: TensorLike) -> Any:
-        if type(x) is EagerTensor:
-            a = x.data
-            dtype = a.dtype
-            if dtype.kind in self.letters:
-                if y is None:
-                    return self.formula(a)
-                if type(y) is EagerTensor and y.data.dtype is dtype and not more:
-                    try:
-                        return self.formula(a, y.data)
-                    except SHORT_WAY_ENDS:
-                        pass  # the usual way raises the proper error
+        a = x.data
+        dtype = a.dtype
+        if dtype.kind in self.letters:
+            if y is None:
+                return self.formula(a)
+            b = y.data
+            if b.dtype is dtype and not more:
+                return self.formula(a, b)
         return None
 
     def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
@@ -247,21 +243,7 @@ def unary_function(
     `example`: a call with its result in the next line, which the docstring shows; `source`: where its formula is published.
     """
     op = op_class()
-    formula = op_class.formula
-    quick = quick_dtypes(op_class.kinds)
-
-    def function(x: TensorLike, name: str | None = None) -> Tensor:
-        if type(x) is EagerTensor:
-            if busy() is not None:
-                return bind(op, x)
-            data = x.data
-            if data.dtype in quick:
-                try:
-                    return EagerTensor(formula(data))
-                except SHORT_WAY_ENDS:
-                    pass
-        return bind(op, lift(x))
-
+    function = of_one(op, op_class.formula, op_class.kinds)
     return named(
         function, public_name or op.name, documented(op_class, doc, (argument,), example, source), x=argument
     )
@@ -277,23 +259,12 @@ def binary_function(
 ) -> BinaryFunction:
     """The public function f(x, y, name=None) of a binary elementwise op; `arguments` are the names of its parameters."""
     op = op_class()
-    formula = op_class.formula
-    quick = quick_dtypes(op_class.kinds)
-    name_of_op = op.name
 
-    def function(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-        if type(x) is EagerTensor and type(y) is EagerTensor and busy() is None:
-            a, b = x.data, y.data
-            dtype = a.dtype
-            if dtype is b.dtype and dtype in quick:
-                try:
-                    return EagerTensor(formula(a, b))
-                except SHORT_WAY_ENDS:
-                    pass
-        x, y = lift_pair(name_of_op, x, y)
-        return bind(op, x, y)
+    def usual(x: TensorLike, y: TensorLike) -> Tensor:
+        return bind(op, *lift_pair(op.name, x, y))
 
     shown = documented(op_class, doc, arguments, example, source)
+    function = of_two(op_class.formula, op_class.kinds, usual)
     return named(function, public_name or op.name, shown, x=arguments[0], y=arguments[1])
 
 
@@ -324,11 +295,6 @@ def documented(
     return "\n".join(
         [*lines, "Example:", *[f"  {line}" for line in example.splitlines()]] if example else lines
     )
-
-
-def quick_dtypes(kinds: frozenset[str]) -> frozenset[np.dtype[Any]]:
-    """The NumPy dtypes of some kinds. bfloat16, whose package may be missing, takes the long way."""
-    return frozenset(dtype.numpy for dtype in ALL if dtype.kind in kinds and dtype is not bfloat16)
 
 
 def named(function: F, name: str, doc: str, **parameters: str) -> F:

@@ -17,7 +17,7 @@ import numpy as np
 from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
-from graphad.core.errors import ArgumentTypeError, DTypeError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.flags import flags
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
@@ -26,8 +26,8 @@ from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.ensure import set_shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.hints import HINTS, listed
-from graphad.ops.linalg.matmul import matmul
-from graphad.ops.math.arithmetic import ADD, FLOORDIV, MOD, MUL, SUB, abs, divide, negative
+from graphad.ops.linalg.matmul import MATMUL, matmul, product_of_arrays
+from graphad.ops.math.arithmetic import ADD, DIV, FLOORDIV, MOD, MUL, SUB, abs, divide, negative
 from graphad.ops.math.compare import (
     EQUAL,
     GREATER,
@@ -49,12 +49,11 @@ from graphad.ops.math.compare import (
 )
 from graphad.ops.math.power import pow
 from graphad.ops.methods import METHODS
+from graphad.ops.rules import ANY, FLOATING, INEXACT, NUMERIC, REAL
+from graphad.ops.short import quick_dtypes
 
 if TYPE_CHECKING:
     from graphad.core.op import Op
-
-
-_BOOL = np.dtype(bool)
 
 
 def _value(x: Any) -> Tensor:
@@ -68,7 +67,7 @@ _UFUNCS = {
     "mul": "multiply",
     "floordiv": "floor_divide",
     "mod": "remainder",
-    "divide": "divide",
+    "truediv": "divide",
     "pow": "power",
     "matmul": "matmul",
     "and": "bitwise_and",
@@ -116,101 +115,122 @@ def _long(op: Op, reflected: str, x: TensorLike, y: TensorLike) -> Any:
 
 
 def _hot(
-    op: Op, symbol: Callable[[Any, Any], Any], name: str
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """An arithmetic operator and its reflected one, with the short way for `self` an eager tensor."""
-    forward_name, reflected_name = f"__{name}__", f"__r{name}__"
+    op: Op,
+    symbol: Callable[[Any, Any], Any],
+    name: str,
+    usual: Callable[..., Any],
+    dtypes: frozenset[np.dtype[Any]],
+    numbers: dict[type, frozenset[np.dtype[Any]]],
+) -> Callable[..., Any]:
+    """An operator with a short way for `self` an eager tensor.
+
+    Args:
+      op: What it means.
+      symbol: The same for NumPy values.
+      name: Its name, without underscores.
+      usual: Called as usual(op, reflected name, self, other) where the short way leads nowhere.
+      dtypes: The NumPy dtypes that take the short way.
+      numbers: For Python numbers as second operand the NumPy dtypes that they fit.
+    """
+    reflected = _REFLECTED.get(name, f"r{name}").join(("__", "__"))
 
     def forward(self: Any, other: Any) -> Any:
-        kind = type(other)
-        if kind is EagerTensor and type(self) is EagerTensor:
-            if busy() is not None and not flags.numpy_promotion:
-                try:
-                    return bind(op, self, other)
-                except DTypeError:
-                    return _long(op, reflected_name, self, other)
-            a, b = self.data, other.data
-            dtype = a.dtype
-            if dtype is b.dtype and dtype is not _BOOL and busy() is None:
-                try:
-                    return EagerTensor(symbol(a, b))
-                except SHORT_WAY_ENDS:
-                    pass
-        elif (kind is float or kind is int) and type(self) is EagerTensor and busy() is None:
-            a = self.data
-            if a.dtype.kind in ("f" if kind is float else "fi"):
-                try:
-                    return EagerTensor(symbol(a, other))
-                except SHORT_WAY_ENDS:
-                    pass
-        elif isinstance(other, Handle) and type(self) is EagerTensor:
-            return forward(self, other.__graphad_tensor__())  # type: ignore[attr-defined]
-        return _long(op, reflected_name, self, other)
+        if type(self) is EagerTensor:
+            kind = type(other)
+            if kind is EagerTensor:
+                if busy() is None:
+                    a, b = self.data, other.data
+                    dtype = a.dtype
+                    if dtype is b.dtype and dtype in dtypes:
+                        try:
+                            return EagerTensor(symbol(a, b))
+                        except SHORT_WAY_ENDS:
+                            pass
+                elif not flags.numpy_promotion:
+                    try:
+                        return bind(op, self, other)
+                    except (DTypeError, InvalidArgumentError):
+                        pass  # the usual way has the words for it, or another answer
+            elif kind in numbers:
+                a = self.data
+                if a.dtype in numbers[kind] and busy() is None:
+                    try:
+                        return EagerTensor(symbol(a, other))
+                    except SHORT_WAY_ENDS:
+                        pass
+            elif isinstance(other, Handle):
+                return forward(self, other.__graphad_tensor__())  # type: ignore[attr-defined]
+        return usual(op, reflected, self, other)
+
+    forward.__name__ = f"__{name}__"
+    return forward
+
+
+def _of_number(
+    op: Op,
+    symbol: Callable[[Any, Any], Any],
+    name: str,
+    usual: Callable[..., Any],
+    numbers: dict[type, frozenset[np.dtype[Any]]],
+) -> Callable[..., Any]:
+    """The reflected operator of `_hot`, whose first operand is not a tensor."""
+    forward = f"__{name}__"
 
     def reflected(self: Tensor, other: float) -> Any:
         kind = type(other)
-        if (kind is float or kind is int) and type(self) is EagerTensor and busy() is None:
+        if type(self) is EagerTensor and kind in numbers and busy() is None:
             a = self.data
-            if a.dtype.kind in ("f" if kind is float else "fi"):
+            if a.dtype in numbers[kind]:
                 try:
                     return EagerTensor(symbol(other, a))
                 except SHORT_WAY_ENDS:
                     pass
-        return _long(op, forward_name, other, self)
+        return usual(op, forward, other, self)
+
+    reflected.__name__ = f"__r{name}__"
+    return reflected
+
+
+_NUMERIC = quick_dtypes(NUMERIC)
+# For Python numbers as one operand the NumPy dtypes that they fit.
+_FITTING = {float: quick_dtypes(FLOATING), int: quick_dtypes(FLOATING) | quick_dtypes(frozenset({"int"}))}
+_DIVIDING = {float: quick_dtypes(FLOATING), int: quick_dtypes(FLOATING)}
+_REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def _plain(function: Callable[[Any, Any], Any], name: str) -> Callable[..., Any]:
+    """The usual way of an operator that calls a public function."""
+
+    def usual(op: Op | None, reflected: str, x: Any, y: Any) -> Any:
+        x, y = _value(x), _value(y)
+        return getattr(_by_numpy(), _UFUNCS[name])(x, y) if flags.numpy_promotion else function(x, y)
+
+    return usual
+
+
+def _through(
+    usual: Callable[..., Any], name: str, op: Op | None = None
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator and its reflected one without a short way."""
+
+    forward_name, reflected_name = f"__{name}__", f"__r{name}__"
+
+    def forward(self: Any, other: TensorLike) -> Any:
+        return usual(op, reflected_name, self, other)
+
+    def reflected(self: Tensor, other: float) -> Any:
+        return usual(op, forward_name, other, self)
 
     forward.__name__, reflected.__name__ = forward_name, reflected_name
     return forward, reflected
 
 
-def _plain(function: Callable[[Any, Any], Any], name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """An operator and its reflected one that call a public function."""
+def _equality(mismatch: bool) -> Callable[..., Any]:
+    """The usual way of `==` or `!=`: elementwise; None and shapes that do not broadcast compare as different."""
 
-    def apply(x: TensorLike, y: TensorLike) -> Any:
-        if flags.numpy_promotion:
-            return getattr(_by_numpy(), _UFUNCS.get(name, "divide"))(x, y)
-        return function(x, y)
-
-    def forward(self: Any, other: object) -> Any:
-        return apply(_value(self), _value(other))
-
-    def reflected(self: Tensor, other: float) -> Any:
-        return apply(_value(other), _value(self))
-
-    forward.__name__, reflected.__name__ = f"__{name}__", f"__r{name}__"
-    return forward, reflected
-
-
-def _compared(op: Any, symbol: Callable[[Any, Any], Any], name: str) -> Callable[..., Any]:
-    reflected_name = {"lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"}[name]
-
-    def compare(self: Tensor, other: TensorLike) -> Any:
-        if type(other) is EagerTensor and type(self) is EagerTensor and busy() is None:
-            a, b = self.data, other.data
-            dtype = a.dtype
-            if dtype is b.dtype and dtype.kind in "fiu":
-                try:
-                    return EagerTensor(symbol(a, b))
-                except SHORT_WAY_ENDS:
-                    pass
-        return _long(op, reflected_name, self, other)
-
-    compare.__name__ = f"__{name}__"
-    return compare
-
-
-def _equality(op: Any, symbol: Callable[[Any, Any], Any], mismatch: bool, name: str) -> Callable[..., Any]:
-    """`==` or `!=`: elementwise; None and shapes that do not broadcast compare as different."""
-
-    def compare(self: Tensor, other: TensorLike | None) -> Any:
+    def compare(op: Op, reflected: str, self: Tensor, other: TensorLike | None) -> Any:
         if other is None:
             return mismatch
-        if type(other) is EagerTensor and type(self) is EagerTensor and busy() is None:
-            a, b = self.data, other.data
-            if a.dtype is b.dtype and a.shape == b.shape:
-                try:
-                    return EagerTensor(symbol(a, b))
-                except SHORT_WAY_ENDS:
-                    pass
         try:
             if flags.numpy_promotion:
                 x, y = _value(self), _value(other)
@@ -223,7 +243,6 @@ def _equality(op: Any, symbol: Callable[[Any, Any], Any], mismatch: bool, name: 
             return NotImplemented
         return compare_or(op, x, y, mismatch)
 
-    compare.__name__ = f"__{name}__"
     return compare
 
 
@@ -298,23 +317,22 @@ def _operators() -> dict[str, Any]:
         "__invert__": _invert,
         "__getitem__": _getitem,
         "set_shape": _set_shape,
-        "__eq__": _equality(EQUAL, operator.eq, False, "eq"),
-        "__ne__": _equality(NOT_EQUAL, operator.ne, True, "ne"),
+        "__eq__": _hot(EQUAL, operator.eq, "eq", _equality(False), quick_dtypes(ANY), {}),
+        "__ne__": _hot(NOT_EQUAL, operator.ne, "ne", _equality(True), quick_dtypes(ANY), {}),
         "__array_ufunc__": _array_ufunc,
         "__array_function__": _array_function,
     }
-    for op, symbol, name in (
-        (ADD, operator.add, "add"),
-        (SUB, operator.sub, "sub"),
-        (MUL, operator.mul, "mul"),
+    for op, symbol, name, usual, dtypes, numbers in (
+        (ADD, operator.add, "add", _long, _NUMERIC, _FITTING),
+        (SUB, operator.sub, "sub", _long, _NUMERIC, _FITTING),
+        (MUL, operator.mul, "mul", _long, _NUMERIC, _FITTING),
+        (DIV, operator.truediv, "truediv", _plain(divide, "truediv"), quick_dtypes(INEXACT), _DIVIDING),
+        (MATMUL, product_of_arrays, "matmul", _plain(matmul, "matmul"), _NUMERIC, {}),
     ):
-        table[f"__{name}__"], table[f"__r{name}__"] = _hot(op, symbol, name)
-    for op, name in ((FLOORDIV, "floordiv"), (MOD, "mod")):
-        table[f"__{name}__"], table[f"__r{name}__"] = _through(op, name)
+        table[f"__{name}__"] = _hot(op, symbol, name, usual, dtypes, numbers)
+        table[f"__r{name}__"] = _of_number(op, symbol, name, usual, numbers)
     functions: list[tuple[Callable[[Any, Any], Any], str]] = [
-        (divide, "truediv"),
         (pow, "pow"),
-        (matmul, "matmul"),
         (_by_kind(logical_and, bitwise_and), "and"),
         (_by_kind(logical_or, bitwise_or), "or"),
         (_by_kind(logical_xor, bitwise_xor), "xor"),
@@ -322,28 +340,17 @@ def _operators() -> dict[str, Any]:
         (right_shift, "rshift"),
     ]
     for function, name in functions:
-        table[f"__{name}__"], table[f"__r{name}__"] = _plain(function, name)
+        table[f"__{name}__"], table[f"__r{name}__"] = _through(_plain(function, name), name)
+    for op, name in ((FLOORDIV, "floordiv"), (MOD, "mod")):
+        table[f"__{name}__"], table[f"__r{name}__"] = _through(_long, name, op)
     for op, symbol, name in (
         (LESS, operator.lt, "lt"),
         (LESS_EQUAL, operator.le, "le"),
         (GREATER, operator.gt, "gt"),
         (GREATER_EQUAL, operator.ge, "ge"),
     ):
-        table[f"__{name}__"] = _compared(op, symbol, name)
+        table[f"__{name}__"] = _hot(op, symbol, name, _long, quick_dtypes(REAL), {})
     return table
-
-
-def _through(op: Op, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """An operator and its reflected one that always go through the op."""
-
-    def forward(self: Any, other: TensorLike) -> Any:
-        return _long(op, f"__r{name}__", self, other)
-
-    def reflected(self: Tensor, other: float) -> Any:
-        return _long(op, f"__{name}__", other, self)
-
-    forward.__name__, reflected.__name__ = f"__{name}__", f"__r{name}__"
-    return forward, reflected
 
 
 _OPERATORS = _operators()

@@ -14,9 +14,9 @@ import numpy as np
 from graphad.core import bind as door
 from graphad.core.bind import bind
 from graphad.core.ieee import hush, unhush
-from graphad.core.levels import busy
 from graphad.core.op import Op
 from graphad.core.tensor import EagerTensor, Tensor
+from graphad.ops.directly import is_free
 
 _MANY = 16384  # bytes; smaller arrays are quicker made anew
 
@@ -42,11 +42,11 @@ def overwrite(op: Op, fresh: Tensor, *others: Tensor) -> Tensor:
       fresh: What another arithmetic op has just given, of which nobody else will read a value.
       others: The other operands.
     """
-    if type(fresh) is EagerTensor and busy() is None and not door.VERIFY:
+    if is_free(fresh, *others) and not door.VERIFY:
         into = fresh.data
         if type(into) is np.ndarray and into.nbytes >= _MANY and into.flags.owndata:
-            values = [x.data for x in others if type(x) is EagerTensor and _fits(x.data, into)]
-            if len(values) == len(others):
+            values = [x.data for x in others]
+            if all(_fits(x, into) for x in values):
                 token = hush()  # a report would come when the operand is lost
                 try:
                     return EagerTensor(_INTO[op.name](into, *values, out=into))

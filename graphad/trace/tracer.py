@@ -87,6 +87,8 @@ class SymbolicTensor(Tensor):
             )
         if name in HINTS:
             raise AttributeError(HINTS[name].sentence("Tensor"))
+        if name == "data":  # what a property raises as an AttributeError comes here
+            return Tensor.data.fget(self)  # type: ignore[attr-defined]
         raise AttributeError(f"'SymbolicTensor' object has no attribute {name!r}")
 
     def __repr__(self) -> str:

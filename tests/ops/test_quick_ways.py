@@ -7,7 +7,6 @@ without it, plainly and under a tape, in float64 and float32.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 
 import graphad as gd
 from graphad.core import bind as door
+from graphad.core.registry import all_ops
 from graphad.ops.math import reduce
 from tests.support.case_tables import cases_by_name
 from tests.support.op_case import OpCase
@@ -58,57 +58,78 @@ def test_short_and_long_ways_agree(name: str, monkeypatch: pytest.MonkeyPatch) -
                 )
 
 
-# Functions that compute with NumPy themselves where nobody listens: public ones, of whose time the door would be a fifth or more,
-# and what small gradients spend 6 to 25 % more on without it; docs/decisions/0048 has the figures of each.
-# All others bind: `quick` of the op is their short way.
-SHORT_WAYS = {
-    "graphad/gradient/backward.py": {"add_bars"},
-    "graphad/gradient/tape.py": {"_ones"},
-    "graphad/ops/array/create.py": {"_filled"},
-    "graphad/ops/array/shape.py": {"reshape"},
-    "graphad/ops/array/slice.py": {"getitem"},
-    "graphad/ops/array/sorting.py": {
-        "sorted_along"
-    },  # large arrays, sorted in place of being sorted and gathered
-    "graphad/ops/directly.py": {
-        "directly",
-        "is_eager",
-        "is_free",
-    },  # NumPy's one pass for what is several ops
-    "graphad/ops/elementwise.py": {"unary_function.function", "binary_function.function"},
-    "graphad/ops/linalg/matmul.py": {"matmul", "MatMul.vjp"},
-    "graphad/ops/math/arithmetic.py": {"_divide"},
-    "graphad/ops/math/cast.py": {"cast"},
-    "graphad/ops/math/reduce.py": {"_reduction.function", "ReduceMean.vjp"},
-    "graphad/ops/numpy/statistics.py": {"_read"},  # ranks of large rows, by a partition
-    "graphad/ops/operators.py": {
-        "_value",
-        "_hot.forward",
-        "_hot.reflected",
-        "_compared.compare",
-        "_equality.compare",
-    },
-    "graphad/ops/overwrite.py": {"overwrite"},  # large intermediate results
-    "graphad/ops/rules.py": {"unbroadcast"},
+# The modules that ask whether anything follows what is computed, and what for. All others bind ops, or use what these offer:
+# `quick` and `quick_vjp` of an op, `short_way`, `of_one` and `of_two`, `directly` and `is_free`. See docs/decisions/0048.
+ASKS = {
+    "graphad/core/bind.py": "`bind` with `quick`; to which level a constant belongs",
+    "graphad/core/tensor.py": "the same, before it costs a call",
+    "graphad/eager/variable.py": "the same; what an op reads when its operand is a variable",
+    "graphad/function/polymorphic.py": "the call of a function with tensors alone",
+    "graphad/gradient/backward.py": "once for all rules, with `quick_vjp`",
+    "graphad/ops/directly.py": "NumPy's one pass for what is several ops",
+    "graphad/ops/operators.py": "the operators of Python",
+    "graphad/ops/short.py": "public functions",
+    "serialization/convert/restored.py": "the call of a loaded function with tensors alone",
 }
+# The ops whose derivative rule has a short way, of which more than 3 % of a small gradient would be lost.
+QUICK_RULES = {"matmul", "reduce_mean"}
 
 
-def _asks_who_listens(node: ast.AST, owner: str = "") -> Iterator[str]:
-    """The functions that check for active recorders, by their qualified names."""
-    for child in ast.iter_child_nodes(node):
-        named = isinstance(child, ast.FunctionDef | ast.ClassDef)
-        if isinstance(child, ast.Call) and isinstance(child.func, ast.Name) and child.func.id == "busy":
-            yield owner
-        yield from _asks_who_listens(child, f"{owner}.{child.name}".lstrip(".") if named else owner)
+def _reads_level(text: str) -> bool:
+    """Whether a module asks for the level without going through the door: `busy`, or what it stands for."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module == "graphad.core.levels":
+            if any(alias.name in ("busy", "_level") for alias in node.names):
+                return True
+        elif isinstance(node, ast.Attribute) and ast.unparse(node).endswith("levels.busy"):
+            return True
+    return False
 
 
-def test_no_function_of_the_ops_or_rules_has_a_short_way_of_its_own_but_those_listed() -> None:
-    found: dict[str, set[str]] = {}
-    for room in ("ops", "vectorize", "trace", "gradient"):
-        for path in sorted((ROOT / "graphad" / room).rglob("*.py")):
-            for name in _asks_who_listens(ast.parse(path.read_text())):
-                found.setdefault(str(path.relative_to(ROOT)), set()).add(name)
-    assert found == SHORT_WAYS
+def test_no_module_but_those_listed_asks_who_listens() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for package in ("graphad", "serialization")
+        for path in (ROOT / package).rglob("*.py")
+        if _reads_level(path.read_text(encoding="utf-8"))
+    }
+    assert found == set(ASKS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from graphad.core.levels import busy",
+        "from graphad.core import levels\nif levels.busy() is None: pass",
+        "from graphad.core.levels import busy as asked",
+        "from graphad.core.levels import _level",
+    ],
+)
+def test_the_search_finds_a_short_way(text: str) -> None:
+    assert _reads_level(text)
+
+
+def test_derivative_rules_have_no_short_way_but_those_listed() -> None:
+    assert {op.name for op in all_ops().values() if op.quick_vjp is not None} == QUICK_RULES
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_the_short_way_of_a_rule_gives_the_bits_of_the_rule(
+    transposed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, w = (gd.constant(np.random.default_rng(k).normal(size=(3, 3)).astype(np.float32)) for k in range(2))
+
+    def gradients() -> list[Any]:
+        with gd.GradientTape() as tape:
+            tape.watch([x, w])
+            y = gd.reduce_mean(gd.matmul(x, w, transpose_b=transposed))
+        return [g.numpy() for g in tape.gradient(y, [x, w])]
+
+    short = gradients()
+    for name in QUICK_RULES:
+        monkeypatch.setattr(all_ops()[name], "quick_vjp", None)
+    for a, b in zip(short, gradients(), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_the_gradient_of_a_mean_binds_no_op(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,3 +145,17 @@ def test_the_gradient_of_a_mean_binds_no_op(monkeypatch: pytest.MonkeyPatch) -> 
         with monkeypatch.context() as patched:
             patched.setattr(reduce, "bind", refuse)
             np.testing.assert_array_equal(tape.gradient(y, x), np.full((2, 3), 1 / 6))
+
+
+def test_a_symbol_has_no_data() -> None:
+    seen: list[Any] = []
+
+    @gd.function
+    def f(x: gd.Tensor) -> gd.Tensor:
+        seen.append(x)
+        return x
+
+    f(gd.constant(1.0))
+    assert not hasattr(seen[0], "data")
+    with pytest.raises(gd.errors.OutOfScopeError, match="out of scope"):
+        gd.tanh(seen[0])

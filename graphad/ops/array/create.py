@@ -29,8 +29,7 @@ from graphad.core.bind import bind, constant_here
 from graphad.core.convert import lift, lift_own, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size, product
 from graphad.core.dtypes import DType, as_dtype
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
-from graphad.core.levels import busy
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, ResourceExhaustedError
 from graphad.core.op import Op, define, no_gradient
 from graphad.core.references import AT
 from graphad.core.registry import lookup
@@ -48,6 +47,7 @@ from graphad.ops.array.support import (
     static_int,
 )
 from graphad.ops.control.stacks import full_like, known_dims
+from graphad.ops.directly import is_free
 
 
 def constant(
@@ -173,8 +173,11 @@ def _filled(op: str, shape: object, dtype: DType, value: int) -> Tensor:
     sizes = static_sizes(op, shape)
     if sizes is not None:
         require_sizes(op, sizes)
-    if sizes and busy() is None:
-        return EagerTensor(in_memory(op, np.zeros if value == 0 else np.ones, sizes, dtype.numpy))
+    if sizes and is_free():
+        try:
+            return EagerTensor((np.ones if value else np.zeros)(sizes, dtype.numpy))
+        except MemoryError as cause:
+            raise ResourceExhaustedError(f"{op}: {cause}.") from cause
     scalar = lift(dtype.numpy.type(value))
     return scalar if sizes == [] else broadcast_for(op, scalar, shape if sizes is None else sizes)
 
@@ -280,7 +283,7 @@ class Identity(Op):
         return x
 
     def quick(self, x: Tensor) -> Any:
-        return x.data if type(x) is EagerTensor else None
+        return x.data
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (g,)

@@ -24,7 +24,7 @@ from graphad.core.op import Op, define
 from graphad.core.schema import Count
 from graphad.core.shapes import are_compatible, as_dims, format_dims
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 
 
@@ -95,7 +95,7 @@ def set_shape(x: Any, shape: ShapeLike) -> None:
     dims = as_dims(shape)
     if dims is None:
         return
-    if type(x) is EagerTensor:
+    if x.has_value:
         EnsureShape(dims)._check(x.dims)
         return
     if EnsureShape(dims).infer(x.spec).dims != x.dims:

@@ -79,10 +79,11 @@ class Concat(Op):
     def quick(self, *xs: Tensor) -> Any:
         dtype, parts = None, []
         for x in xs:
-            if type(x) is not EagerTensor or (dtype is not None and x.data.dtype is not dtype):
+            data = x.data
+            if dtype is not None and data.dtype is not dtype:
                 return None
-            dtype = x.data.dtype
-            parts.append(x.data)
+            dtype = data.dtype
+            parts.append(data)
         return np.concatenate(parts, self.axis)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:

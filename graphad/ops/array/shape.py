@@ -26,13 +26,11 @@ from graphad.core.annotations import (
     TensorLike,
     VjpContext,
 )
-from graphad.core.bind import bind, of_result
+from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Dim, Size, divide_exactly, is_one, product
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.ieee import SHORT_WAY_ENDS
-from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.references import entries_of, is_reference
 from graphad.core.schema import Axes, Given, Offset
@@ -53,6 +51,7 @@ from graphad.ops.array.sizes import (
     shape_was_claimed,
     static_sizes,
 )
+from graphad.ops.short import short_way
 
 
 @define
@@ -170,9 +169,10 @@ class Reshape(Op):
         return np.reshape(x, want)
 
     def quick(self, x: Tensor) -> Any:
-        if type(x) is not EagerTensor or type(x.data) is not np.ndarray:
+        data = x.data
+        if type(data) is not np.ndarray:
             return None
-        y = x.data.reshape(self.shape)  # -1 for no element has no meaning to NumPy: the usual way takes it
+        y = data.reshape(self.shape)  # -1 for no element has no meaning to NumPy: the usual way takes it
         return y if y.ndim else y[()]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -259,6 +259,16 @@ def resolve_reshape(have: Sequence[Any], want: Sequence[Any]) -> tuple[Any, ...]
     return tuple(want)
 
 
+def _reshaped(x: EagerTensor, shape: ShapeLike) -> Tensor | None:
+    """The same of an eager tensor, for sizes that are numbers. -1 has no meaning to NumPy if there are no elements."""
+    sizes = static_sizes("reshape", shape)
+    if sizes is None or type(x.data) is not np.ndarray or min(sizes, default=0) < -1:
+        return None
+    y = x.data.reshape(sizes)
+    return EagerTensor(y if y.ndim else y[()])
+
+
+@short_way(_reshaped)
 def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """The elements of `x` in row-major order with another shape.
 
@@ -275,16 +285,6 @@ def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     x = lift(tensor)
     known = static_sizes("reshape", shape)
     if known is not None:
-        if (
-            type(x) is EagerTensor
-            and type(x.data) is np.ndarray
-            and busy() is None
-            and min(known, default=0) >= -1
-        ):
-            try:
-                return of_result(x.data.reshape(known))
-            except SHORT_WAY_ENDS:
-                pass  # the usual way takes -1 for no element, and raises the proper error
         dims = x.dims
         sizes = resolve_reshape(dims, known) if is_definite(dims) else tuple(known)
         return bind(Reshape(sizes), x)
@@ -338,10 +338,11 @@ class BroadcastTo(Op):
         return out
 
     def quick(self, x: Tensor) -> Array | None:
-        if type(x) is not EagerTensor or x.data.shape:
+        data = x.data
+        if data.shape:
             return None
-        out = np.empty(self.shape, x.data.dtype)
-        out.fill(x.data)
+        out = np.empty(self.shape, data.dtype)
+        out.fill(data)
         return out if self.shape else None
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -422,10 +423,9 @@ class SumTo(Op):
         return summed(x, summed_axes(x.shape, want)).reshape(want)
 
     def quick(self, x: Tensor) -> Any:
-        if type(x) is EagerTensor:
-            data = x.data
-            if data.ndim and data.shape[1:] == self.shape and data.dtype.char in "fd":
-                return np.add.reduce(data, 0)
+        data = x.data
+        if data.ndim and data.shape[1:] == self.shape and data.dtype.char in "fd":
+            return np.add.reduce(data, 0)
         return None
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -501,9 +501,10 @@ class ExpandDims(Op):
         return np.expand_dims(x, self.axes)
 
     def quick(self, x: Tensor) -> Any:
-        if type(x) is not EagerTensor or type(x.data) is not np.ndarray or len(self.axes) != 1:
+        data = x.data
+        if type(data) is not np.ndarray or len(self.axes) != 1:
             return None
-        data, axis = x.data, self.axes[0]
+        axis = self.axes[0]
         dims, rank = data.shape, data.ndim
         axis += rank + 1 if axis < 0 else 0
         return data.reshape((*dims[:axis], 1, *dims[axis:])) if 0 <= axis <= rank else None
@@ -552,9 +553,10 @@ class Squeeze(Op):
         return np.squeeze(x, self.axes)
 
     def quick(self, x: Tensor) -> Any:
-        if type(x) is not EagerTensor or type(x.data) is not np.ndarray:
+        data = x.data
+        if type(data) is not np.ndarray:
             return None
-        y = x.data.squeeze(self.axes)
+        y = data.squeeze(self.axes)
         return y if y.ndim else y[()]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:

@@ -24,12 +24,11 @@ from graphad.core.annotations import (
     TensorLike,
     VjpContext,
 )
-from graphad.core.bind import bind, of_result
+from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.kinds import require_same_dtype
-from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.schema import Given, Step
@@ -60,6 +59,7 @@ from graphad.ops.array.shape import Reshape, SizeVector, broadcast_to, expand_di
 from graphad.ops.array.sizes import require_sizes
 from graphad.ops.array.support import all_stacked, static_array
 from graphad.ops.array.transpose import move_axis
+from graphad.ops.short import short_way
 
 _SIMPLE = (int, builtins.slice, type(None), type(Ellipsis))
 
@@ -392,6 +392,19 @@ def _other_part(dims: Any, part: Any) -> InvalidArgumentError:
 # -- public ----------------------------------------------------------------------------------------------------------------
 
 
+def _picked(x: EagerTensor, key: Any) -> Tensor | None:
+    """The part at a key of Python's own."""
+    kind = type(key)
+    if kind in _SIMPLE or (kind is tuple and all(type(k) in _SIMPLE for k in key)):
+        try:
+            y = x.data[key]
+        except (IndexError, TypeError):
+            return None  # the usual way raises the proper error
+        return EagerTensor(y if y.ndim else y[()])
+    return None
+
+
+@short_way(_picked)
 def getitem(x: object, key: Any) -> Tensor:
     """x[key], as `Tensor.__getitem__`.
 
@@ -405,11 +418,6 @@ def getitem(x: object, key: Any) -> Tensor:
     """
     kind = type(key)
     is_simple = kind in _SIMPLE or (kind is tuple and all(type(k) in _SIMPLE for k in key))
-    if is_simple and type(x) is EagerTensor and busy() is None:
-        try:
-            return of_result(x.data[key])
-        except (IndexError, TypeError, ValueError):
-            pass  # the usual way raises the proper error
     x = lift(x)
     if kind is list and any(k is None or k is Ellipsis or type(k) is builtins.slice for k in key):
         return getitem(x, tuple(key))  # a list with entries that no index array has
@@ -426,7 +434,7 @@ def getitem(x: object, key: Any) -> Tensor:
         return spread
     given: list[Any] = []
     encoded = encode(key, given)
-    if type(x) is EagerTensor:
+    if x.has_value:
         encoded = spilled(encoded, given)
     return bind(GetItem(encoded), x, *given)
 

@@ -14,7 +14,6 @@ from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.schema import Axis, Given
 from graphad.core.shapes import format_dims, normalize_axis
@@ -23,6 +22,7 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.order import descending_order, sorted_values, stable_order
 from graphad.ops.array.support import requested_size, shifted, static_int
+from graphad.ops.directly import is_free
 
 
 @define
@@ -177,11 +177,18 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
 
 def sorted_along(x: Tensor, axis: int, descending: bool, index: DType) -> Tensor:
     """x sorted along an axis; by way of an order of dtype `index` if derivatives or a graph are needed."""
-    if busy() is None and type(x) is EagerTensor and type(x.data) is np.ndarray:
-        found = sorted_values(x.data, axis)
-        if found is not None:
-            return EagerTensor(np.ascontiguousarray(np.flip(found, axis)) if descending else found)
-    return bind(TakeAlong(axis), x, bind(ArgSort(axis, descending, index), x))
+    found = _sorted(x.data, axis, descending) if is_free(x) else None
+    return (
+        EagerTensor(found)
+        if found is not None
+        else bind(TakeAlong(axis), x, bind(ArgSort(axis, descending, index), x))
+    )
+
+
+def _sorted(x: Any, axis: int, descending: bool) -> Any:
+    """The same of an array; None if only the order tells which of two equal elements comes first."""
+    found = sorted_values(x, axis) if type(x) is np.ndarray else None
+    return found if found is None or not descending else np.ascontiguousarray(np.flip(found, axis))
 
 
 def top_k(

@@ -16,7 +16,7 @@ from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape, as_dims, broadcast_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.create import IDENTITY, ones
 from graphad.ops.array.join import concat
 from graphad.ops.array.shape import shape as shape_of
@@ -47,7 +47,7 @@ def is_symbolic_tensor(tensor: TensorLike) -> bool:
     Returns: True or False.
     Raises: Nothing.
     """
-    return isinstance(tensor, Tensor) and type(tensor) is not EagerTensor
+    return isinstance(tensor, Tensor) and not tensor.has_value
 
 
 def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:

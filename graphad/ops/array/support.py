@@ -19,7 +19,7 @@ from graphad.core.op import MIXED, Op, no_batch, no_gradient
 from graphad.core.references import AT
 from graphad.core.shapes import are_compatible, format_dims, no_axis
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import Tensor
 from graphad.ops.array.shape import BroadcastTo, SizeVector
 from graphad.ops.array.sizes import known_value, require_count
 
@@ -198,10 +198,6 @@ def sizes(ctx: FoldContext, values: TensorLike, dtype: DType) -> Tensor:
     if isinstance(values, Dim):
         return bind(SizeVector((values,), dtype, True))  # type: ignore[arg-type]  # a symbol
     return lift(dtype.numpy.type(values))
-
-
-def is_eager(x: TensorLike) -> bool:
-    return type(x) is EagerTensor
 
 
 INDEX = dtypes.int32

@@ -13,7 +13,6 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
-from graphad.core.tensor import EagerTensor
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import BOTH, Cond, as_predicate, at_hand
 from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same_structure, spec_of
@@ -63,7 +62,7 @@ def conditional(
 ) -> Any:
     """`cond`; with `names` the functions return one value for each name, and messages speak of these."""
     test = as_predicate("cond", predicate)
-    known = test.data if type(test) is EagerTensor else known_value(test)
+    known = known_value(test)
     if known is not None:
         return then_fn() if known else else_fn()
     found: dict[str, Any] = {}
@@ -245,7 +244,7 @@ def switch_case(
     otherwise: Callable[[], R] = table[max(table)] if default is None else default
     if index.dims:
         raise InvalidArgumentError(f"switch_case: branch_index has shape {index.dims}; a scalar is needed.")
-    if type(index) is EagerTensor:
+    if index.has_value:
         chosen: Callable[[], R] = table.get(int(index), otherwise)
         return chosen()
     result = otherwise

@@ -25,7 +25,7 @@ from graphad.core.nest import Rebuild, is_nested
 from graphad.core.shapes import format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import HandleSpec, TensorSpec
-from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.tensor import Handle, Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import append, invariant_nodes, rewired, without_nodes, writes
 from graphad.graph.ir import Graph
@@ -319,7 +319,7 @@ def prepare_for_loop(parts: Sequence[Part]) -> None:
 
 def is_concrete(x: Any) -> bool:
     """Whether Python can decide on the value: a number, an array, an eager tensor, or a variable outside a trace."""
-    return not isinstance(x, Tensor) or type(x) is EagerTensor
+    return not isinstance(x, Tensor) or x.has_value
 
 
 __all__ = [

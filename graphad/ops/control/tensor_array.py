@@ -18,7 +18,6 @@ from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.levels import trace_in_progress
 from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims, is_definite
-from graphad.core.tensor import EagerTensor
 from graphad.ops.array.create import zeros
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat, split, stack, unstack
@@ -231,7 +230,7 @@ class TensorArray:
         """The array with the slices of a tensor under several numbers."""
         value = self._checked("scatter", value, 1)
         indices = lift(indices)
-        numbers = known_value(indices) if type(indices) is not EagerTensor else indices.data
+        numbers = known_value(indices)
         if numbers is not None and value.dims and value.dims[0] is not None and self._items is not None:
             made = self
             for number, item in zip(np.ravel(numbers), unstack(value), strict=True):
@@ -245,7 +244,7 @@ class TensorArray:
         """The array with the parts of a tensor along its first axis as its elements."""
         value = self._checked("split", value, 1)
         lengths = lift(lengths)
-        known = lengths.data if type(lengths) is EagerTensor else known_value(lengths)
+        known = known_value(lengths)
         if known is not None:
             items = self._parts_of(value, [int(n) for n in np.ravel(known)])
         else:
@@ -471,6 +470,4 @@ def _number(x: Any) -> int | None:
     x = lift(x)
     if not x.dtype.is_integer:
         raise DTypeError(f"TensorArray: an index or size must be an integer, got dtype {x.dtype.name}.")
-    if type(x) is EagerTensor:
-        return int(x)
-    return None
+    return int(x) if x.has_value else None

@@ -134,7 +134,7 @@ def _repeated(
     names: Sequence[str],
 ) -> Any:
     limit = None if maximum is None else step_limit(maximum)
-    apart = trace_in_progress() is not None or not (limit is None or type(limit) is EagerTensor)
+    apart = trace_in_progress() is not None or not (limit is None or limit.has_value)
     nest = Nest(loop_vars, apart)
     values = nest.tensors(lift_own)
     labels = _labels(loop_vars, names, apart)
@@ -144,7 +144,7 @@ def _repeated(
     values = told_apart(values)
     while left is None or left > 0:
         holds = as_predicate("while_loop", test(*nest.build(values)))
-        if type(holds) is not EagerTensor:
+        if not holds.has_value:
             # From here on the rows of a vectorized function may differ.
             limit = None if left is None else lift(np.int32(left))
             present = nest.build(values)

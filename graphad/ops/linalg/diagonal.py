@@ -26,7 +26,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.schema import Axis, Limit, Offset
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import Tensor
 from graphad.ops.array.create import eye, zeros, zeros_like
 from graphad.ops.array.support import all_stacked, static_int
 from graphad.ops.choice import chosen
@@ -179,9 +179,9 @@ class DiagPart(Op):
         return np.diagonal(x, max(-x.shape[-2], min(self.k, x.shape[-1])), -2, -1)
 
     def quick(self, x: Tensor) -> Any:
-        if type(x) is not EagerTensor or x.data.ndim < 2:
-            return None
         data = x.data
+        if data.ndim < 2:
+            return None
         return data.diagonal(max(-data.shape[-2], min(self.k, data.shape[-1])), -2, -1)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:

@@ -25,19 +25,18 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.ieee import SHORT_WAY_ENDS
-from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import broadcast_dims, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 from graphad.ops.accumulate import widened
 from graphad.ops.array.shape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.transpose import swap_axes
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import CONJ
-from graphad.ops.rules import require_numeric, same_dtype, unbroadcast
+from graphad.ops.rules import NUMERIC, require_numeric, same_dtype, unbroadcast
+from graphad.ops.short import of_two
 
 
 @define
@@ -77,8 +76,6 @@ class MatMul(Op):
         return _product(a, b, self.transpose_a, self.transpose_b)
 
     def quick(self, x: Tensor, y: Tensor) -> Any:
-        if type(x) is not EagerTensor or type(y) is not EagerTensor:
-            return None
         a, b = x.data, y.data
         dtype = a.dtype
         if dtype is not b.dtype or dtype.char not in "fd" or a.ndim != 2 or b.ndim != 2:
@@ -88,21 +85,19 @@ class MatMul(Op):
         except ValueError:
             return None  # the inner sizes differ: `infer` raises the error
 
+    def quick_vjp(self, ctx: VjpContext, g: Array) -> tuple[Any, ...] | None:
+        if self.transpose_a or self.transpose_b or g.ndim != 2 or g.dtype.char not in "fd":
+            return None
+        a, b = ctx.inputs
+        return (g.dot(b.data.T) if ctx.needs(0) else None, a.data.T.dot(g) if ctx.needs(1) else None)
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a: Any
         b: Any
         a, b = ctx.inputs
         ta, tb = self.transpose_a, self.transpose_b
-        if type(g) is EagerTensor and g.data.ndim == 2 and g.data.dtype.kind == "f":
+        if g.has_value and len(ranked(g.dims)) == 2 and not g.dtype.is_complex:
             # The plain case, first because it is frequent.
-            if not (ta or tb) and busy() is None and g.data.dtype.char in "fd":
-                try:
-                    return (
-                        EagerTensor(g.data.dot(b.data.T)) if ctx.needs(0) else None,
-                        EagerTensor(a.data.T.dot(g.data)) if ctx.needs(1) else None,
-                    )
-                except SHORT_WAY_ENDS:
-                    pass
             return (
                 (bind(_OF[tb, True], b, g) if ta else bind(_OF[False, not tb], g, b))
                 if ctx.needs(0)
@@ -221,6 +216,18 @@ def adjoint(x: Tensor) -> Tensor:
     return bind(CONJ, y) if x.dtype.is_complex else y
 
 
+def product_of_arrays(a: Array, b: Array) -> Any:
+    """The product of NumPy values. Raises: ValueError: they are no matrices or stacks of them, or the sizes differ."""
+    if a.ndim == 2 == b.ndim and a.dtype.char in "fd":
+        return a.dot(b)
+    if a.ndim < 2 or b.ndim < 2:
+        raise ValueError("the usual way has the words for it")
+    return _product(a, b, False, False)
+
+
+plain_product = of_two(product_of_arrays, NUMERIC, lambda a, b: bind(MATMUL, *lift_pair("matmul", a, b)))
+
+
 def matmul(
     a: TensorLike,
     b: TensorLike,
@@ -249,15 +256,9 @@ def matmul(
     if output_type is not None:
         a, b = lift_pair("matmul", a, b)
         a, b = cast(a, output_type), cast(b, output_type)
-    if type(a) is EagerTensor and type(b) is EagerTensor and busy() is None:
-        x, y = a.data, b.data
-        if x.ndim == 2 == y.ndim and x.dtype is y.dtype and x.shape[1] == y.shape[0] and x.dtype.char in "fd":
-            if not (transpose_a or transpose_b or adjoint_a or adjoint_b):
-                try:
-                    return EagerTensor(x.dot(y))
-                except SHORT_WAY_ENDS:
-                    pass
-    return _general(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b)
+    if transpose_a or transpose_b or adjoint_a or adjoint_b:
+        return _general(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b)
+    return plain_product(a, b)
 
 
 def _general(a: TensorLike, b: object, ta: bool, tb: bool, aa: bool, ab: bool) -> Tensor:
@@ -267,8 +268,6 @@ def _general(a: TensorLike, b: object, ta: bool, tb: bool, aa: bool, ab: bool) -
             f"matmul: Only one of `transpose_{word}` and `adjoint_{word}` can be True; an adjoint is transposed already."
         )
     a, b = lift_pair("matmul", a, b)
-    if not (ta or tb or aa or ab):
-        return bind(MATMUL, a, b)
     if aa and a.dtype.is_complex:
         a = bind(CONJ, a)
     if ab and b.dtype.is_complex:

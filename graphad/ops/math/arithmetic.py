@@ -26,8 +26,6 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, float32, float64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.ieee import SHORT_WAY_ENDS
-from graphad.core.levels import busy
 from graphad.core.op import Op, define, no_gradient
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
@@ -37,7 +35,7 @@ from graphad.kernels.scalars import float_remainder
 from graphad.ops.accumulate import as_dtype_of, is_narrow, widened
 from graphad.ops.array.support import all_stacked
 from graphad.ops.choice import negated, signs, without_nan
-from graphad.ops.elementwise import binary_function, elementwise, named, quick_dtypes, unary_function
+from graphad.ops.elementwise import binary_function, elementwise, named, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
 from graphad.ops.math.integers import whole_quotient
@@ -52,6 +50,7 @@ from graphad.ops.rules import (
     scalar_like,
     unbroadcast,
 )
+from graphad.ops.short import of_two
 
 if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
@@ -513,8 +512,7 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
       >>> math.squared_difference([1.0, 2.0], 4.0).numpy()
       array([9., 4.], dtype=float32)
     """
-    if type(x) is not EagerTensor or type(y) is not EagerTensor:
-        x, y = lift_pair("squared_difference", x, y)
+    x, y = lift_pair("squared_difference", x, y)
     if not x.dtype.is_complex:
         return _squared_difference_of_reals(x, y)
     d = bind(SUB, x, y)
@@ -555,23 +553,12 @@ def _as_floats(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-_INEXACT = quick_dtypes(INEXACT)
-
-
-def _divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    if type(x) is EagerTensor and type(y) is EagerTensor and busy() is None:
-        a, b = x.data, y.data
-        dtype = a.dtype
-        if dtype is b.dtype and dtype in _INEXACT:
-            try:
-                return EagerTensor(a / b)
-            except SHORT_WAY_ENDS:
-                pass
+def _divided(x: TensorLike, y: TensorLike) -> Tensor:
     return bind(DIV, *_as_floats(*lift_pair("div", x, y)))
 
 
 divide = named(
-    _divide,
+    of_two(operator.truediv, INEXACT, _divided),
     "divide",
     """x / y, elementwise, operands of one numeric dtype broadcast together.
 

@@ -26,14 +26,13 @@ from graphad.core.convert import lift, lift_own
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.ieee import SHORT_WAY_ENDS
-from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.kernels import forms
 from graphad.ops.math.select import clip_by_value
+from graphad.ops.short import short_way
 
 
 @define
@@ -82,6 +81,17 @@ class Cast(Op):
         return ctx.sizes(known, self.dtype) if x.dims else ctx.size(known[0], self.dtype)
 
 
+def _converted(x: EagerTensor, dtype: DTypeLike) -> Tensor | None:
+    """The same of an eager tensor."""
+    wanted = dtype if type(dtype) is DType else dtypes.as_dtype(dtype)
+    data, numpy = x.data, wanted.numpy
+    if data.dtype is numpy:
+        return x
+    # NumPy's result for floats as unsigned integers is undefined, and it warns of a dropped imaginary part.
+    return None if wanted.kind == "uint" or data.dtype.kind == "c" else EagerTensor(data.astype(numpy))
+
+
+@short_way(_converted)
 def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`x` converted to `dtype`.
 
@@ -97,16 +107,6 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
       array([ 1, -1], dtype=int32)
     """
     wanted = dtypes.as_dtype(dtype)
-    if type(x) is EagerTensor and busy() is None:
-        data, numpy = x.data, wanted.numpy
-        if data.dtype is numpy:
-            return x
-        # NumPy's result for floats as unsigned integers is undefined, and it warns of a dropped imaginary part.
-        if wanted.kind != "uint" and data.dtype.kind != "c":
-            try:
-                return EagerTensor(data.astype(numpy))
-            except SHORT_WAY_ENDS:
-                pass
     if isinstance(x, Handle) and x.spec.dtype is wanted:
         return lift_own(x)
     x = lift(x)

@@ -30,8 +30,6 @@ from graphad.core.convert import lift
 from graphad.core.dims import product
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, SymbolicValueError
-from graphad.core.ieee import SHORT_WAY_ENDS
-from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.schema import Axes
 from graphad.core.shapes import normalize_axes, normalize_axis, reduced_dims
@@ -53,7 +51,7 @@ from graphad.ops.accumulate import (
 )
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.shape import ExpandDims, Squeeze, broadcast_like, reshape, reshape_like
-from graphad.ops.elementwise import named, quick_dtypes
+from graphad.ops.elementwise import named
 from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import EQUAL, IS_FINITE
@@ -63,6 +61,7 @@ from graphad.ops.math.exponential import EXP, LOG
 from graphad.ops.math.select import SELECT
 from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import BOOLEAN, FLOATING, NUMERIC, REAL, require_kind, scalar_like
+from graphad.ops.short import quick_dtypes, short_way
 
 
 class Reduction(Op):
@@ -86,10 +85,10 @@ class Reduction(Op):
         return TensorSpec.of(reduced_dims(x.dims, self.axes, self.keepdims), x.dtype)
 
     def quick(self, x: Tensor) -> Any:
-        if self.axes is None and type(x) is EagerTensor and self.kinds >= FLOATING:
-            a = x.data
-            if a.ndim and a.dtype.char in "fd":
-                return self.eval(a)
+        if self.axes is None and self.kinds >= FLOATING:
+            data = x.data
+            if data.ndim and data.dtype.char in "fd":
+                return self.eval(data)
         return None
 
     def over(self, rank: int) -> tuple[int, ...]:
@@ -228,17 +227,15 @@ class ReduceMean(Reduction):
         total = ADDED(x, self.axes, wide(x.dtype), None, self.keepdims)
         return as_dtype_of(total / total.dtype.type(count), x)
 
+    def quick_vjp(self, ctx: VjpContext, g: Array) -> tuple[Any, ...] | None:
+        # A scalar result, as a loss in nearly every model, is the mean over all axes, however they are given.
+        x_bar = np.empty(ctx.shape(0) or (), g.dtype)
+        if g.shape or not (x_bar.ndim and x_bar.size):
+            return None
+        x_bar.fill(g / wide(g.dtype).type(x_bar.size))
+        return (x_bar,)
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        # The mean of a loss, in nearly every model: a scalar result is the mean over all axes, however they are given.
-        if type(g) is EagerTensor and not g.data.shape and busy() is None:
-            dims: Any = ctx.shape(0)  # known, since an eager op that is recorded has run
-            x_bar = np.empty(dims, g.data.dtype)
-            if x_bar.ndim and x_bar.size:
-                try:
-                    x_bar.fill(g.data / wide(g.data.dtype).type(x_bar.size))
-                    return (EagerTensor(x_bar),)
-                except SHORT_WAY_ENDS:
-                    pass
         dtype = g.dtype
         if is_narrow(dtype.numpy):  # the dtype may not be able to hold the count
             count = count_over(self.axes, ctx.inputs[0], dtypes.float32)
@@ -417,8 +414,7 @@ def as_axes(op: str, axis: object, x: Tensor) -> tuple[int, ...] | None:
     return normalize_axes(op, axis, x.ndim, "x", x.dims)
 
 
-def _reduce(op_class: type[Reduction], x: TensorLike, axis: object, keepdims: bool) -> Tensor:
-    x = lift(x)
+def _reduce(op_class: type[Reduction], x: Tensor, axis: object, keepdims: bool) -> Tensor:
     axes = as_axes(op_class.name, axis, x)
     if not axes and axes is not None:
         require_kind(op_class.name, x.spec, op_class.kinds)
@@ -442,29 +438,26 @@ _ERRORS = """
 def _reduction(
     op_class: type[Reduction], first: str, kinds: str, last: str = "", *, example: str
 ) -> ReductionFunction:
-    quick = quick_dtypes(op_class.kinds)
+    dtypes = quick_dtypes(op_class.kinds)
     over_all = op_class(None, False)
 
+    def quick(x: EagerTensor, axis: AxisLike, keepdims: bool) -> Tensor | None:
+        data = x.data
+        if data.dtype in dtypes:
+            if axis is None and not keepdims:
+                return EagerTensor(over_all.eval(data))
+            if type(axis) is int and -data.ndim <= axis < data.ndim:
+                y = op_class((axis % data.ndim,), bool(keepdims)).eval(data)
+                return EagerTensor(y if y.ndim else y[()])
+        return None
+
+    @short_way(quick)
     def function(
         input_tensor: TensorLike, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
     ) -> Tensor:
-        if type(input_tensor) is EagerTensor:
-            data = input_tensor.data
-            if busy() is not None:
-                plain = axis is None and not keepdims and data.shape
-                return (
-                    bind(over_all, input_tensor) if plain else _reduce(op_class, input_tensor, axis, keepdims)
-                )
-            if data.dtype in quick:
-                try:
-                    if axis is None and not keepdims:
-                        return EagerTensor(over_all.eval(data))
-                    if type(axis) is int and -data.ndim <= axis < data.ndim:
-                        y = op_class((axis % data.ndim,), bool(keepdims)).eval(data)
-                        return EagerTensor(y if y.ndim else y[()])
-                except SHORT_WAY_ENDS:
-                    pass
-        return _reduce(op_class, input_tensor, axis, keepdims)
+        if type(input_tensor) is EagerTensor and axis is None and not keepdims and input_tensor.data.shape:
+            return bind(over_all, input_tensor)
+        return _reduce(op_class, lift(input_tensor), axis, keepdims)
 
     returns = f"Returns: Tensor without these axes, with the dtype of the input{last}.\n"
     doc = f"{first}\n{_ARGUMENTS.format(kinds=kinds)}{returns}{_ERRORS}"

@@ -8,15 +8,14 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
-from graphad.core.bind import EagerLevel, bind
+from graphad.core.bind import bind
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.errors import OutOfRangeError, UnsupportedOptionError
-from graphad.core.levels import busy
 from graphad.core.shapes import normalize_axes
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops import array, linalg, math
 from graphad.ops.array.gather import TakeAlong
-from graphad.ops.directly import directly
+from graphad.ops.directly import directly, is_eager, is_free
 from graphad.ops.numpy import reductions
 from graphad.ops.numpy.choosing import searchsorted, sort
 from graphad.ops.numpy.promotion import cast_to, inexact, promoted, rank_of, tensor_of
@@ -231,12 +230,7 @@ def _read(flat: Tensor, q: Tensor, skips_nan: bool) -> tuple[Any, Any] | None:
     elements themselves if nothing records them. None if the rows must be sorted: in a graph, for many quantiles, and if one of
     these elements has an equal in its row, since sorting decides which of the two it is.
     """
-    level = busy()
-    if (
-        not (level is None or type(level) is EagerLevel)
-        or type(flat) is not EagerTensor
-        or type(q) is not EagerTensor
-    ):
+    if not (is_eager(flat) and is_eager(q)):
         return None
     x, parts = flat.data, np.reshape(q.data, -1)
     if (
@@ -255,7 +249,7 @@ def _read(flat: Tensor, q: Tensor, skips_nan: bool) -> tuple[Any, Any] | None:
     wanted = np.unique(np.concatenate([np.floor(places), np.ceil(places)]).astype(np.int64))
     if not skips_nan:
         wanted = np.union1d(wanted, [size - 1])  # it is NaN if any element is
-    if level is None:
+    if is_free(flat):
         found = np.partition(x, wanted, -1)[..., wanted]
         if np.count_nonzero(found) == found.size:  # equal elements are the same bits but for zeros
             return wanted, EagerTensor(found)

@@ -16,14 +16,13 @@ from graphad.core.annotations import (
     Ranked,
     RowAxes,
     RowAxis,
-    TensorLike,
     VjpContext,
 )
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
 from graphad.core.op import READS, WRITES, Op, define, no_batch, no_gradient
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
-from graphad.core.tensor import EagerTensor, Handle, Tensor, guard_of
+from graphad.core.tensor import Handle, Tensor, guard_of
 
 if TYPE_CHECKING:
     from graphad.eager.elsewhere import DeviceVariable
@@ -80,8 +79,8 @@ class Assign(Op):
             handle.data = value
         return value
 
-    def quick(self, handle: DeviceVariable | Variable, value: TensorLike) -> Any:
-        return self.eval(handle, value.data) if type(value) is EagerTensor else None
+    def quick(self, handle: DeviceVariable | Variable, value: Tensor) -> Any:
+        return self.eval(handle, value.data)
 
     vjp = no_gradient("assigning is not differentiable; later reads of the variable are constants")
 

@@ -1,0 +1,109 @@
+"""Public functions with a short way: for tensors that nothing follows they compute with NumPy at once.
+
+A short way is declared here, at the operators, or by `quick` and `quick_vjp` of an op, or taken by `directly`. Nothing else
+asks whether a tape, a trace or another recorder is there; see docs/decisions/0048. The usual way gives the same bits, and has the
+words for what does not fit.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from graphad.core.annotations import BinaryFunction, TensorLike, UnaryFunction
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dtypes import ALL, bfloat16
+from graphad.core.ieee import SHORT_WAY_ENDS
+from graphad.core.levels import busy
+from graphad.core.op import Op
+from graphad.core.tensor import EagerTensor, Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def quick_dtypes(kinds: frozenset[str]) -> frozenset[np.dtype[Any]]:
+    """The NumPy dtypes of some kinds. bfloat16, whose package may be missing, takes the long way."""
+    return frozenset(dtype.numpy for dtype in ALL if dtype.kind in kinds and dtype is not bfloat16)
+
+
+def of_one(op: Op, formula: Callable[[Any], Any], kinds: frozenset[str]) -> UnaryFunction:
+    """f(x, name=None), an op of one tensor: `formula` of its NumPy value where that is of one of the kinds."""
+    quick = quick_dtypes(kinds)
+
+    def function(x: TensorLike, name: str | None = None) -> Tensor:
+        if type(x) is EagerTensor:
+            if busy() is not None:
+                return bind(op, x)
+            data = x.data
+            if data.dtype in quick:
+                try:
+                    return EagerTensor(formula(data))
+                except SHORT_WAY_ENDS:
+                    pass
+        return bind(op, lift(x))
+
+    return function
+
+
+def of_two(
+    formula: Callable[[Any, Any], Any],
+    kinds: frozenset[str],
+    usual: Callable[[TensorLike, TensorLike], Tensor],
+) -> BinaryFunction:
+    """f(x, y, name=None): `formula` of the NumPy values of two tensors of one dtype, of one of the kinds; else `usual`."""
+    quick = quick_dtypes(kinds)
+
+    def function(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+        if type(x) is EagerTensor and type(y) is EagerTensor and busy() is None:
+            a, b = x.data, y.data
+            dtype = a.dtype
+            if dtype is b.dtype and dtype in quick:
+                try:
+                    return EagerTensor(formula(a, b))
+                except SHORT_WAY_ENDS:
+                    pass
+        return usual(x, y)
+
+    return function
+
+
+def short_way(quick: Callable[..., Tensor | None]) -> Callable[[F], F]:
+    """A decorator of f(x, option, name=None) or f(x, first, second, name=None).
+
+    Args:
+      quick: The short way, for an eager tensor x and the options. It gives None where the usual way must be taken.
+    """
+
+    def decorated(usual: F) -> F:
+        def with_option(x: Any, option: Any, name: Any = None) -> Any:
+            if type(x) is EagerTensor and busy() is None:
+                try:
+                    found = quick(x, option)
+                    if found is not None:
+                        return found
+                except SHORT_WAY_ENDS:
+                    pass
+            return usual(x, option)
+
+        def with_options(x: Any, first: Any, second: Any, name: Any = None) -> Any:
+            if type(x) is EagerTensor and busy() is None:
+                try:
+                    found = quick(x, first, second)
+                    if found is not None:
+                        return found
+                except SHORT_WAY_ENDS:
+                    pass
+            return usual(x, first, second)
+
+        names = usual.__code__.co_varnames[: usual.__code__.co_argcount]
+        function: Any = with_options if len(names) == 4 else with_option
+        code = function.__code__
+        function.__code__ = code.replace(co_varnames=(*names, *code.co_varnames[len(names) :]))
+        function.__defaults__ = usual.__defaults__ or (None,)
+        return functools.update_wrapper(function, usual)  # type: ignore[return-value]
+
+    return decorated
