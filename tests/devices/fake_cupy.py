@@ -218,7 +218,7 @@ class Device:
     """A block in which a device is the current one."""
 
     compute_capability = "90"
-    attributes = {"MultiProcessorCount": 2}
+    attributes = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": fake_driver.OPT_IN}
 
     def __init__(self, index: int) -> None:
         self.index = index

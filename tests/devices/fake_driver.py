@@ -27,6 +27,7 @@ from tests.devices import fake_cublaslt, fake_streams
 
 OFFSET = 1 << 52
 SHARED, PARAMETERS = 48 << 10, 4096  # bytes that every device gives a block, and a launch
+OPT_IN = 99 << 10  # bytes that a block gets of this device if the driver is asked
 threads_of: Callable[[int, int], tuple[int, int]] = lambda x, y: (1, 1)  # noqa: E731
 launches: list[str] = []  # the texts that ran
 products: list[tuple[int, ...]] = []
@@ -161,8 +162,24 @@ def moduleGetFunction(module: Any, name: str) -> int:
 
 def occupancyMaxActiveBlocksPerMultiprocessor(function: int, threads: int, shared: int) -> int:
     _in_context()
-    assert 32 <= threads <= 1024 and 0 <= shared <= 48 << 10
-    return 2
+    assert 32 <= threads <= 1024 and shared >= 0
+    return 2 if _is_shared(function, shared) else 0
+
+
+_asked: dict[int, int] = {}  # bytes of dynamic shared memory by function
+
+
+def funcSetAttribute(function: int, attribute: int, value: int) -> None:
+    _in_context()
+    assert attribute == 8 and 0 <= value + _fixed_shared(_functions[function - 1][1]) <= OPT_IN
+    _asked[function] = value
+
+
+def _is_shared(function: int, shared: int) -> bool:
+    """Whether a block gets so much dynamic shared memory."""
+    fixed = _fixed_shared(_functions[function - 1][1])
+    assert fixed <= SHARED, "a text declares more than it may"
+    return shared + fixed <= SHARED or shared <= _asked.get(function, 0)
 
 
 def launchKernel(
@@ -181,7 +198,7 @@ def launchKernel(
     _in_context()
     kernel, text = _functions[function - 1]
     assert (gy, gz, bz, extra or 0) == (1, 1, 1, 0) and 1 <= gx < 1 << 31 and 32 <= bx * by <= 1024
-    assert shared + _fixed_shared(text) <= SHARED, "more shared memory than a block has without being asked"
+    assert _is_shared(function, shared), "more shared memory than a block has without being asked"
     count = kernel.__code__.co_argcount
     assert 8 * count <= PARAMETERS
     launches.append(text)

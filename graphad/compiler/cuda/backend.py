@@ -18,6 +18,7 @@ from graphad.compiler.cuda.captures import ENDED, PRODUCT, REPEAT
 from graphad.compiler.cuda.compile import why_unavailable
 from graphad.compiler.cuda.emit import has_function, supports
 from graphad.compiler.cuda.plans import Plan
+from graphad.compiler.cuda.shared import arrays, threads_of
 from graphad.compiler.endings import Ending
 from graphad.compiler.rows import Row, Step
 from graphad.compiler.source import Source
@@ -67,6 +68,8 @@ class Cuda(Backend):
         count = bases_of(kernel).count if isinstance(kernel, Stages) else block_layout(kernel).count
         if 8 * (count + 2) > geometry.PARAMETER_BYTES:
             return f"a kernel with {count} words of arguments is more than a launch takes"
+        if not threads_of(kernel):
+            return f"a kernel of {len(arrays(kernel))} reductions wants more shared memory than a block has"
         return next((reason for each in kernels if (reason := supports(each)) is not None), None)
 
     # emit and compile
@@ -97,7 +100,7 @@ class Cuda(Backend):
 
     def workspace(self, loop: Loop | Nest, numbers: Mapping[str, int]) -> int:
         if isinstance(loop, Nest):
-            return geometry.nest_workspace(loop, numbers)
+            return geometry.nest_workspace(loop, numbers, build.attributes_of(self.index))
         return geometry.workspace(loop.kernel, loop.numbers(numbers))
 
     def launch(

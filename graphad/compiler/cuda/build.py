@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,12 @@ def code_at(address: int) -> Code:
 def processor_of(index: int) -> str:
     """The compute capability of a device, as in "90"."""
     return str(library().cuda.Device(index).compute_capability)
+
+
+def attributes_of(index: int) -> Mapping[str, int]:
+    """The attributes of a device, by CuPy's names."""
+    found: Mapping[str, int] = library().cuda.Device(index).attributes
+    return found
 
 
 def text_of(kernel: Kernel | Stages, is_narrow: bool = True) -> Source:

@@ -20,11 +20,11 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from graphad.compiler import plain
+from graphad.compiler.cuda.shared import sum_code, threads_of
 from graphad.compiler.source import Source, Text, code_of
 from graphad.core.dtypes import DType
 from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access, Kernel, Ref, block_layout
 
-THREADS = 256  # of a block at most
 WIDE_STATEMENTS = 12  # longer bodies are not memory-bound, and would be compiled several times
 # the names of the text that are Python's or numba-cuda's own
 BUILTIN = frozenset(
@@ -409,11 +409,7 @@ class Printer:
     # -- combining --
 
     def sum_code(self, j: int) -> str:
-        """The type in which a result is accumulated: float64 for sums and products of floats."""
-        code = code_of(self.kernel.outputs[j].access.dtype)
-        if code in ("f16", "bf16", "f32"):
-            return "f64" if self.kernel.outputs[j].combine in ("add", "mul") else "f32"
-        return code
+        return sum_code(self.kernel.outputs[j])
 
     def _combine(self, j: int, a: str, b: str) -> str:
         combine = self.kernel.outputs[j].combine
@@ -437,7 +433,9 @@ class Printer:
 
     def shared(self) -> None:
         for j in self.reducing:
-            self.out.add(f"{self.n(f'q{j}')} = cuda.shared.array({THREADS}, {self.sum_code(j)})")
+            self.out.add(
+                f"{self.n(f'q{j}')} = cuda.shared.array({threads_of(self.kernel)}, {self.sum_code(j)})"
+            )
 
     def tree(self, tid: str, threads: str, apart: str = "ix(1)") -> None:
         """q<j>[k] = t<j> of all threads whose number is k modulo `apart`, combined in a fixed order."""

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from graphad.compiler.cuda.emit import THREADS, Printer, arrive, word_names
+from graphad.compiler.cuda.emit import Printer, arrive, word_names
+from graphad.compiler.cuda.shared import arrays, threads_of
 from graphad.compiler.source import Source, Text
 from graphad.kernels.stages import OUTSIDE, Stages
 
@@ -62,9 +63,9 @@ def _print(kernel: Stages, out: Text) -> None:
         printers.append(printer)
     # Stages take turns, so that all share what their reductions need.
     codes = [[printer.sum_code(j) for j in printer.reducing] for printer in printers]
-    for code in sorted({code for each in codes for code in each}):
-        for k in range(max(each.count(code) for each in codes)):
-            add(f"q{k}_{code} = cuda.shared.array({THREADS}, {code})")
+    wanted = arrays(kernel)
+    for place, code in enumerate(wanted):
+        add(f"q{wanted[:place].count(code)}_{code} = cuda.shared.array({threads_of(kernel)}, {code})")
     for printer, each in zip(printers, codes, strict=True):
         for place, (j, code) in enumerate(zip(printer.reducing, each, strict=True)):
             add(f"{printer.prefix}q{j} = q{each[:place].count(code)}_{code}")

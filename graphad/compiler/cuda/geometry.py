@@ -10,18 +10,17 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from graphad.compiler.cuda.emit import THREADS, lanes, takes_parts
+from graphad.compiler.cuda.emit import lanes, takes_parts
+from graphad.compiler.cuda.shared import THREADS, UNASKED, WARP, declared, room, threads_of
 from graphad.kernels import stages
 from graphad.kernels.forms import Kernel, block_layout
 from graphad.kernels.stages import Nest, Stages, bases_of
 
-WARP = 32
 TILE = (32, 8)  # of a sum over columns: results side by side, and threads for each result
 EACH = 4  # elements that a thread of a row takes before there are more threads
 PIECE = 4096  # elements of a result's part at least
 COLUMN_PIECE = 256
 ENOUGH = 1024  # blocks that keep a device busy
-SHARED_BYTES = 32 << 10  # for values of stages; a block has 48 KB, including those for its reductions
 NARROW = 1 << 30  # elements and steps below which positions have 32 bits
 PARAMETER_BYTES = 4000  # of a launch, what every driver takes
 
@@ -34,6 +33,7 @@ class Shape(NamedTuple):
       threads: The threads of a block in x and y.
       shared: Bytes of dynamic shared memory of a block.
       further: Words after those of the argument block; the address of a counter follows them.
+      asks: Whether the driver has to be asked for that much shared memory.
       has_counter: Whether it takes the address of a counter.
       is_narrow: Whether positions fit 32 bits.
     """
@@ -44,22 +44,24 @@ class Shape(NamedTuple):
     further: tuple[int, ...] = ()
     has_counter: bool = False
     is_narrow: bool = True
+    asks: bool = False
 
 
-def shape_of(kernel: Kernel | Stages, words: Sequence[int]) -> Shape:
-    """The launch of a kernel with these words."""
+def shape_of(kernel: Kernel | Stages, words: Sequence[int], attributes: Mapping[str, int]) -> Shape:
+    """The launch of a kernel with these words on a device with these attributes."""
     if isinstance(kernel, Stages):
-        return _of_stages(kernel, words)
+        return _of_stages(kernel, words, room(kernel, attributes))
     layout = block_layout(kernel)
     extents = [words[word] for word in layout.extents]
     kept, reduced = counts(kernel, extents)
     narrow = is_narrow(kernel, words)
     if not takes_parts(kernel):
         return Shape(-(-kept // (THREADS * lanes(kernel))), (THREADS, 1), is_narrow=narrow)
-    parts = parts_of(kernel, extents)
+    parts, most = parts_of(kernel, extents), threads_of(kernel)
     if kernel.rank - 1 in kernel.reduced:
-        return Shape(kept * parts, (row_threads(reduced), 1), 0, (parts,), True, narrow)
-    return Shape(-(-kept // TILE[0]) * parts, TILE, 0, (parts,), True, narrow)
+        return Shape(kept * parts, (row_threads(reduced, most), 1), 0, (parts,), True, narrow)
+    tile = TILE[0], min(TILE[1], most // TILE[0])
+    return Shape(-(-kept // tile[0]) * parts, tile, 0, (parts,), True, narrow)
 
 
 def counts(kernel: Kernel, extents: Sequence[int]) -> tuple[int, int]:
@@ -79,10 +81,10 @@ def parts_of(kernel: Kernel, extents: Sequence[int]) -> int:
     return min(-(-reduced // piece), -(-ENOUGH // kept))
 
 
-def row_threads(length: int) -> int:
+def row_threads(length: int, most: int) -> int:
     """Threads for a row: a warp for a short one, a whole block for a long one."""
     threads = WARP
-    while threads < THREADS and threads * EACH < length:
+    while threads < most and threads * EACH < length:
         threads *= 2
     return threads
 
@@ -113,15 +115,15 @@ def stage_blocks(rows: int) -> int:
     return max(1, min(rows, ENOUGH))
 
 
-def nest_workspace(nest: Nest, numbers: Mapping[str, int]) -> int:
+def nest_workspace(nest: Nest, numbers: Mapping[str, int], attributes: Mapping[str, int]) -> int:
     """Bytes of values between stages, if they do not fit shared memory."""
     held = nest.held(numbers, 1)
-    if held.total <= SHARED_BYTES:
+    if held.total <= room(nest.kernel, attributes):
         return held.first
     return held.first + stage_blocks(nest.words(numbers, 1)[stages.ROWS]) * held.total
 
 
-def _of_stages(kernel: Stages, words: Sequence[int]) -> Shape:
+def _of_stages(kernel: Stages, words: Sequence[int], most: int) -> Shape:
     bases, rows = bases_of(kernel), words[stages.ROWS]
     widest, narrow = 1, rows < NARROW
     for k, stage in enumerate(kernel.stages):
@@ -131,7 +133,8 @@ def _of_stages(kernel: Stages, words: Sequence[int]) -> Shape:
             elements = math.prod([mine[word] for word in block_layout(stage.kernel).extents])
             widest = max(widest, elements // max(rows, 1))
     held = words[stages.HELD]
-    is_shared = held <= SHARED_BYTES
+    is_shared = held <= most
     further = (0 if is_shared else held,)
-    threads = (row_threads(widest), 1)
-    return Shape(stage_blocks(rows), threads, held if is_shared else 0, further, True, narrow)
+    threads, shared = threads_of(kernel), held if is_shared else 0
+    asks = shared + declared(kernel, threads) > UNASKED
+    return Shape(stage_blocks(rows), (row_threads(widest, threads), 1), shared, further, True, narrow, asks)

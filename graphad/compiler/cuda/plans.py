@@ -18,6 +18,7 @@ from graphad.compiler import rows as table
 from graphad.compiler.backend import Builder
 from graphad.compiler.cuda import build, captures, epilogues, geometry, products, walk
 from graphad.compiler.cuda.captures import ENDED, PRODUCT, REPEAT
+from graphad.compiler.cuda.shared import MAX_DYNAMIC_SHARED_SIZE_BYTES, room
 from graphad.compiler.rows import About, Row
 from graphad.core.flags import flags
 from graphad.core.frames import note_traced_line
@@ -228,9 +229,14 @@ class _Blocks:
 
     def _launch(self, row: Row, memory: Memory, about: int) -> tuple[int, Any, int]:
         code = build.code_at(row.function)
-        shape = geometry.shape_of(code.kernel, row.words)
+        attributes = build.attributes_of(memory.index)
+        shape = geometry.shape_of(code.kernel, row.words, attributes)
         further = [*shape.further, *([memory.counter()] if shape.has_counter else [])]
         function = code.function(memory.index, shape.is_narrow)
+        if shape.asks:
+            # As much as any launch of this kernel may want: the attribute belongs to the function, which plans share.
+            most = room(code.kernel, attributes)
+            library().cuda.driver.funcSetAttribute(function, MAX_DYNAMIC_SHARED_SIZE_BYTES, most)
         blocks = min(shape.blocks, _resident(function, memory.index, shape)) if shape.blocks else 0
         head = [about, function, blocks, *shape.threads, shape.shared, 0]
         block = self._block(head, row, memory, further)
@@ -282,4 +288,4 @@ def _resident(function: int, index: int, shape: geometry.Shape) -> int:
     """How many blocks of a kernel a device runs at once."""
     threads = shape.threads[0] * shape.threads[1]
     each = library().cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, shape.shared)
-    return max(1, int(each)) * int(library().cuda.Device(index).attributes["MultiProcessorCount"])
+    return max(1, int(each)) * int(build.attributes_of(index)["MultiProcessorCount"])

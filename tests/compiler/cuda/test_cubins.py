@@ -17,8 +17,9 @@ import pytest
 from graphad.compiler.cuda import build, geometry
 from graphad.compiler.cuda.backend import Cuda
 from graphad.compiler.cuda.compile import Cubin, compile_source, link, translate, why_unavailable
-from graphad.compiler.cuda.emit import THREADS, takes_parts, word_names
+from graphad.compiler.cuda.emit import takes_parts, word_names
 from graphad.compiler.cuda.emit_stages import FURTHER, stage_words
+from graphad.compiler.cuda.shared import THREADS, UNASKED, WARP, declared, threads_of
 from graphad.compiler.partition import partition
 from graphad.kernels.forms import Kernel
 from graphad.kernels.stages import Stages
@@ -31,7 +32,6 @@ needs_numba_cuda = pytest.mark.skipif(why_unavailable() is not None, reason=str(
 GENERATIONS = ((8, 0), (9, 0), (10, 0))
 REGISTERS = 65536  # of a multiprocessor, which a block has to fit
 WARP_REGISTERS = 256  # in which the registers of a warp are counted
-SHARED = 48 << 10
 STACK = 1024  # bytes of a thread, spilled registers included
 PARTS = 16
 
@@ -62,11 +62,11 @@ def chosen(part: int) -> list[Kernel | Stages]:
 def check(kernel: Kernel | Stages, cubin: Cubin) -> None:
     found = resources(cubin.code)
     assert 0 < found.registers <= 255, found
-    warps = -(-THREADS // geometry.WARP)
-    held = -(-found.registers * geometry.WARP // WARP_REGISTERS) * WARP_REGISTERS
+    warps = -(-THREADS // WARP)
+    held = -(-found.registers * WARP // WARP_REGISTERS) * WARP_REGISTERS
     assert held * warps <= REGISTERS, f"a block of the largest launch does not fit: {found}"
-    dynamic = geometry.SHARED_BYTES if isinstance(kernel, Stages) else 0
-    assert found.shared + dynamic <= SHARED, found
+    # What the text declares is less than a block has unasked; a launch adds what is left, or what it asks for.
+    assert found.shared <= declared(kernel, threads_of(kernel)) <= UNASKED, found
     assert found.stack <= STACK, found
     words = stage_words(kernel) if isinstance(kernel, Stages) else word_names(kernel)
     further = len(FURTHER) if isinstance(kernel, Stages) else 2 * takes_parts(kernel)
@@ -111,6 +111,35 @@ def test_stages_fit_the_device(name: str) -> None:
     assert any(isinstance(kernel, Stages) for kernel in found)
     for kernel in found:
         check(kernel, compile_source(build.text_of(kernel).text))
+
+
+def many_sums(count: int, axes: tuple[int, ...]) -> Kernel:
+    """A kernel that adds up so many values of one element."""
+    from graphad.core.dtypes import float32
+    from graphad.kernels import forms
+    from graphad.kernels.collapse import collapse
+
+    squares = tuple(
+        [
+            forms.Statement("mul", (("in", 0), ("tmp", k - 1) if k else ("in", 0)), float32)
+            for k in range(count)
+        ]
+    )
+    form = forms.Map((float32,), (), squares, tuple([("tmp", k) for k in range(count)]))
+    return collapse(form, (50, 300), [(50, 300)], axes, ["add"] * count).kernel
+
+
+@needs_numba_cuda
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
+def test_many_reductions_fit_a_block_by_fewer_threads(axes: tuple[int, ...]) -> None:
+    kernel = many_sums(40, axes)
+    assert threads_of(kernel) == 64 and 40 * 8 * THREADS > UNASKED
+    check(kernel, compile_source(build.text_of(kernel).text))
+
+
+def test_more_reductions_than_a_warp_has_room_for_are_refused() -> None:
+    assert Cuda(0).why_not(many_sums(150, (1,))) is None
+    assert "200 reductions wants more shared memory" in str(Cuda(0).why_not(many_sums(200, (1,))))
 
 
 @needs_numba_cuda

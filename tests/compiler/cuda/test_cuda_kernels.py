@@ -11,7 +11,8 @@ import pytest
 from graphad.compiler import plain
 from graphad.compiler.cuda import geometry
 from graphad.compiler.cuda.compile import Cubin, compile_source, why_unavailable
-from graphad.compiler.cuda.emit import COMPOSED, LIBRARY, THREADS, emit, lanes, supports
+from graphad.compiler.cuda.emit import COMPOSED, LIBRARY, emit, lanes, supports
+from graphad.compiler.cuda.shared import THREADS
 from graphad.compiler.objects import read_symbols
 from graphad.compiler.source import CompileError, code_of
 from graphad.core.dtypes import ALL, DType, complex64, float16, float32, float64
@@ -78,7 +79,7 @@ def test_launches_cover_the_work() -> None:
 
     def of(*axes: int, size: tuple[int, ...] = shape) -> geometry.Shape:
         loop = collapse(square, size, [size], axes, ["add"] if axes else None)
-        return geometry.shape_of(loop.kernel, loop.words())
+        return geometry.shape_of(loop.kernel, loop.words(), {})
 
     assert of().blocks == -(-3000 * 500 // (4 * THREADS))
     rows = of(1)
@@ -96,9 +97,9 @@ def test_positions_have_64_bits_where_an_array_is_large() -> None:
     square = forms.call("square", [float32])
     for size, is_narrow in ((10**8, True), (3 * 10**9, False)):
         loop = collapse(square, (size,), [(size,)])
-        assert geometry.shape_of(loop.kernel, loop.words()).is_narrow is is_narrow
+        assert geometry.shape_of(loop.kernel, loop.words(), {}).is_narrow is is_narrow
     apart = collapse(square, (1000, 2), [Operand((1000, 2), (2**21, 1))])
-    assert not geometry.shape_of(apart.kernel, apart.words()).is_narrow
+    assert not geometry.shape_of(apart.kernel, apart.words(), {}).is_narrow
     assert "narrow()" in emit(apart.kernel, True).text and "narrow()" not in emit(apart.kernel, False).text
 
 
@@ -121,7 +122,7 @@ from graphad.kernels.collapse import Operand, collapse
 def launch(loop, inputs, outputs, threads, blocks=1, scalars=()):
     layout = forms.block_layout(loop.kernel)
     words = list(loop.words(scalars=[0] * len(loop.kernel.scalars)))
-    shape = geometry.shape_of(loop.kernel, words)
+    shape = geometry.shape_of(loop.kernel, words, {})
     for word, array in zip((*layout.inputs, *layout.outputs), (*inputs, *outputs)):
         words[word] = array.reshape(-1)
     for word, value in zip(layout.scalars, scalars):
