@@ -325,6 +325,14 @@ def _shift(builder: Any, code: str, x: Any, y: Any, is_left: bool) -> Any:
     return builder.select(fits, builder.lshr(x, safe), x.type(0))
 
 
+def _mul_high(builder: Any, code: str, x: Any, y: Any) -> Any:
+    """The upper half of a product of integers."""
+    width = x.type.width
+    wide = ir.IntType(2 * width)
+    both = [(builder.sext if _is_signed(code) else builder.zext)(z, wide) for z in (x, y)]
+    return builder.trunc(builder.lshr(builder.mul(*both), wide(width)), x.type)
+
+
 def _absolute(builder: Any, code: str, x: Any) -> Any:
     if not _is_signed(code):
         return x
@@ -398,6 +406,7 @@ _INTEGER: dict[str, _Build] = {
     "not": lambda b, c, x: b.xor(x, x.type(-1)),
     "shl": lambda b, c, x, y: _shift(b, c, x, y, True),
     "shr": lambda b, c, x, y: _shift(b, c, x, y, False),
+    "mulhigh": _mul_high,
     "copy": lambda b, c, x: x,
 }
 

@@ -54,6 +54,7 @@ INTEGER = frozenset(
         "not",
         "shl",
         "shr",
+        "mulhigh",
     )
 )
 BOOL = frozenset(("add", "mul", "abs", "maximum", "minimum", "and", "or", "xor", "not"))

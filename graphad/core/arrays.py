@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 _HERE = (np.ndarray, np.generic)
 
 
+def is_here(x: Any) -> bool:
+    """Whether `x` is NumPy's."""
+    return isinstance(x, _HERE)
+
+
 def empty(shape: Any, dtype: Any, x: Any) -> np.ndarray:
     """An uninitialised array on the device of `x`."""
     made: np.ndarray = np.empty(shape, dtype) if isinstance(x, _HERE) else x.made("empty", shape, dtype)
@@ -35,6 +40,21 @@ def full(shape: Any, value: Any, dtype: Any, x: Any) -> np.ndarray:
     return out
 
 
+def arange(start: int, stop: int, dtype: Any, x: Any) -> np.ndarray:
+    """The integers from `start` to `stop` - 1, on the device of `x`."""
+    made: np.ndarray = (
+        np.arange(start, stop, dtype=dtype)
+        if isinstance(x, _HERE)
+        else x.made("arange", start, stop, 1, dtype)
+    )
+    return made
+
+
+def here(x: Any, function: str) -> np.ndarray:
+    """`x` as a NumPy value, for a function that no device has; its name is logged once."""
+    return x if isinstance(x, _HERE) else x.for_host(function)  # type: ignore[return-value]
+
+
 def contiguous(x: Any) -> np.ndarray:
     """An array in C order, itself where it is that already."""
     made: np.ndarray = np.ascontiguousarray(x) if isinstance(x, _HERE) else x.contiguous()
@@ -45,6 +65,12 @@ def copy(x: Array) -> np.ndarray:
     """A writable copy; a NumPy scalar becomes an array."""
     copied: np.ndarray = np.array(x) if isinstance(x, _HERE) else x.copy()
     return copied
+
+
+def of_dtype(x: Any, dtype: Any) -> np.ndarray:
+    """`x` in a dtype, itself if it has it; a NumPy scalar becomes an array."""
+    made: np.ndarray = np.asarray(x, dtype) if isinstance(x, _HERE) else x.astype(dtype, copy=False)
+    return made
 
 
 def as_array(x: Any) -> np.ndarray:

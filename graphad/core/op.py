@@ -110,6 +110,7 @@ class Op(metaclass=OpType):
       closes_over: It has a Python rule that refers to values of the trace that contains it.
       counts: 1 for a sum and -1 for a difference, which advance loop counters; 0 for other ops.
       compares: For a comparison: ("<" or ">", 1 if equality is included, else 0).
+      alone: A device's library has no function for it: an eager one runs there as a graph of its own, which is compiled once hot.
       known_as: The public name, if it differs from `name`.
       words: {attribute: its name in messages}, if that differs.
       formerly: {name of a removed op: function from its attributes to those of this op}.
@@ -149,6 +150,7 @@ class Op(metaclass=OpType):
     closes_over: ClassVar[bool] = False
     counts: ClassVar[int] = 0
     compares: ClassVar[tuple[str, int] | None] = None
+    alone: ClassVar[bool] = False
     known_as: ClassVar[str | None] = None
     words: ClassVar[dict[str, str]] = {}
     formerly: ClassVar[dict[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {}

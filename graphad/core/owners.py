@@ -9,9 +9,9 @@ from typing import Any
 COUNTS_ARE_EXACT = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
-def _count(owner: Any) -> int:
-    """The references to `owner.data`, those of this call included: how many those are depends on Python's version."""
-    return sys.getrefcount(owner.data)
+def _count(owner: Any, attribute: str) -> int:
+    """The references to an attribute, those of this call included: how many those are depends on Python's version."""
+    return sys.getrefcount(getattr(owner, attribute))
 
 
 class _Owner:
@@ -21,9 +21,9 @@ class _Owner:
         self.data = object()
 
 
-_ALONE = _count(_Owner())
+_ALONE = _count(_Owner(), "data")
 
 
-def is_alone(owner: Any) -> bool:
-    """Whether nothing refers to the object `owner.data` but `owner`."""
-    return COUNTS_ARE_EXACT and _count(owner) == _ALONE
+def is_alone(owner: Any, attribute: str = "data") -> bool:
+    """Whether nothing refers to the object in an attribute but `owner`."""
+    return COUNTS_ARE_EXACT and _count(owner, attribute) == _ALONE

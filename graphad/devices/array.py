@@ -10,12 +10,14 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core.logs import get_logger
+from graphad.core.owners import is_alone
 from graphad.devices import places
 from graphad.devices.faults import reported
 from graphad.devices.library import cupyx, library
@@ -34,7 +36,7 @@ UFUNCS = frozenset(
         "square reciprocal sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh hypot maximum minimum "
         "fmax fmin greater greater_equal less less_equal equal not_equal "
         "logical_and logical_or logical_xor logical_not isnan isinf logaddexp nextafter gcd "
-        "isfinite signbit copysign floor ceil trunc rint bitwise_and bitwise_or bitwise_xor invert"
+        "isfinite signbit copysign floor ceil trunc rint bitwise_and bitwise_or bitwise_xor invert frexp ldexp"
     ).split()
 )
 FLOATING_UFUNCS = frozenset("divide power float_power floor_divide remainder fmod".split())
@@ -43,14 +45,15 @@ FUNCTIONS = frozenset(
         "reshape transpose swapaxes moveaxis expand_dims squeeze broadcast_to ravel concatenate stack where copy zeros_like "
         "ones_like full_like empty_like flip roll tile repeat pad sum prod max min amax amin all any mean cumsum cumprod clip "
         "argmax argmin matmul dot tensordot real imag conj trace tril triu diagonal "
-        "sort argsort flatnonzero nonzero argwhere count_nonzero searchsorted"
+        "sort argsort flatnonzero nonzero argwhere count_nonzero searchsorted unique broadcast_arrays"
     ).split()
 )
 # SciPy's functions of numbers that CuPy computes by the same formulas, and their names there where they differ.
 SPECIAL = {
     name: name
     for name in (
-        "i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e y0 y1 ndtri erfcinv gammainc gammaincc gammaln psi gamma betainc expi"
+        "i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e y0 y1 ndtri erfcinv erfcx gammainc gammaincc gammaln psi gamma betainc "
+        "betaln expi"
     ).split()
 } | {"_zeta": "zeta"}
 # Those that evals ask for by name (`DeviceArray.special`).
@@ -69,7 +72,7 @@ REDUCTIONS = {
     "logical_or": "any",
 }
 # Functions that write into their first argument.
-IN_PLACE = frozenset("copyto put put_along_axis place putmask fill_diagonal".split())
+IN_PLACE = frozenset("put put_along_axis place putmask fill_diagonal".split())
 IN_PLACE_METHODS = frozenset("fill sort partition put".split())
 _OPTIONS = {
     "add": {"axis", "keepdims", "dtype"},
@@ -78,6 +81,9 @@ _OPTIONS = {
     "minimum": {"axis", "keepdims", "initial"},
 }
 RUNNING = {"add": "cumsum", "multiply": "cumprod"}
+ASSOCIATIVE = frozenset(
+    "logaddexp maximum minimum".split()
+)  # whose running values are put together from spans
 TRANSFORMS = frozenset(
     "fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 irfft2 rfftn irfftn hfft ihfft".split()
 )
@@ -180,6 +186,11 @@ class DeviceArray:
         with using(self.index, (self,)), reported(f"cuda:{self.index}"):
             return library().asnumpy(self.held)[()]
 
+    def for_host(self, function: str) -> Any:
+        """A copy as a NumPy value for a function that runs on the CPU."""
+        noted(function)
+        return self.host()
+
     def item(self, *key: Any) -> Any:
         return self.host().item(*key)
 
@@ -253,6 +264,15 @@ class DeviceArray:
         found: DeviceArray = y if wide is self else y.astype(self.dtype)
         return found
 
+    def factored(self) -> tuple[DeviceArray, DeviceArray]:
+        """The triangular factors of a square matrix in one array, and its pivots, by cuSOLVER."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a singular matrix, which the factors tell
+            factors, pivots = _on_device(
+                cupyx("linalg").scipy.linalg.lu_factor, (self,), {"check_finite": False}, self.index
+            )
+        return factors, pivots
+
     def picked(self, positions: DeviceArray) -> DeviceArray:
         """Elements along the first axis, at positions that there are."""
         found: DeviceArray = _on_device(library().take, (self, positions), {"axis": 0}, self.index)
@@ -274,6 +294,10 @@ class DeviceArray:
             return self
         with using(self.index, (self,)):
             return DeviceArray(library().ascontiguousarray(self.held), self.index)
+
+    def is_whole(self) -> bool:
+        """Whether nobody but this object has its memory: no view, no export, no other array of it."""
+        return self.held.base is None and is_alone(self, "held")
 
     def strided(self, shape: Sequence[int], strides: Sequence[int]) -> DeviceArray:
         """A view of the elements in the order of their indices, with its steps in bytes."""
@@ -304,6 +328,8 @@ class DeviceArray:
             return np.result_type(*[x.dtype if isinstance(x, DeviceArray) else x for x in args])
         if name in IN_PLACE:
             return _in_place(name, function, args, kwargs)
+        if name == "copyto" and isinstance(self, DeviceArray):
+            return _copied_to(*args, **kwargs)
         if kwargs.get("out") is not None:
             rest = {key: x for key, x in kwargs.items() if key != "out"}
             return _written(kwargs["out"], function(*args, **rest))
@@ -329,7 +355,7 @@ def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[st
         name in UFUNCS
         or (name in FLOATING_UFUNCS and all(dtype_of(x).kind in "fc" for x in inputs if hasattr(x, "dtype")))
     )
-    if there and method == "__call__" and ufunc.nout == 1:
+    if there and method == "__call__":
         return _on_device(getattr(library(), name), inputs, options, index)
     if name in INTEGER and method == "__call__" and not options and are_integers(inputs):
         return _on_device(INTEGER[name], inputs, {}, index)
@@ -342,6 +368,8 @@ def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[st
         y = places.reduce_at(ufunc, x, starts)
         if y is not None:
             return y
+    if method == "at" and places.combine_by_turns(ufunc, *inputs):
+        return None
     if method == "at":
         return _in_place(f"{name}.at", ufunc.at, inputs, options)
     given = {key: x for key, x in options.items() if x is not None or key == "axis"}
@@ -355,9 +383,16 @@ def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[st
             return y if start is None else _ufunc(ufunc, "__call__", (y, y.dtype.type(start)), {}, index)
     if method == "accumulate" and name in RUNNING:
         return _on_device(getattr(library(), RUNNING[name]), inputs, given, index)
+    if method == "accumulate" and name in ASSOCIATIVE and not given.keys() - {"axis"}:
+        return places.running(ufunc, *inputs, **given)
     return _on_host(
         f"{name}.{method}".removesuffix(".__call__"), getattr(ufunc, method), inputs, options, index
     )
+
+
+def _copied_to(target: Any, source: Any, where: Any = True) -> None:
+    """`np.copyto`."""
+    _written(target, source if where is True else np.where(where, source, target))
 
 
 def _method(array: DeviceArray, name: str, *args: Any, **kwargs: Any) -> Any:

@@ -57,11 +57,11 @@ def library() -> Any:
     return _library
 
 
-def cupyx() -> Any:
-    """What CuPy has beside NumPy's names."""
+def cupyx(part: str = "special") -> Any:
+    """What CuPy has beside NumPy's names, with a part of what it has of SciPy's."""
     if not is_cupy():
         return library().cupyx
-    importlib.import_module("cupyx.scipy.special")
+    importlib.import_module(f"cupyx.scipy.{part}")
     return sys.modules["cupyx"]
 
 

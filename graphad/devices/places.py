@@ -36,6 +36,37 @@ def combine_at(ufunc: np.ufunc, target: Any, key: Any, values: Any = None) -> bo
     return True
 
 
+_MOST_TURNS = 256  # values of one place
+
+
+def combine_by_turns(ufunc: np.ufunc, target: Any, key: Any, values: Any = None) -> bool:
+    """`combine_at` for what may not be put together in pairs, such as a division: one value of every place at a time. Returns:
+    False, where nothing is done, also where a place has too many values.
+    """
+    found = None if values is None else _Places.of(target, key, values)
+    if found is None or (found.count and found.longest > _MOST_TURNS):
+        return False
+    if found.count:
+        at = found.key(found.starts)
+        totals: Any = target.at(at).reshape(len(found.starts), -1)
+        for turn in range(found.longest):
+            now: Any = np.flatnonzero(found.rank == turn)
+            place = found.segment.picked(now)
+            totals.put(place, ufunc(totals.picked(place), found.rows.picked(now)))
+        target.put(at, totals.reshape(-1, *found.row))
+    return True
+
+
+def running(ufunc: np.ufunc, x: Any, axis: int = 0) -> Any:
+    """`ufunc.accumulate(x, axis)` for an associative one: spans of 1, 2, 4, ... elements are put together."""
+    y = np.moveaxis(x, axis, 0)
+    step = 1
+    while step < len(y):
+        y = np.concatenate([y[:step], ufunc(y[:-step], y[step:])])
+        step *= 2
+    return np.moveaxis(y, 0, axis)
+
+
 def put_at(target: Any, key: Any, values: Any) -> bool:
     """`target[key] = values` for arrays of positions along the first axes, of which the last one at a place counts, and for a
     mask and one value. Returns: False for other keys, where nothing is done.

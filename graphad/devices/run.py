@@ -14,14 +14,18 @@ import numpy as np
 
 from graphad.core.bind import check_inputs
 from graphad.core.device import parse
+from graphad.core.dtypes import from_numpy
 from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.ieee import hush, unhush
+from graphad.core.memo import Memo
 from graphad.core.op import Op, evaluated, explained
+from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, EagerTensor, Handle
 from graphad.devices.array import DeviceArray, device_array
 from graphad.devices.tensor import DeviceTensor
 from graphad.devices.transfer import moved
-from graphad.graph.evaluate import set_place_of
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.evaluate import run, set_place_of
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -57,7 +61,7 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         values[1] = _held(values[1], place or CPU)
     token = hush()
     try:
-        outputs = evaluated(op, values)
+        outputs = _alone(op, values) if op.alone and place is not None else evaluated(op, values)
     except GraphadError:
         raise
     except Exception as error:  # any error of an eval gets the op's name
@@ -69,6 +73,21 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     if op.gives_sizes:
         return tuple([EagerTensor(np.asarray(y)[()]) for y in outputs])
     return tuple([_as_tensor(y, place or CPU) for y in outputs])
+
+
+_graphs = Memo("ops that run alone on a device", 256)
+
+
+def _alone(op: Op, values: Sequence[Any]) -> Sequence[Any]:
+    """The outputs of an op by the plan of a graph that has nothing else, which starts with its eval."""
+    specs = tuple([TensorSpec.of(x.shape, from_numpy(x.dtype)) for x in values])
+    graph = _graphs.get((op, specs))
+    if graph is None:
+        builder = GraphBuilder()
+        inputs = [builder.add_input(spec) for spec in specs]
+        start = builder.add_node(op, inputs, [op.infer(*specs)])
+        graph = _graphs.keep((op, specs), builder.finish([start], op.name)[0])
+    return run(graph, values)
 
 
 def _as_tensor(y: DeviceArray | Array, place: str) -> Any:

@@ -53,8 +53,19 @@ def _truncated(a: Any, b: Any) -> Any:
     return lib.where(is_other, lib.subtract(rest, b), rest)
 
 
+def _power(a: Any, b: Any) -> Any:
+    """Raises: ValueError: an exponent is negative, of which CuPy makes 0."""
+    lib = library()
+    a, b = lib.asarray(a), lib.asarray(b)
+    if dtype_of(b).kind == "i" and b.size and lib.asnumpy(b.min()) < 0:
+        raise ValueError("Integers to negative integer powers are not allowed.")
+    return lib.power(a, b)
+
+
 def _shifted(name: str, a: Any, by: Any) -> Any:
     lib, number = library(), dtype_of(by).type
+    if isinstance(by, np.generic) and 0 <= int(by) < 8 * by.itemsize:
+        return getattr(lib, name)(a, by)
     a, by = lib.asarray(a), lib.asarray(by)
     most = number(8 * a.dtype.itemsize - 1)
     is_far = lib.logical_or(lib.less(by, number(0)), lib.greater(by, most))
@@ -69,6 +80,7 @@ INTEGER: dict[str, Callable[..., Any]] = {
     "floor_divide": _quotient,
     "remainder": _remainder,
     "fmod": _truncated,
+    "power": _power,
     "left_shift": functools.partial(_shifted, "left_shift"),
     "right_shift": functools.partial(_shifted, "right_shift"),
 }

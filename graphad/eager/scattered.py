@@ -13,20 +13,15 @@ from graphad.core.bind import bind, bind_all
 from graphad.core.convert import lift_like
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.ops import array
+from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.scatter import (
     TensorScatterUpdate,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_sub,
-    tensor_scatter_nd_update,
 )
 from graphad.ops.array.shape import expand_dims
 from graphad.ops.array.support import index_tensor
 
 if TYPE_CHECKING:
-    from graphad.core.tensor import Tensor
-    from graphad.ops.array.combine import Combination
     from graphad.ops.state.slices import Change
 
 
@@ -41,22 +36,20 @@ class Scattered:
             """Assign `change(value)` atomically. Returns: The variable."""
             raise NotImplementedError
 
-    def _scatter(self, kind: Change, slices: IndexedSlices, change: Callable[[Any, Any, Any], Any]) -> Any:
+    def _scatter(self, kind: Change, slices: IndexedSlices) -> Any:
         indices = _positions(f"scatter_{kind}", slices)
-        return self._changed(kind, indices, slices.values, change)
+        return self._changed(kind, indices, slices.values)
 
-    def _changed(
-        self, kind: Change, indices: TensorLike, updates: TensorLike, change: Callable[[Any, Any, Any], Any]
-    ) -> Any:
-        """Change slices in place; on another device than the CPU `change` of the whole value is assigned."""
+    def _changed(self, kind: Change, indices: TensorLike, updates: TensorLike) -> Any:
+        """Change slices in place."""
         variable: Any = self  # `Variable` inherits from this class
-        if variable.away:
-            return self.rewrite(lambda x: change(x, indices, updates))
         from graphad.ops.state.slices import AssignSlices  # imported here, since few programs need it
 
         exact: Change = "floordiv" if kind == "div" and variable.dtype.is_integer else kind
         op = AssignSlices(exact)
         given = lift_like(op.caller, updates, variable.dtype)
+        if variable.away and given.has_value and not (given.away or isinstance(updates, Tensor | Handle)):
+            given = variable.tensor_of(given.data)
         bind_all(op, (variable, index_tensor(op.caller, indices, "indices"), given))
         return variable
 
@@ -68,33 +61,33 @@ class Scattered:
         Returns: The variable.
         Raises: ArgumentTypeError (a TypeError): no IndexedSlices. InvalidArgumentError: an index is out of range.
         """
-        return self._scatter("update", sparse_delta, tensor_scatter_nd_update)
+        return self._scatter("update", sparse_delta)
 
     def scatter_add(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Any:
         """Add to rows, repeats adding up; see `scatter_update`."""
-        return self._scatter("add", sparse_delta, tensor_scatter_nd_add)
+        return self._scatter("add", sparse_delta)
 
     def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """Subtract from rows, repeats adding up; see `scatter_update`."""
-        return self._scatter("sub", sparse_delta, tensor_scatter_nd_sub)
+        return self._scatter("sub", sparse_delta)
 
     def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """Multiply rows, once for each repeat; see `scatter_update`."""
-        return self._scatter("mul", sparse_delta, _combined("mul"))
+        return self._scatter("mul", sparse_delta)
 
     def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """Divide rows, once for each repeat, integers rounding down; see `scatter_update`."""
-        return self._scatter("div", sparse_delta, _combined("div"))
+        return self._scatter("div", sparse_delta)
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """The larger of rows and values, element by element; see `scatter_update`."""
-        return self._scatter("max", sparse_delta, array.tensor_scatter_nd_max)
+        return self._scatter("max", sparse_delta)
 
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """The smaller of rows and values, element by element; see `scatter_update`."""
-        return self._scatter("min", sparse_delta, array.tensor_scatter_nd_min)
+        return self._scatter("min", sparse_delta)
 
     def batch_scatter_update(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
@@ -115,23 +108,23 @@ class Scattered:
 
     def scatter_nd_update(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Replace the slices at `indices` [..., depth], as `tensor_scatter_nd_update` does. Returns: The variable."""
-        return self._changed("update", indices, updates, tensor_scatter_nd_update)
+        return self._changed("update", indices, updates)
 
     def scatter_nd_add(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Add `updates` to the slices at `indices` [..., depth]; repeats add up. Returns: The variable."""
-        return self._changed("add", indices, updates, tensor_scatter_nd_add)
+        return self._changed("add", indices, updates)
 
     def scatter_nd_sub(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Subtract `updates` from the slices at `indices` [..., depth]; repeats add up. Returns: The variable."""
-        return self._changed("sub", indices, updates, tensor_scatter_nd_sub)
+        return self._changed("sub", indices, updates)
 
     def scatter_nd_max(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """The larger of `updates` and the slices at `indices` [..., depth]. Returns: The variable."""
-        return self._changed("max", indices, updates, array.tensor_scatter_nd_max)
+        return self._changed("max", indices, updates)
 
     def scatter_nd_min(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """The smaller of `updates` and the slices at `indices` [..., depth]. Returns: The variable."""
-        return self._changed("min", indices, updates, array.tensor_scatter_nd_min)
+        return self._changed("min", indices, updates)
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The rows at `indices`, as `gather` gives them."""
@@ -151,13 +144,3 @@ def _positions(name: str, slices: IndexedSlices) -> Tensor:
             f"{name}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices!r}"
         )
     return expand_dims(index_tensor(name, slices.indices, "indices"), -1)
-
-
-def _combined(kind: Combination) -> Callable[[Any, Any, Any], Any]:
-    from graphad.ops.array.combine import ScatterCombine  # imported here, since few programs need it
-
-    def change(x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
-        exact: Combination = "floordiv" if kind == "div" and x.dtype.is_integer else kind
-        return bind(ScatterCombine(exact), x, indices, lift_like("scatter_" + kind, updates, x.dtype))
-
-    return change

@@ -88,6 +88,21 @@ def _mod(x: Array, y: Array) -> Any:
     return np.mod(x, y) if np.asarray(x).dtype.kind in "iu" else float_remainder(x, y)
 
 
+def mul_high(x: Any, y: Any) -> Any:
+    """The upper half of the product of two integers, which has twice as many bits; arrays of any library."""
+    bits = 8 * x.dtype.itemsize
+    if bits < 64:
+        wide = np.int64 if x.dtype.kind == "i" else np.uint64
+        return (x.astype(wide) * y.astype(wide) >> wide(bits)).astype(x.dtype)
+    if x.dtype.kind == "i":  # a negative number's bits are 2^64 too many
+        high = mul_high(x.astype(np.uint64), y.astype(np.uint64)).astype(np.int64)
+        return high - np.where(x < 0, y, np.int64(0)) - np.where(y < 0, x, np.int64(0))
+    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
+    x0, x1, y0, y1 = x & low, x >> half, y & low, y >> half
+    inner = x1 * y0 + (x0 * y0 >> half)
+    return x1 * y1 + (inner >> half) + (x0 * y1 + (inner & low) >> half)
+
+
 def _by_element(f: Callable[[float], float]) -> Callable[[Any], Any]:
     """A function from Python's math module, applied elementwise."""
     return np.vectorize(f, otypes=[np.float64])
@@ -168,7 +183,7 @@ def _rows() -> list[Scalar]:
     predicate(frozenset((FLOAT, COMPLEX)), 1, isnan=np.isnan, isinf=np.isinf, isfinite=np.isfinite)
     add(frozenset((BOOL, INTEGER)), 2, and_=np.bitwise_and, or_=np.bitwise_or, xor=np.bitwise_xor)
     add(frozenset((BOOL, INTEGER)), 1, not_=np.invert)
-    add(frozenset((INTEGER,)), 2, shl=np.left_shift, shr=np.right_shift)
+    add(frozenset((INTEGER,)), 2, shl=np.left_shift, shr=np.right_shift, mulhigh=mul_high)
     add(ANY, 3, select=np.where)
     add(ANY, 1, cast=lambda x: x, copy=lambda x: x)
     return rows

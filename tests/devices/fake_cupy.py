@@ -5,12 +5,14 @@ Anything that CuPy lacks, or that graphad is not meant to use, is not there. Wha
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.special
 
 from tests.devices import fake_driver, fake_streams
@@ -202,6 +204,22 @@ def _linalg(name: str) -> Any:
     return run
 
 
+def _lu_factor(a: ndarray, check_finite: bool = True) -> Any:
+    """As CuPy's, which takes one matrix and warns of a singular one."""
+    assert a.ndim == 2 and a.dtype.char in "fdFD" and not check_finite
+    calls.append("lu_factor")
+
+    def run(x: np.ndarray) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            factors, pivots = scipy.linalg.lu_factor(x, check_finite=False)
+        if not np.diagonal(factors).all():
+            warnings.warn("Diagonal number is exactly zero. Singular matrix.", RuntimeWarning, stacklevel=2)
+        return factors, pivots
+
+    return tuple(_done(run, [a], {}))
+
+
 def _method(name: str) -> Any:
     def run(self: ndarray, *args: Any, **kwargs: Any) -> Any:
         calls.append(name)
@@ -279,6 +297,7 @@ def module() -> Any:
         cupyx=SimpleNamespace(
             errstate=_errstate,
             scipy=SimpleNamespace(
+                linalg=SimpleNamespace(lu_factor=_lu_factor),
                 special=SimpleNamespace(
                     **{
                         **{
@@ -286,7 +305,7 @@ def module() -> Any:
                         },
                         **{name: _special(name) for name in DEVICE_SPECIAL},
                     }
-                )
+                ),
             ),
         ),
         linalg=SimpleNamespace(**{name: _linalg(name) for name in LINALG}),

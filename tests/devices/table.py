@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -19,19 +20,44 @@ PAGE = Path(__file__).parents[2] / "docs" / "devices.md"
 START, END = "<!-- table -->\n", "<!-- end -->\n"
 
 
+_SEARCH = "a search that takes one candidate after another"
+# Why an op runs on the CPU, at least in part.
+REASONS = {
+    "banded_solve": "cuSOLVER has no solver for diagonals",
+    "ctc_beams": _SEARCH,
+    "dawsn": "CuPy has no such function",
+    "draw_classes": "draws until enough classes differ; each number depends on those before it",
+    "draw_counts": "how many words a number takes depends on its parameters: none can begin before the ones in front of it",
+    "draw_gamma": "as `draw_counts`",
+    "eig": "cuSOLVER's eigenvalues have another order than LAPACK's",
+    "fresnel_cos": "CuPy has no such function",
+    "fresnel_sin": "CuPy has no such function",
+    "isotonic_segments": "segments are merged one after another",
+    "linear_recurrence": "each element needs the one before it",
+    "logm": "Hermitian matrices stay on the device; others take Schur's factorisation, which cuSOLVER has not",
+    "matrix_direction": "as `logm`; along `expm` it stays on the device",
+    "non_max_suppression": _SEARCH,
+    "sqrtm": "as `logm`",
+    "suppress_by_class": _SEARCH,
+}
+
+
 def functions_on_host() -> dict[str, set[str]]:
     """For every op of the cases and of their gradients, the NumPy functions that ran on the CPU."""
     found: dict[str, set[str]] = defaultdict(set)
-    evaluated = run.evaluated
 
-    def watched(op: Any, values: Any) -> Any:
-        before = dict(array.runs_on_host)
-        outputs = evaluated(op, values)
-        if not op.structured:
-            found[op.name] |= {name for name, n in array.runs_on_host.items() if n != before.get(name)}
-        return outputs
+    def watched(way: Any) -> Any:
+        def evaluated(op: Any, values: Any) -> Any:
+            before = dict(array.runs_on_host)
+            outputs = way(op, values)
+            if not op.structured:
+                found[op.name] |= {name for name, n in array.runs_on_host.items() if n != before.get(name)}
+            return outputs
 
-    with mock.patch.object(run, "evaluated", watched):
+        return evaluated
+
+    ways = {name: watched(getattr(run, name)) for name in ("evaluated", "_alone")}
+    with mock.patch.multiple(run, **ways):
         for _, _, case in all_cases():
             bars = case.cotangents() if case.order and case.sources else []
             with tf.device("cuda"):
@@ -41,7 +67,20 @@ def functions_on_host() -> dict[str, set[str]]:
                     case.gradients(
                         there, [None if bar is None else moved(EagerTensor(bar), "cuda:0") for bar in bars]
                     )
+        with tf.device("cuda"):
+            for call in WITHOUT_A_CASE:
+                call()
     return found
+
+
+# Ops whose cases are not in the tables: they draw or change something.
+WITHOUT_A_CASE: list[Callable[[], Any]] = [
+    lambda: tf.random.stateless_gamma([4], [1, 2], [0.5, 1.0, 2.0, 9.0]),
+    lambda: tf.random.stateless_poisson([3], [1, 2], 4.0),
+    lambda: tf.random.normal([3]),
+    lambda: tf.Variable(tf.ones([3, 2])).scatter_nd_add([[0], [2]], tf.ones([2, 2])),
+    lambda: tf.Variable(tf.ones([3])).assign_add(tf.ones([3])),
+]
 
 
 def table() -> str:
@@ -49,14 +88,14 @@ def table() -> str:
     found = functions_on_host()
     there = sorted(name for name, functions in found.items() if not functions)
     rows = [
-        f"| `{name}` | {', '.join(f'`{function}`' for function in sorted(functions))} |\n"
+        f"| `{name}` | {', '.join(f'`{function}`' for function in sorted(functions))} | {REASONS[name]} |\n"
         for name, functions in sorted(found.items())
         if functions
     ]
     return (
         f"\n{len(there)} ops run on the device alone: {', '.join(f'`{name}`' for name in there)}.\n\n"
         f"{len(rows)} run on the CPU, some of them in part or for some of their attributes:\n\n"
-        f"| op | functions of NumPy and SciPy that run on the CPU |\n|---|---|\n{''.join(rows)}\n"
+        f"| op | functions of NumPy and SciPy that run on the CPU | why |\n|---|---|---|\n{''.join(rows)}\n"
     )
 
 

@@ -168,10 +168,16 @@ class Bound:
         guard = self._guard(len(arguments)) if self.schedule.is_single else None
         return builder.build(total, work > RELEASE_NANOSECONDS, guard)
 
-    def _guard(self, count: int) -> Any:
+    def _is_elsewhere(self, value: int) -> bool:
+        """Whether an input is a variable for steps in Python alone, as the state of a generator: it may be on the CPU."""
+        return not self.backend.is_host and self.graph.inputs[value].is_handle and value not in self._captured
+
+    def _guard(self, count: int, of: Sequence[int] | None = None) -> Any:
+        """The guard of so many arguments, which begin with the inputs, or with some `of` them."""
+        inputs = range(len(self.graph.inputs)) if of is None else of
         expected: list[Expected] = [
             (spec.dtype.numpy, self.shape(value) if is_definite(spec.dims) else None)
-            for value, spec in enumerate(self.graph.inputs)
+            for value, spec in [(value, self.graph.inputs[value]) for value in inputs]
         ]
         guard = self.backend.guard([*expected, *[(None, None)] * (count - len(expected))])
         self._keep.append(guard)
@@ -233,9 +239,14 @@ class Bound:
         lines += [f"d{i} = v{i}.data" for i in sorted(self._captured)]
         if not schedule.is_single and self.images:
             # That very array must be checked, since another thread may assign the variable at any moment.
-            names["check"] = self.backend.bind_check(self._guard(len(inputs)))
-            checked = [f"d{i}" if i in self._captured else name for i, name in enumerate(inputs)]
+            known = [i for i in range(len(inputs)) if not self._is_elsewhere(i)]
+            names["check"] = self.backend.bind_check(self._guard(len(known), known))
+            checked = [f"d{i}" if i in self._captured else inputs[i] for i in known]
             lines.append(f"if not check({', '.join(checked)}): return None")
+            for i in range(len(inputs)):
+                if self._is_elsewhere(i) and is_definite(graph.inputs[i].dims):
+                    names[f"h{i}"] = self.shape(i)
+                    lines.append(f"if v{i}.data.shape != h{i}: return None")
         if state:
             lines += [
                 "try:",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -74,7 +75,7 @@ class BlockBounds(TupleOp):
             total, first, many = (np.broadcast_to(x, bad.shape)[at] for x in (sizes, begin, size))
             raise _outside(int(at[-1]), total, first, many)
         stops = np.where(size == -1, sizes, begin + size)
-        return np.array(np.broadcast_to(begin, stops.shape)), stops.astype(begin.dtype, copy=False)
+        return arrays.copy(np.broadcast_to(begin, stops.shape)), stops.astype(begin.dtype, copy=False)
 
     def batch(self, ctx: BatchContext, sizes: Ranked, begin: Ranked, size: Ranked) -> tuple[Tensor, ...]:
         return bind(self, sizes, begin, size)

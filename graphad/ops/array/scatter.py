@@ -362,7 +362,7 @@ class SegmentGather(Op):
                 ids.min() >= 0 and ids.max() < num
             ):  # the usual case, in which nothing is put in the place of anything
                 return np.take(x, ids, 0, mode="clip")
-        flat = np.asarray(ids).reshape(rows, -1) if rows else np.zeros((0, 0), np.int64)
+        flat = arrays.as_array(ids).reshape(rows, -1) if rows else arrays.zeros((0, 0), np.int64, ids)
         found = np.reshape(x, (rows, num, *tail))[np.arange(rows)[:, None], np.maximum(flat, 0)]
         keep = (flat >= 0).reshape(flat.shape + (1,) * len(tail))
         return chosen(keep, found, x.dtype.type(0)).reshape(shape)
@@ -515,7 +515,8 @@ class BooleanMaskGrad(Op):
             )
         out = arrays.zeros((*g.shape[:place], *mask.shape, *g.shape[place + 1 :]), g.dtype, g)
         if type(out) is not np.ndarray:
-            out[(slice(None),) * place + (mask,)] = g
+            flat = out.reshape((*g.shape[:place], mask.size, *g.shape[place + 1 :]))
+            np.moveaxis(flat, place, 0).put(np.flatnonzero(mask), np.moveaxis(g, place, 0))
         else:
             flat = out.reshape(*g.shape[:place], mask.size, *g.shape[place + 1 :])
             flat[(slice(None),) * place + (np.flatnonzero(mask),)] = g

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -246,7 +247,7 @@ class RepeatGrad(Op):
     def eval(self, g: Array, repeats: Array) -> Any:
         axis = self.axis % g.ndim
         _require_repeats(repeats)
-        copies = np.repeat(np.arange(np.size(repeats)), repeats)
+        copies = np.repeat(arrays.arange(0, np.size(repeats), np.int64, repeats), repeats)
         if len(copies) != g.shape[axis]:
             raise InvalidArgumentError(
                 f"{self.name}: g has shape {g.shape}; the repeats make {len(copies)} slices at axis {axis}."

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
@@ -147,6 +148,7 @@ class NonMaxSuppression(TupleOp):
             raise InvalidArgumentError(
                 f"{self.name}: {len(boxes)} boxes have {len(scores)} scores; the numbers must be equal."
             )
+        boxes, scores = (arrays.here(x, "search for boxes") for x in (boxes, scores))
         low, high = (f(boxes[:, :2], boxes[:, 2:]) for f in (np.minimum, np.maximum))
         areas = np.prod(high - low, axis=1)
         left = np.where(scores > self.lowest, scores, -np.inf).astype(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
@@ -232,6 +233,7 @@ class SuppressByClass(TupleOp):
 
     def eval(self, boxes: Array, scores: Array) -> Any:
         self._compare(boxes.shape, scores.shape)
+        boxes, scores = (arrays.here(x, "search for boxes") for x in (boxes, scores))
         batch, _, classes = scores.shape
         found = np.zeros((batch, self.most, 4), boxes.dtype)
         points, kinds = np.zeros((2, batch, self.most), scores.dtype)

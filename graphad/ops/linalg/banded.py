@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -86,6 +87,7 @@ class BandedSolve(Op):
         return TensorSpec.of(None if lead is None else (*lead, m if n is None else n, b.dims[-1]), dtype)
 
     def eval(self, bands: Array, b: Array) -> Array:
+        bands, b = (arrays.here(x, "scipy.linalg.solve_banded") for x in (bands, b))
         n = bands.shape[-1]
         packed = np.zeros(bands.shape, bands.dtype)  # LAPACK stores bands by columns
         for row in range(bands.shape[-2]):

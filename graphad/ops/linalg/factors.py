@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -146,7 +147,9 @@ class Lu(_Factors):
         return x, TensorSpec.of(None if x.dims is None else x.dims[:-1], self.index)
 
     def eval(self, x: Array) -> Any:
-        factors, order = np.array(x), np.empty(x.shape[:-1], self.index.numpy)
+        factors, order = arrays.copy(x), np.empty(x.shape[:-1], self.index.numpy)
+        if not arrays.is_here(x):
+            return self._there(x, factors, order)
         if not x.size:
             return factors, order
         getrf = library.linalg().lapack.get_lapack_funcs("getrf", (factors,))
@@ -154,11 +157,17 @@ class Lu(_Factors):
             factors[place], pivots, info = getrf(x[place])
             if info > 0:
                 raise InvalidArgumentError("Input is not invertible.")
-            rows = list(range(x.shape[-1]))
-            for i, k in enumerate(pivots.tolist()):
-                rows[i], rows[k] = rows[k], rows[i]
-            order[place] = rows
+            order[place] = _swapped(pivots.tolist())
         return factors, order
+
+    def _there(self, x: Any, factors: Any, order: Array) -> Any:
+        """On a device; only the pivots of each matrix come back."""
+        for place in np.ndindex(x.shape[:-2]) if x.size else ():
+            factors[place], pivots = x[place].factored()
+            order[place] = _swapped(pivots.tolist())
+        if not (np.diagonal(factors, 0, -2, -1) != 0).all():
+            raise InvalidArgumentError("Input is not invertible.")
+        return factors, x.given(order)
 
     def vjp(self, ctx: VjpContext, g: Tensor | None, p_bar: Tensor | None) -> Cotangents:
         # de Hoog, Anderssen and Lukas (2011), "Differentiation of matrix functionals using triangular factorization".
@@ -170,6 +179,14 @@ class Lu(_Factors):
         inner = bind(TriangularSolve(True, True), _unit(factors), inner)
         inner = adjoint(bind(TriangularSolve(False, False), _upper(factors), adjoint(inner)))
         return (_rows_at(inner, argsort(order, axis=-1)),)
+
+
+def _swapped(pivots: Sequence[int]) -> list[int]:
+    """The order of rows after each has been exchanged with its pivot."""
+    rows = list(range(len(pivots)))
+    for i, k in enumerate(pivots):
+        rows[i], rows[k] = rows[k], rows[i]
+    return rows
 
 
 def _unit(factors: Tensor) -> Tensor:

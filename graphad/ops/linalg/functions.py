@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -37,6 +38,7 @@ from graphad.ops.array.create import zeros_like
 from graphad.ops.array.join import concat
 from graphad.ops.array.shape import sizes_of
 from graphad.ops.array.slice import getitem
+from graphad.ops.linalg import functions_there
 from graphad.ops.linalg.diagonal import matrix_rows
 from graphad.ops.linalg.matmul import adjoint, align_matrices
 from graphad.ops.linalg.systems import require_matrix
@@ -83,8 +85,10 @@ class Expm(_OfSquare):
 
     name = "expm"
 
-    def eval(self, x: Array) -> Array:
-        return library.linalg().expm(x) if x.size else np.array(x)
+    def eval(self, x: Array) -> Any:
+        if arrays.is_here(x):
+            return library.linalg().expm(x) if x.size else np.array(x)
+        return functions_there.expm(x)
 
 
 @define
@@ -101,6 +105,10 @@ class Logm(_OfSquare):
         return super().infer(x)
 
     def eval(self, x: Array) -> Any:
+        found = None if arrays.is_here(x) else functions_there.of_hermitian(x, "logm")
+        if found is not None:
+            return found
+        x = arrays.here(x, "scipy.linalg.logm")
         return _each(library.linalg().logm, x.astype(np.complex128)).astype(x.dtype)
 
 
@@ -113,7 +121,8 @@ class Sqrtm(_OfSquare):
     name = "sqrtm"
 
     def eval(self, x: Array) -> Any:
-        return _each(library.linalg().sqrtm, x)
+        found = None if arrays.is_here(x) else functions_there.of_hermitian(x, "sqrtm")
+        return _each(library.linalg().sqrtm, arrays.here(x, "scipy.linalg.sqrtm")) if found is None else found
 
 
 def _size(x: Tensor) -> Any:
@@ -141,16 +150,21 @@ class MatrixDirection(Op):
             )
         return spec
 
-    def eval(self, x: Array, d: Array) -> Array:
+    def eval(self, x: Array, d: Array) -> Any:
         shape, n = np.broadcast_shapes(x.shape, d.shape), x.shape[-1]
+        if self.of != "expm" and not arrays.is_here(x):
+            found = functions_there.along(x, d, self.of)
+            if found is not None:
+                return found
+            x, d = (arrays.here(z, f"scipy.linalg.{self.of}") for z in (x, d))
         if self.of != "expm" and n >= _SCHUR:
             found = _along_directions(self.of, np.broadcast_to(x, shape), np.broadcast_to(d, shape))
             if found is not None:
                 return found
-        wide = np.zeros((*shape[:-2], 2 * n, 2 * n), x.dtype)
+        wide = arrays.zeros((*shape[:-2], 2 * n, 2 * n), x.dtype, x)
         wide[..., :n, :n] = wide[..., n:, n:] = x
         wide[..., :n, n:] = d
-        return np.ascontiguousarray(_FUNCTIONS[self.of].eval(wide)[..., :n, n:])
+        return arrays.contiguous(_FUNCTIONS[self.of].eval(wide)[..., :n, n:])
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x, d = ctx.inputs

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import UnaryFunction
 from graphad.core.bind import bind
 from graphad.core.dtypes import float64
@@ -80,13 +81,13 @@ def _but(
 
     def of_special(special: ModuleType) -> Callable[..., Any]:
         def function(x: Array) -> Any:
-            y = np.asarray(
+            y = arrays.as_array(
                 getattr(special, source)(x) if place is None else getattr(special, source)(x)[place]
             )
-            mask = np.asarray(near(x))
+            mask = arrays.as_array(near(x))
             if mask.any():
-                y = np.array(y)
-                wide = np.asarray(x, np.float64)[mask]
+                y = arrays.copy(y)
+                wide = arrays.of_dtype(x, np.float64)[mask]
                 y[mask] = formula(wide) if place is None else formula(wide)[place]
             return y if y.ndim else y[()]
 

@@ -14,6 +14,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, no_gradient
 from graphad.core.shapes import broadcast_dims
 from graphad.core.tensor import Tensor
+from graphad.kernels.scalars import mul_high
 from graphad.ops.elementwise import Elementwise, binary_function, comparison, elementwise, unary_function
 from graphad.ops.rules import ANY, BOOLEAN, INEXACT, INTEGER, REAL
 
@@ -94,6 +95,12 @@ BitwiseXor = _bitwise("bitwise_xor", np.bitwise_xor, "xor", doc="The bits set in
 Invert = _bitwise("invert", np.invert, "not", doc="Every bit of x flipped.")
 LeftShift = _bitwise("left_shift", np.left_shift, "shl", doc="x * 2^y.")
 RightShift = _bitwise("right_shift", np.right_shift, "shr", doc="x / 2^y rounded towards minus infinity.")
+MulHigh = _bitwise(
+    "mul_high",
+    mul_high,
+    "mulhigh",
+    doc="The upper half of the bits of the product of x and y, which has twice as many.",
+)
 
 EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = (
     Equal(),

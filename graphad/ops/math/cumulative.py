@@ -191,6 +191,7 @@ class Recurrence(Op):
 
     def eval(self, a: Array, b: Array) -> Array:
         backwards = self.reverse != self.transposed
+        a, b = (arrays.here(x, "recurrence") for x in (a, b))
         a, b = np.moveaxis(a, self.axis, 0), np.moveaxis(b, self.axis, 0)
         if backwards:
             a, b = a[::-1], b[::-1]

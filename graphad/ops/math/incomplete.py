@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
@@ -24,7 +25,7 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
 from graphad.ops.math.exponential import exp, log, log1p, xlogy
 from graphad.ops.math.gamma import Polygamma, derivative_of_digamma, lgamma
-from graphad.ops.math.parameter_slopes import Zeta, slopes_of_betainc
+from graphad.ops.math.parameter_slopes import Zeta, derivative, slopes_of_betainc
 from graphad.ops.math.power import sqrt
 from graphad.ops.math.select import where
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
@@ -49,9 +50,9 @@ def _ndtri_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 def _erfcinv_of(special: ModuleType) -> Callable[..., Any]:
     def formula(x: Array) -> Any:
         y = special.erfcinv(x)
-        small = np.asarray((x > 0) & (x < np.finfo(np.float64).tiny))
+        small = arrays.as_array((x > 0) & (x < np.finfo(np.float64).tiny))
         if small.any():  # half of such a number loses a digit; one step of Newton's method for the logarithm
-            y, least = np.array(y, np.float64), np.asarray(x, np.float64)[small]
+            y, least = arrays.copy(y).astype(np.float64), arrays.of_dtype(x, np.float64)[small]
             z = y[small]
             scaled = special.erfcx(z)
             y[small] = z + (np.log(scaled) - z * z - np.log(least)) * scaled * (math.sqrt(math.pi) / 2)
@@ -144,7 +145,7 @@ def _by_large_a(n: int, a: Array, x: Array, special: ModuleType) -> Array:
     root = np.sqrt(a)
     end = np.clip((x - a) / root, -_WIDTH, _WIDTH)
     constant = 1 / (2 * a) + (1 / a) ** 2 / 12 - (1 / a) ** 4 / 120  # log(a) - psi(a)
-    further = [-special.polygamma(k, a) for k in range(1, n)]
+    further = [-derivative(special, k, a) for k in range(1, n)]
     total = np.zeros_like(a)
     half = (end + _WIDTH) / 2
     for node, weight in zip(*np.polynomial.legendre.leggauss(_NODES), strict=True):
@@ -183,21 +184,22 @@ class IgammaByA(Elementwise):
         with np.errstate(all="ignore"):
             log_x = np.log(x)
             term = np.exp(a * log_x - x - special.gammaln(a + 1))
-            slopes = [log_x - special.psi(a + 1), *(-special.polygamma(k, a + 1) for k in range(1, self.n))]
+            slopes = [log_x - special.psi(a + 1), *(-derivative(special, k, a + 1) for k in range(1, self.n))]
             # So far above the mean the density is negligible: the derivative is 0.
             gone = x - a > 40 * np.sqrt(x) + 100
             is_large = (a >= _LARGE) & np.isfinite(a)
             active = (x > 0) & (a > 0) & ~gone & np.isfinite(x) & np.isfinite(a) & ~is_large
             last = np.maximum(x - a, 0) + 12 * np.sqrt(np.maximum(x, 1)) + 40
-            y = np.zeros(x.shape)
+            y = arrays.zeros(x.shape, np.float64, x)
             into, parts = y.reshape(-1), [np.ravel(part) for part in (a, x, term, last, *slopes)]
             mine = np.flatnonzero(active)
             mine = mine[np.argsort(parts[3][mine].astype(np.float32))]  # sums of one block end together
-            for start in range(0, mine.size, _BLOCK):
-                here = mine[start : start + _BLOCK]
+            block = _BLOCK if type(into) is np.ndarray else max(mine.size, 1)
+            for start in range(0, mine.size, block):
+                here = mine[start : start + block]
                 into[here] = self._sum(*[part[here] for part in parts])
             if is_large.any():
-                y = np.array(y)
+                y = arrays.copy(y)
                 y[is_large] = _by_large_a(self.n, a[is_large], x[is_large], special)
             y = np.where((a > 0) & (x >= 0), y, np.nan).astype(dtype)
         return y if y.ndim else y[()]
@@ -306,7 +308,7 @@ zeta = binary_function(
 
 def _polygamma_of(special: ModuleType) -> Callable[..., Any]:
     def formula(n: Any, x: DeviceArray | Array) -> Any:
-        n, x = np.broadcast_arrays(np.asarray(n, np.float64), np.asarray(x, np.float64))
+        n, x = np.broadcast_arrays(arrays.of_dtype(n, np.float64), arrays.of_dtype(x, np.float64))
         with np.errstate(all="ignore"):
             factor, rest = special.gamma(n + 1.0), special.zeta(n + 1.0, x)
             far = np.where(n % 2 == 0, -1.0, 1.0) * factor * rest
@@ -316,8 +318,8 @@ def _polygamma_of(special: ModuleType) -> Callable[..., Any]:
             left = (np.abs(rest) < _LEAST) | (x < _LOW) | ~(np.abs(far) < np.inf)
             left &= is_order & (n > 0) & (x != 0) & (n <= _HIGHEST_ORDER) & (np.abs(x) < np.inf)
             if left.any():
-                y = np.array(y, ndmin=1)
-                for order in np.unique(n[left]):
+                y = arrays.copy(y).reshape(y.shape or (1,))
+                for order in np.unique(n[left]).tolist():
                     at = left & (n == order)
                     y[at.reshape(y.shape)] = derivative_of_digamma(int(order), x[at])
                 y = y.reshape(x.shape)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, VjpContext
 from graphad.core.bind import bind
 from graphad.core.dtypes import float64
@@ -29,6 +30,13 @@ from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
 _HIGHEST = 12
 
 Slope = Callable[[int, int], Any]
+
+
+def derivative(special: Any, k: int, x: Array) -> Any:
+    """The k-th derivative of digamma, k > 0, by SciPy, or by its formula where the arrays are elsewhere."""
+    if arrays.is_here(x):
+        return special.polygamma(k, x)
+    return (-1.0) ** (k + 1) * math.factorial(k) * special.zeta(k + 1.0, x)
 
 
 def bell_of_two(m: int, n: int, slope: Slope, one: Any) -> Any:
@@ -97,7 +105,7 @@ def _of_lower_tail(m: int, n: int, a: Array, b: Array, y: Array, special: Any) -
         is_far = fallen(y - middle) < -_DROP
         near, far = np.where(is_far, near, middle), np.where(is_far, middle, far)
     start = y - far
-    polygammas = {(k, which): special.psi(z) if k == 0 else special.polygamma(k, z)
+    polygammas = {(k, which): special.psi(z) if k == 0 else derivative(special, k, z)
                   for k in range(m + n) for which, z in enumerate((a, b, a + b))}  # fmt: skip
     total = np.zeros_like(y)
     edges = [start, *(np.clip(at, start, y) for at in _ZONES), y]
@@ -133,8 +141,9 @@ def _by_series(by_a: bool, a: Array, b: Array, x: Array, digits: float, special:
     """
     sums, slopes = np.empty_like(x), np.empty_like(x)
     order = np.argsort(x.astype(np.float32))  # terms of one block end together
-    for start in range(0, x.size, _BLOCK):
-        mine = order[start : start + _BLOCK]
+    block = _BLOCK if type(x) is np.ndarray else max(x.size, 1)
+    for start in range(0, x.size, block):
+        mine = order[start : start + block]
         sums[mine], slopes[mine] = _terms_of_series(by_a, a[mine], b[mine], x[mine], digits)
     both, log_x, log_rest = a + b, np.log(x), np.log1p(-x)
     scale = np.exp(
@@ -198,7 +207,7 @@ class BetaincBy(Elementwise):
         special, dtype = library.special(), a.dtype
         shape = np.broadcast_shapes(a.shape, b.shape, x.shape)
         a, b, x = (np.broadcast_to(z.astype(np.float64), shape).ravel() for z in (a, b, x))
-        found = np.full(x.shape, np.nan)
+        found = arrays.full(x.shape, np.nan, np.float64, x)
         valid = (a > 0) & (b > 0) & np.isfinite(a) & np.isfinite(b) & (x >= 0) & (x <= 1)
         inside = valid & (x > 0) & (x < 1)
         found[valid & ~inside] = 0.0
@@ -332,7 +341,7 @@ class ZetaByX(Elementwise):
         shape = np.broadcast_shapes(x.shape, q.shape)
         s, at = (np.broadcast_to(z.astype(np.float64), shape).ravel() for z in (x, q))
         valid = (s > 1) & (at > 0) & np.isfinite(s) & np.isfinite(at)
-        found = np.full(s.shape, np.nan)
+        found = arrays.full(s.shape, np.nan, np.float64, s)
         with np.errstate(all="ignore"):
             found[valid] = _zeta_by_x(self.n, s[valid], at[valid])
         found[(s > 1) & (at == np.inf)] = 0.0

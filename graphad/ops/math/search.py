@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from graphad.core import dtypes
+from graphad.core import arrays, dtypes
 from graphad.core.annotations import Array, BatchContext, DTypeLike, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
@@ -50,12 +50,29 @@ class SearchSorted(Op):
                 )
         return TensorSpec.of(values.dims, self.dtype)
 
-    def eval(self, sequence: Array, values: Array) -> Array:
+    def eval(self, sequence: Array, values: Array) -> Any:
+        if not arrays.is_here(sequence):
+            return self._by_halves(sequence, values)
         side: Literal["left", "right"] = "right" if self.right else "left"
         out = np.empty(values.shape, self.dtype.numpy)
         for index in np.ndindex(values.shape[:-1]):
             out[index] = np.searchsorted(sequence[index], values[index], side)
         return out
+
+    def _by_halves(self, sequence: Any, values: Any) -> Any:
+        """For all rows of a device at once: whether the element at each power of two further on comes before the value."""
+        n = sequence.shape[-1]
+        found = arrays.zeros(values.shape, np.int64, values)
+        if not n or not values.size:
+            return found.astype(self.dtype.numpy)
+        is_number = values == values  # NaN comes last
+        for k in range(n.bit_length() - 1, -1, -1):
+            there = found + 2**k
+            near = np.take_along_axis(sequence, np.minimum(there, n) - 1, -1)
+            is_before = near <= values if self.right else near < values
+            is_before = np.where(is_number, is_before, (near == near) | self.right)
+            found = np.where((there <= n) & is_before, there, found)
+        return found.astype(self.dtype.numpy)
 
     vjp = no_gradient("a position is piecewise constant")
 

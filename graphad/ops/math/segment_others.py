@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind
 from graphad.core.errors import InvalidArgumentError
@@ -76,7 +77,7 @@ class SegmentOthers(Op):
             found = _by_division(np.reshape(data, -1), flat[0])
             if found is not None:
                 return found.reshape(np.shape(data))
-        out = np.zeros((*flat.shape, *tail), data.dtype)
+        out = arrays.zeros((*flat.shape, *tail), data.dtype, data)
         row, column = np.nonzero(flat >= 0)
         if len(row):
             at = row * (int(flat.max()) + 1) + flat[row, column]
@@ -131,7 +132,7 @@ def _by_division(x: Any, ids: Any) -> Any:
     wide = x.astype(np.float64)
     if not np.minimum.reduce(np.abs(wide)) > 0:
         return None
-    products = np.ones(int(ids.max()) + 1)
+    products = arrays.full(int(ids.max()) + 1, 1.0, np.float64, x)
     with np.errstate(all="ignore"):
         np.multiply.at(products, ids, wide)
     sizes = np.abs(products)
@@ -148,9 +149,11 @@ _LEAST = 1e-200  # products that have all of their digits, and whose quotients h
 
 def _places(at: Any) -> Any:
     """For members sorted by segment, the position of each within its segment."""
-    starts = np.concatenate([[True], at[1:] != at[:-1]])
-    first = np.maximum.accumulate(np.where(starts, np.arange(len(at)), 0))
-    return np.arange(len(at)) - first
+    every = arrays.arange(0, len(at), np.int64, at)
+    starts = arrays.full(len(at), True, np.bool_, at)
+    starts[1:] = at[1:] != at[:-1]
+    first = np.maximum.accumulate(np.where(starts, every, 0))
+    return every - first
 
 
 def _running(polynomial: Polynomial, place: Any) -> Polynomial:

@@ -76,10 +76,11 @@ def of_array(formula: Callable[[Array], Array], x: Array, special: str | None = 
     there = arrays.special(special, x) if special is not None else None
     if there is not None:
         return there
-    wide = np.asarray(x, np.float64).reshape(-1)
-    y = np.empty(wide.size, x.dtype)
-    for start in range(0, wide.size, _BLOCK):
-        y[start : start + _BLOCK] = formula(wide[start : start + _BLOCK])
+    wide = arrays.of_dtype(x, np.float64).reshape(-1)
+    y = arrays.empty(wide.size, x.dtype, x)
+    block = _BLOCK if type(wide) is np.ndarray else max(wide.size, 1)
+    for start in range(0, wide.size, block):
+        y[start : start + block] = formula(wide[start : start + block])
     y = y.reshape(np.shape(x))
     return y if y.ndim else y[()]
 

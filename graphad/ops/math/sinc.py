@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
@@ -44,7 +45,7 @@ class Sinc(Elementwise):
     def eval(self, x: Array) -> Array:  # type: ignore[override]
         if self.order < 2 and x.dtype.kind != "c":
             return _slope(x) if self.order else _value(x)
-        wide = np.array(x, np.result_type(x, np.float64), ndmin=1)
+        wide = _rows(x, np.float64)
         y = _integral(self.order, wide)
         y = (math.pi**self.order * y if self.order else y).astype(x.dtype)
         return y if x.ndim else y[0]
@@ -53,9 +54,15 @@ class Sinc(Elementwise):
         return times(lambda x: bind(Sinc(self.order + 1), x))(ctx, g)
 
 
+def _rows(x: Array, least: type) -> Array:
+    """x with an axis at least, in its dtype or the wider one of `least`."""
+    wide = arrays.of_dtype(x, np.result_type(x, least))
+    return wide.reshape(x.shape or (1,))
+
+
 def _value(given: Array) -> Array:
     """s(0), with the same steps as below, in float32 for dtypes of two bytes, else in that of x."""
-    x = np.array(given, np.result_type(given, np.float32), ndmin=1, copy=None)
+    x = _rows(given, np.float32)
     pi = x.dtype.type(math.pi)
     turns = np.rint(x)
     sine = x - turns  # exact, as below
@@ -82,15 +89,15 @@ _NEAR = tuple((-1) ** k * (2 * k + 2) / math.factorial(2 * k + 3) for k in range
 
 def _slope(given: Array) -> Array:
     """pi s(1): the formula below in fewer steps, since it is in the gradient of every sinc; in the dtype of `_value`."""
-    x = np.array(given, np.result_type(given, np.float32), ndmin=1, copy=None)
+    x = _rows(given, np.float32)
     pi = x.dtype.type(math.pi)
     turns = np.rint(x)
     rest = x - turns
     sine = np.sin(pi * rest)
-    cosine = np.ascontiguousarray(np.sin(pi * (x.dtype.type(0.5) - np.abs(rest))))
+    cosine = arrays.contiguous(np.sin(pi * (x.dtype.type(0.5) - np.abs(rest))))
     turns *= 0.5
     is_odd = turns != np.rint(turns)
-    z = np.ascontiguousarray(pi * x)
+    z = arrays.contiguous(pi * x)
     small = np.flatnonzero(np.abs(z) <= 1)
     near = z.reshape(-1)[small]
     z.reshape(-1)[small] = 1.0

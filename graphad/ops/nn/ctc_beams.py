@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
@@ -81,6 +82,7 @@ class CtcBeams(TupleOp):
         )
 
     def eval(self, logs: Array, lengths: Array) -> Any:
+        logs, lengths = (arrays.here(x, "search for beams") for x in (logs, lengths))
         frames, batch, _ = logs.shape
         if len(lengths) != batch or (lengths < 0).any() or (lengths > frames).any():
             raise InvalidArgumentError(

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
@@ -94,7 +95,9 @@ class DrawClasses(TupleOp):
         return TensorSpec.of((self.count,), int64), TensorSpec.of((), int64)
 
     def eval(self, key: Array, *weights: Array) -> Any:
-        edges = None
+        # In a loop until enough classes differ, few at a time.
+        key, *given = [arrays.here(x, "random.Generator.random") for x in (key, *weights)]
+        weights, edges = tuple(given), None
         if weights:
             edges = np.cumsum(weights[0], dtype=np.float64)
             possible = int(np.count_nonzero(weights[0]))

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graphad.core import dtypes, forks
+from graphad.core import arrays, dtypes, forks
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -29,7 +29,7 @@ from graphad.core.schema import Given
 from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle, Tensor
-from graphad.ops.random import philox
+from graphad.ops.random import blocks, philox
 from graphad.ops.state.variables import require_assignable
 
 Distribution = Literal["bits", "integers", "normal", "truncated_normal", "uniform"]
@@ -82,10 +82,7 @@ class SplitKey(Op):
         return TensorSpec.of((*(() if key.dims is None else key.dims[:-1]), self.n, 2), dtypes.int64)
 
     def eval(self, key: Array) -> Array:
-        made = [
-            philox.derived(one, philox.TRIES + k) for one in np.reshape(key, (-1, 2)) for k in range(self.n)
-        ]
-        return np.array(made, np.int64).reshape((*key.shape[:-1], self.n, 2))
+        return philox.derived_keys(key, philox.TRIES, self.n)
 
     vjp = no_gradient("a key is an integer")
 
@@ -122,17 +119,23 @@ def _rows_of_keys(specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
 def _drawn(kind: str, keys: Array, shape: Sequence[int], dtype: Any, limits: Sequence[Array] = ()) -> Any:
     """A draw for each key of a stack of keys."""
     lead, count = keys.shape[:-1], product(shape)
-    rows = []
-    for key in np.reshape(keys, (-1, 2)):
-        if kind == "integers":
-            rows.append(philox.integers(key, count, limits[0], limits[1], dtype))
-        elif kind == "bits":
-            rows.append(philox.integers(key, count, None, None, dtype))
-        else:
-            rows.append(_CONTINUOUS[kind](key, count, dtype))
+    if not arrays.is_here(keys) and kind != "truncated_normal":
+        return _row(kind, keys, count, dtype, limits).reshape((*lead, *shape))
+    rows = [_row(kind, key, count, dtype, limits) for key in np.reshape(keys, (-1, 2))]
     if not lead:
         return rows[0].reshape(shape)
-    return (np.stack(rows) if rows else np.zeros((0, count), dtype)).reshape((*lead, *shape))
+    if not rows:
+        return arrays.zeros((*lead, *shape), dtype, keys)
+    return np.stack(rows).reshape((*lead, *shape))
+
+
+def _row(kind: str, key: Array, count: int, dtype: Any, limits: Sequence[Array]) -> Any:
+    """The numbers of one key, or of each key of a stack on a device."""
+    if kind == "integers":
+        return philox.integers(key, count, limits[0], limits[1], dtype)
+    if kind == "bits":
+        return philox.integers(key, count, None, None, dtype)
+    return _CONTINUOUS[kind](key, count, dtype)
 
 
 _CONTINUOUS = {
@@ -159,6 +162,7 @@ class Draw(Op):
 
     name = "draw"
     known_as = "random"
+    alone = True
     keeps = (False, False)
     kind: Literal["bits", "integers", "normal", "truncated_normal", "uniform"]
     shape: Given[tuple[Size, ...]]
@@ -173,6 +177,9 @@ class Draw(Op):
 
     def eval(self, key: Array, *limits: Array) -> Any:
         return _drawn(self.kind, key, self.shape, self.dtype.numpy, limits)
+
+    def expanded(self, key: Ranked, *limits: Ranked) -> Tensor | None:
+        return blocks.drawn(self.kind, key, self.shape, self.dtype)
 
     vjp = no_gradient("random numbers are constants")
 
@@ -212,9 +219,10 @@ class SetState(Op):
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         _require_state(self.name, *specs)
 
-    def eval(self, state: Handle, value: Array) -> Array:
+    def eval(self, state: Handle, value: Any) -> Any:
         with _lock:
-            state.data = value
+            # On the CPU always: each call changes it, and a device would have to be waited for.
+            state.data = value if arrays.is_here(value) else value.host()
         return value
 
     vjp = no_gradient("a state consists of integers")

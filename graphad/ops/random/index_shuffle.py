@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
@@ -44,6 +45,17 @@ def _permuted(x: Array, keys: Array, half: int, rounds: int) -> Any:
         word = keys[k % 3] + np.uint64(k + 1) * _ROUND
         left, right = right, left ^ (_mixed(right ^ word) & mask)
     return left << width | right
+
+
+def _half_widths(limits: Array) -> Any:
+    """Half of the bits, rounded up and at least 1, that each of these numbers takes."""
+    if arrays.is_here(limits):
+        found = [(int(n).bit_length() + 1) // 2 or 1 for n in limits.ravel()]
+        return np.array(found).reshape(limits.shape)
+    half: Any = np.ones_like(limits)
+    for k in range(1, 32):
+        half = half + (limits >= np.uint64(4**k))
+    return half
 
 
 @define
@@ -85,11 +97,11 @@ class IndexShuffle(Op):
                 f"{self.name}: index is {np.asarray(index).tolist()}, max_index {np.asarray(largest).tolist()}; an index must "
                 "be from 0 to max_index."
             )
-        keys = np.moveaxis(np.asarray(seed).astype(np.int64).view(np.uint64), -1, 0)
+        keys = np.moveaxis(arrays.as_array(seed).astype(np.int64).view(np.uint64), -1, 0)
         keys = _mixed(np.stack([np.broadcast_to(key, shape) for key in keys]))
         out = at.astype(np.uint64)
         limits = top.astype(np.uint64)
-        halves = np.array([(int(n).bit_length() + 1) // 2 or 1 for n in limits.ravel()]).reshape(shape)
+        halves = _half_widths(limits)
         for half in np.unique(halves).tolist():
             open_ = np.flatnonzero(halves == half)
             while open_.size:

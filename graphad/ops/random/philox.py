@@ -2,16 +2,22 @@
 
 A key is two 64-bit words. Its stream is that of NumPy's `Philox`, which is fixed by its paper (Salmon et al., 2011), so the
 same key gives the same bits on every machine. Element i of a draw depends on its position in the stream only.
+
+On the CPU NumPy computes the stream. For keys on another device, which may be stacks [..., 2], the rounds of the paper are steps
+on arrays there; `blocks.py` has them as ops.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import DTypeLike
+from graphad.kernels.scalars import mul_high
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -46,12 +52,48 @@ def stream(key: Array) -> Any:
     return source
 
 
-def words(key: Array, count: int, bits: int) -> np.ndarray:
+MULTIPLIERS = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
+STEPS = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xBB67AE8584CAA73B),
+)  # of the two words of a key from round to round
+ROUNDS = 10
+WORDS = 4  # of 64 bits in a block
+
+
+def blocks(counter: Any, first: Any, second: Any, high: Callable[[Any, Any], Any]) -> tuple[Any, ...]:
+    """The four words of each block, for its number, counted from 1, and the words of the key: uint64 arrays or tensors.
+
+    `high` gives the upper half of a product.
+    """
+    # After the first round, in which three of the words are 0.
+    x0, x1, x2, x3 = first, None, high(counter, MULTIPLIERS[0]) ^ second, counter * MULTIPLIERS[0]
+    for _ in range(ROUNDS - 1):
+        first, second = first + STEPS[0], second + STEPS[1]
+        upper, lower = high(x0, MULTIPLIERS[0]), x0 * MULTIPLIERS[0]
+        x0, x1 = high(x2, MULTIPLIERS[1]) ^ (first if x1 is None else x1 ^ first), x2 * MULTIPLIERS[1]
+        x2, x3 = upper ^ x3 ^ second, lower
+    return x0, x1, x2, x3
+
+
+def words(key: Any, count: int, bits: int) -> Any:
     """The first `count` words of 32 or 64 bits of the stream."""
+    if not arrays.is_here(key):
+        return _words_there(key, count, bits)
     source = stream(key)
     if bits == 64:
         return np.asarray(source.random_raw(count))
-    return source.random_raw((count + 1) // 2).astype("<u8", copy=False).view("<u4")[:count]  # type: ignore[no-any-return]
+    return source.random_raw((count + 1) // 2).astype("<u8", copy=False).view("<u4")[:count]
+
+
+def _words_there(key: DeviceArray, count: int, bits: int) -> Any:
+    """[..., count] words of the streams of keys [..., 2] on a device."""
+    each = WORDS * 64 // bits
+    pair: Any = key.astype(np.int64).view(np.uint64)
+    counter: Any = arrays.arange(1, 1 + -(-count // each), np.uint64, key)
+    found: Any = np.stack(blocks(counter, pair[..., :1], pair[..., 1:], mul_high), -1)
+    flat = found if bits == 64 else found.view(np.uint32)  # the lower half comes first
+    return flat.reshape((*key.shape[:-1], each * counter.size))[..., :count]
 
 
 def uniform(key: Any, count: int, dtype: DTypeLike | None) -> np.ndarray:
@@ -74,45 +116,85 @@ def _unit(bits: np.ndarray, dtype: Any) -> np.ndarray:
     return numbers.astype(np.float64 if bits.dtype.itemsize == 8 else dtype, copy=False)
 
 
-def normal(key: Array, count: int, dtype: Any) -> np.ndarray:
+def normal(key: Any, count: int, dtype: Any) -> np.ndarray:
     """Standard normal numbers by the Box-Muller method: two of them from two words."""
-    wide = dtype if dtype == np.float64 else np.dtype(np.float32)
+    wide = _wide(dtype)
+    radius, angle = _uniform_pairs(key, count, wide)
+    _to_polar(radius, angle)
+    pairs = radius.shape[-1]
+    out = arrays.empty((*radius.shape[:-1], 2 * pairs), wide, radius)
+    for wave, half in ((np.cos, out[..., :pairs]), (np.sin, out[..., pairs:])):
+        wave(angle, out=half)
+        half *= radius
+    return out[..., :count].astype(dtype, copy=False)
+
+
+def _wide(dtype: Any) -> np.dtype[Any]:
+    """The dtype in which normal numbers are computed."""
+    return dtype if dtype == np.float64 else np.dtype(np.float32)
+
+
+def _uniform_pairs(key: Any, count: int, wide: Any) -> tuple[Any, Any]:
+    """The uniform numbers behind the radii and the angles of `count` normal ones."""
     pairs = (count + 1) // 2
     bits = words(key, 2 * pairs, 64 if wide == np.float64 else 32)
-    # 1 - u is above 0, where the logarithm is finite.
-    radius, angle = _unit(bits[:pairs], wide), _unit(bits[pairs:], wide)
+    return _unit(bits[..., :pairs], wide), _unit(bits[..., pairs:], wide)
+
+
+def _to_polar(radius: Any, angle: Any) -> None:
+    """Radii and angles from uniform numbers, in place. 1 - u is above 0, where the logarithm is finite."""
+    wide = radius.dtype
     np.subtract(wide.type(1.0), radius, out=radius)
     np.log(radius, out=radius)
     radius *= wide.type(-2.0)
     np.sqrt(radius, out=radius)
     angle *= wide.type(_TWO_PI)
-    out = np.empty(2 * pairs, wide)
-    for wave, half in ((np.cos, out[:pairs]), (np.sin, out[pairs:])):
-        wave(angle, out=half)
-        half *= radius
-    return out[:count].astype(dtype, copy=False)
 
 
-def truncated_normal(key: Array, count: int, dtype: DTypeLike | None) -> np.ndarray:
+def truncated_normal(key: Any, count: int, dtype: DTypeLike | None) -> np.ndarray:
     """Standard normal numbers within two standard deviations: those outside are drawn again from the next stream."""
-    out = normal(key, count, dtype)
+    draw = normal if arrays.is_here(key) else _normal_as_here
+    out = draw(key, count, dtype)
     outside = np.flatnonzero(np.abs(out) > 2.0)
+    here = key if arrays.is_here(key) else key.host()
     for turn in range(1, TRIES):
         if not outside.size:
             break
-        out[outside] = normal(derived(key, turn), outside.size, dtype)
+        again = derived(here, turn)
+        out[outside] = draw(again if arrays.is_here(key) else key.given(again), outside.size, dtype)
         outside = outside[np.abs(out[outside]) > 2.0]
-    return np.asarray(np.clip(out, -2.0, 2.0))
+    return arrays.as_array(np.clip(out, -2.0, 2.0))
 
 
-def integers(key: Any, count: int, low: DeviceArray | Array | None, high: Any, dtype: Any) -> np.ndarray:
+def _normal_as_here(key: Any, count: int, dtype: Any) -> Any:
+    """`normal` on a device, for `truncated_normal`.
+
+    Which numbers are drawn again, and with them all later ones, must not depend on the last bits of the device's logarithm and
+    cosine. So the few that may be on either side of the bound are computed here.
+    """
+    out, wide = normal(key, count, dtype), _wide(dtype)
+    close: Any = np.flatnonzero(np.abs(np.abs(out) - dtype.type(2.0)) < dtype.type(_CLOSE[dtype.itemsize]))
+    if close.size:
+        pairs = (count + 1) // 2
+        at = np.where(close < pairs, close, close - pairs)
+        radius, angle = [x[at].host() for x in _uniform_pairs(key, count, wide)]
+        _to_polar(radius, angle)
+        found = np.where(close.host() < pairs, np.cos(angle), np.sin(angle)) * radius
+        out[close] = key.given(found.astype(dtype))
+    return out
+
+
+_CLOSE = {2: 2.0**-8, 4: 2.0**-16, 8: 2.0**-40}  # more than the errors of a device, by the bytes of a number
+
+
+def integers(key: Any, count: int, low: Any, high: Any, dtype: Any) -> Any:
     """Integers from low to high - 1; None for both gives every value of the dtype."""
     bits = words(key, count, 64)
     if low is None:
         return bits.astype(dtype)
     span = np.uint64(int(high) - int(low))
     if not span:
-        return np.full(count, low, dtype)
+        return arrays.full((*key.shape[:-1], count), low, dtype, key)
     whole = bits // span  # by one number, which is quicker than its remainder
     whole *= span
     bits -= whole
@@ -125,6 +207,17 @@ def derived(key: Array, turn: int) -> np.ndarray:
     words = np.array([_signed(int(turn) << 32), _signed(-1 - int(turn))], np.int64)
     mixed = np.asarray(key, np.int64) ^ words
     return stream(mixed).random_raw(2).view(np.int64)  # type: ignore[no-any-return]
+
+
+def derived_keys(key: Any, first: int, count: int) -> np.ndarray:
+    """The keys derived with `count` turns from `first` on, [..., count, 2], from each of a stack of keys [..., 2]."""
+    if arrays.is_here(key):
+        made = [derived(one, first + k) for one in np.reshape(key, (-1, 2)) for k in range(count)]
+        return np.array(made, np.int64).reshape((*key.shape[:-1], count, 2))
+    turns = np.arange(first, first + count)
+    mixed = key.astype(np.int64)[..., None, :] ^ np.stack([turns << 32, -1 - turns], -1)
+    found: np.ndarray = words(mixed, 2, 64).view(np.int64)
+    return found
 
 
 def key_of_seed(seed: int) -> np.ndarray:

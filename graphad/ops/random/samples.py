@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -49,6 +50,9 @@ def _drawn(kind: str, keys: Array, shape: Sequence[int], parameters: Sequence[Ar
 
     Numbers that are the same for all elements are handed on as such: NumPy draws the same from them, more quickly.
     """
+    # How many words a number takes depends on them, so that no number can be drawn before those in front of it.
+    name = f"random.Generator.{'standard_gamma' if kind == 'gamma' else kind}"
+    keys, *parameters = [arrays.here(x, name) for x in (keys, *parameters)]
     lead = keys.shape[:-1]
     wide = [np.asarray(p, np.float64) for p in parameters]
     if any(p.size != 1 for p in wide):

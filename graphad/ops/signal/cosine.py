@@ -1,4 +1,4 @@
-"""Discrete cosine transforms along the last axis, through SciPy."""
+"""Discrete cosine transforms along the last axis, through SciPy; on a device through its Fourier transforms."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     AxisLike,
@@ -57,26 +58,27 @@ class Dct(Op):
 
     def eval(self, x: Array) -> Any:
         if not x.size:
-            return np.array(x)
-        fft, kind = library.fft(), self.kind
-        wide = x.astype(np.float32) if x.dtype.itemsize < 4 else x
+            return arrays.copy(x)
+        kind = self.kind
+        dct = library.fft().dct if arrays.is_here(x) else _by_fourier
+        wide: Any = x.astype(np.float32) if x.dtype.itemsize < 4 else x
         if self.orthonormal:
             # The transpose of an orthonormal matrix is its inverse.
-            y = fft.dct(wide, {2: 3, 3: 2}.get(kind, kind) if self.transposed else kind, norm="ortho")
+            y = dct(wide, {2: 3, 3: 2}.get(kind, kind) if self.transposed else kind, norm="ortho")
         elif not self.transposed or kind == 4:
-            y = fft.dct(wide, kind)
+            y = dct(wide, kind)
         elif kind == 1:
             # The matrix is symmetric except for columns 0 and n - 1, which have half the weight.
-            wide = np.array(wide)
+            wide = arrays.copy(wide)
             wide[..., [0, -1]] *= 2
-            y = fft.dct(wide, 1)
+            y = dct(wide, 1)
             y[..., [0, -1]] /= 2
         elif kind == 2:
-            wide = np.array(wide)
+            wide = arrays.copy(wide)
             wide[..., 0] *= 2
-            y = fft.dct(wide, 3)
+            y = dct(wide, 3)
         else:
-            y = fft.dct(wide, 2)
+            y = dct(wide, 2)
             y[..., 0] /= 2
         return y.astype(x.dtype, copy=False)
 
@@ -89,6 +91,31 @@ class Dct(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         row = axes[0]
         return row if row is None or row < len(specs[0].dims or ()) - 1 else MIXED
+
+
+def _by_fourier(x: Any, kind: int, norm: str | None = None) -> Any:
+    """SciPy's `dct` by complex transforms, for arrays on a device.
+
+    The cosine of type 2, 3 or 4 is the real part of exp(-pi i j k / n) times factors of j and k alone, and the first part of a
+    transform of 2 n numbers; type 1 is that of the numbers mirrored.
+    """
+    n = x.shape[-1]
+    if kind == 1:
+        return np.fft.rfft(np.concatenate([x, x[..., n - 2 : 0 : -1]], -1)).real
+    k = np.arange(n)
+    turned = np.exp(-0.5j * np.pi * k / n).astype(np.result_type(x.dtype, np.complex64))
+    scale = np.full(n, 2.0)
+    scale[:1] = 1.0 if kind == 3 else 2.0
+    if norm == "ortho":
+        scale *= np.sqrt(0.5 / n)
+        scale[:1] *= {2: np.sqrt(0.5), 3: np.sqrt(2.0)}.get(kind, 1.0)
+    scale = scale.astype(x.dtype)
+    if kind == 3:
+        return np.fft.fft(x * scale * turned, 2 * n)[..., :n].real
+    if kind == 2:
+        return (np.fft.fft(x, 2 * n)[..., :n] * turned).real * scale
+    half = np.exp(-0.25j * np.pi * (2 * k + 1) / n).astype(turned.dtype)
+    return (np.fft.fft(x * turned, 2 * n)[..., :n] * half).real * scale
 
 
 def _kind(op: str, type: int, axis: AxisLike, norm: str | None) -> tuple[Any, bool]:

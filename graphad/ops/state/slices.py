@@ -9,7 +9,7 @@ reads without the variable's guard while rows are written may have some of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -81,12 +81,26 @@ class AssignSlices(TupleOp):
                 return ()
             if self.kind == "floordiv" and not np.all(updates):
                 raise InvalidArgumentError(f"{self.caller}: Integer division by zero.")
-            if self.kind in ("add", "sub"):
+            is_here = arrays.is_here(handle.data)
+            if self.kind in ("add", "sub") and (is_here or not place):
                 place, updates = _summed(place, updates, dims)
             if not _owns(handle):
                 handle.data = arrays.copy(handle.data)
-            self._write(handle.data, place, updates)
+            if is_here or not place:
+                self._write(handle.data, place, updates)
+            else:
+                self._write_there(handle.data, place, updates)
         return ()
+
+    def _write_there(self, into: Any, place: tuple[Array, ...], updates: Array) -> None:
+        """On a device, whose ways of combining take repeated places."""
+        if self.kind == "update":
+            into[place] = updates
+        elif self.kind in ("add", "sub"):
+            np.add.at(into, place, updates if self.kind == "add" else -updates)
+        else:
+            formula = EXTREME.get(self.kind) or COMBINE[self.kind]
+            formula.at(into, place, updates)
 
     def _write(self, into: Array, place: tuple[Array, ...], updates: Array) -> None:
         if self.kind == "update":
@@ -138,9 +152,11 @@ def _owns(handle: Handle) -> bool:
     return is_alone(handle) and _is_whole(handle.data)
 
 
-def _is_whole(data: Array) -> bool:
-    """Whether an array of NumPy's has memory of its own that may be written."""
-    return type(data) is np.ndarray and data.base is None and data.flags.writeable
+def _is_whole(data: Any) -> bool:
+    """Whether an array has memory of its own that may be written: a NumPy array's, or what only this array holds on a device."""
+    if type(data) is not np.ndarray:
+        return data.is_whole()  # type: ignore[no-any-return]
+    return data.base is None and data.flags.writeable
 
 
 __all__ = ["AssignSlices"]

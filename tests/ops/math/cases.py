@@ -9,8 +9,10 @@ import numpy as np
 import scipy.special
 
 import graphad as tf
+from graphad.core.bind import bind
 from graphad.ops import math as m
 from graphad.ops.math import bessel
+from graphad.ops.math.compare import MulHigh
 from graphad.ops.math.search import searchsorted, sequence_mask
 from graphad.ops.math.truncated import gcd
 from tests.support.op_case import OpCase, boolean, complex_, integer, positive, real, unit
@@ -40,6 +42,14 @@ def _erfc(x: Any) -> Any:
 
 def _logsumexp(x: Any, axis: Any = None) -> Any:
     return np.log(np.sum(np.exp(x), axis))
+
+
+def mul_high(x: Any, y: Any) -> Any:
+    return bind(MulHigh(), x, y)
+
+
+def upper_half(x: Any, y: Any) -> Any:
+    return (x.astype(object) * y.astype(object) >> 8 * x.dtype.itemsize).astype(x.dtype)
 
 
 def next_to_nine(x: Any) -> Any:
@@ -318,6 +328,18 @@ CASES += [
 CASES += [
     OpCase(f, integer(3, 4), integer(4, low=0, seed=1), expected=g)
     for f, g in [(m.left_shift, np.left_shift), (m.right_shift, np.right_shift)]
+]
+CASES += [
+    OpCase(mul_high, x, y, expected=lambda x, y: upper_half(x, y))
+    for x, y in [
+        (integer(3, 4) * 2**28, integer(4, seed=1) * 2**28),
+        (integer(3, 4).astype(np.int64) * 2**60, integer(4, seed=1).astype(np.int64) * (2**60 - 1)),
+        (
+            np.array([0, 1, 2**64 - 1, 2**63 + 5], np.uint64),
+            np.array([2**64 - 1, 2**64 - 1, 2**64 - 1, 3], np.uint64),
+        ),
+        (np.array([200, 255], np.uint8), np.array([3, 255], np.uint8)),
+    ]
 ]
 _odd = np.array([0.0, INF, -INF, NAN, 1.5])
 CASES += [
