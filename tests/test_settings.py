@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import graphad as tf
 from graphad.compiler.plan.executable import executable_of
 from graphad.core.flags import flags
+from graphad.devices import library
+from graphad.tools import devices
 
 
 def test_modes_of_compilation():
@@ -69,6 +73,66 @@ def test_the_cpu_is_always_there(name):
 def test_other_devices_are_refused_with_a_reason(name, kind, text):
     with pytest.raises(kind, match=text), tf.device(name):
         pass
+
+
+class _Runtime:
+    """CuPy's, where there is a driver."""
+
+    def __init__(self, found: Any) -> None:
+        self.found = found
+
+    def getDeviceCount(self) -> int:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+def _library(found: Any) -> Any:
+    return SimpleNamespace(__name__="fake", cuda=SimpleNamespace(runtime=_Runtime(found)))
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (0, r"the driver shows none; CUDA_VISIBLE_DEVICES may hide it"),
+        (OSError("cudaErrorInsufficientDriver: too old"), r"cudaErrorInsufficientDriver: too old"),
+        ("cupy", r"CUDA devices take the package cupy, which is not installed"),
+        ("driver", r"there is no NVIDIA driver here \(no such library\)"),
+    ],
+)
+def test_what_a_device_lacks_is_told_in_one_line(found, text, monkeypatch, caplog):
+    monkeypatch.setattr(devices, "_told", set())
+    before = library.set_library(None if isinstance(found, str) else _library(found))
+
+    def missing(*_: Any) -> Any:
+        raise OSError("no such library")
+
+    if isinstance(found, str):
+        monkeypatch.setattr(
+            library.importlib.util, "find_spec", lambda name: None if found == "cupy" else name
+        )
+        monkeypatch.setattr(library.ctypes, "CDLL", missing)
+    try:
+        for _ in range(2):
+            assert tf.config.list_physical_devices("GPU") == []
+            assert [d.device_type for d in tf.config.list_physical_devices()] == ["CPU"]
+        for enter in (lambda: tf.device("cuda").__enter__(), lambda: tf.config.set_default_device("cuda")):
+            with pytest.raises(RuntimeError, match=text) as raised:
+                enter()
+            line = str(raised.value)
+            assert "\n" not in line and ("pip install graphad[cuda]" in line or "NVIDIA GPU" in line)
+            assert "device('cpu') is always there" in line
+    finally:
+        library.set_library(before)
+    told = [r.getMessage() for r in caplog.records if "list_physical_devices" in r.getMessage()]
+    assert len(told) == 1 and line.removeprefix("device: ") in told[0], "it is told once, in the same words"
+    assert caplog.records[0].levelname == "WARNING"
+
+
+def test_who_asks_for_the_cpu_hears_nothing_of_others(monkeypatch, caplog):
+    monkeypatch.setattr(devices, "_told", set())
+    assert len(tf.config.list_physical_devices("CPU")) == 1
+    assert not caplog.records
 
 
 def test_the_cpu_has_as_many_names_as_a_program_wants(monkeypatch):

@@ -17,7 +17,6 @@ import numpy as np
 
 from graphad.core.errors import UnavailableError
 from graphad.core.flags import flags
-from graphad.core.logs import get_logger
 
 _DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 # By the beginnings of their functions' names, the longest first.
@@ -118,14 +117,30 @@ def _loaded(file: str) -> ctypes.CDLL:
 
 
 def count() -> int:
-    """The number of usable CUDA devices. If there is none, the log says what is missing."""
+    """The number of usable CUDA devices."""
     try:
-        if _library is None:
-            _require_driver()
-        return int(library().cuda.runtime.getDeviceCount())
-    except Exception as cause:  # CuPy raises its own errors if there is no driver or no device
-        get_logger().info("%s", cause)
+        return _found()
+    except Exception:  # CuPy raises its own errors if there is no driver or no device
         return 0
+
+
+def why_none() -> str | None:
+    """What is missing where there is no CUDA device, and how to get it, in a line; None where there is one."""
+    try:
+        if _found():
+            return None
+        cause: object = "the driver shows none; CUDA_VISIBLE_DEVICES may hide it"
+    except UnavailableError as error:
+        return str(error).removeprefix("device: ")
+    except Exception as error:  # as above
+        cause = error
+    return f"there is no CUDA device here ({cause}); {CURE}."
+
+
+def _found() -> int:
+    if _library is None:
+        _require_driver()
+    return int(library().cuda.runtime.getDeviceCount())
 
 
 def _require_driver() -> None:
@@ -143,13 +158,11 @@ def _require_driver() -> None:
 
 def require(index: int) -> None:
     """Raises: UnavailableError: there is no CUDA device of this number; the message says what is missing."""
-    if _library is None:
-        _require_driver()
-    runtime = library().cuda.runtime
-    try:
-        found = int(runtime.getDeviceCount())
-    except Exception as cause:  # as above
-        raise UnavailableError(f"device: there is no CUDA device here ({cause}); {CURE}.") from cause
-    if index >= found:
-        devices = "is one CUDA device" if found == 1 else f"are {found} CUDA devices"
-        raise UnavailableError(f"device: there is no 'cuda:{index}'; there {devices} here, from 'cuda:0' on.")
+    found = count()
+    if index < found:
+        return
+    missing = why_none()
+    if missing is not None:
+        raise UnavailableError(f"device: {missing}")
+    devices = "is one CUDA device" if found == 1 else f"are {found} CUDA devices"
+    raise UnavailableError(f"device: there is no 'cuda:{index}'; there {devices} here, from 'cuda:0' on.")

@@ -11,6 +11,7 @@ from typing import Any
 
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
 from graphad.core.flags import flags
+from graphad.core.logs import get_logger
 from graphad.devices import library
 
 PhysicalDevice = namedtuple("PhysicalDevice", "name device_type")
@@ -48,7 +49,7 @@ _CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
 def list_physical_devices(device_type: str | None = None) -> list[Any]:
     """The devices of the machine on which ops can run: one CPU, and the GPUs with CUDA, which take CuPy and a driver.
 
-    Where there is no GPU, a line in the log (level INFO) says what is missing.
+    Where there is no GPU although the question includes them, a warning in the log says once what is missing and how to get it.
 
     Args:
       device_type: "CPU" or "GPU"; all kinds by default.
@@ -61,7 +62,18 @@ def list_physical_devices(device_type: str | None = None) -> list[Any]:
     found = [_CPU] if device_type in (None, "CPU") else []
     if device_type in (None, "GPU"):
         found += [PhysicalDevice(f"/physical_device:GPU:{k}", "GPU") for k in range(library.count())]
+        _tell_what_is_missing()
     return found
+
+
+_told: set[str] = set()
+
+
+def _tell_what_is_missing() -> None:
+    missing = library.why_none()
+    if missing is not None and missing not in _told:
+        _told.add(missing)
+        get_logger().warning("config.list_physical_devices: no GPU is listed: %s", missing)
 
 
 def list_logical_devices(device_type: str | None = None) -> list[Any]:

@@ -154,9 +154,9 @@ def _owns(handle: Handle) -> bool:
 
 def _is_whole(data: Any) -> bool:
     """Whether an array has memory of its own that may be written: a NumPy array's, or what only this array holds on a device."""
-    if type(data) is not np.ndarray:
-        return data.is_whole()  # type: ignore[no-any-return]
-    return data.base is None and data.flags.writeable
+    if type(data) is np.ndarray:
+        return data.base is None and data.flags.writeable
+    return not arrays.is_here(data) and data.is_whole()
 
 
 __all__ = ["AssignSlices"]
