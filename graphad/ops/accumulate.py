@@ -134,6 +134,8 @@ _FEW_COLUMNS, _MANY_ROWS, _ROWS_EACH = (
     8,
 )  # where columns one by one are quicker than positions of all numbers
 
+_PAIRS = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
+
 
 def add_at(into: Any, key: Any, added: Any) -> None:
     """`np.add.at(into, key, added)`, in the same order, for arrays of positions along the first axes that are not negative.
@@ -157,8 +159,12 @@ def add_at(into: Any, key: Any, added: Any) -> None:
         return
     # Its way takes every row of each column, those that nothing is added to as well.
     if size <= _FEW_COLUMNS and len(number) >= max(_MANY_ROWS, len(flat) // (_ROWS_EACH * size)):
+        whole_rows = flat.reshape(-1, size)
+        pair = _PAIRS.get(rows.dtype) if size % 2 == 0 and rows.flags.c_contiguous else None
+        if pair is not None:  # two columns at once: complex numbers are added part by part
+            rows, whole_rows = rows.view(pair), whole_rows.view(pair)
         turned = np.ascontiguousarray(rows.T)
-        for column, whole in zip(turned, flat.reshape(-1, size).T):
+        for column, whole in zip(turned, whole_rows.T):
             part = np.ascontiguousarray(whole)
             np.add.at(part, number, column)
             whole[...] = part

@@ -16,6 +16,7 @@ from graphad.core.bind import bind
 from graphad.core.ieee import hush, unhush
 from graphad.core.op import Op
 from graphad.core.tensor import EagerTensor, Tensor
+from graphad.ops.choice import are_ones
 from graphad.ops.directly import is_free
 
 _MANY = 16384  # bytes; smaller arrays are quicker made anew
@@ -25,10 +26,14 @@ def _reciprocal(x: Any, out: Any) -> Any:
     return np.divide(x.dtype.type(1), x, out)
 
 
+def _product(x: Any, y: Any, out: Any) -> Any:
+    return x if are_ones(y, x.dtype) else np.multiply(x, y, out)
+
+
 _INTO: dict[str, Callable[..., Any]] = {
     "neg": np.negative,
     "add": np.add,
-    "mul": np.multiply,
+    "mul": _product,
     "div": np.divide,
     "reciprocal": _reciprocal,
 }

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from graphad.ops.choice import chosen
+from graphad.ops.choice import chosen, product
 
 DTYPES = ["f2", ml_dtypes.bfloat16, "f4", "f8", "i1", "u8", "i4", "c8", "c16", "?"]
 
@@ -59,3 +59,19 @@ def test_uniform_masks_and_numbers_in_one_place_give_what_numpy_gives(dtype: str
         assert found.tobytes() == expected.tobytes()
         assert found is not x
         assert found is not y
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int32"])
+def test_a_product_with_ones_in_one_place_has_the_bits_of_the_product(dtype: str) -> None:
+    rng = np.random.default_rng(6)
+    x = (rng.standard_normal((40, 100)) * 9).astype(dtype)
+    if x.dtype.kind in "fc":
+        x.flat[:4] = [np.nan, np.inf, -0.0, -np.inf]
+    one = np.broadcast_to(np.dtype(dtype).type(1), x.shape)
+    two = np.broadcast_to(np.dtype(dtype).type(2), x.shape)
+    with np.errstate(all="ignore"):
+        for a, b in ((x, one), (one, x), (x[::-1], one), (x, two), (one, two), (x[:1], one), (two[:1], x)):
+            found, want = product(a, b), a * b
+            assert found.dtype == want.dtype and found.tobytes() == want.tobytes()
+    if x.dtype.kind == "f":
+        assert not product(x, one).flags.owndata  # or a rule might write over the operand

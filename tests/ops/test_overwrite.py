@@ -24,6 +24,7 @@ def _numbers(dtype: str, seed: int) -> np.ndarray:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "multiply": lambda x, y: x * y,
     "divide": lambda x, y: x / y,
     "divide_no_nan": tf.math.divide_no_nan,
     "subtract": lambda x, y: x - y,

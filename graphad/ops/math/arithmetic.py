@@ -34,7 +34,7 @@ from graphad.kernels import forms
 from graphad.kernels.scalars import float_remainder
 from graphad.ops.accumulate import as_dtype_of, is_narrow, widened
 from graphad.ops.array.support import all_stacked
-from graphad.ops.choice import negated, signs, without_nan
+from graphad.ops.choice import negated, product, signs, without_nan
 from graphad.ops.elementwise import binary_function, elementwise, named, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
@@ -151,7 +151,7 @@ Sub = elementwise(
     infix="{} - {}",
     counts=-1,
 )
-Mul = elementwise("mul", operator.mul, vjp=_mul_vjp, scalar="mul", doc="x * y.", infix="{} * {}")
+Mul = elementwise("mul", product, vjp=_mul_vjp, scalar="mul", doc="x * y.", infix="{} * {}")
 Div = elementwise(
     "div",
     operator.truediv,

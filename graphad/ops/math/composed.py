@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.dtypes import as_dtype, float32, int32
@@ -17,6 +19,7 @@ from graphad.ops.array.join import stack
 from graphad.ops.array.scatter import scatter_nd, unsorted_segment_sum
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import expand_dims, reshape, shape
+from graphad.ops.directly import directly
 from graphad.ops.math.arithmetic import add_n, divide_no_nan
 from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import log1p
@@ -181,6 +184,13 @@ def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     return reduce_all(x[1:] > x[:-1])
 
 
+def _counts(x: Any, dtype: Any) -> Any:
+    """How often each number occurs, where NumPy counts them as integers that hold the counts; it refuses a negative one."""
+    if x.dtype.kind != "i" or not x.size or not dtype.is_integer or x.size > int(dtype.max):
+        return None
+    return np.bincount(np.reshape(x, -1)).astype(dtype.numpy)
+
+
 def bincount(
     arr: TensorLike,
     weights: TensorLike | None = None,
@@ -219,6 +229,10 @@ def bincount(
         raise InvalidArgumentError(
             "bincount: binary_output says whether there are any, and takes no weights."
         )
+    if weights is None and minlength is None and maxlength is None and not (by_row or binary_output):
+        counts = directly(_counts, arr, dtype=as_dtype(dtype))
+        if counts is not None:
+            return counts
     require(reduce_min(arr) >= 0, "bincount: a number of arr is negative; the numbers are \x00.", [arr])
     if weights is None:
         values = ones_like(arr, dtype=as_dtype(dtype))

@@ -70,7 +70,13 @@ def _sigmoid(x: Any) -> Any:
 
 
 def _softplus(x: DeviceArray | Array) -> Any:
-    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+    if type(x) is not np.ndarray or not x.ndim:
+        return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+    y = np.abs(x)
+    for step in (np.negative, np.exp, np.log1p):
+        step(y, y)
+    y += np.maximum(x, 0)
+    return y
 
 
 def _softplus_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:

@@ -33,6 +33,8 @@ from graphad.ops.array.create import ones_like
 from graphad.ops.array.sequence import Steps
 from graphad.ops.array.shape import expand_dims
 from graphad.ops.array.support import all_stacked, same_row
+from graphad.ops.choice import larger
+from graphad.ops.directly import directly
 from graphad.ops.math import cast, equal, exp, reduce_any, reduce_sum, softplus, where
 from graphad.ops.nn.softmax import LogSoftmax, log_softmax
 from graphad.ops.rules import FLOATING, INTEGER, require_fit, require_kind, require_rank, scalar_like
@@ -219,6 +221,22 @@ def softmax_cross_entropy_with_logits(
     return -reduce_sum(labels * log_softmax(logits, axis), axis=axis)
 
 
+def _of_sigmoids(x: Any, z: Any) -> Any:
+    """The numbers of `sigmoid_cross_entropy_with_logits` for many logits of one dtype."""
+    if type(x) is not np.ndarray or type(z) is not np.ndarray or x.dtype != z.dtype or x.dtype.kind != "f":
+        return None
+    y = larger(x, x.dtype.type(0))
+    if y.shape != z.shape or y.dtype.itemsize < 4:
+        return None
+    product = x * z
+    y -= product
+    np.abs(x, product)
+    for step in (np.negative, np.exp, np.log1p):
+        step(product, product)
+    y += product
+    return y
+
+
 def sigmoid_cross_entropy_with_logits(
     labels: TensorLike, logits: TensorLike, name: str | None = None
 ) -> Tensor:
@@ -236,6 +254,9 @@ def sigmoid_cross_entropy_with_logits(
     """
     x, z = lift_pair("sigmoid_cross_entropy_with_logits", logits, labels)
     require_fit("sigmoid_cross_entropy_with_logits", z, x, ("labels", "logits"))
+    found = directly(_of_sigmoids, x, z)
+    if found is not None:
+        return found
     zero = lift(0, x.dtype)
     # max(x, 0) and -|x| by `where`, so that their derivatives at 0 are consistent with each other, in every order.
     positive = x >= zero

@@ -6,8 +6,9 @@ transposes of each other, so derivatives of every order exist.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -125,22 +126,49 @@ class MaxPool(Pool):
         return bind(ReduceMax(self.within()), self.all_parts(x, _lowest(x.dtype.numpy)))
 
     def eval(self, x: Array) -> Any:
-        return np.maximum.reduce(self.parts(x, _lowest(x.dtype)), axis=self.within())
+        lowest = _lowest(x.dtype)
+        parts = self.parts(x, lowest)
+        if not parts.size or max(self.window) == 1:
+            return np.maximum.reduce(parts, axis=self.within())
+        return _largest(self, x, lowest)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self.like(MaxPoolGrad), ctx.inputs[0], g),)
 
 
-def _in_line(parts: np.ndarray) -> np.ndarray:
-    """Windows with their elements flattened along one axis, the last but one."""
-    rank = (parts.ndim - 2) // 2
-    lead, window = parts.shape[: 1 + rank], parts.shape[1 + rank : -1]
-    return parts.reshape(*lead, math.prod(window), parts.shape[-1])
+def _largest(op: Any, x: Any, outside: float) -> Any:
+    """The maximum of each window, along one axis after the other."""
+    y = w.padded(x, op.pads_for(x.shape), outside)
+    for k, (size, stride, dilation) in enumerate(zip(op.window, op.strides, op.dilations, strict=True)):
+        axis = k + 1
+        count = (y.shape[axis] - w.span(size, dilation)) // stride + 1
+        lead = (slice(None),) * axis
+        y = functools.reduce(
+            np.maximum,
+            [
+                y[(*lead, slice(i * dilation, i * dilation + (count - 1) * stride + 1, stride))]
+                for i in range(size)
+            ],
+        )
+    return arrays.contiguous(y)
 
 
-def _first_maximum(op: Any, x: np.ndarray) -> np.ndarray:
-    """For each window and channel, the position of its first maximum."""
-    return _in_line(op.parts(x, _lowest(x.dtype))).argmax(axis=-2)  # type: ignore[no-any-return]
+def _first_maxima(op: Any, x: Any, sizes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """For each element of a window, in order, where it is the first maximum of a window and channel; the first NaN is the
+    largest.
+    """
+    whole = w.padded(x, op.pads_for(x.shape), _lowest(x.dtype))
+    places = list(np.ndindex(op.window))
+    parts = [arrays.contiguous(whole[w.places(at, sizes, op.strides, op.dilations)]) for at in places]
+    most = functools.reduce(np.maximum, parts)
+    has_nan = bool((most != most).any())
+    taken = None
+    for at, part in zip(places, parts, strict=True):
+        here = part == most
+        if has_nan:
+            here = here | (part != part)
+        yield at, (here if taken is None else here & ~taken)
+        taken = here if taken is None else taken | here
 
 
 def _picks(op: Any, x: Any, places: Sequence[Any]) -> list[tuple[tuple[int, ...], Tensor]] | None:
@@ -191,12 +219,12 @@ class MaxPoolGrad(Pool):
         return w.added(self, lambda at: where(masks[at], g, none), g.dims[:-1], x.dims)
 
     def eval(self, x: Array, g: Array) -> Array:
-        at, pads = _first_maximum(self, x), self.pads_for(x.shape)
+        pads = self.pads_for(x.shape)
         out = arrays.zeros(w.padded_shape(x.shape, pads), g.dtype, g)
         if g.size:
-            for k, place in enumerate(np.ndindex(self.window)):
-                here = w.places(place, g.shape[1:-1], self.strides, self.dilations)
-                out[here] += chosen(at == k, g, g.dtype.type(0))
+            for at, picked in _first_maxima(self, x, g.shape[1:-1]):
+                here = w.places(at, g.shape[1:-1], self.strides, self.dilations)
+                out[here] += chosen(picked, g, g.dtype.type(0))
         return w.unpadded(out, x.shape, pads)
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
@@ -233,8 +261,13 @@ class MaxPoolPick(Pool):
         return y
 
     def eval(self, x: Array, h: Array) -> Array:
-        at = np.expand_dims(_first_maximum(self, x), -2)
-        return np.take_along_axis(_in_line(self.parts(h, 0)), at, axis=-2)[..., 0, :]
+        parts = self.parts(h, 0)
+        sizes = parts.shape[1 : 1 + len(self.window)]
+        y = arrays.zeros((*parts.shape[: 1 + len(sizes)], h.shape[-1]), h.dtype, h)
+        if y.size:
+            for at, picked in _first_maxima(self, x, sizes):
+                y = chosen(picked, parts[(slice(None),) * (1 + len(sizes)) + at], y)
+        return y
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x = ctx.inputs[0]
@@ -266,17 +299,30 @@ class AvgPool(Pool):
 
     def eval(self, x: Array) -> Any:
         parts = self.parts(widened(x), 0)
-        return as_dtype_of(np.add.reduce(parts, axis=self.within()) / _counts(self, x.shape, parts.dtype), x)
+        return as_dtype_of(_sums(self, parts) / _counts(self, x.shape, parts.dtype), x)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims, given = self.shape_of(ctx, 0)
         return (bind(self.like(AvgPoolGrad, dims), g, *given),)
 
 
-def _counts(op: Any, shape: Sequence[Any], dtype: Any) -> np.ndarray:
+def _sums(op: Any, parts: Any) -> Any:
+    """The sum of each window, element after element: the order in which NumPy adds them where there are several channels."""
+    if parts.shape[-1] < 2 or not parts.size or math.prod(op.window) > _MOST_ELEMENTS:
+        return np.add.reduce(parts, axis=op.within())
+    lead = (slice(None),) * (1 + len(op.window))
+    total = 0
+    for at in np.ndindex(op.window):  # from 0 on, since of zeros the sum is 0.0, whatever their sign
+        total = total + parts[lead + at]
+    return total
+
+
+def _counts(op: Any, shape: Sequence[Any], dtype: Any) -> Any:
     """The number of elements of the image in each window, without padding."""
+    if not any(map(any, op.pads_for(shape))):
+        return dtype.type(math.prod(op.window))
     ones = np.ones((1, *shape[1:-1], 1), dtype)
-    return np.add.reduce(op.parts(ones, 0), axis=op.within())  # type: ignore[no-any-return]
+    return np.add.reduce(op.parts(ones, 0), axis=op.within())
 
 
 @define

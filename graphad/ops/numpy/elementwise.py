@@ -202,8 +202,7 @@ def clip(
     high = given.pop(0) if high is not None else None
     if low is not None and high is not None and _are_plain(x, low, high):
         found = directly(np.clip, x, a_min=low, a_max=high)
-        if found is not None:
-            return found
+        return math.clip_by_value(x, low, high) if found is None else found
     if low is not None:
         x = maximum(x, _within(low, x))
     if high is not None:

@@ -323,6 +323,64 @@ def test_first_of_equal_maxima_gets_the_gradient() -> None:
     np.testing.assert_array_equal(g[0, :, :, 0], [[1, 0], [0, 0]])
 
 
+@pytest.mark.parametrize("channels", [1, 3, 8])
+@pytest.mark.parametrize(
+    ("size", "stride", "padding", "dilation"),
+    [
+        ((2, 2), 2, "VALID", 1),
+        ((3, 3), 2, "SAME", 1),
+        ((3, 2), 1, "VALID", 2),
+        ((1, 3), 1, "SAME", 1),
+        ((1, 1), 2, "VALID", 1),
+    ],
+)
+def test_pools_are_those_of_each_window_with_ties_and_nan(
+    channels: int, size: Any, stride: int, padding: str, dilation: int
+) -> None:
+    rng = np.random.default_rng(8)
+    x = rng.integers(-2, 3, (2, 9, 8, channels)).astype(np.float32)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    with tf.GradientTape() as tape:
+        v = tf.Variable(x)
+        most = nn.pool(v, size, "MAX", stride, padding, dilations=dilation)
+    upstream = rng.standard_normal(most.shape).astype(np.float32)
+    found = tape.gradient(most, v, tf.constant(upstream)).numpy()
+    mean = nn.pool(v, size, "AVG", stride, padding, dilations=dilation).numpy()
+    want = np.zeros_like(x)
+    for b, *at, c in np.ndindex(*most.shape):
+        axes = []
+        for i, n, count, whole in zip(at, size, most.shape[1:3], x.shape[1:3], strict=True):
+            missing = max((count - 1) * stride + (n - 1) * dilation + 1 - whole, 0)
+            start = i * stride - (missing // 2 if padding == "SAME" else 0)
+            axes.append([k for k in range(start, start + n * dilation, dilation) if 0 <= k < whole])
+        window = x[b][np.ix_(*axes)][..., c]
+        np.testing.assert_array_equal(most.numpy()[(b, *at, c)], window.max())
+        np.testing.assert_allclose(mean[(b, *at, c)], window.mean(), rtol=1e-6, atol=1e-6)
+        row, column = np.unravel_index(window.argmax(), window.shape)
+        want[b, axes[0][row], axes[1][column], c] += upstream[(b, *at, c)]
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_image_s_gradient_of_many_channels_is_that_of_few(dtype: Any, stride: int) -> None:
+    rng = np.random.default_rng(9)
+    x, kernel = rng.standard_normal((3, 9, 8, 12)), rng.standard_normal((3, 2, 12, 5))
+    with tf.GradientTape() as tape:
+        v = tf.Variable(x.astype(dtype))
+        y = nn.conv2d(v, tf.constant(kernel.astype(dtype)), stride, "SAME")
+    g = rng.standard_normal(y.shape).astype(dtype)
+    found = tape.gradient(y, v, tf.constant(g)).numpy()
+    for k in range(0, 12, 4):  # the parts of an image do not depend on each other
+        with tf.GradientTape() as tape:
+            part = tf.Variable(x[..., k : k + 4].astype(dtype))
+            y = nn.conv2d(part, tf.constant(kernel[:, :, k : k + 4].astype(dtype)), stride, "SAME")
+        few = tape.gradient(y, part, tf.constant(g)).numpy()
+        np.testing.assert_allclose(
+            found[..., k : k + 4], few, rtol=1e-5 if dtype is np.float32 else 1e-13, atol=1e-5
+        )
+
+
 def test_pools_of_integers_and_infinities() -> None:
     y = nn.max_pool2d(tf.constant(integer(1, 4, 4, 1)), 3, 2, "SAME")
     assert y.dtype == tf.int32
