@@ -170,6 +170,9 @@ def product(x: Any, y: Any) -> Any:
             return y[...]
         if are_ones(y, x.dtype):
             return x[...]
+    elif type(y) is np.ndarray and isinstance(x, np.generic) and y.size > _MANY and not any(y.strides):
+        if x.dtype == y.dtype:  # again one number for all elements
+            return np.ndarray(y.shape, y.dtype, x * y[(slice(0, 1),) * y.ndim], 0, y.strides)
     return x * y
 
 

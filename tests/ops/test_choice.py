@@ -70,7 +70,16 @@ def test_a_product_with_ones_in_one_place_has_the_bits_of_the_product(dtype: str
     one = np.broadcast_to(np.dtype(dtype).type(1), x.shape)
     two = np.broadcast_to(np.dtype(dtype).type(2), x.shape)
     with np.errstate(all="ignore"):
-        for a, b in ((x, one), (one, x), (x[::-1], one), (x, two), (one, two), (x[:1], one), (two[:1], x)):
+        for a, b in (
+            (x, one),
+            (one, x),
+            (x[::-1], one),
+            (x, two),
+            (one, two),
+            (x[:1], one),
+            (two[:1], x),
+            (x.dtype.type(3), two),
+        ):
             found, want = product(a, b), a * b
             assert found.dtype == want.dtype and found.tobytes() == want.tobytes()
     if x.dtype.kind == "f":

@@ -2,8 +2,8 @@
 
 NumPy's stable sorts are its slow ones, and finding an order takes it longer than sorting. Integers of a small range are sorted
 digit by digit. Of other integers, and of float32 read as integers that come in the same order, each is one number with its place
-below it: those are sorted, and their last bits are the order. Where there is no room for that, as in float64, the quick sort
-finds the order, after which the few that are equal are put in order.
+below it: those are sorted, and their last bits are the order. Where there is no room for that, leading bits that all differ do as
+well; else, as in float64, the quick sort finds the order, after which the few that are equal are put in order.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def stable_order(x: DeviceArray | Array) -> Any:
         if (most - least).bit_length() + x.shape[-1].bit_length() < 64:
             wide = x.astype(np.int64) if x.dtype.itemsize < 8 else x
             return _order_with_places((wide - wide.dtype.type(least)).astype(np.int64))
-        return _quick_order(x)
+        order = _order_of_leading_bits(x)
+        return _quick_order(x) if order is None else order
     elif x.dtype == np.float32 and x.shape[-1].bit_length() < 31:
         return _order_with_places(_as_integers(x))
     elif x.dtype.kind == "f" and x.dtype.itemsize > 2:
@@ -52,6 +53,22 @@ def _order_with_places(keys: Any) -> Any:
     keys.sort(-1)
     keys &= (1 << bits) - 1
     return keys
+
+
+def _order_of_leading_bits(x: Any) -> Any:
+    """The order of integers of 64 bits by those bits that leave room for the places; None if these are equal for two."""
+    size = x.shape[-1]
+    bits = np.uint64(size.bit_length())
+    keys = x.view(np.uint64) >> bits << bits
+    if x.dtype.kind == "i":
+        keys ^= np.uint64(1 << 63)  # negative ones come first
+    keys |= np.arange(size, dtype=np.uint64)
+    keys.sort(-1)
+    leading = keys >> bits
+    if np.count_nonzero(leading[..., 1:] == leading[..., :-1]):
+        return None
+    keys &= np.uint64((1 << int(bits)) - 1)
+    return keys.astype(np.int64)
 
 
 def _as_integers(x: Any) -> Any:

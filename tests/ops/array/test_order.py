@@ -37,6 +37,17 @@ def test_orders_are_stable(dtype: str) -> None:
         assert np.array_equal(stable_order(whole * 2**40), np.argsort(whole, -1, kind="stable"))
 
 
+@pytest.mark.parametrize(("dtype", "least", "most"), [("i8", -(2**63), 2**63 - 1), ("u8", 0, 2**64 - 1)])
+@pytest.mark.parametrize("shape", [(5000,), (20, 300)])
+def test_orders_of_integers_of_all_bits_are_stable(
+    dtype: str, least: int, most: int, shape: tuple[int, ...]
+) -> None:
+    x = np.random.default_rng(2).integers(least, most, shape, dtype=dtype)
+    for _ in range(2):
+        assert np.array_equal(stable_order(x), np.argsort(x, -1, kind="stable"))
+        x[..., 7], x[..., 9] = x[..., 3], x[..., 3] ^ x.dtype.type(1)  # equal, and equal but for the last bit
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_sorted_values_are_those_of_the_order(dtype: str) -> None:
     for x in _samples(dtype):
