@@ -163,6 +163,21 @@ class Backend(ABC):
         added or receives the sums, if there is one."""
         return None
 
+    def has_routine(self, name: str, dtype: str, rank: int) -> bool:
+        """Whether its library has the routine of a `forms.Library`, for values of a dtype and rank.
+
+        A run whose routine has no answer returns one of `misfits`, so it must not have acted by then.
+        """
+        return False
+
+    def routine_workspace(self, dtype: str, shape: Sequence[int]) -> int:
+        """Bytes of the workspace of a routine, the last 16 for its answer."""
+        return 0
+
+    def routine(self, dtype: str, x: Walk, y: Walk) -> Sequence[Any]:
+        """The steps of a routine, each with what its places are: x, y, the workspace, the answer in it, the mask."""
+        raise NotImplementedError
+
     @abstractmethod
     def repeat(self) -> int:
         """The address of the function that runs a loop; `rows` defines the layout of its block."""

@@ -23,6 +23,7 @@ from graphad.compiler.units import (
     LOOP,
     PARTS,
     REPEAT,
+    ROUTINE,
     Unit,
     has_unit_axis,
     is_contiguous,
@@ -56,8 +57,8 @@ class Lowered:
       given, reads: See `Partition`.
     """
 
-    def __init__(self, graph: Graph, options: Options, backend: Backend) -> None:
-        self.graph, self.options, self.backend = graph, options, backend
+    def __init__(self, graph: Graph, options: Options, backend: Backend, has_routines: bool = False) -> None:
+        self.graph, self.options, self.backend, self._has_routines = graph, options, backend, has_routines
         self.specs: list[TensorSpec] = list(graph.specs)
         self.sites: dict[int, Site] = {}
         self.units: list[Unit] = []
@@ -135,6 +136,8 @@ class Lowered:
         if isinstance(form, forms.Map | forms.Reduce) and self._loop(node, form):
             return
         if isinstance(form, forms.Contract) and self._contract(node, form):
+            return
+        if isinstance(form, forms.Library) and self._routine(node, form):
             return
         unit = self._host(node)
         self.chain.add_raising(unit.index)
@@ -263,6 +266,22 @@ class Lowered:
             unit.writes.append(value)
             self.maker[value] = unit.index
             self._own(value)
+        self.chain.add_raising(unit.index)
+        return True
+
+    # routines
+
+    def _routine(self, node: Node, form: forms.Library) -> bool:
+        spec = node.specs[0]
+        rank = len(ranked(spec.dims))
+        if not self._has_routines or len(node.inputs) != 1:
+            return False
+        if not self.backend.has_routine(form.name, spec.dtype.name, rank):
+            return False
+        unit = self._unit(ROUTINE, node.inputs)
+        unit.nodes, unit.reads, unit.writes = [node], [self.sites[node.inputs[0]]], [node.start]
+        self.maker[node.start] = unit.index
+        self._own(node.start)
         self.chain.add_raising(unit.index)
         return True
 

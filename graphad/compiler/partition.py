@@ -29,12 +29,17 @@ from graphad.kernels.collapse import Operand, collapse
 from graphad.kernels.fuse import Composer
 
 
-def partition(graph: Graph, options: Options = DEFAULT, backend: Backend | None = None) -> Partition:
-    """The units of a specialised, optimised graph, for a backend; None: the CPU's."""
+def partition(
+    graph: Graph, options: Options = DEFAULT, backend: Backend | None = None, has_routines: bool = False
+) -> Partition:
+    """The units of a specialised, optimised graph, for a backend; None: the CPU's.
+
+    With `has_routines` units may be routines, which may have no answer: a run must be such that it can be made again.
+    """
     backend = backend or backend_of("cpu")
     if backend.expands:
         graph = expanded(graph)
-    lowered = Lowered(graph, options, backend)
+    lowered = Lowered(graph, options, backend, has_routines)
     fused = Fused(lowered)
     units = _units(lowered, fused)
     roots = {lowered.site(value).root for value in lowered.outputs}

@@ -22,8 +22,8 @@ from graphad.kernels.sites import Site, row_strides, same_size, same_walk
 from graphad.kernels.stages import Nest
 
 LOOP, STAGES, BLOCKS, GEMM, COPY, PARTS = "loop", "stages", "blocks", "gemm", "copy", "parts"
-REPEAT, HOST, ASSIGN = "repeat", "host", "assign"
-NATIVE = (LOOP, STAGES, BLOCKS, GEMM, COPY, PARTS, REPEAT)
+REPEAT, ROUTINE, HOST, ASSIGN = "repeat", "routine", "host", "assign"
+NATIVE = (LOOP, STAGES, BLOCKS, GEMM, COPY, PARTS, REPEAT, ROUTINE)
 
 
 class Unit(Struct):
@@ -32,7 +32,8 @@ class Unit(Struct):
     Attributes:
       kind: loop, stages (one kernel of several loops over the same rows), blocks (a chain of loops that run block by block),
       gemm, copy, parts (an array assembled from others), repeat (a loop op whose
-        body is native), host, or assign (giving a variable its new value).
+        body is native), routine (of the backend's library, which may have no answer), host, or assign
+      (giving a variable its new value).
       nodes: Its nodes in order; none for a copy.
       reads: The values it reads from storage, as sites.
       writes: The values that get storage from it.

@@ -20,9 +20,9 @@ from graphad.core.flags import flags
 
 _DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 # By the beginnings of their functions' names, the longest first.
-_LIBRARIES = {"cublasLt": "cublasLt", "cublas": "cublas"}
+_LIBRARIES = {"cublasLt": "cublasLt", "cublas": "cublas", "cusolver": "cusolver"}
 _FILE = "{}64_{}.dll" if sys.platform == "win32" else "lib{}.so.{}"
-_TOOLKITS = range(12, 20)  # of which one is loaded
+_TOOLKITS = range(11, 20)  # of which one is loaded
 CURE = "pip install graphad[cuda] on a machine with an NVIDIA driver; device('cpu') is always there"
 
 
@@ -90,7 +90,7 @@ def set_library(other: Any, addresses: Callable[[str], int] | None = None) -> An
 
 
 def address_of(name: str) -> int:
-    """The address of a function of the driver, as "cuLaunchKernel", or of the cuBLAS or cuBLASLt that CuPy has loaded.
+    """The address of a function of the driver, as "cuLaunchKernel", or of the cuBLAS, cuBLASLt or cuSOLVER that CuPy has loaded.
 
     Raises: UnavailableError: there is no such library, or it has no such function.
     """
@@ -106,7 +106,7 @@ def address_of(name: str) -> int:
 
 def _loaded(file: str) -> ctypes.CDLL:
     """A library that CuPy calls, or that one of these calls: CuPy has it loaded, under a name with the toolkit's number."""
-    library().cuda.cublas  # noqa: B018, this loads them
+    getattr(library().cuda, "cusolver" if file == "cusolver" else "cublas")  # which loads it
     mode, missing = ctypes.DEFAULT_MODE | getattr(os, "RTLD_NOLOAD", 0), OSError(f"{file} is not loaded")
     for number in _TOOLKITS:
         try:

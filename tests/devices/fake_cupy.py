@@ -319,6 +319,7 @@ def module() -> Any:
             runtime=runtime,
             driver=fake_driver,
             cublas=fake_driver,
+            cusolver=fake_driver,
             device=fake_driver,
             get_current_stream=fake_streams.current,
             Stream=fake_streams.Stream,

@@ -431,6 +431,51 @@ def _gemm(dtype: Any) -> Any:
     return call
 
 
+# -- cuSOLVER --
+
+
+def get_cusolver_handle() -> int:
+    return 2
+
+
+factorisations: list[tuple[int, str]] = []
+
+
+def setStream(handle: int, stream: int) -> None:
+    assert handle == 2
+    _handle.solver = fake_streams.at(stream)
+
+
+def _buffer_size(handle: int, upper: int, n: int, a: int, lead: int, wanted: int) -> None:
+    assert handle == 2 and upper == 1 and lead >= n > 0
+    ctypes.c_int32.from_address(wanted).value = 3 * n + 1
+
+
+def _potrf(dtype: Any) -> Any:
+    size = np.dtype(dtype).itemsize
+
+    def call(handle: int, upper: int, n: int, a: int, lead: int, work: int, count: int, info: int) -> None:
+        assert handle == 2 and upper == 1 and lead >= n > 0 and count >= 3 * n + 1
+        bytes_at(work, count * size)
+        factorisations.append((n, np.dtype(dtype).name))
+
+        def run() -> None:
+            whole = np.lib.stride_tricks.as_strided(
+                bytes_at(a, ((n - 1) * lead + n) * size).view(dtype), (n, n), (lead * size, size)
+            )
+            answer = bytes_at(_aligned(info, 4), 4).view(np.int32)
+            try:
+                factor = np.linalg.cholesky(whole)
+                np.copyto(whole, factor, where=np.tri(n, dtype=bool))
+                answer[0] = 0
+            except np.linalg.LinAlgError:
+                answer[0] = 1
+
+        _handle.solver.put(run)
+
+    return call
+
+
 # -- the same as functions that native code calls by address --
 
 
@@ -491,6 +536,10 @@ _NATIVE = {
     "cublasSetWorkspace_v2": _native(_set_workspace, "ppl"),
     "cublasSgemmStridedBatched": _native(_gemm(np.float32), _GEMM_KINDS),
     "cublasDgemmStridedBatched": _native(_gemm(np.float64), _GEMM_KINDS),
+    "cusolverDnSpotrf_bufferSize": _native(_buffer_size, "piipip"),
+    "cusolverDnDpotrf_bufferSize": _native(_buffer_size, "piipip"),
+    "cusolverDnSpotrf": _native(_potrf(np.float32), "piipipip"),
+    "cusolverDnDpotrf": _native(_potrf(np.float64), "piipipip"),
     **{
         name: _native(what, kinds)
         for name, (what, kinds) in fake_cublaslt.functions(bytes_at, _host, _tensor_float).items()

@@ -77,8 +77,10 @@ def test_what_the_fake_device_has_the_real_one_has(cupy: Any) -> None:
             "moduleGetFunction",
             "occupancyMaxActiveBlocksPerMultiprocessor",
             "check_status",
+            "funcSetAttribute",
         ),
-        cupy.cuda.device: ("get_cublas_handle",),
+        cupy.cuda.cusolver: ("setStream", "check_status"),
+        cupy.cuda.device: ("get_cublas_handle", "get_cusolver_handle"),
     }.items():
         wrong += [f"{home.__name__}.{name}" for name in names if not hasattr(home, name)]
         assert all(hasattr(fake_driver, name) for name in names)
@@ -113,13 +115,16 @@ def test_what_is_called_by_address_is_exported(cupy: Any) -> None:
             cupy.cuda.cublas
         except ImportError as error:
             pytest.skip(f"cuBLAS is not installed: {error}")
-        names = [name for name in fake_driver._NATIVE if name.startswith("cublas")]
-        assert len(names) == 15 and all(address_of(name) for name in names)
+        names = [name for name in fake_driver._NATIVE if name.startswith("cu") and not name[2].isupper()]
+        assert len(names) == 19 and all(address_of(name) for name in names)
     finally:
         use(before, fake_driver.function_at)
 
 
 DECLARED = {
+    "cusolverDnSpotrf": "piipipip",
+    "cusolverDnDpotrf": "piipipip",
+    "cusolverDnSpotrf_bufferSize": "piipip",
     **epilogues.DECLARED,
     "cublasLtMatmul": "ppppppppppppp" + "plp",
     "cuLaunchKernel": "piiiiiiippp",
@@ -147,13 +152,13 @@ def test_the_headers_declare_what_the_walk_calls(name: str) -> None:
     texts = [
         path.read_text(errors="replace")
         for place in headers
-        for path in (place / "cuda.h", place / "cublas_api.h", place / "cublasLt.h")
+        for path in [place / name for name in ("cuda.h", "cublas_api.h", "cublasLt.h", "cusolverDn.h")]
         if path.exists()
     ]
     declared = [
         match.group(1)
         for text in texts
-        for match in re.finditer(rf"\b(?:CUDAAPI|CUBLASWINAPI)\s+{name}\(([^)]*)\);", text)
+        for match in re.finditer(rf"\b(?:CUDAAPI|CUBLASWINAPI|CUSOLVERAPI)\s+{name}\(([^)]*)\);", text)
     ]
     if not declared:
         pytest.skip("the toolkit's headers are not installed")
@@ -173,6 +178,7 @@ _HANDLES = {
     "cublasHandle_t",
     "cudaStream_t",
     "cublasLtHandle_t",
+    "cusolverDnHandle_t",
     "cublasLtMatmulDesc_t",
     "cublasLtMatrixLayout_t",
     "cublasLtMatmulPreference_t",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler.backend import Backend, Expected, Walk
-from graphad.compiler.cuda import build, epilogues, geometry, products
+from graphad.compiler.cuda import build, epilogues, geometry, products, routines, walk
 from graphad.compiler.cuda.captures import ENDED, PRODUCT, REPEAT
 from graphad.compiler.cuda.compile import why_unavailable
 from graphad.compiler.cuda.emit import has_function, supports
@@ -46,7 +46,7 @@ class Cuda(Backend):
     runs_evals = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(_BITS)
-    misfits = frozenset((MISFIT,))
+    misfits = frozenset((MISFIT, walk.NO_ANSWER))
 
     def __init__(self, index: int) -> None:
         self.index, self.name = index, f"cuda:{index}"
@@ -139,6 +139,15 @@ class Cuda(Backend):
             return None
         has_vector = ending.vector is not None or ending.sums
         return Step(ENDED, words, epilogues.PLACES if has_vector else epilogues.PLACES[:3])
+
+    def has_routine(self, name: str, dtype: str, rank: int) -> bool:
+        return routines.has(name, dtype, rank)
+
+    def routine_workspace(self, dtype: str, shape: Sequence[int]) -> int:
+        return routines.workspace(self.index, dtype, shape[-1]) if shape[-1] else 0
+
+    def routine(self, dtype: str, x: Walk, y: Walk) -> list[routines.Part]:
+        return routines.parts(self, dtype, x, y)
 
     def repeat(self) -> int:
         return REPEAT

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from graphad.compiler import rows as table
 from graphad.compiler.cuda import products, walk
+from graphad.compiler.cuda.routines import ANSWER
 from graphad.compiler.rows import Row
 from graphad.core.logs import get_logger
 from graphad.devices.library import library
@@ -37,6 +38,8 @@ def nodes(rows: Sequence[Row]) -> int:
             for axis in range(row.words[products.AXES] - 1):
                 count *= row.words[products.AXES + 1 + 4 * axis]
             total += count
+        elif row.function == ANSWER:  # which the host reads
+            return NEVER
         elif row.function == REPEAT:
             if waits(row):
                 return NEVER

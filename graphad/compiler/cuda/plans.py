@@ -18,6 +18,7 @@ from graphad.compiler import rows as table
 from graphad.compiler.backend import Builder
 from graphad.compiler.cuda import build, captures, epilogues, geometry, products, walk
 from graphad.compiler.cuda.captures import ENDED, PRODUCT, REPEAT
+from graphad.compiler.cuda.routines import ANSWER, CALL
 from graphad.compiler.cuda.shared import MAX_DYNAMIC_SHARED_SIZE_BYTES, room
 from graphad.compiler.rows import About, Row
 from graphad.core.flags import flags
@@ -56,6 +57,7 @@ class Image:
         self.arguments = plan.arguments
         self.nodes = captures.nodes(plan.rows)
         self.has_products = any(map(_has_products, plan.rows))
+        self.has_routines = any(row.function == CALL for row in plan.rows)
         self.check: Callable[..., bool] | None = None if guard is None else plan.device.bind_check(guard)
 
     def instance(self) -> Instance:
@@ -115,6 +117,9 @@ class Instance:
             state[walk.STREAM] = stream.ptr
             if image.has_products:
                 self._use_cublas(stream)
+            if image.has_routines:
+                state[walk.SOLVER] = library().cuda.device.get_cusolver_handle()
+                library().cuda.cusolver.setStream(state[walk.SOLVER], stream.ptr)
             is_rounded = image.has_products and flags.tensor_float_32
             state[walk.ROUNDED] = int(is_rounded)
             key = (*self._addresses, state[walk.WORKSPACE], is_rounded)  # what a graph holds of others
@@ -136,8 +141,9 @@ class Instance:
             return status
         what, line = self._blocks.abouts[max(self._state[walk.FAILED], 0)]
         cuda, code = library().cuda, status & 0xFFFFFFFF
+        homes = {walk.DRIVER: "driver", walk.BLAS: "cublas", walk.SOLVERS: "cusolver"}
         try:
-            (cuda.driver if status < walk.BLAS else cuda.cublas).check_status(code)
+            getattr(cuda, homes[status - code]).check_status(code)
             raise DeviceError(f"status {code}")
         except Exception as cause:  # CuPy's own, which know the names of statuses
             error = DeviceError(f"{what}: {told(code if status < walk.BLAS else 0, cause)}.")
@@ -202,6 +208,8 @@ class _Blocks:
             return function, self._block(head, row, memory), walk.PRODUCT_HEAD
         if row.function == ENDED:
             return kind["ended"], self._ended(row, memory, about), walk.ENDED_HEAD
+        if row.function in (CALL, ANSWER):
+            return kind["call" if row.function == CALL else "answer"], self._block([about], row, memory), 1
         if row.function == REPEAT:
             return kind["loop"], self._loop(row, memory, about), walk.LOOP_HEAD
         if not row.function:  # a rehearsal neither waits for kernels nor runs them

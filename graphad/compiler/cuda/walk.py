@@ -13,7 +13,7 @@ from typing import Any
 
 from graphad.compiler.assembly import Function
 from graphad.compiler.backend import host_code
-from graphad.compiler.cuda import epilogues, products
+from graphad.compiler.cuda import epilogues, products, routines
 from graphad.compiler.rows import (
     ANSWER,
     BODY,
@@ -36,7 +36,8 @@ from graphad.compiler.rows import (
 from graphad.core import forks
 from graphad.devices.library import address_of
 
-DRIVER, BLAS = 1 << 32, 2 << 32
+DRIVER, BLAS, SOLVERS = 1 << 32, 2 << 32, 3 << 32
+NO_ANSWER = -4  # status: a routine has none for this matrix
 INTERRUPTED = 79  # status: a signal's handler raised; the exception waits in the thread
 ROUNDS_UNSEEN = 16  # of a loop, between two looks at signals
 
@@ -65,8 +66,9 @@ ROUNDS_UNSEEN = 16  # of a loop, between two looks at signals
     PATCH_COUNT,
     ADDRESSES,
     ROUNDED,
-) = range(23)
-STATE_WORDS = 23
+    SOLVER,
+) = range(24)
+STATE_WORDS = 24
 _DRIVER = {
     LAUNCH: "cuLaunchKernel",
     READ: "cuMemcpyDtoHAsync_v2",
@@ -245,6 +247,27 @@ def _read(f: Function, source: str, size: str | int, target: str) -> None:
     _checked(f, f.emit(f"call i32 {f.pointer('%state', WAIT)}(ptr {stream})"), DRIVER)
 
 
+def _call() -> str:
+    """A routine of cuSOLVER's. Arguments are words of 64 bits; where C declares an int, x86-64 and ARM take the low half."""
+    f = Function("i64 @graphad_cuda_call(ptr %state, ptr %block)")
+    given = ", ".join(f"i64 {f.word('%block', 2 + k)}" for k in range(routines.ARGUMENTS - 1))
+    handle = f.pointer("%state", SOLVER)
+    _checked(f, f.emit(f"call i32 {f.pointer('%block', 1)}(ptr {handle}, {given})"), SOLVERS)
+    f.ret(0)
+    return f.text()
+
+
+def _answer() -> str:
+    """Whether the routine before had one."""
+    f = Function("i64 @graphad_cuda_answer(ptr %state, ptr %block)")
+    held = f.slot("i64", 0)
+    _read(f, f.word("%block", 1), 4, held.address)
+    with f.when(f.test("ne", held.get(), 0)):
+        f.ret(NO_ANSWER)
+    f.ret(0)
+    return f.text()
+
+
 def _loop() -> str:
     f = Function("i64 @graphad_cuda_loop(ptr %state, ptr %block)")
     w = f.at("%block", LOOP_HEAD)
@@ -332,6 +355,8 @@ SYMBOLS = (
     "graphad_cuda_launch",
     "graphad_cuda_product",
     "graphad_cuda_ended",
+    "graphad_cuda_call",
+    "graphad_cuda_answer",
     "graphad_cuda_loop",
     "graphad_cuda_stream",
     "graphad_cuda_replay",
@@ -342,7 +367,19 @@ def text() -> str:
     """The module."""
     head = "declare i64 @llvm.smax.i64(i64, i64)\n"
     return "\n".join(
-        [head, _steps(), _launch(), _replay(), _use_stream(), _product(), _ended(), _loop(), _run()]
+        [
+            head,
+            _steps(),
+            _launch(),
+            _replay(),
+            _use_stream(),
+            _product(),
+            _ended(),
+            _call(),
+            _answer(),
+            _loop(),
+            _run(),
+        ]
     )
 
 

@@ -19,6 +19,7 @@ from graphad.compiler import rows as table
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.blocks import Blocks
 from graphad.compiler.plan.inside import stays_inside
+from graphad.compiler.plan.library import products, routine
 from graphad.compiler.plan.places import (
     ARENA,
     ARGUMENT,
@@ -33,9 +34,21 @@ from graphad.compiler.plan.places import (
 from graphad.compiler.plan.schedule import as_storage
 from graphad.compiler.repeat import COPIED, DIRECT, Repeat
 from graphad.compiler.rows import About, Arena, Argument, Row, Step
-from graphad.compiler.units import BLOCKS, COPY, GEMM, LOOP, PARTS, REPEAT, STAGES, Partition, Unit, loop_of
+from graphad.compiler.units import (
+    BLOCKS,
+    COPY,
+    GEMM,
+    LOOP,
+    PARTS,
+    REPEAT,
+    ROUTINE,
+    STAGES,
+    Partition,
+    Unit,
+    loop_of,
+)
 from graphad.core.dims import Size, evaluate
-from graphad.core.errors import InternalError, UnavailableError
+from graphad.core.errors import InternalError
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Node
 from graphad.kernels import stages
@@ -134,6 +147,9 @@ class Scope:
             return self.backend.workspace(unit.loop, self.numbers)
         if unit.repeat is not None:
             return RepeatMaker(self, unit, None).total
+        if unit.kind == ROUTINE:
+            value = unit.writes[0]
+            return self.backend.routine_workspace(self.part.specs[value].dtype.name, self.shape(value))
         if unit.kind == GEMM:
             return max([self.workspace(loop) for loop in unit.stages], default=0)
         return self._chain(unit).total if unit.kind == BLOCKS else 0
@@ -175,7 +191,7 @@ class Scope:
 
     def _rows(self, unit: Unit, workspace: Place | None, is_inside: bool) -> list[Made]:
         if unit.kind == LOOP:
-            return [self._loop(unit, workspace, is_inside)]
+            return [self.loop(unit, workspace, is_inside)]
         if unit.kind == STAGES:
             return [self._stages(unit, workspace, is_inside)]
         if unit.kind == BLOCKS:
@@ -193,7 +209,9 @@ class Scope:
         if unit.kind == COPY:
             return [self.copy(unit.reads[0], target, is_inside)]
         if unit.kind == GEMM:
-            return self._products(unit, target, workspace, is_inside)
+            return products(self, unit, target, workspace, is_inside)
+        if unit.kind == ROUTINE:
+            return routine(self, unit, target, workspace)
         raise InternalError(f"plan: a native segment holds a {unit.kind} unit")
 
     def filled(
@@ -212,11 +230,11 @@ class Scope:
                 words[word] = place.number + place.offset
         return Made(Row(function, words, arguments, arena), work, moves)
 
-    def _step(self, step: Step, places: Sequence[Place], work: float) -> Made:
+    def step(self, step: Step, places: Sequence[Place], work: float) -> Made:
         """A library step as a row, with its operands at these places."""
         return self.filled(step.function, step.words, list(zip(step.places, places, strict=True)), work)
 
-    def _loop(self, unit: Unit, workspace: Place | None, is_inside: bool) -> Made:
+    def loop(self, unit: Unit, workspace: Place | None, is_inside: bool) -> Made:
         loop = loop_of(unit)
         words, sites = self.words(unit, loop)
         places = [(word, self.place(site)) for word, site in sites]
@@ -270,42 +288,7 @@ class Scope:
         made.loop = nest
         return made
 
-    def _products(self, unit: Unit, target: Site, workspace: Place | None, is_inside: bool) -> list[Made]:
-        """The row of a product; where the library has none with its ending, one without it and the loop that stands for it."""
-        if unit.ending is None:
-            return [self._product(unit, target, is_inside)]
-        made = self._product(unit, target, is_inside, unit.ending)
-        if made is not None:
-            return [made]
-        (loop,) = unit.stages
-        if unit.ending.inner is not None:
-            # The loop reads each element of the product where it then stores its own.
-            self.places[unit.ending.inner] = self.place(target)
-        return [self._product(unit, target, is_inside), self._loop(loop, workspace, is_inside)]
-
-    def _product(self, unit: Unit, target: Site, is_inside: bool, ending: Any = None) -> Any:
-        dtype = self.part.specs[target.root].dtype
-        sites = [*unit.reads[:2], target]
-        a, b, c = (self.strided(site) for site in sites)
-        if ending is None:
-            step = self.backend.product(dtype.name, a, b, c)
-            if step is None:
-                raise UnavailableError("plan: no BLAS takes this matrix product")
-        else:
-            step = self.backend.ended(dtype.name, a, b, c, ending)
-            if step is None:
-                return None
-            sites += [*unit.reads[2:], *[self.part.sites[value] for value in unit.writes[1:]]]
-        places = [
-            self.place(site) if is_inside else self._checked(site, self.strided(site), dtype.itemsize)
-            for site in sites
-        ]
-        work = 0.04 * a[0][-1]
-        for size in c[0]:
-            work *= size
-        return self._step(step, places, 300 + work)
-
-    def _checked(self, site: Site, walk: tuple[Sequence[int], Sequence[int]], itemsize: int) -> Place:
+    def checked(self, site: Site, walk: tuple[Sequence[int], Sequence[int]], itemsize: int) -> Place:
         """The place of a site, after checking that the walk from it stays in its storage."""
         place = self.place(site)
         place.check(*reach(*walk, itemsize))
@@ -321,7 +304,7 @@ class Scope:
         if not is_inside:
             found[0].check(*reach(shape, come, dtype.itemsize))
             found[1].check(*reach(shape, to, dtype.itemsize))
-        return self._step(step, found, 20 + 0.3 * dtype.itemsize * float(np.prod(shape, dtype=float)))
+        return self.step(step, found, 20 + 0.3 * dtype.itemsize * float(np.prod(shape, dtype=float)))
 
     def fill(self, value: Array | int, target: Site, is_inside: bool = False) -> Made:
         """A row that fills a site with one number; with `is_inside` it is known to stay in its storage."""
@@ -329,8 +312,8 @@ class Scope:
         shape, to = self.strided(target)
         step = self.backend.fill(np.asarray(value, dtype.numpy), shape, to)
         work = 20 + 0.1 * dtype.itemsize * float(np.prod(shape, dtype=float))
-        place = self.place(target) if is_inside else self._checked(target, (shape, to), dtype.itemsize)
-        return self._step(step, [place], work)
+        place = self.place(target) if is_inside else self.checked(target, (shape, to), dtype.itemsize)
+        return self.step(step, [place], work)
 
     def known(self, scalar: Node | Array) -> Any:
         """The number of a scalar that is a constant or the node of a size."""
@@ -533,7 +516,7 @@ class RepeatMaker:
         step = scope.backend.copy(dtype.itemsize, (count,), (dtype.itemsize,), (dtype.itemsize,))
         source.check(0, count * dtype.itemsize)
         target.check(0, count * dtype.itemsize)
-        return scope._step(step, [source, target], 20 + 0.1 * dtype.itemsize * count)
+        return scope.step(step, [source, target], 20 + 0.1 * dtype.itemsize * count)
 
     def _single(self, scope: Scope, site: Site, size: int) -> Place:
         """The place of one element of `size` bytes."""

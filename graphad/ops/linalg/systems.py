@@ -26,6 +26,7 @@ from graphad.core.op import Op, TupleOp, define
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels import forms
 from graphad.ops import library
 from graphad.ops.array.shape import ExpandDims, Reshape
 from graphad.ops.array.transpose import Transpose
@@ -307,6 +308,9 @@ class Cholesky(_OfMatrix):
                 "cholesky: Cholesky decomposition was not successful. The input might not be valid: it must be positive "
                 "definite. If it is so up to rounding, add a small multiple of tf.eye."
             ) from cause
+
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        return forms.Library("cholesky")
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         # L^-H P(L^H g) L^-1, made Hermitian; P keeps the lower triangle and halves the diagonal (Murray, 2016, eq. 10).

@@ -1,0 +1,68 @@
+"""Rows of units that a device's library runs: products with their endings, and routines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphad.compiler.plan.places import FIXED, Made, Place
+from graphad.compiler.units import Unit
+from graphad.core.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from graphad.compiler.plan.steps import Scope
+    from graphad.kernels.sites import Site
+
+
+def products(scope: Scope, unit: Unit, target: Site, workspace: Place | None, is_inside: bool) -> list[Made]:
+    """The row of a product; where the library has none with its ending, one without it and the loop that stands for it."""
+    if unit.ending is None:
+        return [_product(scope, unit, target, is_inside)]
+    made = _product(scope, unit, target, is_inside, unit.ending)
+    if made is not None:
+        return [made]
+    (loop,) = unit.stages
+    if unit.ending.inner is not None:
+        # The loop reads each element of the product where it then stores its own.
+        scope.places[unit.ending.inner] = scope.place(target)
+    return [_product(scope, unit, target, is_inside), scope.loop(loop, workspace, is_inside)]
+
+
+def _product(scope: Scope, unit: Unit, target: Site, is_inside: bool, ending: Any = None) -> Any:
+    dtype = scope.part.specs[target.root].dtype
+    sites = [*unit.reads[:2], target]
+    a, b, c = (scope.strided(site) for site in sites)
+    if ending is None:
+        step = scope.backend.product(dtype.name, a, b, c)
+        if step is None:
+            raise UnavailableError("plan: no BLAS takes this matrix product")
+    else:
+        step = scope.backend.ended(dtype.name, a, b, c, ending)
+        if step is None:
+            return None
+        sites += [*unit.reads[2:], *[scope.part.sites[value] for value in unit.writes[1:]]]
+    places = [
+        scope.place(site) if is_inside else scope.checked(site, scope.strided(site), dtype.itemsize)
+        for site in sites
+    ]
+    work = 0.04 * a[0][-1]
+    for size in c[0]:
+        work *= size
+    return scope.step(step, places, 300 + work)
+
+
+def routine(scope: Scope, unit: Unit, target: Site, workspace: Place | None) -> list[Made]:
+    """The rows of a routine, none for a matrix without elements."""
+    dtype = scope.part.specs[target.root].dtype
+    x, y = scope.strided(unit.reads[0]), scope.strided(target)
+    steps = scope.backend.routine(dtype.name, x, y)
+    if workspace is None or not steps:
+        return []
+    address, kept = scope.backend.constant(np.tri(y[0][-1], dtype=np.bool_))
+    scope.keep.append(kept)
+    places = [scope.checked(unit.reads[0], x, dtype.itemsize), scope.checked(target, y, dtype.itemsize)]
+    places += [workspace, workspace.shifted(scope.workspace(unit) - 16)]
+    places.append(Place.of(FIXED, address, 0, kept.nbytes))
+    work = float(y[0][-1]) ** 3
+    return [scope.step(step, [places[k] for k in which], work) for step, which in steps]

@@ -1,0 +1,127 @@
+"""Factorisations are steps of a plan's native call, with the bits and the errors of the eager op on the device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from tests.devices import fake_driver
+from tests.devices.test_plans import close, plans_of, there
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    fake_driver.factorisations.clear()
+
+
+def positive(n: int, dtype: Any = np.float32) -> Any:
+    x = np.random.default_rng(n).normal(size=(n, n))
+    return (x @ x.T + n * np.eye(n)).astype(dtype)
+
+
+def has_steps_in_python(f: Any, *given: Any) -> bool:
+    (bound,) = plans_of(f.get_concrete_function(*given))
+    return any(unit.kind == "host" for unit in bound.partition.units)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_a_plan_factors_with_the_bits_of_the_eager_op(n: int, dtype: Any) -> None:
+    f = tf.function(lambda x: tf.linalg.cholesky(x + 0.0) * 1.0, jit_compile=True)
+    given = there(positive(n, dtype))
+    for _ in range(4):
+        assert f(given).numpy().tobytes() == tf.linalg.cholesky(given).numpy().tobytes()
+    assert fake_driver.factorisations == [(n, np.dtype(dtype).name)] * 4
+    assert not has_steps_in_python(f, given)
+
+
+def test_views_unknown_sizes_and_no_elements() -> None:
+    @tf.function(jit_compile=True, input_signature=[tf.TensorSpec([None, None], tf.float64)])
+    def f(x: Any) -> Any:
+        return tf.linalg.cholesky(tf.transpose(x)[:, :]) + 1.0
+
+    for n in (3, 5, 0, 1):
+        x = positive(n, np.float64)
+        found = f(there(x))
+        want = np.linalg.cholesky(x) + 1.0
+        np.testing.assert_allclose(found.numpy(), want, rtol=1e-12)
+    assert [n for n, _ in fake_driver.factorisations] == [3, 5, 1]
+
+
+def test_a_matrix_without_a_factor_is_the_op_s_error_and_nan_its_result() -> None:
+    f = tf.function(lambda x: tf.linalg.cholesky(x) * 2.0, jit_compile=True)
+    close(f(there(positive(3))), np.linalg.cholesky(positive(3)) * 2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"cholesky: .*positive\s+definite"):
+        f(there(-positive(3)))
+    broken = positive(3)
+    broken[1, 1] = np.nan
+    assert np.isnan(f(there(broken)).numpy()[1:, 1]).all()
+    close(f(there(positive(3))), np.linalg.cholesky(positive(3)) * 2)
+
+
+def test_nothing_is_assigned_where_there_is_no_factor() -> None:
+    with tf.device("cuda"):
+        total = tf.Variable(tf.zeros([3, 3]))
+
+    @tf.function(jit_compile=True)
+    def f(x: Any) -> Any:
+        y = tf.linalg.cholesky(x)
+        total.assign_add(y)
+        return tf.reduce_sum(y)
+
+    f(there(positive(3)))
+    before = total.numpy()
+    assert fake_driver.factorisations
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cholesky"):
+        f(there(-positive(3)))
+    assert (total.numpy() == before).all()
+
+
+def test_what_has_no_routine_stays_a_step_between_calls() -> None:
+    stack = np.stack([positive(3), positive(3) * 2])
+    f = tf.function(lambda x: tf.linalg.cholesky(x) * 2.0, jit_compile=True)
+    close(f(there(stack)), np.linalg.cholesky(stack) * 2)
+    wide = positive(3, np.complex128)
+    np.testing.assert_allclose(f(there(wide)).numpy(), np.linalg.cholesky(wide) * 2)
+    assert not fake_driver.factorisations
+
+
+def test_late_streams_give_the_same(late_streams: Any) -> None:
+    f = tf.function(lambda x: tf.linalg.cholesky(x * 2.0) + 1.0, jit_compile=True)
+    for n in (3, 5, 3, 3):
+        close(f(there(positive(n))), np.linalg.cholesky(positive(n) * 2) + 1)
+
+
+def test_an_assignment_between_calls_is_made_once() -> None:
+    """Where a plan may have acted before a factorisation, that is a step in Python: the run cannot be made again."""
+    with tf.device("cuda"):
+        total = tf.Variable(tf.zeros([3]))
+
+    @tf.function(jit_compile=True)
+    def f(x: Any) -> Any:
+        total.assign_add(tf.sort(x[0] * 2.0))
+        return tf.linalg.cholesky(x + total * 0.0)
+
+    close(f(there(positive(3))), np.linalg.cholesky(positive(3)))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cholesky"):
+        f(there(-positive(3)))
+    assert not fake_driver.factorisations
+
+
+def test_a_gradient() -> None:
+    def f(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tf.linalg.cholesky(x))))
+        return [y, tape.gradient(y, x)]
+
+    x = positive(4)
+    made = tf.function(f, jit_compile=True)
+    want = made(tf.constant(x))
+    for _ in range(4):
+        for mine, other in zip(made(there(x)), want, strict=True):
+            close(mine, other.numpy())
+    assert fake_driver.factorisations
