@@ -52,10 +52,10 @@ def _leave(state: Any) -> None:
 hush, unhush = _ends()
 
 
-def unreported(f: Callable[..., Any], *values: object) -> Any:
-    """f(*values), with the flags ignored. Only for functions that can be called again after an interruption."""
+def unreported(f: Callable[..., Any], *values: object, **options: object) -> Any:
+    """f(*values, **options), with the flags ignored."""
     token = hush()
     try:
-        return f(*values)
+        return f(*values, **options)
     finally:
         unhush(token)

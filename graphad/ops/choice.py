@@ -44,10 +44,12 @@ def chosen(condition: Any, x: Any, y: Any) -> np.ndarray:
 
 
 def _all_of_one(condition: np.ndarray, x: Any, y: Any) -> np.ndarray | None:
-    """A copy of the operand that all elements come from, if there is one and it has the shape of the condition."""
+    """A copy of the operand that all elements come from, if there is one and the result has its shape."""
     first = condition.item(0)
-    one = x if first else y
+    one, other = (x, y) if first else (y, x)
     if type(one) is not np.ndarray or one.shape != condition.shape or not _alike(x, y):
+        return None
+    if np.shape(other) not in ((), one.shape):
         return None
     return one.copy() if (condition.all() if first else not condition.any()) else None
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import EagerLevel
-from graphad.core.ieee import SHORT_WAY_ENDS
+from graphad.core.ieee import SHORT_WAY_ENDS, unreported
 from graphad.core.levels import busy
 from graphad.core.tensor import EagerTensor, Tensor
 
@@ -43,7 +43,7 @@ def directly(function: Callable[..., Any], *xs: Any, **options: Any) -> Tensor |
     if not is_free(*xs):
         return None
     try:
-        found = function(*[x.data for x in xs], **options)
+        found = unreported(function, *[x.data for x in xs], **options)
     except _REFUSED:
         return None
     return None if found is None else _tensor(found)
@@ -58,7 +58,7 @@ def parts_directly(function: Callable[..., Sequence[Any]], *xs: Any, **options: 
     if not is_free(*xs):
         return None
     try:
-        return [_tensor(found) for found in function(*[x.data for x in xs], **options)]
+        return [_tensor(found) for found in unreported(function, *[x.data for x in xs], **options)]
     except _REFUSED:
         return None
 

@@ -224,7 +224,14 @@ def attached(
                 raise MissingGradientError(refusal)
             x = attached(residual, point, list(values))  # depends on the arguments too, for the next order
             slopes = jacrev(lambda v: residual(v, *values))(x)
-            w = reshape(solve(slopes, reshape(-bar, (-1, 1)), adjoint=True), (-1,))
+            try:
+                w = reshape(solve(slopes, reshape(-bar, (-1, 1)), adjoint=True), (-1,))
+            except InvalidArgumentError as cause:
+                raise InvalidArgumentError(
+                    "optimize: the Jacobian of the equations at the solution (of a minimum the Hessian) is singular, so the "
+                    f"solution has no derivative: {cause} Take out unknowns that nothing determines, or make the solution a "
+                    "constant with stop_gradient."
+                ) from cause
             floats = [value for value in values if value.dtype.is_differentiable]
             with GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch([*floats, *(variables or ())])

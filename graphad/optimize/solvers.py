@@ -82,6 +82,10 @@ def minimize(
     check_function("optimize.minimize", fun)
     optimize, _ = library("minimize")
     space = Packing("minimize", x0)
+    if not space.size:
+        raise InvalidArgumentError(
+            "optimize.minimize: the starting point has no elements; give at least one."
+        )
     theta, given = parted("minimize", args)
 
     def objective(v: TensorLike, *values: Any) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import platform
 import subprocess
 import sys
 
 import pytest
+
+from graphad.core import pages
 
 _PROGRAM = """
 import resource
@@ -45,3 +48,11 @@ def _faults(line: str) -> int:
 def test_arrays_that_are_made_again_need_no_fresh_pages():
     assert _faults("import graphad") < 800  # an eighth of what 160 arrays of 400 kB would need
     assert _faults("") > 800  # so there is something to be avoided
+
+
+def test_a_process_that_may_not_have_the_memory_imports_nevertheless(monkeypatch):
+    def refused(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(pages.np, "empty", refused)
+    importlib.reload(pages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -208,6 +209,17 @@ def test_a_saved_step_writes_slices(tmp_path):
     loaded = tf.saved_model.load(tmp_path / "m")
     assert float(loaded.step(tf.constant([1, 1]), tf.ones([2, 2]))) == -4.0
     assert float(loaded.step(tf.constant([3]), tf.ones([1, 2]))) == -6.0
+
+
+@pytest.mark.parametrize("kind", ["add", "sub", "mul", "div"])
+def test_arithmetic_of_slices_raises_nothing(kind):
+    variable = tf.Variable(np.full((3, 2), 3e38, np.float32))
+    value = {"add": 3e38, "sub": -3e38, "mul": 10.0, "div": 0.0}[kind]
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        written(variable, kind, tf.constant([0, 0]), tf.fill([2, 2], np.float32(value)))
+    assert np.isinf(variable.numpy()[0]).all()
+    assert np.isfinite(variable.numpy()[1:]).all()
 
 
 # -- optimizers --------------------------------------------------------------------------------------------------------------

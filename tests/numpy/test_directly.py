@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -338,3 +340,45 @@ def test_places_between_bounds_are_the_same_by_both_ways() -> None:
                 with gd.GradientTape():
                     found = gnp.digitize(gd.constant(x), gd.constant(np.array(bounds, dtype)), right).numpy()
                 np.testing.assert_array_equal(found, np.digitize(x, bounds, right))
+
+
+def test_numbers_and_empty_axes_are_the_same_by_both_ways() -> None:
+    _agree(lambda x, b: gnp.digitize(x, b), np.float32(1.5), np.array([0, 1, 2], np.float32))
+    _agree(lambda x, b: gnp.digitize(x, b), _values(np.float32, 3), np.zeros(0, np.float32))
+    for offset in (-1, 0, 5):
+        _agree(lambda x, k=offset: gnp.diagonal(x, k), np.zeros((0, 3), np.float32))
+        _agree(lambda x, k=offset: gnp.diagonal(x, k, 0, 2), np.zeros((0, 4, 3), np.float32))
+    for find in (gnp.nanargmax, gnp.nanargmin):
+        _agree(find, np.float32(1.5))
+        with pytest.raises(ValueError, match="axis 0"):
+            find(gd.constant(1.5), 0)
+
+
+def test_products_of_complex_numbers_are_the_same_by_both_ways() -> None:
+    for size in (3, 7, 16):
+        x = (RNG.standard_normal(size) + 1j * RNG.standard_normal(size)).astype(np.complex64)
+        _agree(gnp.poly, x, traced=False)
+        _agree(lambda x: gnp.polydiv(x, x[:3]), x, traced=False)
+
+
+def test_no_warning_of_numpys_is_seen_by_whoever_calls() -> None:
+    bad = gd.constant([np.inf, np.inf, np.inf])
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.filterwarnings("always", module=r"numpy\.")
+        for function in (gnp.ediff1d, gnp.gradient, gnp.polyint, lambda x: gnp.cross(x, x[::-1] * 0.0)):
+            function(bad)
+    assert not seen
+
+
+@pytest.mark.parametrize("is_watched", [False, True])
+def test_what_neither_way_takes_is_refused_in_graphads_words(is_watched: bool) -> None:
+    with gd.GradientTape() if is_watched else contextlib.nullcontext():
+        with pytest.raises(TypeError, match=r"lcm: .* complex64"):
+            gnp.lcm(gd.constant([1j], gd.complex64), gd.constant([1j], gd.complex64))
+        with pytest.raises(TypeError, match=r"lcm: .* float32"):
+            gnp.lcm(gd.constant([np.nan]), gd.constant([1.0]))
+        with pytest.raises(gd.errors.InvalidArgumentError, match=r"pad: .*empty axis"):
+            gnp.pad(gd.zeros([0]), 2, "edge")
+        for u, v in (([], [1.0]), ([1.0], [])):
+            with pytest.raises(gd.errors.InvalidArgumentError, match="polydiv: u has"):
+                gnp.polydiv(gd.constant(u, gd.float32), gd.constant(v, gd.float32))

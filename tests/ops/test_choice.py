@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import graphad as tf
 from graphad.ops.choice import chosen, product
 
 DTYPES = ["f2", ml_dtypes.bfloat16, "f4", "f8", "i1", "u8", "i4", "c8", "c16", "?"]
@@ -84,3 +85,14 @@ def test_a_product_with_ones_in_one_place_has_the_bits_of_the_product(dtype: str
             assert found.dtype == want.dtype and found.tobytes() == want.tobytes()
     if x.dtype.kind == "f":
         assert not product(x, one).flags.owndata  # or a rule might write over the operand
+
+
+@pytest.mark.parametrize("holds", [False, True])
+def test_an_operand_of_higher_rank_than_the_condition_gives_the_shape(holds: bool) -> None:
+    x, larger = np.arange(3000.0), np.ones((2, 3000))
+    condition = np.full(3000, holds)
+    for pair in ((x, larger), (larger, x), (x, larger[:1])):
+        expected = np.where(condition, *pair)
+        for found in (chosen(condition, *pair), tf.where(condition, *map(tf.constant, pair)).numpy()):
+            assert found.shape == expected.shape
+            np.testing.assert_array_equal(found, expected)

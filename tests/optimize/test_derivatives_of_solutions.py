@@ -168,3 +168,22 @@ def test_a_solver_in_a_loop_is_no_retraced_function(caplog):
     for k in range(8):
         optimize.minimize(lambda x: (x - k) ** 2, ONE, method="Nelder-Mead")  # noqa: B023
     assert not caplog.records
+
+
+def test_what_nothing_determines_has_no_derivative():
+    a = gd.constant(2.0, gd.float64)
+    solvers = {
+        "minimum": lambda: optimize.minimize(lambda x, a: (x[0] - a) ** 2 + 0.0 * x[1], np.zeros(2), (a,)).x,
+        "root": lambda: optimize.root(lambda x, a: x**3 - a + 2.0, np.zeros(()), (a,)),
+    }
+    for solve in solvers.values():
+        with gd.GradientTape() as tape:
+            tape.watch(a)
+            y = gd.reduce_sum(solve())
+        with pytest.raises(ValueError, match=r"Jacobian of the equations at the solution .* is singular"):
+            tape.gradient(y, a)
+
+
+def test_a_start_without_elements_is_refused():
+    with pytest.raises(ValueError, match="minimize: the starting point has no elements"):
+        optimize.minimize(lambda x: gd.reduce_sum(x**2), np.zeros(0))

@@ -97,7 +97,7 @@ def shape_n(input: Sequence[Any], out_type: DTypeLike = int32, name: str | None 
       input: A list of tensors of any shapes and dtypes.
       out_type: int32 or int64.
     Returns: A list of integer tensors [rank].
-    Raises: ArgumentTypeError (a TypeError): it is not a list, or holds the argument cannot be converted to a tensor.
+    Raises: ArgumentTypeError (a TypeError): it is not a list, or an element cannot be converted to a tensor.
     """
     return [shape(x, out_type) for x in members("shape_n", "input", input, "give a list of tensors")]
 

@@ -73,7 +73,7 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Ten
     Args:
       input: A list of tensors of any shapes and dtypes.
     Returns: A list of as many tensors.
-    Raises: ArgumentTypeError (a TypeError): it is not a list, or holds the argument cannot be converted to a tensor.
+    Raises: ArgumentTypeError (a TypeError): it is not a list, or an element cannot be converted to a tensor.
     """
     return [bind(IDENTITY, lift(x)) for x in members("identity_n", "input", input, "give a list of tensors")]
 

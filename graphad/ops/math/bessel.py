@@ -240,6 +240,12 @@ def _k1e_slope(x: Tensor, y: Tensor) -> Tensor:
     return y * (scalar_like(1, x) - scalar_like(1, x) / x) - bessel_k0e(x)
 
 
+def _i1_slope(x: Tensor, y: Tensor) -> Tensor:
+    size = absolute(y)
+    is_end = equal(size, scalar_like(math.inf, x))  # infinite as the terms of the difference are
+    return where(is_end, size, bessel_i0(x) - _over(where(is_end, x, y), x, 0.5))
+
+
 bessel_i0: UnaryFunction = _row(
     "bessel_i0",
     "i0",
@@ -254,7 +260,7 @@ bessel_i0e: UnaryFunction = _row(
     "exp(-|x|) times the modified Bessel function I0",
 )
 bessel_i1: UnaryFunction = _row(
-    "bessel_i1", "i1", lambda x, y: bessel_i0(x) - _over(y, x, 0.5),
+    "bessel_i1", "i1", _i1_slope,
     "The modified Bessel function of the first kind of order 1",
     _ended("i1", lambda x: np.abs(x) >= 700, _large_i(1), lambda x: x),
 )  # fmt: skip
@@ -329,7 +335,9 @@ fresnel_sin: UnaryFunction = _row(
 
 
 def _spence_slope(x: Tensor, y: Tensor) -> Tensor:
-    return bind(NEG, _over(log(x), x - scalar_like(1, x), 1.0))
+    one, is_end = scalar_like(1, x), equal(x, scalar_like(math.inf, x))
+    inner = where(is_end, one, x)
+    return where(is_end, scalar_like(0, x), bind(NEG, _over(log(inner), inner - one, 1.0)))
 
 
 Spence = elementwise(

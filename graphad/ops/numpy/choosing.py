@@ -480,7 +480,8 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
     side = "left" if right else "right"
     rising = searchsorted(bins, x, side)
     falling = math.cast(array.shape(bins)[0], dtypes.int64) - searchsorted(array.reverse(bins, [0]), x, side)
-    return math.where(math.less_equal(bins[:1], bins[-1:]), rising, falling)
+    is_rising = math.reduce_all(math.less_equal(bins[:1], bins[-1:]))  # also where there are no bounds
+    return math.where(is_rising, rising, falling)
 
 
 def _sizes(op: str, name: str, given: Sequence[int]) -> list[int]:

@@ -425,7 +425,7 @@ def pad(array_: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> T
         ):
             x = array.concat(_around(x, k, size, low, high, mode == "wrap"), k)
             continue
-        places = np.pad(np.arange(size), widths[k], mode)  # type: ignore[call-overload]
+        places = by_numpy("pad", np.pad, np.arange(size), widths[k], mode)
         x = array.gather(x, places, axis=k)
     return x
 

@@ -112,14 +112,17 @@ def polydiv(u: TensorLike, v: TensorLike) -> tuple[Tensor, Tensor]:
       v: The divisor; its first coefficient must not be 0.
     Returns: (quotient [n - m + 1], remainder), of the promoted dtype. The remainder has m - 1 coefficients, at least one; if
       the values are known, its leading zeros are removed as NumPy does.
-    Raises: InvalidArgumentError (a ValueError): one is not a vector.
+    Raises: InvalidArgumentError (a ValueError): one is not a vector or is empty.
     Example:
       >>> [part.numpy().tolist() for part in numpy.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])]
       [[1.5, 1.75], [0.25]]
     """
     u, v = promoted(inexact(_coefficients("polydiv", u)), inexact(_coefficients("polydiv", v)))
     n, m = _length("polydiv", u), _length("polydiv", v)
-    parts = parts_directly(_divided, u, v) if n >= m else None
+    if not n or not m:
+        raise InvalidArgumentError(f"polydiv: u has {n} and v {m} coefficients; each must have at least one.")
+    # NumPy multiplies complex numbers in vectors with other roundings than one by one.
+    parts = parts_directly(_divided, u, v) if n >= m and not u.dtype.is_complex else None
     if parts is None:
         rest, quotients = array.unstack(u), []
         divisor = array.unstack(v)
@@ -219,7 +222,8 @@ def poly(seq_of_zeros: TensorLike) -> Tensor:
         raise InvalidArgumentError(
             f"poly: a tensor of rank {zeros.ndim} was given; give a vector or a square matrix."
         )
-    found: Any = directly(_multiplied_out, zeros)
+    # Products of complex numbers round with the length of the vector.
+    found: Any = None if zeros.dtype.is_complex else directly(_multiplied_out, zeros)
     if found is None:
         found = array.ones([1], zeros.dtype)
         for zero in array.unstack(-zeros):

@@ -500,7 +500,10 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
     rank = rank_of("diagonal", a)
     pair = [normalize_axis("diagonal", axis, rank) for axis in (axis1, axis2)]
     a = array.transpose(a, [axis for axis in range(rank) if axis not in pair] + pair)
-    return diagonals.diag_part(a, k=offset) if _reaches(a, offset) else a[..., 0, :0]
+    if _reaches(a, offset):
+        return diagonals.diag_part(a, k=offset)
+    nothing = a[..., :0, :0]
+    return array.reshape(nothing, array.shape(nothing)[:-1])
 
 
 def _reaches(a: Any, offset: int) -> bool:

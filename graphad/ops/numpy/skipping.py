@@ -158,6 +158,11 @@ nanmax = _extreme("nanmax", reductions.max, -np.inf)
 nanmin = _extreme("nanmin", reductions.min, np.inf)
 
 
+def _is_plain(a: Any, axis: int | None) -> bool:
+    """Whether there is no NaN, and an axis to search: NumPy takes one of a number."""
+    return has_no_nan(a) and (axis is None or bool(a.dims))
+
+
 def nanargmax(a: TensorLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """`argmax` of the elements that are not NaN.
 
@@ -173,7 +178,7 @@ def nanargmax(a: TensorLike, axis: int | None = None, *, keepdims: bool = False)
       np.int64(2)
     """
     a = tensor_of(a)
-    found = directly(np.argmax, a, axis=axis, keepdims=keepdims) if has_no_nan(a) else None
+    found = directly(np.argmax, a, axis=axis, keepdims=keepdims) if _is_plain(a, axis) else None
     return argmax(_instead(a, -np.inf)[0], axis, keepdims=keepdims) if found is None else found
 
 
@@ -192,7 +197,7 @@ def nanargmin(a: TensorLike, axis: int | None = None, *, keepdims: bool = False)
       np.int64(1)
     """
     a = tensor_of(a)
-    found = directly(np.argmin, a, axis=axis, keepdims=keepdims) if has_no_nan(a) else None
+    found = directly(np.argmin, a, axis=axis, keepdims=keepdims) if _is_plain(a, axis) else None
     return argmin(_instead(a, np.inf)[0], axis, keepdims=keepdims) if found is None else found
 
 

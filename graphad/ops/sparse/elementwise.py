@@ -9,7 +9,7 @@ import numpy as np
 
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import constant_here
-from graphad.core.convert import lift, lift_like
+from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dtypes import as_dtype, float32, int32, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
@@ -230,7 +230,8 @@ def add(a: Any, b: Any, threshold: TensorLike = 0) -> Tensor | SparseTensor:
         return found
     indices, order, group, count = _joint(op, a, b)
     added = unsorted_segment_sum(gather(joined([a.values, b.values], 0), order), group, count)
-    limit = cast(threshold, abs_of(added).dtype)
+    dtype = abs_of(added).dtype
+    limit = cast(threshold, dtype) if stands_for_tensor(threshold) else lift(threshold, dtype)
     found = SparseTensor.of(indices, added, a.dense_shape, a.dims)
     single: Any = unsorted_segment_sum(ones(shape_of(group), int32), group, count) < 2
     left = single | (abs_of(added) >= limit)

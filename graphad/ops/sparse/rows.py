@@ -220,6 +220,8 @@ def total(a: SparseTensor, b: SparseTensor, threshold: Any) -> SparseTensor | No
     ):
         return None
     dtype = a.values.data.dtype
+    if type(threshold) is float and dtype.kind != "f":
+        return None
     if dtype.kind not in "fiu" or dtype.itemsize < 4 or sizes_of(a) != sizes_of(b):
         return None
     if not (_ascends(a) and _ascends(b)):

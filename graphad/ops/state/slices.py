@@ -16,6 +16,7 @@ import numpy as np
 from graphad.core import arrays
 from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis
 from graphad.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from graphad.core.ieee import unreported
 from graphad.core.kinds import REAL, require_kind, require_numeric
 from graphad.core.op import WRITES, TupleOp, define, no_gradient
 from graphad.core.owners import is_alone
@@ -81,16 +82,20 @@ class AssignSlices(TupleOp):
                 return ()
             if self.kind == "floordiv" and not np.all(updates):
                 raise InvalidArgumentError(f"{self.caller}: Integer division by zero.")
-            is_here = arrays.is_here(handle.data)
-            if self.kind in ("add", "sub") and (is_here or not place):
-                place, updates = _summed(place, updates, dims)
-            if not _owns(handle):
-                handle.data = arrays.copy(handle.data)
-            if is_here or not place:
-                self._write(handle.data, place, updates)
-            else:
-                self._write_there(handle.data, place, updates)
+            # A report would come when some slices are written.
+            unreported(self._change, handle, place, updates)
         return ()
+
+    def _change(self, handle: Handle, place: tuple[Array, ...], updates: Array) -> None:
+        is_here = arrays.is_here(handle.data)
+        if self.kind in ("add", "sub") and (is_here or not place):
+            place, updates = _summed(place, updates, handle.data.shape)
+        if not _owns(handle):
+            handle.data = arrays.copy(handle.data)
+        if is_here or not place:
+            self._write(handle.data, place, updates)
+        else:
+            self._write_there(handle.data, place, updates)
 
     def _write_there(self, into: Any, place: tuple[Array, ...], updates: Array) -> None:
         """On a device, whose ways of combining take repeated places."""

@@ -106,3 +106,11 @@ def test_slopes_of_fresnel_integrals_know_large_angles(jit):
 def test_gelu_keeps_its_tail():
     x = tf.constant([-9.09537351642322, 3.0], tf.float64)
     np.testing.assert_allclose(tf.nn.gelu(x), [-4.2867361018414714867e-19, 2.9959503059051097164], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_slopes_at_infinity_are_limits(dtype):
+    _, slope = _slope(s.bessel_i1, np.array([np.inf, -np.inf, 95.0 if dtype is np.float32 else 720.0], dtype))
+    np.testing.assert_array_equal(slope, [np.inf, np.inf, np.inf])
+    _, slope = _slope(s.spence, np.array([np.inf, 1.0], dtype))
+    np.testing.assert_array_equal(slope, [0.0, -1.0])

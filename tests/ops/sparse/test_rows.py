@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -163,3 +164,13 @@ def test_what_is_found_of_the_indices_is_found_once() -> None:
     assert first is not None
     assert rows.rows_of(x) is first
     assert rows.rows_of(_sparse("unordered", np.float32)) is None
+
+
+def test_a_threshold_is_of_the_dtype_of_the_values() -> None:
+    indices = np.array([[0, 1], [2, 0]])
+    whole = tf.SparseTensor(indices, np.array([1, 2], np.int32), (3, 3))
+    for watched in (False, True):
+        with tf.GradientTape() if watched else contextlib.nullcontext():
+            assert len(tf.sparse.add(whole, whole, 3).values) == 1
+            with pytest.raises(TypeError, match="int32"):
+                tf.sparse.add(whole, whole, 0.5)
