@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from graphad.core.convert import exports_array
-from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.nest import Form, Rebuild, Record, flatten, flatten_tree, is_nested
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
@@ -180,19 +179,17 @@ def _of_record(x: Any) -> tuple[list[Any], Rebuild]:
     return flat, again
 
 
-def flatten_composites(x: object, slices: bool = False) -> tuple[list[Any], Rebuild]:
-    """As `flatten`, with composite leaves split into their tensors; IndexedSlices only if `slices` is true.
+def flatten_composites(x: object) -> tuple[list[Any], Rebuild]:
+    """As `flatten`, with composite leaves split into their tensors.
 
     `__graphad_parts__()` returns the parts and a function that rebuilds the value from other parts. While
     `__graphad_complete__` is false the parts are unknown, and the value stays a leaf.
     """
     leaves, rebuild = flatten_records(x)
-    if not any(is_composite(leaf) or isinstance(leaf, IndexedSlices) for leaf in leaves):
+    if not any(map(is_composite, leaves)):
         return leaves, rebuild
 
     def parts_of(leaf: Any) -> Any:
-        if isinstance(leaf, IndexedSlices):
-            return leaf.apart() if slices else None
         return leaf.__graphad_parts__() if is_composite(leaf) and is_complete(leaf) else None
 
     return _joined(leaves, rebuild, parts_of)

@@ -5,7 +5,7 @@ Row i of `values` is to be added to row indices[i] of a tensor of shape `dense_s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import InvalidArgumentError
@@ -65,6 +65,18 @@ class IndexedSlices(Sparse):
 
     def kind(self) -> Hashable:
         return IndexedSlices, self.dense_shape is None, self._dims
+
+    __graphad_parts__ = apart
+    __graphad_complete__ = True
+
+    def __graphad_loop_dims__(self) -> Sequence[Any]:
+        """The number of slices may change from step to step."""
+        dims = self.values.dims
+        own = [None if dims is None else (None, *dims[1:]), (None,)]
+        return own if self.dense_shape is None else [*own, self.dense_shape.dims]
+
+    def __graphad_loop_writes__(self) -> Sequence[Any]:
+        return [None] * (2 if self.dense_shape is None else 3)
 
     def __graphad_tensor__(self) -> Any:
         """The whole as one tensor: slices with the same index are summed, rows without a slice are zero."""

@@ -16,7 +16,7 @@ from graphad.core.dtypes import bool_, int64
 from graphad.core.errors import OutOfRangeError
 from graphad.core.tensor import Tensor
 from graphad.data.elements import leaves, mapped
-from graphad.gradient.host import numpy_function
+from graphad.gradient.host import HostEffect, called
 
 _number = itertools.count()
 
@@ -80,4 +80,4 @@ class Stream:
 
 
 def _of_host(function: Callable[..., Any], inputs: list[Tensor], out: Any) -> Any:
-    return numpy_function(function, inputs, out)
+    return called("a loop over a data set", function, inputs, out, False, HostEffect)

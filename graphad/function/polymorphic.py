@@ -401,7 +401,7 @@ class Function(Printed, Generic[P, R]):
                 note_user_line(error, self._name, _where(self.python_function))
                 raise
             self._check_unmodified(before, args, kwargs)
-            flat, rebuild = flatten_composites(value, slices=True)
+            flat, rebuild = flatten_composites(value)
             positions: list[int | None] = []
             outputs: list[Any] = []
             for leaf in flat:

@@ -97,6 +97,12 @@ class HostCall(TupleOp):
     function: Any
     dtypes: tuple[DType, ...]
 
+    def unsafe(self) -> str | None:
+        return (
+            f"is {self.function.name}, which runs Python, and a file holds no Python; use ops instead, or do it outside of the "
+            "saved function"
+        )
+
     def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
         return tuple([TensorSpec.of(None, dtype) for dtype in self.dtypes])
 
@@ -312,7 +318,7 @@ def py_function(
     Differentiable, to every order. `func` runs once, with or without a derivative; second and higher derivatives in a traced
     function run it again. A function that was traced with it cannot be saved.
     """
-    return _called("py_function", func, inp, Tout, True, HostEffect)
+    return called("py_function", func, inp, Tout, True, HostEffect)
 
 
 def numpy_function(
@@ -335,18 +341,19 @@ def numpy_function(
       `ensure_shape`.
     Raises: InvalidArgumentError, DTypeError: `func` returned another number of values, or other dtypes, than Tout names.
     """
-    return _called("numpy_function", func, inp, Tout, False, HostEffect if stateful else HostCall)
+    return called("numpy_function", func, inp, Tout, False, HostEffect if stateful else HostCall)
 
 
-def _called(
+def called(
     name: str, func: object, inp: list[Tensor] | None, Tout: Any, takes_tensors: bool, op_class: Any
 ) -> Any:
+    """What `func` returns, now or each time the traced function reaches this place; `name` says in messages who calls it."""
     if func is None and inp is None:
 
         def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(function)
             def call(*inputs: Any) -> Any:
-                return _called(name, function, list(inputs), Tout, takes_tensors, op_class)
+                return called(name, function, list(inputs), Tout, takes_tensors, op_class)
 
             return call
 

@@ -151,11 +151,18 @@ class FunctionWriter:
             structure = value_record(outputs, output_leaf)
         except Unsavable as cause:
             raise SaveError(f"{name}: it returns {cause}, which a file cannot hold.") from cause
+        try:
+            graph = self._graphs.add_graph(concrete.graph)
+        except SaveError as cause:
+            reason = str(cause.args[0])
+            if reason.startswith(f"{concrete.graph.name}:"):
+                raise
+            raise SaveError(f"{name}: {reason}") from cause  # a branch or a loop of the function
         return ConcreteRecord(
             name=concrete.function_name,
             inputs=inputs,
             outputs=structure,
-            graph=self._graphs.add_graph(concrete.graph),
+            graph=graph,
             captures=tuple([self._capture(x, name) for x in concrete.captured_inputs]),
         )
 

@@ -173,3 +173,18 @@ def test_only_a_statement_goes_through_it(use):
         tf.function(lambda: use(numbers))()
     with pytest.raises(ValueError, match="only a `for` statement"):
         tf.function(lambda rows: use(rows))(iter(numbers))
+
+
+def test_a_function_that_loops_over_a_data_set_is_not_saved(tmp_path):
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+        def weighted(self, x):
+            for row in numbers:
+                x += tf.cast(row, tf.float32)
+            return x
+
+    model = Model()
+    assert float(model.weighted(1.0)) == 11.0
+    words = r"^save: weighted: .*is a loop over a data set, which runs Python, .* do it outside of the saved function\.$"
+    with pytest.raises(ValueError, match=words):
+        tf.saved_model.save(model, tmp_path / "m")

@@ -1,7 +1,7 @@
 """Lookups: gather, gather_nd, take along an axis, and their transposes, which add into a tensor of zeros.
 
-The first `batch_dims` axes of parameters and indices correspond. The gradient of a plain lookup along axis 0 is IndexedSlices,
-so that no zeros are made for a large table.
+The first `batch_dims` axes of parameters and indices correspond. The gradient of a plain lookup along axis 0, by `gather` or by
+`gather_nd` with a column of indices, is IndexedSlices, so that no zeros are made for a large table.
 """
 
 from __future__ import annotations
@@ -353,8 +353,11 @@ class GatherNd(Op):
         return params[key]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        indices, dims = ctx.inputs[1], ctx.shape(0)
+        if not self.batch_dims and dims is not None and indices.dims is not None and indices.dims[1:] == (1,):
+            return (_slices(g, _flattened(indices, 2), dims, ctx), None)  # a plain lookup
         sizes, given = shape_of(ctx, 0)
-        return (bind(ScatterNd(sizes, self.batch_dims), ctx.inputs[1], g, *given), None)
+        return (bind(ScatterNd(sizes, self.batch_dims), indices, g, *given), None)
 
     def batch(self, ctx: BatchContext, params: Ranked, indices: Ranked) -> Tensor:
         if not ctx.stacked(0) and not self.batch_dims:

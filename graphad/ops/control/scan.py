@@ -14,7 +14,9 @@ from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, NestLike, TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import trace_in_progress
+from graphad.core.nest import map_leaves
 from graphad.core.shapes import are_compatible, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.ops.array.create import stop_gradient, zeros
@@ -33,11 +35,16 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 
+def _dense(value: object) -> Any:
+    """`value` with dense tensors for IndexedSlices, whose rows would be walked and stacked otherwise."""
+    return map_leaves(lambda leaf: lift(leaf) if isinstance(leaf, IndexedSlices) else leaf, value)
+
+
 class Walk:
     """Tensors that a loop walks together along their first axis."""
 
     def __init__(self, op: str, elems: object) -> None:
-        self.nest = Nest(elems)
+        self.nest = Nest(_dense(elems))
         self.xs = self.nest.tensors()
         if not self.xs:
             raise InvalidArgumentError(
@@ -202,7 +209,7 @@ def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
     found: list[Nest] = []
 
     def run(*slices: TensorLike) -> list[Any]:
-        found[:] = [Nest(fn(walk.nest.build(slices)))]
+        found[:] = [Nest(_dense(fn(walk.nest.build(slices))))]
         return found[0].tensors()
 
     if trace_in_progress() is not None:
@@ -233,12 +240,12 @@ def _fold(
         nest, start = walk.nest, first
         walk = walk.without(reverse)
     else:
-        nest = Nest(initializer)
+        nest = Nest(_dense(initializer))
         start = nest.tensors()
 
     def step(*values: TensorLike) -> list[Any]:
         result = fn(nest.build(values[: len(start)]), walk.nest.build(values[len(start) :]))
-        found = Nest(result)
+        found = Nest(_dense(result))
         if not same_structure(found.shape, nest.shape):
             raise ArgumentTypeError(
                 f"{op}: fn returned a result structured as {found}, the initializer is structured as {nest}."

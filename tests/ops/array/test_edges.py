@@ -150,6 +150,23 @@ def test_the_gradient_of_a_lookup_is_indexed_slices() -> None:
     np.testing.assert_array_equal(tf.convert_to_tensor(g).numpy(), [[2] * 4, [0] * 4, [1] * 4])
 
 
+@pytest.mark.parametrize("how", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_the_gradient_of_gather_nd_with_a_column_of_indices_is_indexed_slices(how) -> None:
+    table = tf.Variable(X)
+
+    @how
+    def slopes():
+        with tf.GradientTape(persistent=True) as tape:
+            column = tf.reduce_sum(a.gather_nd(table, [[0], [2], [0]]) ** 2.0)
+            places = tf.reduce_sum(a.gather_nd(table, [[0, 1]]) ** 2.0)
+        return tape.gradient(column, table), tape.gradient(places, table)
+
+    g, dense = slopes()
+    assert isinstance(g, IndexedSlices) and not isinstance(dense, IndexedSlices)
+    assert g.indices.numpy().tolist() == [0, 2, 0] and g.dense_shape.numpy().tolist() == [3, 4]
+    np.testing.assert_allclose(tf.convert_to_tensor(g), X * [[4.0], [0.0], [2.0]])
+
+
 def test_indices_of_higher_rank_are_flattened() -> None:
     g = _gradient(lambda x: a.gather(x, [[0, 2], [0, 1]]), X)
     assert g.values.shape == [4, 4] and g.indices.numpy().tolist() == [0, 2, 0, 1]

@@ -111,6 +111,52 @@ def test_slices_are_arguments_of_functions():
     assert f.experimental_get_tracing_count() == 1
 
 
+def by_while(s):
+    def body(i, s):
+        return i + 1, tf.IndexedSlices(s.values * 2.0, s.indices, s.dense_shape)
+
+    return tf.while_loop(lambda i, s: i < 3, body, (tf.constant(0), s))[1]
+
+
+def by_for(s):
+    for _ in tf.range(3):
+        s = tf.IndexedSlices(s.values * 2.0, s.indices, s.dense_shape)
+    return s
+
+
+def by_cond(s):
+    larger = tf.IndexedSlices(s.values * 8.0, s.indices, s.dense_shape)
+    return tf.cond(tf.reduce_sum(s.values) > 0.0, lambda: larger, lambda: s)
+
+
+def by_growing(s):
+    for _ in tf.range(3):
+        s = tf.IndexedSlices(tf.repeat(s.values, 2, 0), tf.repeat(s.indices, 2), s.dense_shape)
+    return s
+
+
+@pytest.mark.parametrize("by", [by_while, by_for, by_cond, by_growing])
+@pytest.mark.parametrize("how", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_slices_stay_slices_in_branches_and_loops(by, how):
+    slices = tf.IndexedSlices(tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant([0, 2]), tf.constant([3, 2]))
+    with tf.GradientTape() as tape:
+        tape.watch(slices.values)
+        out = how(by)(slices)
+        total = tf.reduce_sum(out.values)
+    assert isinstance(out, tf.IndexedSlices)
+    np.testing.assert_array_equal(tf.convert_to_tensor(out), [[8, 16], [0, 0], [24, 32]])
+    np.testing.assert_array_equal(tape.gradient(total, slices.values), np.full((2, 2), 8.0))
+
+
+def test_slices_on_one_side_alone_are_refused_and_those_of_map_fn_are_dense():
+    slices = tf.IndexedSlices(tf.ones([1, 2]), tf.constant([1]), tf.constant([2, 2]))
+    with pytest.raises(TypeError, match="must have the same number, type, and overall structure"):
+        tf.function(lambda p: tf.cond(p, lambda: tf.ones([2, 2]), lambda: slices))(tf.constant(True))
+    one, shape = tf.constant([1]), tf.constant([2, 1])
+    rows = tf.map_fn(lambda x: tf.IndexedSlices(tf.reshape(x, [1, 1]), one, shape), tf.constant([1.0, 2.0]))
+    np.testing.assert_array_equal(rows, [[[0], [1]], [[0], [2]]])
+
+
 def test_files_hold_functions_of_them(tmp_path):
     class Model(tf.Module):
         @tf.function(input_signature=[tf.SparseTensorSpec([None, 3])])
