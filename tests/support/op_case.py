@@ -179,7 +179,7 @@ class OpCase:
         return out
 
     def gradients(self, tensors: Sequence[Any], bars: Sequence[Any], poison: bool = False) -> list[Any]:
-        """The cotangents of the source tensors, at the current level."""
+        """The cotangents of the source tensors, at the current level, slices as dense tensors."""
         with GradientTape() as tape:
             if poison:
                 tape.drop_above = -1
@@ -189,7 +189,8 @@ class OpCase:
         pairs = [(y, bar) for y, bar in zip(outputs, bars, strict=True) if bar is not None]
         if not pairs:
             return [None] * len(sources)
-        return tape.gradient([y for y, _ in pairs], sources, output_gradients=[bar for _, bar in pairs])  # type: ignore[no-any-return]
+        found = tape.gradient([y for y, _ in pairs], sources, output_gradients=[bar for _, bar in pairs])
+        return [None if x_bar is None else lift(x_bar) for x_bar in found]
 
     def gradient_values(self, arrays: Sequence[Any], bars: Sequence[Any], poison: bool = False) -> list[Any]:
         bars = [None if bar is None else EagerTensor(bar) for bar in bars]
@@ -239,7 +240,7 @@ class OpCase:
         with GradientTape() as tape:
             tape.watch([*sources, bar])
             first = [g for g in self.gradients(tensors, [bar]) if g is not None]
-        return [g for g in tape.gradient(first, [*sources, bar]) if g is not None] if first else []
+        return [lift(g) for g in tape.gradient(first, [*sources, bar]) if g is not None] if first else []
 
     # -- agreements ------------------------------------------------------------------------------------------------
 
