@@ -19,7 +19,7 @@ from graphad.compiler.rows import Row, Step
 from graphad.compiler.source import Source
 from graphad.core.errors import UnavailableError
 from graphad.kernels.collapse import Loop
-from graphad.kernels.forms import Kernel
+from graphad.kernels.forms import Kernel, Library
 from graphad.kernels.stages import Nest, Stages
 
 # The module with `backend_of` for each kind of device.
@@ -163,19 +163,20 @@ class Backend(ABC):
         added or receives the sums, if there is one."""
         return None
 
-    def has_routine(self, name: str, dtype: str, rank: int) -> bool:
-        """Whether its library has the routine of a `forms.Library`, for values of a dtype and rank.
+    def has_routine(self, form: Library, dtype: str, ranks: Sequence[int]) -> bool:
+        """Whether its library has a routine for operands of a dtype and of these ranks.
 
         A run whose routine has no answer returns one of `misfits`, so it must not have acted by then.
         """
         return False
 
-    def routine_workspace(self, dtype: str, shape: Sequence[int]) -> int:
-        """Bytes of the workspace of a routine, the last 16 for its answer."""
+    def routine_workspace(self, form: Library, dtype: str, shape: Sequence[int]) -> int:
+        """Bytes of the workspace of a routine with a result of this shape."""
         return 0
 
-    def routine(self, dtype: str, x: Walk, y: Walk) -> Sequence[Any]:
-        """The steps of a routine, each with what its places are: x, y, the workspace, the answer in it, the mask."""
+    def routine(self, form: Library, dtype: str, walks: Sequence[Walk]) -> Sequence[Any]:
+        """The steps of a routine, none without elements, each with its places: the number of what it is, and bytes behind it.
+        These are the first and the second operand, the result, the workspace, and where a lower triangle is, as bools."""
         raise NotImplementedError
 
     @abstractmethod

@@ -272,14 +272,12 @@ class Lowered:
     # routines
 
     def _routine(self, node: Node, form: forms.Library) -> bool:
-        spec = node.specs[0]
-        rank = len(ranked(spec.dims))
-        if not self._has_routines or len(node.inputs) != 1:
-            return False
-        if not self.backend.has_routine(form.name, spec.dtype.name, rank):
+        ranks = [len(self.sites[value].shape) for value in node.inputs]
+        if not self._has_routines or not self.backend.has_routine(form, node.specs[0].dtype.name, ranks):
             return False
         unit = self._unit(ROUTINE, node.inputs)
-        unit.nodes, unit.reads, unit.writes = [node], [self.sites[node.inputs[0]]], [node.start]
+        unit.nodes, unit.reads, unit.writes = [node], [self.sites[v] for v in node.inputs], [node.start]
+        unit.routine = form
         self.maker[node.start] = unit.index
         self._own(node.start)
         self.chain.add_raising(unit.index)

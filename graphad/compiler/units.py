@@ -40,6 +40,7 @@ class Unit(Struct):
       loop: Of a loop, and of stages: the kernel with its numbers.
       stages: Of stages and of blocks: the loops. Of a product: the loop that its ending stands for.
       ending: Of a product: what it does at its end, a `graphad.compiler.endings.Ending`.
+      routine: Of a routine: which.
       held: Of blocks: the values that are kept for one block only, by the bytes of a row.
       rows: Of blocks: the number of rows.
       scalars: Of a loop: the constant or `sizes` node of each scalar word; of a repeat: its limit, if that is known.
@@ -59,6 +60,7 @@ class Unit(Struct):
     loop: Loop | Nest | None = None
     stages: list[Any] = []
     ending: Any = None
+    routine: forms.Library | None = None
     held: dict[int, Size] = {}
     rows: Size = 0
     scalars: list[Any] = []

@@ -88,9 +88,11 @@ class Contract(Record):
 
 
 class Library(Record):
-    """A routine of the host or of a backend's library: without one, the op's own eval."""
+    """A routine of the host or of a backend's library: without one, the op's own eval. With `adjoint` its first operand is
+    conjugated and transposed."""
 
     name: str
+    adjoint: bool = False
 
 
 Form = Map | Reduce | View | Windows | Contract | Library

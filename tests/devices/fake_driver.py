@@ -447,7 +447,8 @@ def setStream(handle: int, stream: int) -> None:
 
 
 def _buffer_size(handle: int, upper: int, n: int, a: int, lead: int, wanted: int) -> None:
-    assert handle == 2 and upper == 1 and lead >= n > 0
+    assert handle == 2 and upper in (1, n) and lead >= n > 0
+    bytes_at(a, 1)
     ctypes.c_int32.from_address(wanted).value = 3 * n + 1
 
 
@@ -470,6 +471,54 @@ def _potrf(dtype: Any) -> Any:
                 answer[0] = 0
             except np.linalg.LinAlgError:
                 answer[0] = 1
+
+        _handle.solver.put(run)
+
+    return call
+
+
+def _columns(place: int, rows: int, columns: int, lead: int, dtype: Any) -> np.ndarray:
+    """A matrix that counts rows first in memory."""
+    size = np.dtype(dtype).itemsize
+    flat = bytes_at(_aligned(place, size), ((columns - 1) * lead + rows) * size).view(dtype)
+    return np.lib.stride_tricks.as_strided(flat, (rows, columns), (size, lead * size))
+
+
+def _getrf(dtype: Any) -> Any:
+    """Leaves the matrix as it is, for `_getrs` to solve with; pivots say that it was here."""
+
+    def call(handle: int, m: int, n: int, a: int, lead: int, work: int, pivots: int, info: int) -> None:
+        assert handle == 2 and m == n and lead >= n > 0
+        bytes_at(work, (3 * n + 1) * np.dtype(dtype).itemsize)
+        factorisations.append((n, np.dtype(dtype).name))
+
+        def run() -> None:
+            answer = bytes_at(_aligned(info, 4), 4).view(np.int32)
+            try:
+                np.linalg.solve(_columns(a, n, n, lead, dtype), np.eye(n, dtype=dtype))
+                answer[0] = 0
+            except np.linalg.LinAlgError:
+                answer[0] = n
+            bytes_at(_aligned(pivots, 4), 4 * n).view(np.int32)[...] = np.arange(1, n + 1)
+
+        _handle.solver.put(run)
+
+    return call
+
+
+def _getrs(dtype: Any) -> Any:
+    # fmt: off
+    def call(
+        handle: int, turn: int, n: int, k: int, a: int, lead: int, pivots: int, b: int, lead_b: int, info: int
+    ) -> None:
+        # fmt: on
+        assert handle == 2 and turn == 0 and lead >= n > 0 and lead_b >= n and k > 0
+
+        def run() -> None:
+            assert (bytes_at(pivots, 4 * n).view(np.int32) == np.arange(1, n + 1)).all(), "nothing is factored"
+            side = _columns(b, n, k, lead_b, dtype)
+            side[...] = np.linalg.solve(_columns(a, n, n, lead, dtype), side.copy())
+            bytes_at(_aligned(info, 4), 4).view(np.int32)[0] = 0
 
         _handle.solver.put(run)
 
@@ -538,6 +587,12 @@ _NATIVE = {
     "cublasDgemmStridedBatched": _native(_gemm(np.float64), _GEMM_KINDS),
     "cusolverDnSpotrf_bufferSize": _native(_buffer_size, "piipip"),
     "cusolverDnDpotrf_bufferSize": _native(_buffer_size, "piipip"),
+    "cusolverDnSgetrf_bufferSize": _native(_buffer_size, "piipip"),
+    "cusolverDnDgetrf_bufferSize": _native(_buffer_size, "piipip"),
+    "cusolverDnSgetrf": _native(_getrf(np.float32), "piipippp"),
+    "cusolverDnDgetrf": _native(_getrf(np.float64), "piipippp"),
+    "cusolverDnSgetrs": _native(_getrs(np.float32), "piiipippip"),
+    "cusolverDnDgetrs": _native(_getrs(np.float64), "piiipippip"),
     "cusolverDnSpotrf": _native(_potrf(np.float32), "piipipip"),
     "cusolverDnDpotrf": _native(_potrf(np.float64), "piipipip"),
     **{

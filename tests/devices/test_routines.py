@@ -89,6 +89,48 @@ def test_what_has_no_routine_stays_a_step_between_calls() -> None:
     assert not fake_driver.factorisations
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("is_adjoint", [False, True])
+def test_a_plan_solves_with_the_bits_of_the_eager_op(is_adjoint: bool, dtype: Any) -> None:
+    numbers = np.random.default_rng(4)
+
+    def solve(a: Any, b: Any) -> Any:
+        return tf.linalg.solve(a + 0.0, tf.transpose(b), adjoint=is_adjoint) * 1.0
+
+    f = tf.function(solve, jit_compile=True)
+    for n, k in ((5, 3), (1, 1), (2, 7)):
+        a, b = (
+            there(numbers.normal(size=(n, n)).astype(dtype)),
+            there(numbers.normal(size=(k, n)).astype(dtype)),
+        )
+        assert f(a, b).numpy().tobytes() == solve(a, b).numpy().tobytes()
+        assert not has_steps_in_python(f, a, b)
+    assert fake_driver.factorisations == [(n, np.dtype(dtype).name) for n in (5, 1, 2)]
+
+
+def test_a_singular_matrix_is_the_op_s_error_and_no_columns_no_answer() -> None:
+    f = tf.function(lambda a, b: tf.linalg.solve(a, b) + 0.0, jit_compile=True)
+    b = np.ones((3, 2), np.float32)
+    close(f(there(positive(3)), there(b)), np.linalg.solve(positive(3), b))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):
+        f(there(np.ones((3, 3), np.float32)), there(b))
+    assert f(there(positive(3)), there(b[:, :0])).shape == (3, 0)
+
+
+def test_a_gradient_of_a_solution() -> None:
+    def f(a: Any, b: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch([a, b])
+            y = tf.reduce_sum(tf.linalg.solve(a, b) ** 2)
+        return [y, *tape.gradient(y, [a, b])]
+
+    values = positive(4), np.random.default_rng(1).normal(size=(4, 2)).astype(np.float32)
+    made = tf.function(f, jit_compile=True)
+    for mine, other in zip(made(*map(there, values)), made(*map(tf.constant, values)), strict=True):
+        close(mine, other.numpy())
+    assert len(fake_driver.factorisations) == 2
+
+
 def test_late_streams_give_the_same(late_streams: Any) -> None:
     f = tf.function(lambda x: tf.linalg.cholesky(x * 2.0) + 1.0, jit_compile=True)
     for n in (3, 5, 3, 3):

@@ -140,14 +140,14 @@ class Cuda(Backend):
         has_vector = ending.vector is not None or ending.sums
         return Step(ENDED, words, epilogues.PLACES if has_vector else epilogues.PLACES[:3])
 
-    def has_routine(self, name: str, dtype: str, rank: int) -> bool:
-        return routines.has(name, dtype, rank)
+    def has_routine(self, form: forms.Library, dtype: str, ranks: Sequence[int]) -> bool:
+        return routines.has(form, dtype, ranks)
 
-    def routine_workspace(self, dtype: str, shape: Sequence[int]) -> int:
-        return routines.workspace(self.index, dtype, shape[-1]) if shape[-1] else 0
+    def routine_workspace(self, form: forms.Library, dtype: str, shape: Sequence[int]) -> int:
+        return 0 if 0 in shape else routines.layout_of(self.index, form, dtype, shape).total
 
-    def routine(self, dtype: str, x: Walk, y: Walk) -> list[routines.Part]:
-        return routines.parts(self, dtype, x, y)
+    def routine(self, form: forms.Library, dtype: str, walks: Sequence[Walk]) -> list[routines.Part]:
+        return routines.parts(self, self.index, form, dtype, walks)
 
     def repeat(self) -> int:
         return REPEAT

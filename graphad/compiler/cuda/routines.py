@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,77 +23,130 @@ from graphad.kernels import forms
 from graphad.kernels.collapse import Operand, collapse
 from graphad.kernels.forms import IN, SCALAR, TMP, Map, Statement, block_layout
 
-X, Y, WORK, INFO, MASK = range(5)  # what a step's words may point to
+FIRST, SECOND, RESULT, WORK, MASK = range(5)  # what a step's words may point to
 CALL, ANSWER = -4, -5  # addresses of what is no kernel, beside those of `captures`
-ARGUMENTS = 8  # words of a call behind the function; C takes as many as it declares
+ARGUMENTS = 10  # words of a call behind the function; C takes as many as it declares
 UPPER = 1  # CUBLAS_FILL_MODE_UPPER; of rows it is the lower triangle
+PLAIN = 0  # CUBLAS_OP_N
+ALIGNMENT = 256
 _LETTERS = {"float32": "S", "float64": "D"}
-_QUERY = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.c_int32,
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.c_int32,
-    ctypes.c_void_p,
-)
+_NUMBER, _ADDRESS = ctypes.c_int32, ctypes.c_void_p
+_QUERY = ctypes.CFUNCTYPE(_NUMBER, _ADDRESS, _NUMBER, _NUMBER, _ADDRESS, _NUMBER, _ADDRESS)
+Place = tuple[int, int]  # what it is, and bytes behind it
 
 
 class Part(NamedTuple):
-    """A step of a routine, and what each of its places is."""
+    """A step of a routine, and where its places are."""
 
     step: Step
-    places: tuple[int, ...]
+    places: tuple[Place, ...]
 
 
-def has(name: str, dtype: str, rank: int) -> bool:
-    """Whether there is a routine for values of a dtype and rank."""
-    return name == "cholesky" and dtype in _LETTERS and rank == 2
+class Layout(NamedTuple):
+    """The workspace of a routine: where a matrix, a right-hand side, the library's own memory, pivots and the answer begin; its
+    bytes, and the elements that the library asked for."""
+
+    matrix: int
+    side: int
+    own: int
+    pivots: int
+    answer: int
+    total: int
+    wanted: int
 
 
-def workspace(index: int, dtype: str, n: int) -> int:
-    """Bytes that a routine wants, the last 16 of them for its answer."""
-    return (
-        -(-_wanted(index, dtype, n, address_of("cusolverDnSpotrf")) * np.dtype(dtype).itemsize // 16) * 16
-        + 16
-    )
+def has(form: forms.Library, dtype: str, ranks: Sequence[int]) -> bool:
+    """Whether there is a routine for operands of a dtype and of these ranks."""
+    return dtype in _LETTERS and (form.name, *ranks) in (("cholesky", 2), ("solve", 2, 2))
+
+
+def layout_of(index: int, form: forms.Library, dtype: str, shape: Sequence[int]) -> Layout:
+    """The workspace for a result of this shape."""
+    size, (n, k) = np.dtype(dtype).itemsize, shape
+    copied = form.name == "solve"
+    own = _wanted(index, form.name, dtype, n, address_of("cusolverDnSpotrf"))
+    sizes = (copied * n * n * size, copied * n * k * size, own * size, copied * n * 4, 4)
+    starts = [0]
+    for each in sizes:
+        starts.append(starts[-1] + -(-each // ALIGNMENT) * ALIGNMENT)
+    matrix, side, memory, pivots, answer, total = starts
+    return Layout(matrix, side, memory, pivots, answer, total, own)
 
 
 @functools.lru_cache(maxsize=1024)
-def _wanted(index: int, dtype: str, n: int, _: int) -> int:
-    """Elements of its workspace, which cuSOLVER is asked for."""
-    query, wanted = _QUERY(address_of(f"cusolverDn{_LETTERS[dtype]}potrf_bufferSize")), ctypes.c_int32()
+def _wanted(index: int, name: str, dtype: str, n: int, _: int) -> int:
+    """Elements of the library's own memory, for which it is asked."""
+    function = f"cusolverDn{_LETTERS[dtype]}{'potrf' if name == 'cholesky' else 'getrf'}_bufferSize"
+    query, wanted = _QUERY(address_of(function)), _NUMBER()
     with on(index):
         matrix = library().empty((n, n), dtype)  # its elements are not read
         handle = library().cuda.device.get_cusolver_handle()
-        status = query(handle, UPPER, n, matrix.data.ptr, n, ctypes.byref(wanted))
+        status = query(
+            handle, UPPER if name == "cholesky" else n, n, matrix.data.ptr, n, ctypes.byref(wanted)
+        )
     if status:
         library().cuda.cusolver.check_status(status)
     return wanted.value
 
 
-def parts(backend: Backend, dtype: str, x: Walk, y: Walk) -> list[Part]:
-    """The steps of a factorisation of x into the lower triangle of y, whose upper one is 0."""
-    n, element = x[0][-1], as_dtype(dtype)
-    if not n:
+def parts(backend: Backend, index: int, form: forms.Library, dtype: str, walks: Sequence[Walk]) -> list[Part]:
+    """The steps of a routine with these operands, of which the last is its result."""
+    if 0 in walks[-1][0]:
         return []
-    words = [address_of(f"cusolverDn{_LETTERS[dtype]}potrf"), UPPER, n, 0, n, 0, 0, 0]
-    words[6] = (workspace(backend.index, dtype, n) - 16) // element.itemsize  # type: ignore[attr-defined]
-    form = Map(
+    at = layout_of(index, form, dtype, walks[-1][0])
+    return (_factored if form.name == "cholesky" else _solved)(backend, form, dtype, at, *walks)
+
+
+def _call(dtype: str, name: str, words: Sequence[int], pointers: Mapping[int, Place]) -> Part:
+    """A call, with its arguments behind the handle; those that are pointers by their position."""
+    given = [address_of(f"cusolverDn{_LETTERS[dtype]}{name}"), *words, *[0] * (ARGUMENTS - 1 - len(words))]
+    return Part(Step(CALL, given, tuple([1 + k for k in pointers])), tuple(pointers.values()))
+
+
+def _factored(backend: Backend, form: forms.Library, dtype: str, at: Layout, x: Walk, y: Walk) -> list[Part]:
+    """A factorisation of x into the lower triangle of y, whose upper one is 0."""
+    n, element = x[0][-1], as_dtype(dtype)
+    masked = Map(
         (bool_, element),
         (element,),
         (Statement("select", ((IN, 0), (IN, 1), (SCALAR, 0)), element),),
         ((TMP, 0),),
     )
-    loop = collapse(form, (n, n), [Operand((n, n), (n, 1))] * 2)
-    layout = block_layout(loop.kernel)
-    zero = forms.scalar_word(np.zeros((), dtype), element)
+    loop = collapse(masked, (n, n), [Operand((n, n), (n, 1))] * 2)
+    layout, zero = block_layout(loop.kernel), forms.scalar_word(np.zeros((), dtype), element)
+    places = {2: (RESULT, 0), 4: (WORK, at.own), 6: (WORK, at.answer)}
+    kernel = Step(backend.build(loop.kernel), loop.words(scalars=[zero]), (*layout.inputs, *layout.outputs))
     return [
-        Part(backend.copy(element.itemsize, x[0], y[1], x[1]), (X, Y)),
-        Part(Step(CALL, words, (3, 5, 7)), (Y, WORK, INFO)),
-        Part(Step(ANSWER, [0], (0,)), (INFO,)),
-        Part(
-            Step(backend.build(loop.kernel), loop.words(scalars=[zero]), (*layout.inputs, *layout.outputs)),
-            (MASK, Y, Y),
+        Part(backend.copy(element.itemsize, x[0], y[1], x[1]), ((FIRST, 0), (RESULT, 0))),
+        _call(dtype, "potrf", [UPPER, n, 0, n, 0, at.wanted, 0], places),
+        Part(Step(ANSWER, [0], (0,)), ((WORK, at.answer),)),
+        Part(kernel, ((MASK, 0), (RESULT, 0), (RESULT, 0))),
+    ]
+
+
+def _solved(
+    backend: Backend, form: forms.Library, dtype: str, at: Layout, a: Walk, b: Walk, y: Walk
+) -> list[Part]:
+    """y with a y = b: a and b are copied by columns, as CuPy's `gesv` has them."""
+    size, (n, k) = np.dtype(dtype).itemsize, y[0]
+    steps = a[1][::-1] if form.adjoint else a[1]
+    matrix, side, answer = (WORK, at.matrix), (WORK, at.side), (WORK, at.answer)
+    columns = (size, n * size)
+    return [
+        Part(backend.copy(size, (n, n), columns, steps), ((FIRST, 0), matrix)),
+        Part(backend.copy(size, (n, k), columns, b[1]), ((SECOND, 0), side)),
+        _call(
+            dtype,
+            "getrf",
+            [n, n, 0, n, 0, 0, 0],
+            {2: matrix, 4: (WORK, at.own), 5: (WORK, at.pivots), 6: answer},
         ),
+        Part(Step(ANSWER, [0], (0,)), (answer,)),
+        _call(
+            dtype,
+            "getrs",
+            [PLAIN, n, k, 0, n, 0, 0, n, 0],
+            {3: matrix, 5: (WORK, at.pivots), 6: side, 8: answer},
+        ),
+        Part(backend.copy(size, (n, k), y[1], columns), (side, (RESULT, 0))),
     ]

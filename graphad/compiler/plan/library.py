@@ -54,15 +54,15 @@ def _product(scope: Scope, unit: Unit, target: Site, is_inside: bool, ending: An
 
 def routine(scope: Scope, unit: Unit, target: Site, workspace: Place | None) -> list[Made]:
     """The rows of a routine, none for a matrix without elements."""
-    dtype = scope.part.specs[target.root].dtype
-    x, y = scope.strided(unit.reads[0]), scope.strided(target)
-    steps = scope.backend.routine(dtype.name, x, y)
+    dtype, sites = scope.part.specs[target.root].dtype, [*unit.reads, target]
+    walks = [scope.strided(site) for site in sites]
+    assert unit.routine is not None
+    steps = scope.backend.routine(unit.routine, dtype.name, walks)
     if workspace is None or not steps:
         return []
-    address, kept = scope.backend.constant(np.tri(y[0][-1], dtype=np.bool_))
+    address, kept = scope.backend.constant(np.tri(walks[-1][0][0], dtype=np.bool_))
     scope.keep.append(kept)
-    places = [scope.checked(unit.reads[0], x, dtype.itemsize), scope.checked(target, y, dtype.itemsize)]
-    places += [workspace, workspace.shifted(scope.workspace(unit) - 16)]
-    places.append(Place.of(FIXED, address, 0, kept.nbytes))
-    work = float(y[0][-1]) ** 3
-    return [scope.step(step, [places[k] for k in which], work) for step, which in steps]
+    operands = [scope.checked(site, walk, dtype.itemsize) for site, walk in zip(sites, walks, strict=True)]
+    found = [operands[0], operands[-2], operands[-1], workspace, Place.of(FIXED, address, 0, kept.nbytes)]
+    work = float(walks[0][0][-1]) ** 3
+    return [scope.step(step, [found[k].shifted(at) for k, at in places], work) for step, places in steps]

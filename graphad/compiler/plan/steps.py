@@ -148,8 +148,9 @@ class Scope:
         if unit.repeat is not None:
             return RepeatMaker(self, unit, None).total
         if unit.kind == ROUTINE:
-            value = unit.writes[0]
-            return self.backend.routine_workspace(self.part.specs[value].dtype.name, self.shape(value))
+            value, form = unit.writes[0], unit.routine
+            assert form is not None
+            return self.backend.routine_workspace(form, self.part.specs[value].dtype.name, self.shape(value))
         if unit.kind == GEMM:
             return max([self.workspace(loop) for loop in unit.stages], default=0)
         return self._chain(unit).total if unit.kind == BLOCKS else 0

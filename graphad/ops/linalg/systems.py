@@ -160,6 +160,9 @@ class Solve(_System):
     def eval(self, a: Array, b: Array) -> Any:
         return _solve(_adjoint(a) if self.adjoint else a, b)
 
+    def lower(self, a: TensorSpec, b: TensorSpec) -> forms.Form | None:
+        return forms.Library("solve", self.adjoint)
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a, x = ctx.inputs[0], ctx.outputs[0]
         b_bar = bind(Solve(not self.adjoint), a, g)
