@@ -27,6 +27,28 @@ def exported(data: Any, **options: Any) -> Any:
     return capsule
 
 
+_FLAGS, _READ_ONLY = (
+    24,
+    1,
+)  # byte offset of the flags in a versioned capsule, and the one of what must not be written to
+
+
+def read_only(capsule: object) -> Any:
+    """The same capsule of version 1.0 or later, marked as read-only."""
+    flags = ctypes.c_uint64.from_address(_pointer(capsule, b"dltensor_versioned") + _FLAGS)
+    flags.value |= _READ_ONLY
+    return capsule
+
+
+def is_elsewhere(x: Any) -> bool:
+    """Whether the memory that an object exports is a CUDA device's."""
+    where = getattr(x, "__dlpack_device__", None)
+    return where is not None and int(where()[0]) in _CUDA
+
+
+_CUDA = (2, 13)  # device types: memory of a device, and memory that it manages
+
+
 def imported(x: object) -> np.ndarray:
     """An array that shares the memory of an object with `__dlpack__`."""
     source = _Source(x)
@@ -53,11 +75,16 @@ class _Source:
 
 def _type_of(capsule: object) -> Any:
     """Code and bits of the dtype in a capsule, which may be changed."""
-    api = ctypes.pythonapi
-    name_of, pointer_of = api.PyCapsule_GetName, api.PyCapsule_GetPointer
+    name_of = ctypes.pythonapi.PyCapsule_GetName
     name_of.restype, name_of.argtypes = ctypes.c_char_p, (ctypes.py_object,)
-    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     name = name_of(capsule)
     if name not in _CODE:
         raise BufferError(f"__dlpack__: a capsule named {name!r} is not a DLPack capsule.")
-    return (ctypes.c_uint8 * 2).from_address(pointer_of(capsule, name) + _CODE[name])
+    return (ctypes.c_uint8 * 2).from_address(_pointer(capsule, name) + _CODE[name])
+
+
+def _pointer(capsule: object, name: bytes) -> int:
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    found: int = pointer_of(capsule, name)
+    return found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.dlpack import read_only
 from graphad.core.dtypes import DType
 from graphad.core.errors import DeviceDataError
 from graphad.core.levels import note_exit
@@ -14,7 +15,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, EagerTensor, Tensor, export_array
 from graphad.devices.array import DeviceArray, device_array
 from graphad.devices.library import library, require
-from graphad.devices.streams import using
+from graphad.devices.streams import on, using
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -105,10 +106,18 @@ class DeviceTensor(Tensor):
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
         note_exit(self, "DLPack")
-        # The protocol's old form knows no mark for what must not be written to.
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            return self.here().__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+        # As on the CPU: readers of the protocol's old form know no mark for what must not be written to.
+        knows = max_version is not None and tuple(max_version) >= (1, 0)
+        if copy is False and not knows:
+            raise BufferError(
+                "__dlpack__: a tensor is immutable, and this reader knows no read-only exports; allow a copy."
+            )
         with using(self.array.index, (self.array,)):
-            held = library().array(self.array.held) if copy is None or copy else self.array.held
-            return held.__dlpack__(stream=stream)
+            if copy or not knows:
+                return library().array(self.array.held).__dlpack__(stream=stream, max_version=max_version)
+            return read_only(self.array.held.__dlpack__(stream=stream, max_version=max_version))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.array.held.__dlpack_device__()  # type: ignore[no-any-return]
@@ -154,6 +163,17 @@ def placed(data: Array, index: int) -> DeviceTensor:
     """A NumPy value as a tensor on a CUDA device. Raises: UnavailableError: there is no such device."""
     require(index)
     return DeviceTensor(device_array(data, index))
+
+
+def taken(x: Any) -> DeviceTensor:
+    """A copy of another library's array, which exports it by DLPack, on the CUDA device where it is.
+
+    Raises: UnavailableError: there is no such device here.
+    """
+    index = int(x.__dlpack_device__()[1])
+    require(index)
+    with on(index):
+        return DeviceTensor(DeviceArray(library().array(library().from_dlpack(x)), index))
 
 
 def _copied(x: DeviceTensor, place: str) -> Any:

@@ -5,6 +5,7 @@ Anything that CuPy lacks, or that graphad is not meant to use, is not there. Wha
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,15 @@ from tests.devices import fake_driver, fake_streams
 from tests.devices.fake_driver import address_of
 
 DEVICES = 2
-_current = 0
+
+
+class _Local(threading.local):
+    """The current device of a thread."""
+
+    current = 0
+
+
+_local = _Local()
 
 
 class ndarray:
@@ -72,9 +81,12 @@ class ndarray:
         memory, place, given = self._memory, _raw(key), _raw(value)
         fake_streams.current().put(lambda: memory.__setitem__(place, given))
 
-    def __dlpack__(self, stream: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
+        assert self._device == _local.current
         fake_streams.current().synchronize()
-        return self._memory.__dlpack__()
+        return self._memory.__dlpack__(max_version=max_version, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 2, self._device
@@ -83,8 +95,8 @@ class ndarray:
 def _raw(x: Any) -> Any:
     """What NumPy computes with behind a device's operand."""
     if isinstance(x, ndarray):
-        if x._device != _current:
-            raise ValueError(f"an array of device {x._device} was given to device {_current}")
+        if x._device != _local.current:
+            raise ValueError(f"an array of device {x._device} was given to device {_local.current}")
         return x._memory
     if isinstance(x, np.ndarray) and x.ndim:
         raise TypeError(f"Unsupported type {type(x)}: memory of the host was given to the device")
@@ -95,7 +107,7 @@ def _raw(x: Any) -> Any:
 
 def _wrap(y: Any) -> Any:
     if isinstance(y, np.ndarray | np.generic):
-        return ndarray(np.asarray(y), _current)
+        return ndarray(np.asarray(y), _local.current)
     return type(y)(_wrap(item) for item in y) if type(y) in (list, tuple) else y
 
 
@@ -120,13 +132,13 @@ def _settled(y: Any, again: Any, among: Any) -> Any:
         return y
     for x in among:
         if isinstance(y, np.ndarray) and np.may_share_memory(y, x._memory):
-            return ndarray(y, _current, x)
+            return ndarray(y, _local.current, x)
     if not fake_streams.deferred:
-        return ndarray(np.asarray(y), _current)
+        return ndarray(np.asarray(y), _local.current)
     block = fake_streams.Block(y.nbytes)
     target = block.array(y.shape, y.dtype)
     fake_streams.current().put(lambda: target.__setitem__(..., again()))
-    return ndarray(target, _current, None, block)
+    return ndarray(target, _local.current, None, block)
 
 
 def _flat(things: Any) -> Any:
@@ -145,10 +157,10 @@ def empty(shape: Any, dtype: Any = float) -> ndarray:
     calls.append("empty")
     if fake_streams.deferred:
         block = fake_streams.Block(int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize)
-        return ndarray(block.array(shape, dtype), _current, None, block)
+        return ndarray(block.array(shape, dtype), _local.current, None, block)
     made = np.empty(shape, dtype)
     made.reshape(-1).view(np.uint8)[...] = 0xCB
-    return ndarray(made, _current)
+    return ndarray(made, _local.current)
 
 
 def _as_strided(x: ndarray, shape: Any, strides: Any) -> ndarray:
@@ -242,13 +254,11 @@ class Device:
         self.index = index
 
     def __enter__(self) -> None:
-        global _current
-        self._before, _current = _current, self.index
+        self._before, _local.current = _local.current, self.index
 
     def __exit__(self, *_: Any) -> None:
-        global _current
-        _current = self._before
-        fake_driver.set_device(_current)
+        _local.current = self._before
+        fake_driver.set_device(_local.current)
 
 
 def asarray(a: Any) -> Any:
@@ -256,11 +266,30 @@ def asarray(a: Any) -> Any:
         return a
     given = np.array(a)  # what is copied is read at once
     if not fake_streams.deferred:
-        return ndarray(given, _current)
+        return ndarray(given, _local.current)
     made = empty(given.shape, given.dtype)
     memory = made._memory
     fake_streams.current().put(lambda: memory.__setitem__(..., given))
     return made
+
+
+class _Exporter:
+    """What NumPy takes instead of an exporter of the device's memory."""
+
+    def __init__(self, x: Any) -> None:
+        self._x = x
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._x.__dlpack__(max_version=options.get("max_version"), copy=options.get("copy"))
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def from_dlpack(x: Any) -> ndarray:
+    assert x.__dlpack_device__() == (2, _local.current)
+    calls.append("from_dlpack")
+    return ndarray(np.from_dlpack(_Exporter(x)), _local.current)
 
 
 def array(a: Any) -> Any:
@@ -314,6 +343,7 @@ def module() -> Any:
         array=array,
         empty=empty,
         asnumpy=asnumpy,
+        from_dlpack=from_dlpack,
         cuda=SimpleNamespace(
             Device=Device,
             runtime=runtime,

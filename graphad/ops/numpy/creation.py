@@ -11,11 +11,12 @@ from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import exports_array, lift, lift_own, stands_for_tensor
 from graphad.core.device import require_cpu
-from graphad.core.dlpack import imported
+from graphad.core.dlpack import imported, is_elsewhere
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import refuse
 from graphad.core.tensor import Tensor
+from graphad.devices.tensor import taken
 from graphad.ops import array, math
 from graphad.ops.directly import directly
 from graphad.ops.numpy.promotion import by_numpy, cast_to, promoted, rank_of, tensor_of
@@ -140,7 +141,7 @@ def copy(a: TensorLike) -> Tensor:
 
 
 def from_dlpack(x: object, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
-    """A copy of the elements of another library's array, passed by DLPack.
+    """A copy of the elements of another library's array, passed by DLPack; of one on a CUDA device, a tensor on that device.
 
     Args:
       x: An object with `__dlpack__`: an array of NumPy, a tensor of PyTorch or of graphad.
@@ -159,6 +160,9 @@ def from_dlpack(x: object, /, *, device: str | None = None, copy: bool | None = 
         raise InvalidArgumentError(
             "from_dlpack: tensors are immutable, so memory that another library may write to is copied; omit copy=False."
         )
+    if is_elsewhere(x):
+        found: Tensor = by_numpy("from_dlpack", taken, x)
+        return found
     return lift(by_numpy("from_dlpack", imported, x))
 
 
