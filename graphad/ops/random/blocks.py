@@ -27,6 +27,7 @@ from graphad.ops.math.power import sqrt
 from graphad.ops.math.trigonometric import cos, sin
 from graphad.ops.random import philox
 
+Shape = tuple[int, ...]
 _WIDTH = 4096  # blocks of a row
 _MUL_HIGH = MulHigh()
 
@@ -38,15 +39,14 @@ def drawn(kind: str, key: Ranked, shape: Sequence[Any] | None, dtype: DType) -> 
     draw = _KINDS.get(kind)
     if draw is None or shape is None or not all(type(size) is int for size in shape):
         return None
-    count = math.prod(shape)
-    if not count or dtype is dtypes.bfloat16:
+    if not math.prod(shape) or dtype is dtypes.bfloat16:
         return None
-    return bind(Reshape((*key.dims[:-1], *shape)), draw(key, count, dtype))
+    return draw(key, tuple(shape), dtype)
 
 
-def _words(key: Any, count: int, of: Callable[[Any], Sequence[Any]], each_word: int = 1) -> Any:
-    """[..., count] numbers: `of` makes those of a word, so many, in order."""
-    lead, each = key.dims[:-1], philox.WORDS * each_word
+def _words(key: Any, shape: Shape, of: Callable[[Any], Sequence[Any]], each_word: int = 1) -> Any:
+    """[..., *shape] numbers: `of` makes those of a word, so many, in order."""
+    lead, each, count = key.dims[:-1], philox.WORDS * each_word, math.prod(shape)
     number = -(-count // each)
     rows = -(-number // _WIDTH)
     width = -(-number // rows)
@@ -56,7 +56,8 @@ def _words(key: Any, count: int, of: Callable[[Any], Sequence[Any]], each_word: 
     first, second = (bind(Reshape((*lead, 1, 1)), _part(pair, k, 1)) for k in range(2))
     blocks = philox.blocks(counter, first, second, lambda x, y: bind(_MUL_HIGH, x, lift(y)))
     numbers = stack([number for word in blocks for number in of(word)], -1)
-    return _part(bind(Reshape((*lead, rows * width * each)), numbers), 0, count)
+    flat = _part(bind(Reshape((*lead, rows * width * each)), numbers), 0, count)
+    return bind(Reshape((*lead, *shape)), flat)
 
 
 def _part(x: Any, start: int, count: int) -> Any:
@@ -65,16 +66,16 @@ def _part(x: Any, start: int, count: int) -> Any:
     return bind(Slice((*[0] * len(lead), start), (1,) * len(x.dims), (*lead, count)), x)
 
 
-def _bits(key: Any, count: int, dtype: DType) -> Any:
-    return _words(key, count, lambda word: [cast(word, dtype)])
+def _bits(key: Any, shape: Shape, dtype: DType) -> Any:
+    return _words(key, shape, lambda word: [cast(word, dtype)])
 
 
-def _uniform(key: Any, count: int, dtype: DType) -> Any:
-    """The numbers of `philox.uniform`: whole numbers of as many bits as the dtype has digits, then one product, behind which
-    comes what reads them.
+def _uniform(key: Any, shape: Shape, dtype: DType) -> Any:
+    """The numbers of `philox.uniform`: whole numbers of as many bits as the dtype has digits, then one product, with which
+    what reads them is fused.
     """
     if dtype is dtypes.float64:
-        return _words(key, count, lambda word: [cast(word >> np.uint64(11), dtype)]) * 2.0**-53
+        return _words(key, shape, lambda word: [cast(word >> np.uint64(11), dtype)]) * 2.0**-53
     digits = 24 if dtype is dtypes.float32 else 11
     drop, mask = 32 - digits, np.uint64(2**digits - 1)
 
@@ -84,17 +85,22 @@ def _uniform(key: Any, count: int, dtype: DType) -> Any:
             for part in (word >> np.uint64(drop) & mask, word >> np.uint64(drop + 32))
         ]
 
-    return cast(_words(key, count, halves, 2) * 2.0**-digits, dtype)
+    return cast(_words(key, shape, halves, 2) * 2.0**-digits, dtype)
 
 
-def _normal(key: Any, count: int, dtype: DType) -> Any:
+def _normal(key: Any, shape: Shape, dtype: DType) -> Any:
     wide = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
+    count = math.prod(shape)
     pairs = (count + 1) // 2
-    u = _uniform(key, 2 * pairs, wide)
+    u = _uniform(key, (2 * pairs,), wide)
     radius = sqrt(log(1.0 - _part(u, 0, pairs)) * -2.0)
     angle = _part(u, pairs, pairs) * lift(2.0 * np.pi, wide)
     both = concat([cos(angle) * radius, sin(angle) * radius], -1)
-    return cast(_part(both, 0, count), dtype)
+    return cast(bind(Reshape((*key.dims[:-1], *shape)), _part(both, 0, count)), dtype)
 
 
-_KINDS: dict[str, Callable[[Any, int, DType], Any]] = {"bits": _bits, "uniform": _uniform, "normal": _normal}
+_KINDS: dict[str, Callable[[Any, Shape, DType], Tensor]] = {
+    "bits": _bits,
+    "uniform": _uniform,
+    "normal": _normal,
+}
