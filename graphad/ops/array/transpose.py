@@ -407,7 +407,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None 
     axes = tuple(
         [normalize_axis("roll", a, x.ndim, "input", x.dims) for a in _integers("roll", axis, values)]
     )
-    numbers = [shift] * len(axes) if type(shift) is int else shift
+    numbers = [shift] if type(shift) is int else shift
     if type(numbers) is list and all(type(n) is int and abs(n) < 2**31 for n in numbers):
         return bind(Roll(axes), x, constant_here(np.array(numbers, np.int32)))
     shifts = lift(shift)

@@ -37,7 +37,7 @@ def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     found = directly(np.ldexp, x1, x2)
     if found is not None:
         return found
-    powers = _powers(x2.data, x1.dtype.numpy) if is_eager(x2) else None  # type: ignore[attr-defined]
+    powers = _powers(x2.data, x1.dtype.numpy) if is_eager(x2) else None
     if powers is not None:
         return math.multiply(x1, lift(powers))
     if x1.dtype.itemsize < 4:

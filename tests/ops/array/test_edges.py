@@ -484,3 +484,9 @@ def test_one_number_puts_the_whole_in_a_part(run: Callable[[Any], Any]) -> None:
     parts = run(lambda p: tf.dynamic_partition([10.0, 13.0], p, 3))(tf.constant(1))
     assert [part.numpy().tolist() for part in parts] == [[], [[10.0, 13.0]], []]
     assert parts[0].shape == (0, 2)
+
+
+def test_one_shift_is_not_taken_for_several_axes() -> None:
+    for shift in (1, [1], tf.constant(1), [1, 2, 3]):
+        with pytest.raises(ValueError, match=r"roll|reshape"):
+            tf.roll(tf.ones([2, 3]), shift, [0, 1])
