@@ -45,6 +45,17 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "minimum": tf.minimum,
     "where": lambda x, y: tf.where(x > 0.0, x, y) + tf.where(tf.zeros_like(x) > 1.0, x, y),
     "reduce_max": lambda x, y: tf.reduce_max(tf.reshape(x, [100, -1]), 1),
+    "transpose": lambda x, y: tf.transpose(tf.reshape(x, [100, -1]) * 3.0),
+    "reverse": lambda x, y: tf.reverse(tf.reshape(x, [100, -1]), [1]),
+    "slice": lambda x, y: tf.reshape(x, [100, -1])[3:90, 5:],
+    "concat": lambda x, y: tf.concat([x[:9000], y[:9000]], 0),
+    "stack": lambda x, y: tf.stack([x[:9000], y[:9000]]),
+    "pad": lambda x, y: tf.pad(x[:9000], [[3, 4]]),
+    "tile": lambda x, y: tf.tile(x[:4000], [4]),
+    "broadcast_to": lambda x, y: tf.broadcast_to(x[:200], [90, 200]),
+    "diagonal": lambda x, y: tf.linalg.diag_part(tf.reshape(x, [2, 100, 100])) * 2.0,
+    "squeeze": lambda x, y: tf.squeeze(x[None, :, None]) + tf.reshape(y[None], [-1]),
+    "sums of rows": lambda x, y: tf.reshape(x, [100, -1]) + y[:200] + y[:100, None],
     "cumprod": lambda x, y: tf.math.cumprod(tf.reshape(x, [100, -1]), 1),
 }
 

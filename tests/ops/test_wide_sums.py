@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.ops import accumulate
 
 N = 5000
 EPSILON = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
@@ -136,3 +137,14 @@ def test_sums_of_narrow_numbers_are_those_of_float64_rounded(name: str, run: str
         limit = slack * EPSILON[dtype] * (1.1 * np.abs(want) + (1e-3 if slack < 16 else 1.0))
         worst = np.max(np.abs(y - want) - limit, initial=-np.inf)
         assert worst <= 0, f"{y.ravel()[:4]}, float64 gives {want.ravel()[:4]}"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize(("axes", "keepdims"), [(None, False), ((0,), False), ((1,), True), ((0, -1), False)])
+def test_sums_of_ones_in_one_place_are_those_of_ones(dtype: str, axes: Any, keepdims: bool) -> None:
+    for shape in ((40, 50, 3), (2000,)):
+        if axes is None or len(shape) > 1:
+            one = np.broadcast_to(np.dtype(dtype).type(1), shape)
+            found, want = (accumulate.summed(x, axes, keepdims) for x in (one, one.copy()))
+            assert found.dtype == want.dtype and np.shape(found) == np.shape(want)
+            assert np.array_equal(found, want) and type(found) is type(want)

@@ -50,6 +50,7 @@ class Concat(Op):
     """Tensors joined along an existing axis; their other sizes are equal."""
 
     name = "concat"
+    takes_spread = True
     moves = True
     keeps = (False, False)
     axis: Axis
@@ -150,6 +151,7 @@ class Stack(Op):
     """Tensors of one shape joined along a new axis, which counts in the result."""
 
     name = "stack"
+    takes_spread = True
     moves = True
     keeps = (False, False)
     axis: Axis

@@ -143,6 +143,7 @@ class Reshape(Op):
     """The elements of x in row-major order, in `shape`, of which one size may be -1 for what the number of elements leaves."""
 
     name = "reshape"
+    takes_spread = True
     spreads = True
     moves = True
     keeps = (False, False)
@@ -312,6 +313,7 @@ class BroadcastTo(Op):
     """x broadcast to `shape`."""
 
     name = "broadcast_to"
+    takes_spread = True
     copies = True
     total = True
     spreads = True
@@ -425,7 +427,7 @@ class SumTo(Op):
     def quick(self, x: Tensor) -> Any:
         data = x.data
         if data.ndim and data.shape[1:] == self.shape and data.dtype.char in "fd":
-            return np.add.reduce(data, 0)
+            return summed(data, (0,))
         return None
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -480,6 +482,7 @@ class ExpandDims(Op):
     """x with axes of size 1 put in at `axes`, which count in the result."""
 
     name = "expand_dims"
+    takes_spread = True
     moves = True
     keeps = (False, False)
     aliases = {0: 0}
@@ -532,6 +535,7 @@ class Squeeze(Op):
     """x without the axes of size 1 named by `axes`, for an empty tuple all of them."""
 
     name = "squeeze"
+    takes_spread = True
     moves = True
     keeps = (False, False)
     aliases = {0: 0}

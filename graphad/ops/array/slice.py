@@ -77,6 +77,7 @@ class GetItem(Op):
     """The part of x at `key`."""
 
     name = "getitem"
+    takes_spread = True
     moves = True
     eval_checks = True
     keeps = (False, False)
@@ -148,6 +149,7 @@ class Slice(Op):
     """
 
     name = "slice"
+    takes_spread = True
     total = True
     keeps = (False, False)
     aliases = {0: 0}

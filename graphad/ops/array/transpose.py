@@ -60,6 +60,7 @@ class Transpose(Op):
     """Axis i of the result is axis perm[i] of x; "reversed" stands for all axes in reverse order."""
 
     name, version = "transpose", 2
+    takes_spread = True
     total = True
     keeps = (False, False)
     aliases = {0: 0}
@@ -162,6 +163,7 @@ class SwapAxes(Op):
     """x with axes a and b exchanged."""
 
     name = "swap_axes"
+    takes_spread = True
     total = True
     keeps = (False, False)
     aliases = {0: 0}
@@ -279,6 +281,7 @@ class Reverse(Op):
     """x with the order of its elements reversed along `axes`."""
 
     name = "reverse"
+    takes_spread = True
     total = True
     keeps = (False, False)
     aliases = {0: 0}

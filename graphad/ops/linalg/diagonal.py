@@ -58,6 +58,7 @@ class Diagonal(Op):
     """
 
     name = "diagonal"
+    takes_spread = True
     keeps = (False, False)
     first: Axis  # the axis that comes first in x
     second: Axis
@@ -165,6 +166,7 @@ class DiagPart(Op):
     """The diagonal j - i = k of the last two axes, as the last axis."""
 
     name = "diag_part"
+    takes_spread = True
     keeps = (False, False)
     k: Offset
 
