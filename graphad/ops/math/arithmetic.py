@@ -151,7 +151,15 @@ Sub = elementwise(
     infix="{} - {}",
     counts=-1,
 )
-Mul = elementwise("mul", product, vjp=_mul_vjp, scalar="mul", doc="x * y.", infix="{} * {}")
+Mul = elementwise(
+    "mul",
+    product,
+    vjp=_mul_vjp,
+    scalar="mul",
+    doc="x * y.",
+    infix="{} * {}",
+    __module__=__name__,  # not that of its formula: the pages list it here
+)
 Div = elementwise(
     "div",
     operator.truediv,
