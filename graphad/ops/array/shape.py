@@ -143,8 +143,7 @@ class Reshape(Op):
     """The elements of x in row-major order, in `shape`, of which one size may be -1 for what the number of elements leaves."""
 
     name = "reshape"
-    takes_spread = True
-    spreads = True
+    spreads = takes_spread = True
     moves = True
     keeps = (False, False)
     aliases = {0: 0}
@@ -313,10 +312,7 @@ class BroadcastTo(Op):
     """x broadcast to `shape`."""
 
     name = "broadcast_to"
-    takes_spread = True
-    copies = True
-    total = True
-    spreads = True
+    copies = total = spreads = takes_spread = True
     keeps = (False, False)
     shape: Given[tuple[Size, ...]]
     formerly = {"broadcast_to_shape": shape_was_claimed}
