@@ -162,12 +162,6 @@ def refusal(package: str, name: str) -> str:
     return f"{path}: not part of graphad; dir({package}) lists what is."
 
 
-def reason_of(package: str, name: str) -> str | None:
-    """Why `package.name` is left out; None where neither it nor its namespace has a reason."""
-    path = f"{package}.{name}"
-    return _REASONS.get(path) or _REASONS.get(name) or _SPACES.get(package.removeprefix(f"{_ROOT}."))
-
-
 @cache
 def _namespaces(package: str = _ROOT) -> list[str]:
     """The public namespaces."""

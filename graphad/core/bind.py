@@ -170,11 +170,6 @@ def _elsewhere(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     return outputs
 
 
-def of_result(y: Array) -> EagerTensor:
-    """A tensor with what a NumPy call returned: a scalar where that is an array of rank 0."""
-    return EagerTensor(y if y.ndim else y[()])
-
-
 def check_inputs(op: Op, inputs: Sequence[Handle | Tensor]) -> None:
     """Call `infer`, unless it has already accepted such inputs."""
     key: list[Any] = [op]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.device import along
 from graphad.core.errors import InternalError
@@ -17,12 +16,10 @@ from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import busy
 from graphad.core.op import Op, named
-from graphad.core.shapes import Dims, is_definite
+from graphad.core.shapes import Dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
-from graphad.ops.array.create import zeros_like
-from graphad.ops.array.shape import BroadcastTo
-from graphad.ops.control.stacks import known_dims
+from graphad.ops.array.create import zeros_of
 from graphad.ops.math.arithmetic import add
 
 if TYPE_CHECKING:
@@ -95,15 +92,6 @@ class Context:
     def get_attr(self, name: str) -> Any:
         """An attribute of the op, for gradient functions registered from outside."""
         return getattr(self.op, name)
-
-
-def zeros_of(x: Any) -> Any:
-    """Zeros with the shape and dtype of a value that may have been dropped."""
-    dims = known_dims(x)
-    if is_definite(dims):
-        zero = lift(x.dtype.numpy.type(0))
-        return bind(BroadcastTo(dims), zero) if dims else zero
-    return zeros_like(x)
 
 
 def add_bars(a: Any, b: Any) -> Any:

@@ -22,13 +22,14 @@ from graphad.core.shapes import is_definite
 from graphad.core.sparse import Sparse, values_of
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Mark
-from graphad.gradient.backward import Context, Dropped, add_bars, backward, zeros_of
+from graphad.gradient.backward import Context, Dropped, add_bars, backward
 from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.graph.compose import inputs_behind
 from graphad.graph.ir import Graph, Node
 from graphad.graph.replay import replay
+from graphad.ops.array.create import zeros_of
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import RETURN, Trace
 

@@ -28,15 +28,22 @@ def is_there(path: str, name: str) -> bool:
 
 def left_out() -> dict[str, dict[str, list[str]]]:
     """The missing names, by reason and namespace."""
-    from graphad.core.absent import reason_of
-
     found: dict[str, dict[str, list[str]]] = {}
     for path, names in json.loads(FILE.read_text(encoding="utf-8")).items():
         for name in names:
             if not is_there(path, name):
-                reason = reason_of(ours(path), name) or ""
+                reason = _reason(ours(path), name) or ""
                 found.setdefault(reason, {}).setdefault(path, []).append(name)
     return found
+
+
+def _reason(package: str, name: str) -> str | None:
+    """Why `package.name` is left out; None where neither it nor its namespace has a reason."""
+    from graphad.core import absent
+
+    path = f"{package}.{name}"
+    space = absent._SPACES.get(package.removeprefix(f"{absent._ROOT}."))
+    return absent._REASONS.get(path) or absent._REASONS.get(name) or space
 
 
 def text() -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from graphad.compiler.assembly import Function
 from graphad.compiler.backend import host_code
 from graphad.compiler.cuda import epilogues, products, routines
+from graphad.compiler.rounds import SMAX, Moves, check_rounds
 from graphad.compiler.rows import (
     ANSWER,
     BODY,
@@ -22,16 +23,8 @@ from graphad.compiler.rows import (
     FIXED,
     LIMIT,
     LIMIT_BYTES,
-    MOST,
-    MOVE,
-    MOVE_WORDS,
-    MOVES,
-    REVERSE,
-    STEPS,
     TEST,
     TEST_ROWS,
-    TOO_LONG,
-    WRONG_STEPS,
 )
 from graphad.core import forks
 from graphad.devices.library import address_of
@@ -281,27 +274,9 @@ def _loop() -> str:
         with f.when(f.test("eq", width, 4)):
             limit.set(f.emit(f"sext i32 {f.emit(f'trunc i64 {held.get()} to i32')} to i64"))
     end = limit.get()
-    rounds = f.emit(f"call i64 @llvm.smax.i64(i64 {end}, i64 0)")
-    most, steps = f.word(w, MOST), f.word(w, STEPS)
-    with f.when(f.emit(f"and i1 {f.test('sge', steps, 0)}, {f.test('ne', rounds, steps)}")):
-        f.ret(WRONG_STEPS)
-    with f.when(f.emit(f"and i1 {f.test('sge', most, 0)}, {f.test('sgt', end, most)}")):
-        f.ret(TOO_LONG)
-    last = f.emit(f"sub i64 {f.emit(f'call i64 @llvm.smax.i64(i64 {end}, i64 1)')}, 1")
-    backwards, moves = f.word(w, REVERSE), f.word(w, MOVES)
-
-    def each_move(step: bool) -> None:
-        with f.loop(0, moves) as k:
-            row = f.at(w, f.emit(f"add i64 {f.emit(f'mul i64 {k}, {MOVE_WORDS}')}, {MOVE}"))
-            target, stride = f.pointer(row, 0), f.word(row, 2)
-            if step:
-                value = f.emit(f"load i64, ptr {target}, align 8")
-                f.do(f"store i64 {f.emit(f'add i64 {value}, {stride}')}, ptr {target}, align 8")
-            else:
-                back = f.choose(f.test("ne", backwards, 0), "i64", f.emit(f"mul i64 {last}, {stride}"), 0)
-                f.do(f"store i64 {f.emit(f'sub i64 {f.word(row, 1)}, {back}')}, ptr {target}, align 8")
-
-    each_move(False)
+    check_rounds(f, w, end)
+    moves = Moves(f, w, end)
+    moves.begin()
     body, body_rows = f.pointer(w, BODY), f.word(w, BODY_ROWS)
     test, test_rows = f.pointer(w, TEST), f.word(w, TEST_ROWS)
     answer = f.word(w, ANSWER)
@@ -321,7 +296,7 @@ def _loop() -> str:
             _read(f, answer, 1, going.address)
         f.leave(done, f.test("eq", going.get(), 0, "i8"))
         _passed(f, f.emit(f"call i64 @steps(ptr %state, ptr {body}, i64 {body_rows})"))
-        each_move(True)
+        moves.advance()
         count.set(f.emit(f"add i64 {count.get()}, 1"))
     number = f.emit(f"trunc i64 {count.get()} to i32")
     stream = f.pointer("%state", STREAM)
@@ -365,10 +340,9 @@ SYMBOLS = (
 
 def text() -> str:
     """The module."""
-    head = "declare i64 @llvm.smax.i64(i64, i64)\n"
     return "\n".join(
         [
-            head,
+            SMAX,
             _steps(),
             _launch(),
             _replay(),

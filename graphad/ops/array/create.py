@@ -46,7 +46,7 @@ from graphad.ops.array.support import (
     in_memory,
     static_int,
 )
-from graphad.ops.control.stacks import full_like, known_dims
+from graphad.ops.control.stacks import full_like, known_dims, known_spec
 from graphad.ops.directly import is_free
 
 
@@ -239,6 +239,12 @@ def zeros_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | No
              [0, 0]], dtype=int32)
     """
     return _like(ZerosLike, input, dtype)
+
+
+def zeros_of(x: Any) -> Tensor:
+    """Zeros with the shape and dtype of a tensor or a variable, or of what stands for a value of known shape that was dropped."""
+    spec = known_spec(x)
+    return zeros(spec.dims, spec.dtype) if is_definite(spec.dims) else zeros_like(x)
 
 
 def ones_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:

@@ -13,7 +13,8 @@ from graphad.core.bind import bind
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import append, rewired
 from graphad.graph.walk import with_outputs
-from graphad.ops.control.layers import add_zeros, zeros_for
+from graphad.ops.array.create import zeros_of
+from graphad.ops.control.layers import add_zeros
 
 if TYPE_CHECKING:
     from graphad.ops.control.call import Call
@@ -120,7 +121,7 @@ def push_loop(op: Loop, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
         dual_op = dual_op.changed(test=test)
     dots = dict(enumerate(x_dots[1:]))
     operands = [
-        ctx.inputs[i + 1] if kind == "x" else dots[i] if dots[i] is not None else zeros_for(ctx.inputs[i + 1])
+        ctx.inputs[i + 1] if kind == "x" else dots[i] if dots[i] is not None else zeros_of(ctx.inputs[i + 1])
         for kind, i in order
     ]
     results = bind(dual_op, ctx.inputs[0], *operands)

@@ -23,10 +23,10 @@ from graphad.graph.compose import append, inputs_behind, with_inputs, without_no
 from graphad.graph.ir import Graph, Node
 from graphad.graph.replay import replay
 from graphad.graph.walk import gives_result, unchanging, with_outputs
-from graphad.ops.array.create import zeros_like
+from graphad.ops.array.create import zeros, zeros_like
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import BOTH, Cond
-from graphad.ops.control.layers import add_zeros, zeros_of
+from graphad.ops.control.layers import add_zeros
 from graphad.ops.control.segments import Segment
 from graphad.ops.math.compare import LESS
 
@@ -72,7 +72,7 @@ class Apart:
         """Zeros with the shape of a value; of the body's inputs only invariants are read."""
         spec = self.first.output_specs[k]
         if is_definite(spec.dims):
-            return zeros_of(spec)
+            return zeros(spec.dims, spec.dtype)
         graph, read = self.values([k])
         return zeros_like(replay(graph, [inputs[i] for i in read])[0])
 

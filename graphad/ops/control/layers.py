@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from graphad.core.annotations import Cotangents, VjpContext
 from graphad.core.bind import bind_all
-from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import int32
 from graphad.core.errors import FailedPreconditionError, InternalError
@@ -23,10 +22,9 @@ from graphad.core.tensor import Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append
 from graphad.graph.ir import Graph
-from graphad.ops.array.create import ZerosLike, zeros_like
+from graphad.ops.array.create import ZerosLike
 from graphad.ops.array.shape import BroadcastTo, ExpandDims, Shape
-from graphad.ops.control.stacks import known_spec
-from graphad.ops.state.variables import READ, Read
+from graphad.ops.state.variables import Read
 
 
 def merged_dims(a: Any, b: Any) -> Any:
@@ -167,20 +165,6 @@ def pull_back_residuals(op: Any, ctx: VjpContext, y_bars: Sequence[Any]) -> Sequ
     extra = [None] * (forward.n_outputs - op.n_outputs)
     # An op bound under recorders may return the outputs of one layer less than it recorded.
     return forward.vjp(ctx.on(forward, outputs), *y_bars, *extra)  # type: ignore[no-any-return]
-
-
-def zeros_for(x: Tensor) -> Tensor:
-    """Zeros with the shape of an operand, which may be a handle."""
-    spec = known_spec(x)
-    if is_definite(spec.dims):
-        return zeros_of(spec)
-    return zeros_like(bind_all(READ, (x,))[0] if spec.is_handle else x)
-
-
-def zeros_of(spec: TensorSpec) -> Tensor:
-    """Zeros of a definite shape."""
-    zero = lift(spec.dtype.numpy.type(0))
-    return bind_all(BroadcastTo(tuple(spec.dims)), (zero,))[0] if spec.dims else zero
 
 
 def add_zeros(builder: GraphBuilder, like: int) -> int:

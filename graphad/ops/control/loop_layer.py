@@ -12,8 +12,9 @@ from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append
+from graphad.ops.array.create import zeros_of
 from graphad.ops.array.shape import reshape_like
-from graphad.ops.control.layers import Layer, add_zeros, zeros_for
+from graphad.ops.control.layers import Layer, add_zeros
 from graphad.ops.control.segments import Segments
 from graphad.ops.math.arithmetic import ADD
 
@@ -151,7 +152,7 @@ class LoopLayer(Layer):
         inputs = ctx.inputs[1:]
         operands = [ctx.zeros(k) if carry_bars[k] is None else carry_bars[k] for k in carried]
         operands += [
-            zeros_for(inputs[i]) if i not in taken.values else self.invariant.zeros(i - n_inputs, inputs)
+            zeros_of(inputs[i]) if i not in taken.values else self.invariant.zeros(i - n_inputs, inputs)
             for i in sums
         ]
         operands += [inputs[i] for i in fixed]

@@ -33,13 +33,13 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
 from graphad.kernels.scalars import float_remainder
 from graphad.ops.accumulate import as_dtype_of, is_narrow, widened
+from graphad.ops.array.create import zeros_of
 from graphad.ops.array.support import all_stacked
 from graphad.ops.choice import negated, product, signs, without_nan
 from graphad.ops.elementwise import binary_function, elementwise, named, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
 from graphad.ops.math.integers import whole_quotient
-from graphad.ops.math.rounding import zeros_of
 from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import (
     INEXACT,

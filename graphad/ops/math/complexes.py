@@ -17,8 +17,8 @@ from graphad.core.convert import lift, lift_own, lift_pair
 from graphad.core.dtypes import DType, as_dtype, complex64, complex128, float32, float64
 from graphad.core.errors import DTypeError
 from graphad.core.tensor import EagerTensor, Tensor
+from graphad.ops.array.create import zeros_of
 from graphad.ops.elementwise import elementwise
-from graphad.ops.math.rounding import zeros_of
 from graphad.ops.rules import FLOATING, NUMERIC, scalar_like, unbroadcast
 
 if TYPE_CHECKING:

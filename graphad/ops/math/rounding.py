@@ -11,21 +11,9 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift_own
 from graphad.core.op import no_gradient
-from graphad.core.references import entries_of
-from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
-from graphad.ops.array.shape import BroadcastTo, shape
 from graphad.ops.elementwise import elementwise, unary_function
-from graphad.ops.rules import FLOATING, scalar_like
-
-
-def zeros_of(x: Any) -> Tensor:
-    """Zeros with the shape and dtype of x."""
-    zero = scalar_like(0, x)
-    if is_definite(x.dims):
-        return bind(BroadcastTo(x.dims), zero) if x.dims else zero
-    return bind(BroadcastTo(entries_of(x.dims)), zero, shape(x))
-
+from graphad.ops.rules import FLOATING
 
 _constant = no_gradient("rounding is piecewise constant")
 

@@ -20,10 +20,10 @@ from graphad.core.dtypes import float32
 from graphad.core.op import define
 from graphad.core.schema import Number
 from graphad.core.tensor import Tensor
+from graphad.ops.array.create import zeros_of
 from graphad.ops.choice import chosen, larger, limited
 from graphad.ops.elementwise import Elementwise, unary_function
 from graphad.ops.math import cast, erfc, expm1, maximum, minimum, sigmoid, tanh, where
-from graphad.ops.math.rounding import zeros_of
 from graphad.ops.rules import FLOATING, REAL, unbroadcast
 
 # Klambauer et al. (2017), "Self-Normalizing Neural Networks"

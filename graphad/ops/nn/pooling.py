@@ -34,12 +34,11 @@ from graphad.core.shapes import ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, wide, widened
-from graphad.ops.array.create import zeros_like
+from graphad.ops.array.create import zeros_like, zeros_of
 from graphad.ops.array.support import require_gradient
 from graphad.ops.choice import chosen
 from graphad.ops.math.compare import equal, logical_and, logical_not, logical_or, not_equal
 from graphad.ops.math.reduce import ReduceMax, ReduceSum
-from graphad.ops.math.rounding import zeros_of
 from graphad.ops.math.select import where
 from graphad.ops.nn import windows as w
 from graphad.ops.rules import FLOATING, REAL, require_kind

@@ -245,24 +245,6 @@ def _reset_control() -> None:
     _control[LOCK] = _control[COUNT] = 0
 
 
-@contextlib.contextmanager
-def limit_threads(count: int) -> Iterator[None]:
-    """Let BLAS use `count` threads inside the block. The outermost block (or running product) of the process
-    decides.
-    """
-    control = _control_block()
-    if not control:
-        yield
-        return
-    enter = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int32)(_native("graphad_threads_enter"))
-    leave = ctypes.CFUNCTYPE(None, ctypes.c_int64)(_native("graphad_threads_leave"))
-    enter(control, count)
-    try:
-        yield
-    finally:
-        leave(control)
-
-
 def threads() -> int | None:
     """How many threads BLAS would use now; None when it does not say."""
     blas = find()

@@ -154,7 +154,7 @@ def printed(write: Callable[..., str], *given: Any, symbols: Iterable[str]) -> d
 
 
 # What texts are made of beside the modules of this package.
-_OUTSIDE = "assembly.py", "rows.py"
+_OUTSIDE = "assembly.py", "rounds.py", "rows.py"
 
 
 def _kept(

@@ -221,12 +221,6 @@ class PlanImage:
         for made in tuple(self._made):
             made.set_function(step, address)
 
-    def set_row_function(self, word: int, address: int) -> None:
-        """The same for a row of a region, by the word that `add_region` returned."""
-        self._image[self._first + word] = _signed(address)
-        for made in tuple(self._made):
-            made.words[made.first + word] = _signed(address)
-
     @property
     def is_ready(self) -> bool:
         """Whether every step and every row of a region has a kernel."""

@@ -13,6 +13,7 @@ import sys
 
 from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import driver, native
+from graphad.compiler.rounds import SMAX, Moves, check_rounds
 from graphad.compiler.rows import (
     ANSWER,
     BODY,
@@ -21,17 +22,9 @@ from graphad.compiler.rows import (
     FIXED,
     LIMIT,
     LIMIT_BYTES,
-    MOST,
-    MOVE,
-    MOVE_WORDS,
-    MOVES,
     POLL,
-    REVERSE,
-    STEPS,
     TEST,
     TEST_ROWS,
-    TOO_LONG,
-    WRONG_STEPS,
 )
 
 # words of the table at `poll`: the clock in seconds, and the functions that check signals under the interpreter's lock
@@ -51,33 +44,10 @@ def text() -> str:
             limit.set(f.emit(f"sext i32 {f.emit(f'load i32, ptr {place}, align 4')} to i64"))
         with f.when(f.test("eq", width, 8)):
             limit.set(f.emit(f"load i64, ptr {place}, align 8"))
-    most = f.word(w, MOST)
-    steps = f.word(w, STEPS)
-    rounds = f.emit(f"call i64 @llvm.smax.i64(i64 {limit.get()}, i64 0)")
-    with f.when(f.emit(f"and i1 {f.test('sge', steps, 0)}, {f.test('ne', rounds, steps)}")):
-        f.ret(WRONG_STEPS)
-    above = f.emit(f"and i1 {f.test('sge', most, 0)}, {f.test('sgt', limit.get(), most)}")
-    with f.when(above):
-        f.ret(TOO_LONG)
     end = limit.get()
-    last = f.emit(f"sub i64 {f.emit(f'call i64 @llvm.smax.i64(i64 {end}, i64 1)')}, 1")
-    backwards = f.word(w, REVERSE)
-    moves = f.word(w, MOVES)
-
-    def each_move(step: bool) -> None:
-        with f.loop(0, moves) as k:
-            row = f.at(w, f.emit(f"add i64 {f.emit(f'mul i64 {k}, {MOVE_WORDS}')}, {MOVE}"))
-            target, stride = f.pointer(row, 0), f.word(row, 2)
-            if step:
-                value = f.emit(f"load i64, ptr {target}, align 8")
-                f.do(f"store i64 {f.emit(f'add i64 {value}, {stride}')}, ptr {target}, align 8")
-            else:
-                start = f.slot("i64", f.word(row, 1))
-                with f.when(f.test("ne", backwards, 0)):  # the stride is negative then
-                    start.set(f.emit(f"sub i64 {start.get()}, {f.emit(f'mul i64 {last}, {stride}')}"))
-                f.do(f"store i64 {start.get()}, ptr {target}, align 8")
-
-    each_move(False)
+    check_rounds(f, w, end)
+    moves = Moves(f, w, end)
+    moves.begin()
     body, body_rows = f.pointer(w, BODY), f.word(w, BODY_ROWS)
     test, test_rows = f.pointer(w, TEST), f.word(w, TEST_ROWS)
     answer = f.pointer(w, ANSWER)
@@ -115,14 +85,13 @@ def text() -> str:
         f.leave(done, f.test("eq", going.get(), 0, "i8"))
         status.set(f.emit(f"call i64 @graphad_steps(ptr {body}, i64 {body_rows})"))
         f.leave(done, f.test("ne", status.get(), 0))
-        each_move(True)
+        moves.advance()
         count.set(f.emit(f"add i64 {count.get()}, 1"))
     counted = f.emit(f"trunc i64 {count.get()} to i32")
     f.do(f"store i32 {counted}, ptr {f.pointer(w, COUNT)}, align 4")
     f.ret(f.emit(f"trunc i64 {status.get()} to i32"))
     steps = driver.text().replace("define i64", "define internal i64", 1)
-    declared = [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("smax", "smin")]
-    return "\n".join([*declared, steps, f.text()])
+    return "\n".join([SMAX, "declare i64 @llvm.smin.i64(i64, i64)", steps, f.text()])
 
 
 _poll: ctypes.Array[ctypes.c_int64] | None = None
