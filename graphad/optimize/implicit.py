@@ -6,7 +6,7 @@ With f(x, a) = 0, dx = -(df/dx)^-1 (df/da) da; the gradient solves with the tran
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,7 +76,7 @@ def root(
         )
     optimize, _ = library("root")
     space, theta, residual = _equations("root", f, x0, args)
-    residual, theta = _closed(residual, space, theta)
+    residual, theta, reads = closed(residual, [TensorSpec.of((space.size,), float64)], theta)
     takes_jacobian = method in ("hybr", "lm")
 
     def solved(start: np.ndarray, *values: np.ndarray) -> np.ndarray:
@@ -105,7 +105,7 @@ def root(
             )
         return np.asarray(found.x, np.float64).reshape(-1)
 
-    point = ensure_shape(numpy_function(solved, [space.start, *theta], float64), [space.size])
+    point = ensure_shape(numpy_function(solved, [space.start, *theta], float64, reads), [space.size])
     return space.unpacked(attached(residual, point, theta))
 
 
@@ -140,7 +140,7 @@ def fixed_point(
     check_function("optimize.fixed_point", f)
     space, theta, equations = _equations("fixed_point", f, x0, args)
     if tol is None:
-        tol = 100.0 * max(float(np.finfo(np.promote_types(d.numpy, np.float16)).eps) for d in space.dtypes)
+        tol = 100.0 * space.rounding
 
     def goes_on(step: Any, x: object, change: Any) -> Any:
         return logical_and(step < max_iterations, change > tol)
@@ -159,7 +159,7 @@ def fixed_point(
     def residual(x: TensorLike, *values: TensorLike) -> Any:
         return equations(x, *values) - x
 
-    residual, theta = _closed(residual, space, theta)
+    residual, theta, _ = closed(residual, [TensorSpec.of((space.size,), float64)], theta)
     return space.unpacked(attached(residual, point, theta))
 
 
@@ -184,29 +184,35 @@ def _equations(
     return space, theta, equations
 
 
-def _closed(
-    residual: Callable[..., Any], space: Packing, theta: list[Any]
-) -> tuple[Callable[..., Any], list[Any]]:
-    """The function with the tensors from outside that it reads as further arguments, and all arguments.
+def closed(
+    f: Callable[..., Any], specs: Sequence[TensorSpec], theta: list[Any]
+) -> tuple[Callable[..., Any], list[Any], bool]:
+    """The function with the tensors from outside that it reads as further arguments, all arguments, whether it reads variables.
 
-    In traces and batches such tensors have no values that the solver could read. Elsewhere nothing is to be done.
+    In traces and batches such tensors have no values that the solver could read. Elsewhere nothing is to be done, and asked.
+
+    Args:
+      f: A function of tensors with `specs`, and then of the arguments.
+      specs: What is known of the tensors in front of the arguments.
+      theta: The arguments.
     """
     if not any(getattr(level, "is_trace", False) or isinstance(level, BatchLevel) for level in chain()):
-        return residual, theta
-    specs = [TensorSpec.of((space.size,), float64), *[x.spec for x in theta]]
-    traced = trace_flat(lambda *inner: [residual(*inner)], specs, "equations", keep_all=True)
+        return f, theta, False
+    given = [*specs, *[x.spec for x in theta]]
+    traced = trace_flat(lambda *inner: [f(*inner)], given, "equations", keep_all=True)
     captures: list[Any] = traced.captures
     outer = [x for x in captures if not isinstance(x, Handle)]
+    reads = len(outer) < len(captures)
     if not outer:
-        return residual, theta
-    call, n = Call(traced.graph), len(specs)
+        return f, theta, reads
+    call, n = Call(traced.graph), len(given)
 
     def equations(*values: Any) -> Any:
-        given = iter(values[n:])
-        (y,) = bind(call, *values[:n], *[x if isinstance(x, Handle) else next(given) for x in captures])
+        further = iter(values[n:])
+        (y,) = bind(call, *values[:n], *[x if isinstance(x, Handle) else next(further) for x in captures])
         return y
 
-    return equations, [*theta, *outer]
+    return equations, [*theta, *outer], reads
 
 
 def attached(
@@ -232,17 +238,23 @@ def attached(
                     f"solution has no derivative: {cause} Take out unknowns that nothing determines, or make the solution a "
                     "constant with stop_gradient."
                 ) from cause
-            floats = [value for value in values if value.dtype.is_differentiable]
-            with GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch([*floats, *(variables or ())])
-                y = residual(x, *values)
-            bars = iter(tape.gradient(y, [*floats, *(variables or ())], output_gradients=w))
-            own = [None, *[next(bars) if value.dtype.is_differentiable else None for value in values]]
-            return (own, list(bars)) if variables else own
+            own, *rest = pulled(lambda *given: residual(x, *given), w, values, variables)
+            return ([None, *own], *rest) if rest else [None, *own]
 
         return bind(IDENTITY, point), backward
 
     return call_with_rule(solution, (point, *theta), {}, captures=True)
 
 
-__all__ = ["attached", "fixed_point", "root"]
+def pulled(f: Callable[..., Any], bar: Any, values: Sequence[Any], variables: Any) -> tuple[list[Any], ...]:
+    """The cotangents of the arguments of f and, if there are any, those of the variables that it reads."""
+    floats = [value for value in values if value.dtype.is_differentiable]
+    with GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch([*floats, *(variables or ())])
+        y = f(*values)
+    bars = iter(tape.gradient(y, [*floats, *(variables or ())], output_gradients=bar))
+    own = [next(bars) if value.dtype.is_differentiable else None for value in values]
+    return (own, list(bars)) if variables else (own,)
+
+
+__all__ = ["attached", "closed", "fixed_point", "pulled", "root"]

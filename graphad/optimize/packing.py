@@ -54,6 +54,11 @@ class Packing:
         self.size = sum(int(product(shape)) for shape in self.shapes)
         self.start = packed(name, found)
 
+    @property
+    def rounding(self) -> float:
+        """The unit of rounding of the coarsest dtype."""
+        return max(float(np.finfo(np.promote_types(d.numpy, np.float16)).eps) for d in self.dtypes)
+
     def unpacked(self, vector: object) -> Any:
         """The nest of tensors for a float64 vector."""
         leaves, start = [], 0

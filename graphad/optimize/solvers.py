@@ -1,4 +1,4 @@
-"""SciPy's `minimize`, `least_squares` and `solve_ivp`, with gradients, Jacobians and Hessians of the function."""
+"""SciPy's `minimize` and `least_squares`, with gradients, Jacobians and Hessians of the function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import check_function
 from graphad.core.tensor import Tensor
 from graphad.functional.arguments import scalar
-from graphad.functional.batching import vmap
 from graphad.functional.derivatives import grad, hessian, hvp, jacfwd, jacrev, value_and_grad
 from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import log1p
@@ -237,66 +236,6 @@ def _held(
     return lambda v, *values: where(is_held, v - x, slope(v, *values)) if is_held.any() else slope(v, *values)
 
 
-def solve_ivp(
-    fun: Callable[..., Any],
-    t_span: tuple[float, float],
-    y0: NestLike,
-    method: str | type = "RK45",
-    t_eval: object = None,
-    args: NestLike = (),
-    **options: object,
-) -> Any:
-    """`scipy.integrate.solve_ivp` for a function of tensors; implicit methods get its Jacobian.
-
-    Args:
-      fun: A function `fun(t, y, *args)` that gives dy/dt, a nest like `y0`; it is traced and compiled once.
-      t_span: The first and the last time.
-      y0: The state at the first time: a nest of floating tensors, arrays or numbers.
-      method: As SciPy's; 'Radau', 'BDF' and 'LSODA' take the Jacobian.
-      t_eval: The times of the solution, or None for the solver's own.
-      args: A tuple of further arguments, constant in this run.
-      options: Further arguments of SciPy's function (`rtol`, `atol`, `max_step`, ...); functions among them get vectors, and no
-        `args`.
-    Returns: SciPy's result; its `y` is a nest like `y0` of tensors with the times as an additional last axis.
-    Raises: As `minimize`; MissingGradientError, when it is differentiated: the steps are SciPy's, and not recorded.
-    Source: Dormand and Prince, A family of embedded Runge-Kutta formulae, 1980: "RK45".
-    """
-    refuse_traces("solve_ivp")
-    check_function("optimize.solve_ivp", fun)
-    _, integrate = library("solve_ivp")
-    space = Packing("solve_ivp", y0)
-    theta, given = parted("solve_ivp", args)
-    if not isinstance(t_span, tuple | list | np.ndarray) or len(t_span) != 2:
-        raise InvalidArgumentError(
-            f"optimize.solve_ivp: t_span is {t_span!r}; give the first and the last time."
-        )
-
-    def slope(t: Tensor, v: TensorLike, *values: Any) -> Any:
-        return packed("solve_ivp", fun(t, space.unpacked(v), *given(values or theta)))
-
-    run = compiled(lambda t, v: [slope(t, v)])
-    if method in ("Radau", "BDF", "LSODA", *[getattr(integrate, name) for name in ("Radau", "BDF", "LSODA")]):
-        slopes = compiled(lambda t, v: [jacrev(slope, 1)(t, v)])
-        options = {"jac": lambda t, v: slopes(t, v)[0], **options}
-    with steered():
-        span = (float(t_span[0]), float(t_span[1]))
-        found = integrate.solve_ivp(
-            lambda t, v: run(t, v)[0], span, on_host(space.start), method=method, t_eval=t_eval, **options
-        )
-    y = lift(np.asarray(found.y, np.float64))
-    if is_recorded():
-        sources = [space.start, *theta, *_ends([*t_span, t_eval])]
-        y = attached(
-            lambda y, start, *values: slope(lift(span[0]), start, *values),
-            y,
-            sources,
-            "optimize.solve_ivp: SciPy chooses the steps, which no tape records, so the solution has no derivative; write the "
-            "steps with ops (while_loop, scan), or make the solution a constant with stop_gradient.",
-        )
-    found.y = vmap(space.unpacked, in_axes=1, out_axes=-1)(y)
-    return found
-
-
 def _constraints(given: object, space: Packing, takes_hessians: bool) -> Any:
     if isinstance(given, list | tuple):
         return [_constraints(one, space, takes_hessians) for one in given]
@@ -344,4 +283,4 @@ def _nonlinear(given: Any, space: Packing, takes_hessians: bool) -> Any:
     )  # fmt: skip
 
 
-__all__ = ["least_squares", "minimize", "solve_ivp"]
+__all__ = ["least_squares", "minimize"]

@@ -138,12 +138,6 @@ def test_derivatives_that_are_not_known_are_refused_with_a_cure():
                 lambda x: x - a, np.zeros(2), loss=lambda z: np.stack([z, 1.0 + 0.0 * z, 0.0 * z])
             ).x
         ),
-        "while_loop": lambda a: optimize.solve_ivp(lambda t, y: -y * a, (0.0, 1.0), np.ones(2)).y,
-        "scan": lambda a: optimize.solve_ivp(lambda t, y: -y, (0.0, 1.0), a).y,
-        "which no tape records": lambda a: (
-            optimize.solve_ivp(lambda t, y, p: -y * p, (0.0, 1.0), ONE, args=(a[0],)).y
-        ),
-        "the steps": lambda a: optimize.solve_ivp(lambda t, y: -y, (0.0, a[0]), ONE).y,
     }
     for words, solved in cases.items():
         total = lambda a, solved=solved: gd.reduce_sum(solved(a))  # noqa: E731
