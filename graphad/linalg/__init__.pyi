@@ -2,6 +2,9 @@
 
 from graphad.linalg import experimental as experimental
 from graphad.ops.linalg import *
+from graphad.ops.linalg.circulant import LinearOperatorCirculant as LinearOperatorCirculant
+from graphad.ops.linalg.circulant import LinearOperatorCirculant2D as LinearOperatorCirculant2D
+from graphad.ops.linalg.circulant import LinearOperatorCirculant3D as LinearOperatorCirculant3D
 from graphad.ops.linalg.operator_products import LinearOperatorBlockDiag as LinearOperatorBlockDiag
 from graphad.ops.linalg.operator_products import LinearOperatorKronecker as LinearOperatorKronecker
 from graphad.ops.linalg.operator_products import LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate
@@ -11,7 +14,6 @@ from graphad.ops.linalg.operators import LinearOperatorComposition as LinearOper
 from graphad.ops.linalg.operators import LinearOperatorFullMatrix as LinearOperatorFullMatrix
 from graphad.ops.linalg.operators import LinearOperatorInversion as LinearOperatorInversion
 from graphad.ops.linalg.operators import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
-from graphad.ops.linalg.structured import LinearOperatorCirculant as LinearOperatorCirculant
 from graphad.ops.linalg.structured import LinearOperatorDiag as LinearOperatorDiag
 from graphad.ops.linalg.structured import LinearOperatorHouseholder as LinearOperatorHouseholder
 from graphad.ops.linalg.structured import LinearOperatorIdentity as LinearOperatorIdentity

@@ -1,4 +1,4 @@
-"""Operators for structured matrices: diagonal, tridiagonal, Householder, permutation, Toeplitz and circulant."""
+"""Operators for structured matrices: diagonal, tridiagonal, Householder, permutation and Toeplitz."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import Any
 
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift
-from graphad.core.dtypes import DType, complex64, float32, int32
+from graphad.core.dtypes import float32, int32
 from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
 from graphad.core.shapes import TensorShape, broadcast_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like, zeros
 from graphad.ops.array.gather import gather
 from graphad.ops.array.shape import broadcast_to, expand_dims
-from graphad.ops.array.transpose import transpose
 from graphad.ops.linalg.banded import compact_diagonals, tridiagonal_matmul, tridiagonal_solve, turned
 from graphad.ops.linalg.diagonal import band_part
 from graphad.ops.linalg.diagonals import diag, diag_part
@@ -27,7 +26,6 @@ from graphad.ops.math.complexes import conj
 from graphad.ops.math.composed import invert_permutation
 from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_all, reduce_prod, reduce_sum
-from graphad.ops.signal.fourier import fft, ifft
 from graphad.ops.state.effects import require
 
 
@@ -356,56 +354,7 @@ def _shifted(x: Any, n: int) -> Any:
     return gather(x, lift(places if n else zeros([0, 0], int32), int32), axis=-1)
 
 
-class LinearOperatorCirculant(LinearOperator):
-    """The matrix of a circular convolution, given by its complex eigenvalues `spectrum` [..., n].
-
-    Args:
-      spectrum: The Fourier transform of the first column.
-      input_output_dtype: The dtype of operands and results; for a real one the imaginary part is dropped.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
-    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
-    """
-
-    def __init__(
-        self, spectrum: Any, input_output_dtype: DType = complex64, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = True, name: str = "LinearOperatorCirculant",
-    ) -> None:  # fmt: skip
-        self.spectrum = of_rank(name, spectrum, 1)
-        super().__init__(
-            input_output_dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
-        )
-        self._wide = "complex128" if self.dtype.name in ("float64", "complex128") else "complex64"
-
-    @property
-    def shape(self) -> TensorShape:
-        sizes = self.spectrum.shape.as_list()
-        return TensorShape([*sizes, sizes[-1]])
-
-    def _filtered(self, x: Tensor, factor: Tensor) -> Tensor:
-        rank = len(x.shape)
-        turn = [*range(rank - 2), rank - 1, rank - 2]
-        rows = fft(transpose(cast(x, self._wide), turn)) * expand_dims(cast(factor, self._wide), -2)
-        wide = ifft(rows)
-        rank = len(wide.shape)
-        turn = [*range(rank - 2), rank - 1, rank - 2]
-        return cast(transpose(wide, turn), self.dtype)
-
-    def _matmul(self, x: Tensor, adjoint: bool) -> Any:
-        return self._filtered(x, conj(self.spectrum) if adjoint else self.spectrum)
-
-    def _solve(self, b: Tensor, adjoint: bool) -> Any:
-        return self._filtered(b, 1.0 / (conj(self.spectrum) if adjoint else self.spectrum))
-
-    def determinant(self, name: str = "det") -> Tensor:
-        return cast(reduce_prod(self.spectrum, axis=-1), self.dtype)
-
-    def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
-        return cast(reduce_sum(log(abs_of(self.spectrum)), axis=-1), self.dtype)
-
-
 __all__ = [
-    "LinearOperatorCirculant",
     "LinearOperatorDiag",
     "LinearOperatorHouseholder",
     "LinearOperatorIdentity",

@@ -22,6 +22,13 @@ def regular(*shape: int) -> Any:
     return tf.constant(RNG.uniform(-1, 1, shape) + 3 * np.eye(shape[-1]))
 
 
+def spectra(rank: int, *shape: int) -> Any:
+    """Of signals of so many axes."""
+    kernel = RNG.uniform(-1, 1, shape)
+    kernel[..., 0, 0] += 4.0
+    return tf.constant(np.fft.fftn(kernel, axes=range(-rank, 0)))
+
+
 A, B, D = regular(4, 4), regular(2, 3, 3), tf.constant([2.0, -1.5, 3.0, 1.0], "float64")
 SPECTRUM = tf.constant(np.fft.fft([4.0, 1.0, 0.5, -1.0]))
 COMPLEX = tf.constant(RNG.uniform(-1, 1, (3, 3)) + 1j * RNG.uniform(-1, 1, (3, 3)) + 3 * np.eye(3))
@@ -43,6 +50,9 @@ OPERATORS: dict[str, Callable[[], Any]] = {
     "toeplitz": lambda: la.LinearOperatorToeplitz([4.0, 1.0, -1.0], tf.constant([4.0, 0.5, 2.0])),
     "circulant": lambda: la.LinearOperatorCirculant(SPECTRUM, "complex128"),
     "circulant real": lambda: la.LinearOperatorCirculant(SPECTRUM, "float64"),
+    "circulant blocks": lambda: la.LinearOperatorCirculant2D(spectra(2, 2, 2, 3), "float64"),
+    "circulant blocks complex": lambda: la.LinearOperatorCirculant2D(spectra(2, 2, 3) + 1j, "complex128"),
+    "nested circulant blocks": lambda: la.LinearOperatorCirculant3D(spectra(3, 2, 1, 3), "float64"),
     "adjoint": lambda: la.LinearOperatorAdjoint(FULL(COMPLEX)),
     "inverse": lambda: la.LinearOperatorInversion(FULL(A)),
     "product": lambda: la.LinearOperatorComposition([FULL(A), la.LinearOperatorDiag(D), la.LinearOperatorLowerTriangular(A)]),
@@ -204,3 +214,59 @@ def test_how_many_columns_a_matrix_has_must_be_known():
     )
     with pytest.raises(ValueError, match="the number of columns must be known"):
         f(tf.constant([1.0, 2.0]))
+
+
+# What TensorFlow gives for the spectrum of cos(k^2), k = 0 to 5, as a signal of this shape.
+AS_TENSORFLOW = {
+    "matvec": [
+        -1.261038134238,
+        -0.756580823027,
+        -1.158023150363,
+        0.856056604181,
+        1.360513915392,
+        0.959071588056,
+    ],
+    "solvevec": [
+        -0.116046886498,
+        -1.020185225389,
+        0.115966008154,
+        0.56413051599,
+        -0.3400078229,
+        0.796143410642,
+    ],
+    "numbers": [0.08063044251, 6.0],
+    "slope": [0j, 0.0824119871 + 0.4184171201j, 0.0824119871 - 0.4184171201j, 7.6215410583, 0j, 0j],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [("LinearOperatorCirculant2D", (2, 3)), ("LinearOperatorCirculant3D", (2, 1, 3))]
+)
+def test_circulant_blocks_are_those_of_tensorflow(name: str, shape: tuple[int, ...]) -> None:
+    make = getattr(la, name)
+    spectrum = tf.constant(np.fft.fftn(np.cos(np.arange(6.0) ** 2).reshape(shape)))
+    operator, x = make(spectrum, tf.float64), np.linspace(-1.0, 1.0, 6)
+    np.testing.assert_allclose(operator.matvec(x), AS_TENSORFLOW["matvec"], rtol=1e-10)
+    np.testing.assert_allclose(operator.solvevec(x), AS_TENSORFLOW["solvevec"], rtol=1e-9)
+    found = [operator.determinant(), operator.trace()]
+    np.testing.assert_allclose(found, AS_TENSORFLOW["numbers"], rtol=1e-9)
+    value = lambda s: tf.reduce_sum(make(s, tf.float64).matvec(x) ** 2)  # noqa: E731
+    for slope in (tf.grad(value), tf.function(tf.grad(value))):
+        np.testing.assert_allclose(np.ravel(slope(spectrum)), AS_TENSORFLOW["slope"], atol=1e-9)
+    assert operator.block_depth == len(shape) and operator.block_shape == shape and operator.shape == (6, 6)
+    np.testing.assert_allclose(operator.convolution_kernel(), np.cos(np.arange(6.0) ** 2).reshape(shape))
+    operator.assert_hermitian_spectrum()
+    with pytest.raises(ValueError, match="not real"):
+        make(spectrum * 1j, tf.float64).assert_hermitian_spectrum()
+    with pytest.raises(ValueError, match="holds a 0"):
+        make(spectrum * 0, tf.float64).assert_non_singular()
+    with pytest.raises(ValueError, match="is_self_adjoint is False"):
+        make(tf.math.real(spectrum), is_self_adjoint=False)
+
+
+def test_the_columns_of_circulant_blocks_are_turned_images() -> None:
+    image = np.arange(6.0).reshape(2, 3)
+    full = _dense(la.LinearOperatorCirculant2D(np.fft.fft2(image), "float64"))
+    for k in range(6):
+        turned = np.roll(image, (k // 3, k % 3), (0, 1))
+        np.testing.assert_allclose(full[:, k], turned.ravel(), atol=1e-12)

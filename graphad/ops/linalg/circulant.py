@@ -1,0 +1,166 @@
+"""Operators for circulant matrices and blocks of them: circular convolutions of signals of one to three axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.annotations import TensorLike
+from graphad.core.convert import lift
+from graphad.core.dims import product
+from graphad.core.dtypes import DType, complex64
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import TensorShape
+from graphad.core.tensor import Tensor
+from graphad.ops.array.join import concat
+from graphad.ops.array.shape import broadcast_to, expand_dims, reshape
+from graphad.ops.array.shape import shape as shape_of
+from graphad.ops.array.transpose import matrix_transpose
+from graphad.ops.linalg.operators import LinearOperator, of_rank
+from graphad.ops.math.arithmetic import abs as abs_of
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import not_equal
+from graphad.ops.math.complexes import conj, imag
+from graphad.ops.math.exponential import log
+from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_min, reduce_prod, reduce_sum
+from graphad.ops.signal.fourier import fftnd, ifftnd
+from graphad.ops.state.effects import require
+
+
+class LinearOperatorCirculant(LinearOperator):
+    """The matrix of a circular convolution, given by its complex eigenvalues `spectrum` [..., n].
+
+    Args:
+      spectrum: The Fourier transform of the first column.
+      input_output_dtype: The dtype of operands and results; for a real one the imaginary part is dropped.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes or hints that do not fit.
+    """
+
+    _depth = 1
+
+    def __init__(
+        self, spectrum: TensorLike, input_output_dtype: DType = complex64, is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
+        is_square: bool | None = True, name: str | None = None,
+    ) -> None:  # fmt: skip
+        name = name or type(self).__name__
+        self.spectrum = of_rank(name, spectrum, self._depth)
+        if is_square is False:
+            raise InvalidArgumentError(f"{name}: it is always square; is_square is False.")
+        if not self.spectrum.dtype.is_complex:
+            if is_self_adjoint is False:
+                raise InvalidArgumentError(
+                    f"{name}: a real spectrum is that of a self-adjoint matrix; is_self_adjoint is False."
+                )
+            is_self_adjoint = True
+        super().__init__(
+            input_output_dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
+        )
+        self._wide = "complex128" if self.dtype.name in ("float64", "complex128") else "complex64"
+        self._axes = tuple(range(-self._depth, 0))
+
+    @property
+    def block_depth(self) -> int:
+        """The number of axes of the signal."""
+        return self._depth
+
+    @property
+    def block_shape(self) -> TensorShape:
+        """The shape of the signal."""
+        return self.spectrum.shape[-self._depth :]  # type: ignore[no-any-return]
+
+    def block_shape_tensor(self) -> Tensor:
+        return shape_of(self.spectrum)[-self._depth :]
+
+    @property
+    def shape(self) -> TensorShape:
+        sizes: list[Any] = self.spectrum.shape.as_list()
+        return TensorShape([*sizes[: -self._depth], self._size, self._size])
+
+    @property
+    def _size(self) -> int | None:
+        sizes = self.block_shape.as_list()
+        return None if None in sizes else int(product(sizes))
+
+    def _filtered(self, x: Tensor, factor: Tensor) -> Tensor:
+        """The columns of x as signals, their transforms times the factor, transformed back."""
+        rows = cast(matrix_transpose(x), self._wide)
+        signals = reshape(rows, concat([shape_of(rows)[:-1], self.block_shape_tensor()], 0))
+        factor = expand_dims(cast(factor, self._wide), -self._depth - 1)
+        wide = ifftnd(fftnd(signals, axes=self._axes) * factor, axes=self._axes)
+        return cast(matrix_transpose(self._flat(wide)), self.dtype)
+
+    def _flat(self, x: Any) -> Any:
+        """The axes of the signal as one."""
+        return reshape(x, concat([shape_of(x)[: -self._depth], [-1]], 0)) if self._depth > 1 else x
+
+    def _matmul(self, x: Tensor, adjoint: bool) -> Any:
+        return self._filtered(x, conj(self.spectrum) if adjoint else self.spectrum)
+
+    def _solve(self, b: Tensor, adjoint: bool) -> Any:
+        return self._filtered(b, 1.0 / (conj(self.spectrum) if adjoint else self.spectrum))
+
+    def convolution_kernel(self, name: str = "convolution_kernel") -> Tensor:
+        """The signal whose Fourier transform is the spectrum, of the dtype of the operator."""
+        return cast(ifftnd(cast(self.spectrum, self._wide), axes=self._axes), self.dtype)
+
+    def determinant(self, name: str = "det") -> Tensor:
+        return cast(reduce_prod(self.spectrum, axis=self._axes), self.dtype)
+
+    def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
+        return cast(reduce_sum(log(abs_of(self.spectrum)), axis=self._axes), self.dtype)
+
+    def trace(self, name: str = "trace") -> Tensor:
+        return cast(reduce_sum(self.spectrum, axis=self._axes), self.dtype)
+
+    def diag_part(self, name: str = "diag_part") -> Tensor:
+        spread = expand_dims(self.trace(), -1) / cast(self.domain_dimension_tensor(), self.dtype)
+        return broadcast_to(spread, self.shape_tensor()[:-1])
+
+    def cond(self, name: str = "cond") -> Tensor:
+        """The largest absolute eigenvalue divided by the smallest."""
+        sizes = abs_of(self.spectrum)
+        return reduce_max(sizes, axis=self._axes) / reduce_min(sizes, axis=self._axes)
+
+    def assert_non_singular(self, name: str = "assert_non_singular") -> None:
+        require(
+            reduce_all(not_equal(self.spectrum, lift(0, self.spectrum.dtype))),
+            f"{self.name}: the spectrum holds a 0.",
+            [],
+        )
+
+    def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> None:
+        """Raise if the matrix is not real."""
+        kernel = ifftnd(cast(self.spectrum, self._wide), axes=self._axes)
+        wrong = reduce_max(abs_of(imag(kernel))) / reduce_max(abs_of(kernel))
+        limit = 1e-5 if self._wide == "complex64" else 1e-13
+        require(wrong <= limit, f"{self.name}: the matrix is not real.", [])
+
+
+class LinearOperatorCirculant2D(LinearOperatorCirculant):
+    """The matrix of a circular convolution of images: circulant blocks, placed as in a circulant matrix.
+
+    Args:
+      spectrum: The Fourier transform [..., m, n] of the image that the first column holds, row after row.
+      input_output_dtype: The dtype of operands and results; for a real one the imaginary part is dropped.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes or hints that do not fit.
+    """
+
+    _depth = 2
+
+
+class LinearOperatorCirculant3D(LinearOperatorCirculant):
+    """The matrix of a circular convolution of volumes: blocks as of `LinearOperatorCirculant2D`, placed as in a circulant matrix.
+
+    Args:
+      spectrum: The Fourier transform [..., l, m, n] of the volume that the first column holds, row after row.
+      input_output_dtype: The dtype of operands and results; for a real one the imaginary part is dropped.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes or hints that do not fit.
+    """
+
+    _depth = 3
+
+
+__all__ = ["LinearOperatorCirculant", "LinearOperatorCirculant2D", "LinearOperatorCirculant3D"]
