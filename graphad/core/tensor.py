@@ -341,11 +341,11 @@ class EagerTensor(Exports, Tensor):
             note_exit(self, "numpy()")
         return self.data.copy() if type(self.data) is np.ndarray else self.data
 
-    def item(self) -> Any:
-        """The only element as a Python number."""
+    def item(self, *index: Any) -> Any:
+        """The only element as a Python number, or that at an index; one number counts all elements."""
         if busy() is not None:
             note_exit(self, "item()")
-        return self.data.item()
+        return self.data.item(*index)
 
     def tolist(self) -> Any:
         if busy() is not None:

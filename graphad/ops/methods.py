@@ -131,9 +131,15 @@ def _size(self: Any) -> int | None:
     return count
 
 
-def _reshape(self: Handle | Tensor, *shape: ShapeLike) -> Tensor:
-    """The elements in another shape, given as one sequence or as several ints; one of them may be -1."""
-    return array.reshape(self, shape[0] if len(shape) == 1 else shape)
+def _reshape(self: Handle | Tensor, *shape: ShapeLike, order: str = "C") -> Tensor:
+    """The elements in another shape, given as one sequence or as several ints; one of them may be -1.
+
+    With order "F" the first index varies fastest.
+    """
+    sizes: Any = shape[0] if len(shape) == 1 else shape
+    if order != "C":
+        return importlib.import_module("graphad.ops.numpy").reshape(self, sizes, order)  # type: ignore[no-any-return]
+    return array.reshape(self, sizes)
 
 
 def _transpose(self: Any, *axes: Any) -> Tensor:
@@ -143,9 +149,9 @@ def _transpose(self: Any, *axes: Any) -> Tensor:
     return array.transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
 
 
-def _ravel(self: Any) -> Tensor:
-    """All elements as one vector."""
-    return array.reshape(self, [-1])
+def _ravel(self: Any, order: str = "C") -> Tensor:
+    """All elements as one vector; with order "F" the first index varies fastest."""
+    return _reshape(self, [-1], order=order)
 
 
 def _astype(self: Handle | Tensor, dtype: DType, copy: bool = True) -> Tensor:

@@ -116,7 +116,7 @@ def _apart(x: Any, y: Any) -> tuple[Any, Any]:
 
 def _adopting(ufunc: Callable[..., Any], inputs: Sequence[Any]) -> Sequence[Any]:
     """Operands, with NumPy values converted to the dtype of the tensor: `array * t` has the dtype of t, like `t * array`."""
-    if len(inputs) != 2 or flags.numpy_promotion:
+    if len(inputs) != 2 or flags.numpy_promotion or ufunc is np.ldexp:  # whose exponents are integers
         return inputs
     x, y = inputs
     if isinstance(x, np.ndarray | np.generic | list | tuple) != isinstance(
@@ -151,7 +151,10 @@ def array_function(
 
 _NO_SUCH = "graphad has no such function"
 # What graphad does in another way, so that a NumPy function of that name does not call it.
-_ELSEWHERE = {"apply_along_axis": "graphad.numpy.apply_along_axis calls its function once, for all slices"}
+_ELSEWHERE = {
+    "apply_along_axis": "graphad.numpy.apply_along_axis calls its function once, for all slices",
+    "sliding_window_view": "graphad has signal.frame for windows",
+}
 
 
 def _fitted(
@@ -161,8 +164,8 @@ def _fitted(
 
     Raises: TypeError: graphad's function does not accept them.
     """
-    given = {key: value for key, value in kwargs.items() if value is not None and value is not np._NoValue}
     signature = _signature(row)
+    given = {key: value for key, value in kwargs.items() if not _is_default(value, key, function, signature)}
     try:
         signature.bind(*args, **given)
     except TypeError:
@@ -189,6 +192,17 @@ def _fitted(
         signature.bind(*first, **options)
         return first, options
     return args, given
+
+
+def _is_default(value: object, key: str, function: Any, signature: inspect.Signature) -> bool:
+    """Whether an option says no more than leaving it out does: None may have a meaning of its own, as the axis None."""
+    if value is not None or key not in signature.parameters:
+        return value is None or value is np._NoValue
+    try:
+        said = _signature(function).parameters.get(key)
+    except ValueError:  # a function of C without a signature
+        said = None
+    return (said or signature.parameters[key]).default is None
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:

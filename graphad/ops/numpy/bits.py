@@ -31,7 +31,7 @@ def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
       >>> numpy.ldexp([1.0, 3.0], [2, -1]).numpy()
       array([4. , 1.5])
     """
-    x1, x2 = operands(np.ldexp, x1, x2)
+    x1, x2 = operands(np.ldexp, x1, tensor_of(x2))
     if not x2.dtype.is_integer:
         raise DTypeError(f"ldexp: x2 has dtype {x2.dtype.name}; an integer dtype is needed.")
     found = directly(np.ldexp, x1, x2)

@@ -101,7 +101,8 @@ def slogdet(x: TensorLike, /) -> SlogdetResult:
       >>> [part.numpy().tolist() for part in numpy.linalg.slogdet([[2.0, 0.0], [0.0, -0.5]])]
       [-1.0, 0.0]
     """
-    return SlogdetResult(*ops.slogdet(matrix_of("slogdet", x)))
+    sign, size = ops.slogdet(matrix_of("slogdet", x))
+    return SlogdetResult(sign, math.real(size))
 
 
 def eig(x: TensorLike, /) -> EigResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -215,13 +216,35 @@ def vecmat(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     return array.squeeze(matmul(array.expand_dims(math.conj(tensor_of(x1)), -2), x2), [-2])
 
 
-def einsum(subscripts: str, /, *operands: TensorLike, optimize: object = None) -> Tensor:
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in alphabetical order
+
+
+def _in_letters(given: list[Any]) -> tuple[str, tuple[Any, ...]]:
+    """The subscripts and operands for operands and lists of integers in turn."""
+    lists = given[1::2] if len(given) % 2 == 0 else [*given[1::2], given[-1]]
+    if len(given) < 2 or not all(isinstance(axes, list | tuple) for axes in lists):
+        raise InvalidArgumentError(
+            "einsum: subscripts must be a string, such as 'ij,jk->ik', or each operand is followed by a list of integers."
+        )
+    words = []
+    for axes in lists:
+        if not all(axis is Ellipsis or (isinstance(axis, int) and 0 <= axis < 52) for axis in axes):
+            raise InvalidArgumentError(
+                f"einsum: subscripts are {list(axes)}; they are integers from 0 to 51, or ...."
+            )
+        words.append("".join("..." if axis is Ellipsis else _LETTERS[axis] for axis in axes))
+    n = len(given) // 2
+    return ",".join(words[:n]) + (f"->{words[n]}" if len(words) > n else ""), tuple(given[: 2 * n : 2])
+
+
+def einsum(subscripts: Any, /, *operands: Any, optimize: object = None) -> Tensor:
     """Sums of products by Einstein's convention, such as "ij,jk->ik".
 
     Args:
       subscripts: A letter for each axis of each operand, and of the result; without "->" the result has the letters that occur
-        once, in order.
-      operands: Tensors of any shapes and dtypes; the dtypes are promoted.
+        once, in order. Or the first operand, followed by a list of integers for its axes, in place of letters.
+      operands: Tensors of any shapes and dtypes; the dtypes are promoted. After the form with integers an operand and a list in
+        turn, and at last a list for the result, if one is given.
       optimize: Accepted for compatibility; the order of the products is chosen by their cost.
     Returns: Tensor with the axes after "->".
     Raises: InvalidArgumentError (a ValueError): the letters do not fit the operands, or sizes under one letter differ.
@@ -230,7 +253,7 @@ def einsum(subscripts: str, /, *operands: TensorLike, optimize: object = None) -
       array([3, 7])
     """
     if not isinstance(subscripts, str):
-        raise InvalidArgumentError("einsum: subscripts must be a string, such as 'ij,jk->ik'.")
+        subscripts, operands = _in_letters([subscripts, *operands])
     if not operands:
         raise InvalidArgumentError(
             f"einsum: subscripts are {subscripts!r}, and there are no operands; give at least one tensor."

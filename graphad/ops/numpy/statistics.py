@@ -76,6 +76,7 @@ def var(
     *,
     correction: TensorLike | None = None,
     mean: TensorLike | None = None,
+    where: TensorLike | None = None,
 ) -> Tensor:
     """The variance over axes: the sum of squared distances from the mean, divided by the number of elements minus `ddof`.
 
@@ -86,6 +87,7 @@ def var(
       ddof, correction: Subtracted from the number of elements; NumPy's name and the standard's name for it.
       keepdims: Whether to keep the axes with size 1.
       mean: The mean, if it is already known.
+      where: Bools that broadcast to the shape of `a`: the elements to include.
     Returns: Tensor without the axes, of that dtype, real.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
@@ -94,6 +96,8 @@ def var(
     """
     a = floats_of(a, dtype)
     ddof = ddof if correction is None else correction
+    if where is not None and where is not True:
+        return _variance_where(a, axis, ddof, keepdims, mean, where)
     spread = math.reduce_variance(a, axis, keepdims)
     if mean is not None:
         off = math.abs(math.subtract(a, cast_to(tensor_of(mean), a.dtype)))
@@ -107,6 +111,22 @@ def var(
     return math.multiply(spread, math.divide(count, free))
 
 
+def _variance_where(
+    a: Any, axis: AxisLike, ddof: TensorLike, keepdims: bool, mean: TensorLike | None, where: TensorLike
+) -> Tensor:
+    """The variance of the elements where a mask is true; of others not even a NaN counts."""
+    chosen = array.broadcast_to(tensor_of(where), array.shape(a))
+    kept = math.where(chosen, a, array.zeros_like(a))
+    count = math.reduce_sum(math.cast(chosen, a.dtype), axis, True)
+    if mean is None:
+        mean = math.divide(math.reduce_sum(kept, axis, True), count)
+    off = math.where(chosen, kept - cast_to(tensor_of(mean), a.dtype), array.zeros_like(a))
+    total = math.reduce_sum(math.square(math.abs(off)), axis, keepdims)
+    count = math.cast(array.reshape(count, array.shape(total)), total.dtype)
+    free = count - cast_to(tensor_of(ddof), count.dtype)
+    return math.divide(total, math.maximum(free, cast_to(0.0, count.dtype)))
+
+
 def std(
     a: TensorLike,
     axis: AxisLike = None,
@@ -116,6 +136,7 @@ def std(
     *,
     correction: TensorLike | None = None,
     mean: TensorLike | None = None,
+    where: TensorLike | None = None,
 ) -> Tensor:
     """The standard deviation over axes, the square root of `var`.
 
@@ -126,13 +147,14 @@ def std(
       ddof, correction: Subtracted from the number of elements; NumPy's name and the standard's name for it.
       keepdims: Whether to keep the axes with size 1.
       mean: The mean, if it is already known.
+      where: Bools that broadcast to the shape of `a`: the elements to include.
     Returns: Tensor without the axes, of that dtype, real. The gradient is NaN where all elements are equal.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
     Example:
       >>> numpy.std([1.0, 3.0]).numpy()
       np.float64(1.0)
     """
-    return math.sqrt(var(a, axis, dtype, ddof, keepdims, correction=correction, mean=mean))
+    return math.sqrt(var(a, axis, dtype, ddof, keepdims, correction=correction, mean=mean, where=where))
 
 
 @overload
@@ -470,6 +492,8 @@ def cov(
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
+    fweights: TensorLike | None = None,
+    aweights: TensorLike | None = None,
 ) -> Tensor:
     """The covariances of variables, which are the rows of `m`, and those of `y`; the columns with rowvar=False.
 
@@ -479,6 +503,8 @@ def cov(
       rowvar: Whether variables are rows; columns otherwise.
       bias: Whether to divide by the number of samples; otherwise by one less.
       ddof: Subtracted from that number, overriding `bias`.
+      fweights: How often each sample occurred, integers [samples].
+      aweights: The relative weights of the samples [samples].
     Returns: Tensor [variables, variables], a scalar for one variable.
     Raises: InvalidArgumentError (a ValueError): the numbers of samples differ.
     Example:
@@ -494,9 +520,17 @@ def cov(
         for x in rows
     ]
     x = array.concat(promoted(*rows), 0) if len(rows) > 1 else rows[0]
-    free = (0 if bias else 1) if ddof is None else ddof
+    free = cast_to(tensor_of((0 if bias else 1) if ddof is None else ddof), x.dtype)
+    weights = [cast_to(tensor_of(w), x.dtype) for w in (fweights, aweights) if w is not None]
+    if weights:
+        w = weights[0] * weights[1] if len(weights) > 1 else weights[0]
+        total = math.reduce_sum(w)
+        off = x - array.expand_dims(linalg.matvec(x, w) / total, 1)
+        # Relative weights do not count samples: what is subtracted is scaled by their mean square.
+        count = total - free * (total if aweights is None else math.reduce_sum(w * weights[-1])) / total
+        return array.squeeze(linalg.matmul(off * w, linalg.adjoint(off)) / count)
     off = x - math.reduce_mean(x, -1, True)
-    count = math.cast(array.shape(x)[1], x.dtype) - cast_to(tensor_of(free), x.dtype)
+    count = math.cast(array.shape(x)[1], x.dtype) - free
     found = linalg.matmul(off, linalg.adjoint(off)) / count
     return array.squeeze(found)
 
