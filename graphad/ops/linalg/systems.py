@@ -28,12 +28,14 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 from graphad.ops import library
+from graphad.ops.array.create import zeros_like
 from graphad.ops.array.shape import ExpandDims, Reshape
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
 from graphad.ops.linalg.matmul import adjoint, align_matrices, times
 from graphad.ops.math.arithmetic import MUL, NEG
-from graphad.ops.math.complexes import CONJ, real
+from graphad.ops.math.complexes import CONJ, imag, real
+from graphad.ops.math.complexes import complex as complex_of
 from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.rules import same_dtype, scalar_like, unbroadcast
@@ -267,11 +269,10 @@ class SLogDet(_OfMatrix, TupleOp):
     """
 
     name = "slogdet"
+    keeps = (True, (0,))
 
     def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
         require_matrix("slogdet", x, "input", True)
-        if x.dtype.is_complex:
-            raise DTypeError(f"slogdet: input has dtype {x.dtype.name}; float32 or float64 is needed.")
         return _without_matrix(x), _without_matrix(x)
 
     def eval(self, x: Array) -> Any:
@@ -279,8 +280,14 @@ class SLogDet(_OfMatrix, TupleOp):
         return sign.astype(x.dtype), value.astype(x.dtype)
 
     def vjp(self, ctx: VjpContext, sign_bar: Tensor | None, g: Tensor | None) -> Cotangents:
+        if ctx.inputs[0].dtype.is_complex:
+            # The logarithm grows with the real part of the trace of x^-1 dx, the angle of the sign with its imaginary part.
+            sign = ctx.outputs[0]
+            size = zeros_like(real(sign)) if g is None else real(g)
+            turn = zeros_like(size) if sign_bar is None else imag(bind(MUL, bind(CONJ, sign), sign_bar))
+            g = complex_of(size, turn)
         if g is None:
-            return (None,)  # the sign is piecewise constant
+            return (None,)  # the sign of a real determinant is piecewise constant
         return (bind(MUL, bind(ExpandDims((-2, -1)), g), adjoint(bind(Inverse(), ctx.inputs[0]))),)
 
 

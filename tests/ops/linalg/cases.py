@@ -186,6 +186,9 @@ SOLVE = [
     OpCase(la.det, definite(2, 3, 3), expected=np.linalg.det),
     OpCase(la.det, complex_(2, 2), expected=np.linalg.det),
     OpCase(la.slogdet, definite(2, 3, 3), expected=lambda x: list(np.linalg.slogdet(x))),
+    OpCase(
+        la.slogdet, complex_(3, 3) + 4 * np.eye(3), expected=lambda x: [y + 0j for y in np.linalg.slogdet(x)]
+    ),
     OpCase(log_volume, real(3, 3), expected=lambda x: np.linalg.slogdet(x @ x.T + np.eye(3))[1]),
     OpCase(factor, real(3, 3), expected=_factor),
     OpCase(factor, complex_(3, 3), expected=_factor, label="complex"),
