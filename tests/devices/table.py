@@ -32,6 +32,7 @@ REASONS = {
     "eig": "cuSOLVER's eigenvalues have another order than LAPACK's",
     "fresnel_cos": "CuPy has no such function",
     "fresnel_sin": "CuPy has no such function",
+    "gamma_slope": "each element decides how many terms of its series are summed",
     "isotonic_segments": "segments are merged one after another",
     "linear_recurrence": "each element needs the one before it",
     "logm": "Hermitian matrices stay on the device; others take Schur's factorisation, which cuSOLVER has not",

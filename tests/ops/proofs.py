@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -134,6 +134,15 @@ def _of_case(case: OpCase, found: Found) -> None:
         proved("float32", both, "float64")
     if any(x.dtype.kind == "c" for x in case.arrays):
         proved("complex", both, "all checks")
+    if "check_formula" in checks:
+        for node in graphs.value.nodes:
+            for spec in [*[graphs.value.specs[i] for i in node.inputs], *node.specs]:
+                if spec.dtype.name in ("float32", "float16", "bfloat16"):
+                    proved(spec.dtype.name, [node.op.name], "formula")
+                elif spec.dtype.is_complex:
+                    proved("complex", [node.op.name], "formula")
+        if any(x.dtype.kind in "fc" and not np.isfinite(x).all() for x in case.arrays):
+            proved("special", graphs.of_value, "formula")
     # Properties that the arrays of the case have already.
     for node in graphs.value.nodes:
         ARITY[node.op.name] = max(ARITY[node.op.name], len(node.inputs))
@@ -248,6 +257,45 @@ def derived_cases() -> tuple[OpCase, ...]:
     return tuple(derived(case) for case in chosen.values())
 
 
+def within_call(case: OpCase, kind: str, specs: Sequence[TensorSpec]) -> OpCase:
+    """The call of a traced function whose sizes or rank are unknown, as a case of its own."""
+
+    def body(*tensors: Any) -> list[Any]:
+        return case.call(*tensors)
+
+    body.__name__ = f"{case.function.__name__}_of_unknown_{kind}"
+    traced = tf.function(body, input_signature=list(specs), autograph=False)
+    return OpCase(
+        functools.wraps(body)(lambda *tensors: traced(*tensors)),
+        *case.arrays,
+        expected=case.expected,
+        order=case.order,
+        unknown=(),
+        batched=case.batched,
+        compiled=case.compiled,
+        float32=False,
+        tolerance=case.tolerance,
+        label=case.name,
+    )
+
+
+@functools.cache
+def cases_within_calls() -> tuple[OpCase, ...]:
+    """For each op that occurs only where sizes or ranks are unknown, the smallest case with all its derivatives."""
+    direct: set[str] = set()
+    smallest: dict[str, tuple[tuple[int, ...], OpCase, str, list[TensorSpec]]] = {}
+    for _, _, case in all_cases():
+        direct |= names(case.traced())
+        sizes = [int(np.size(x)) for x in case.arrays]
+        rank = -case.order, 0 in sizes, sum(sizes)
+        for kind, specs in _unknown(case):
+            for name in names(case.traced(specs)):
+                if name not in smallest or rank < smallest[name][0]:
+                    smallest[name] = rank, case, kind, specs
+    chosen = [found[1:] for name, found in sorted(smallest.items()) if name not in direct]
+    return tuple({(case.name, kind): within_call(case, kind, specs) for case, kind, specs in chosen}.values())
+
+
 ARITY: dict[str, int] = defaultdict(int)  # the largest number of operands that an op was seen with
 
 
@@ -256,7 +304,7 @@ def proofs() -> tuple[Found, Found]:
     """The proof of each kind for each op; and the variants of its cases that are refused."""
     found: Found = {what: defaultdict(set) for what in PROOFS}
     refused: Found = {what: defaultdict(set) for what in PROOFS}
-    for case in [*(case for _, _, case in all_cases()), *derived_cases()]:
+    for case in [*(case for _, _, case in all_cases()), *derived_cases(), *cases_within_calls()]:
         _of_case(case, found)
         _of_variants(case, found, refused)
     _of_tensorflow(found)
@@ -274,7 +322,7 @@ _SOLVED = "complex numbers, which have no such parts"
 _RANKED = "the rank of its operands is part of its meaning"
 _COUNTED = "how many results there are is known when it runs"
 _GIVEN = "it is the derivative of an op whose operands have axes"
-_WIDE = "what it gives is another number in another dtype"
+_MOVES = "only graphs of unknown sizes or ranks hold it, and it treats elements of every dtype alike"
 _OTHERS = "there its formula is made of other ops"
 _DTYPES = "float32 float16 bfloat16 complex special"
 
@@ -289,20 +337,24 @@ def _excuse(reason: str, what: str, *ops: str) -> None:
 
 
 _excuse(_STATE, "all", "assign", "assign_slices", "read", "print", "timestamp", "random_set_state")
-_excuse(_RANDOM, "all", "draw_gamma", "draw_counts", "gamma_slope", "random_key")
+_excuse(_STATE, "all", "random_key")
+_excuse(_RANDOM, "first second forward", "draw_gamma")
 _excuse(_HELD, "all", "closed_custom", "unsaved_custom")
 _excuse(_HELD, "file", "custom_gradient")
 _excuse(_CHOSEN, "all", "either")
-_excuse(_FOLDED, "all", "sizes", "rank", "swap_axes", "count_of", "ones_like", "einsum")
-_excuse(_RANDOM, "all", "split_key")
+_excuse(_FOLDED, "all", "sizes")
+_excuse(_MOVES, "float32 float16 bfloat16", "count_of", "ones_like", "rank", "swap_axes", "einsum")
+_excuse(_MOVES, "complex", "count_of", "ones_like", "rank", "einsum")
+_excuse(_MOVES, "special", "count_of", "ones_like")
+_excuse(_FOLDED, "sizes", "rank", "swap_axes")
+_excuse(_FOLDED, "batch compiled empty numbers one axes", "count_of")
+_excuse(_INTEGERS, _DTYPES, "split_key")
 _excuse(_RANDOM, "value", "random_index_shuffle")
 _excuse("it takes one index, or a vector of them", "sizes empty numbers one", "random_index_shuffle")
 _excuse("only graphs of known sizes hold it", "sizes rank", "slice_grad")
 _excuse("both of its operands have the shape of one result", "broadcast", "elu_grad", "relu_grad")
 _excuse(_FOLDED, "batch", "zeros_like", "block_bounds", "pad_inner")
-_excuse(_INTEGERS, _DTYPES, "bitcast", "reduce_any", "where_indices", "random_index_shuffle", "truncatediv")
-_excuse(_INTEGERS, "float32", "eye", "steps", "unit_steps")
-_excuse(_WIDE, "float32", "nextafter", "draw")
+_excuse(_INTEGERS, _DTYPES, "reduce_any", "truncatediv", "where_indices", "random_index_shuffle")
 _excuse(_ROWS, "batch", "boolean_mask", "boolean_mask_grad", "where_indices", "sorted_ids")
 _excuse(_COUNTED, "sizes rank", "non_max_suppression", "suppress_overlaps", "sorted_ids")
 _excuse(_RANKED, "rank", "banded_solve", "ctc_beams", "isotonic_segments", "suppress_by_class")
@@ -342,4 +394,14 @@ def holes(ops: dict[str, Any]) -> tuple[dict[str, list[str]], dict[str, list[str
     return dict(missing), dict(needless)
 
 
-__all__ = ["ARITY", "EXCUSED", "PROOFS", "applies", "derived", "derived_cases", "holes", "proofs"]
+__all__ = [
+    "ARITY",
+    "EXCUSED",
+    "PROOFS",
+    "applies",
+    "cases_within_calls",
+    "derived",
+    "derived_cases",
+    "holes",
+    "proofs",
+]

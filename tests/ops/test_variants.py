@@ -18,7 +18,7 @@ from graphad.core.bind import verify_outputs
 from graphad.core.errors import GraphadError
 from graphad.graph.evaluate import evaluate
 from graphad.trace.specialise import specialise
-from tests.ops.proofs import derived_cases
+from tests.ops.proofs import cases_within_calls, derived_cases
 from tests.support.bits import assert_same_bits
 from tests.support.case_tables import all_cases
 from tests.support.op_case import OpCase, close, run_nodes, same, spec_of
@@ -106,11 +106,11 @@ def test_variants_agree_with_themselves_in_every_way_to_run(case: OpCase) -> Non
 def _derived() -> list[Any]:
     return [
         pytest.param(check, id=f"{case.name}-{check.__name__.removeprefix('check_')}")
-        for case in derived_cases()
+        for case in [*derived_cases(), *cases_within_calls()]
         for check in case.agreements()
     ]
 
 
 @pytest.mark.parametrize("check", _derived())
-def test_ops_of_derivatives_agree_as_those_of_calls_do(check: Any) -> None:
+def test_ops_of_derivatives_and_of_unknown_shapes_agree_as_those_of_calls_do(check: Any) -> None:
     check()

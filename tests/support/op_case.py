@@ -547,7 +547,7 @@ def _check_rows_of_node(node: Any, inputs: list[Any], outputs: tuple[Any, ...]) 
     for i, x in enumerate(inputs):
         for axis in range(np.ndim(x)):
             axes = [axis if k == i else None for k in range(len(inputs))]
-            claimed = node.op.rows(specs, axes)
+            claimed = node.op.value_rows(specs, axes)
             claims = claimed if isinstance(claimed, tuple) and node.op.multiple else [claimed] * len(outputs)
             if all(claim == MIXED for claim in claims) or x.shape[axis] == 0:
                 continue

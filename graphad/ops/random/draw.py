@@ -90,7 +90,7 @@ class SplitKey(Op):
         return bind(self, key, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return _rows_of_keys(specs, axes)
+        return rows_of_keys(specs, axes)
 
 
 def _require_state(op: str, state: TensorSpec, *values: TensorSpec) -> None:
@@ -109,7 +109,7 @@ def require_key(key: TensorSpec) -> None:
         )
 
 
-def _rows_of_keys(specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
+def rows_of_keys(specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
     """The row axis: each key of a stack gives its own numbers."""
     if any(axis is not None for axis in axes[1:]):
         return MIXED
@@ -189,7 +189,7 @@ class Draw(Op):
         return bind(self, key, *rest)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return _rows_of_keys(specs, axes)
+        return rows_of_keys(specs, axes)
 
 
 def _check(kind: str, dtype: DType, limits: Sequence[TensorSpec]) -> None:
@@ -239,4 +239,4 @@ class SetState(Op):
 
 RANDOM_KEY, SET_STATE = RandomKey(), SetState()
 
-__all__ = ["RANDOM_KEY", "SET_STATE", "Draw", "SplitKey"]
+__all__ = ["RANDOM_KEY", "SET_STATE", "Draw", "SplitKey", "require_key", "rows_of_keys"]

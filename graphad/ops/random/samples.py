@@ -26,7 +26,7 @@ from graphad.core.bind import bind
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import Op, define, no_gradient
 from graphad.core.schema import Given
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
@@ -41,7 +41,7 @@ from graphad.ops.math.exponential import log
 from graphad.ops.math.gamma import DIGAMMA
 from graphad.ops.math.incomplete import IgammaByA, density_of_gamma
 from graphad.ops.random import philox
-from graphad.ops.random.draw import require_key
+from graphad.ops.random.draw import require_key, rows_of_keys
 from graphad.ops.rules import FLOATING, elementwise_rows, require_kind, same_dtype, scalar_like, unbroadcast
 
 
@@ -128,13 +128,13 @@ class _Sample(Op):
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[0] is not None or self.shape is None:
-            return axes[0] if all(axis is None for axis in axes[1:]) else MIXED
+            return rows_of_keys(specs, axes)
         whole = TensorSpec.of((*(specs[0].dims or (0,))[:-1], *self.shape), specs[1].dtype)
         return elementwise_rows([whole, *specs[1:]], [None, *axes[1:]])
 
     def value_rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         # The number of words that an element consumes depends on its parameter, and so does the start of the next element.
-        return axes[0] if all(axis is None for axis in axes[1:]) else MIXED
+        return rows_of_keys(specs, axes)
 
 
 @define

@@ -71,15 +71,15 @@ def ensured(x: Any) -> Any:
 
 
 def times_eye(x: Any) -> Any:
-    return x * bind(Eye(2, 3, FLOAT64))
+    return x * bind(Eye(2, 3, x.dtype))
 
 
 def times_steps(x: Any) -> Any:
-    return x * bind(Steps(1.0, 3, 0.5, FLOAT64))
+    return x * bind(Steps(1.0, 3, 0.5, x.dtype))
 
 
 def times_unit_steps(x: Any) -> Any:
-    return x * bind(UnitSteps(3, FLOAT64))
+    return x * bind(UnitSteps(3, x.dtype))
 
 
 def one_hot_by_size(i: Any, x: Any) -> Any:
@@ -357,9 +357,9 @@ CREATE = [
     OpCase(range_by_size, real(3, 2), expected=lambda x: np.arange(3, dtype=np.int32), order=0),
     OpCase(eye_by_size, real(3, 2), expected=lambda x: np.eye(3), order=0),
     OpCase(zeros_by_size, real(3, 2), expected=lambda x: x),
-    OpCase(times_eye, real(2, 3), expected=lambda x: x * np.eye(2, 3), float32=False),
-    OpCase(times_steps, real(2, 3), expected=lambda x: x * [1.0, 1.5, 2.0], float32=False),
-    OpCase(times_unit_steps, real(2, 3), expected=lambda x: x * [0.0, 0.5, 1.0], float32=False),
+    OpCase(times_eye, real(2, 3), expected=lambda x: x * np.eye(2, 3)),
+    OpCase(times_steps, real(2, 3), expected=lambda x: x * [1.0, 1.5, 2.0]),
+    OpCase(times_unit_steps, real(2, 3), expected=lambda x: x * [0.0, 0.5, 1.0]),
 ]
 
 SHAPES = [

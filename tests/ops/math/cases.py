@@ -56,6 +56,14 @@ def next_to_nine(x: Any) -> Any:
     return m.nextafter(x, tf.constant(9.0, x.dtype))
 
 
+def next_float32(i: Any) -> Any:
+    return m.nextafter(m.cast(i, np.float32), tf.constant(9.0))
+
+
+def bits_of_bfloat16(i: Any) -> Any:
+    return m.bitcast(m.cast(i, tf.bfloat16), tf.uint16)
+
+
 def in_x(function: Any, *parameters: float) -> Any:
     """A function of its last argument alone."""
 
@@ -66,6 +74,7 @@ def in_x(function: Any, *parameters: float) -> Any:
     return of_x
 
 
+ENDS = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.5, -3.0])
 UNARY = [
     (m.negative, np.negative, real),
     (m.abs, np.abs, real),
@@ -157,6 +166,7 @@ SCIPY = [
     OpCase(in_x(m.polygamma, 0.0), positive(2, 3), expected=scipy.special.psi),
     OpCase(in_x(m.polygamma, 2.0), positive(2, 3), expected=lambda x: scipy.special.polygamma(2, x)),
     OpCase(next_to_nine, real(3), expected=lambda x: np.nextafter(x, 9.0), float32=False),
+    OpCase(next_float32, integer(3), expected=lambda i: np.nextafter(i.astype(np.float32), np.float32(9.0))),
 ]
 
 CASES = [OpCase(f, make(3, 4), expected=formula) for f, formula, make in UNARY]
@@ -361,6 +371,27 @@ CASES += [
         order=0,
     ),
     OpCase(m.bitcast, integer(3, 4), np.float32, expected=lambda x: x.view(np.float32)),
+    *[
+        OpCase(
+            m.bitcast,
+            ENDS.astype(kind.as_numpy_dtype),
+            other,
+            order=0,
+            float32=False,
+            expected=lambda x, other=other: x.view(other.as_numpy_dtype),
+        )
+        for kind, other in (
+            (tf.float64, tf.int64),
+            (tf.float32, tf.int32),
+            (tf.float16, tf.int16),
+        )
+    ],
+    OpCase(m.bitcast, complex_(4), np.complex128, order=0, float32=False, expected=lambda x: x),
+    OpCase(
+        bits_of_bfloat16,
+        integer(3),
+        expected=lambda i: (i.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16),
+    ),
     OpCase(m.bitcast, integer(3, 4), np.uint8, expected=lambda x: x.view(np.uint8).reshape(3, 4, 4)),
     OpCase(m.bitcast, integer(3, 2), np.int64, expected=lambda x: x.view(np.int64).reshape(3)),
 ]
