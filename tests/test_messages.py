@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad import numpy as gnp
 
 X = tf.constant([1.0, 2.0, 3.0])
 
@@ -186,6 +187,73 @@ def test_a_wrong_use_is_told_what_was_done_and_what_to_try(call, kind, said):
     with pytest.raises(kind) as caught:
         call()
     assert re.search(said, str(caught.value).replace("\n", " ")), str(caught.value)
+
+
+THING = object()
+UNCONVERTIBLE = [
+    (lambda: tf.reduce_sum(THING), "reduce_sum"),
+    (lambda: tf.math.reduce_mean({1.0}), "reduce_mean"),
+    (lambda: tf.exp(None), "exp"),  # functions of one table share their code
+    (lambda: tf.tanh("a"), "tanh"),
+    (lambda: tf.math.lgamma({"a": 1}), "lgamma"),
+    (lambda: tf.maximum(X, THING), "maximum"),
+    (lambda: tf.math.divide(X, None), "divide"),
+    (lambda: tf.matmul([[1.0], [1.0, 2.0]], X), "matmul"),
+    (lambda: tf.linalg.inv(THING), "inv"),
+    (lambda: tf.linalg.matvec(THING, X), "matvec"),
+    (lambda: tf.reshape(THING, [3]), "reshape"),
+    (lambda: tf.stack([X, None]), "stack"),
+    (lambda: tf.concat([X, [THING]], 0), "concat"),
+    (lambda: tf.where(X > 1.0, X, THING), "where"),
+    (lambda: tf.cast("1", tf.int32), "cast"),
+    (lambda: tf.constant([X, None]), "constant"),
+    (lambda: tf.constant(1.5, tf.int32), "constant"),
+    (lambda: tf.constant(300, tf.uint8), "constant"),
+    (lambda: tf.constant(1e39), "constant"),
+    (lambda: tf.convert_to_tensor(X, tf.int32), "convert_to_tensor"),
+    (lambda: tf.constant([True, 1]), "constant"),
+    (lambda: tf.reduce_sum(np.array([None])), "reduce_sum"),
+    (lambda: X * np.array([1.0], np.longdouble), "multiply"),
+    (lambda: gnp.mean(np.array(["2026-01-01"], "datetime64[D]")), "mean"),
+    (lambda: tf.data.Dataset.from_tensor_slices(THING), "from_tensor_slices"),
+    (lambda: tf.nn.relu(THING), "relu"),
+    (lambda: tf.nn.softmax([None]), "softmax"),
+    (lambda: tf.signal.fft(THING), "fft"),
+    (lambda: tf.image.flip_left_right(THING), "flip_left_right"),
+    (lambda: tf.random.shuffle(THING), "shuffle"),
+    (lambda: tf.Variable(THING), "Variable"),
+    (lambda: tf.Variable([1.0]).assign(None), "assign"),
+    (lambda: tf.Variable([1.0]).assign_add("a"), "assign_add"),
+    (lambda: tf.keras.layers.Dense(2)(THING), "Dense"),
+    (lambda: tf.keras.losses.MeanSquaredError()(THING, X), "MeanSquaredError"),
+    (lambda: tf.map_fn(tf.exp, THING), "map_fn"),
+    (lambda: gnp.sum(THING), "sum"),
+    (lambda: gnp.sum(None), "sum"),
+    (lambda: gnp.amax([THING]), "amax"),
+    (lambda: gnp.add(X, THING), "add"),
+    (lambda: gnp.concatenate([X, [THING]]), "concatenate"),
+    (lambda: traced(lambda x: tf.reduce_max(THING) + x, X), "reduce_max"),
+    (lambda: traced(lambda: tf.square([[1.0], [1.0, 2.0]]), autograph=False), "square"),
+    (lambda: X + THING, "add"),
+    (lambda: None @ X, "matmul"),
+]
+
+
+@pytest.mark.parametrize("call, name", UNCONVERTIBLE)
+def test_a_value_that_cannot_be_a_tensor_is_refused_in_the_name_of_the_function_that_was_called(call, name):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        call()
+    said = str(caught.value)
+    assert re.match(
+        rf"{name}: \S.*( to a Tensor| to Tensor| to EagerTensor|conversion requested|no dtype for)", said
+    ), said
+    assert said.count(f"{name}: ") == 1
+
+
+def test_of_several_names_of_a_function_the_written_one_is_told():
+    for call, name in ((lambda: gnp.max([THING]), "max"), (lambda: gnp.amax([THING]), "amax")):
+        with pytest.raises(ValueError, match=f"^{name}: "):
+            call()
 
 
 def test_a_missing_attribute_of_a_loaded_object_says_what_there_is(tmp_path):

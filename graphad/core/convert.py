@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,14 @@ from graphad.core import dtypes
 from graphad.core.bind import bind, constant_here
 from graphad.core.conversions import converted_by_user, is_registered
 from graphad.core.dtypes import DType
-from graphad.core.errors import DTypeError, InvalidArgumentError, UnconvertibleError
+from graphad.core.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    GraphadError,
+    InvalidArgumentError,
+    UnconvertibleError,
+)
+from graphad.core.frames import called_function
 from graphad.core.ieee import REPORTED, unreported
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape
@@ -42,9 +49,10 @@ def lift(x: object, dtype: DType | None = None) -> Tensor:
     """
     if isinstance(x, Tensor):
         if dtype is not None and x.dtype is not dtype:
-            raise DTypeError(
+            raise _refused(
+                DTypeError,
                 f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {x.dtype.name}: "
-                f"{x!r}; use cast(x, {dtype.name})."
+                f"{x!r}; use cast(x, {dtype.name}).",
             )
         return x
     convert = getattr(x, "__graphad_tensor__", None)
@@ -104,9 +112,25 @@ def _adopt(op: str, x: object, dtype: DType | None) -> Tensor:
         if dtype is not None and isinstance(cause, DTypeError) and exports_array(x):
             mine = dtypes.as_dtype(_exported(x).dtype)
             raise DTypeError(
-                f"{op}: cannot combine an array of dtype {mine.name} with a tensor of dtype {dtype.name}; cast one of them."
+                f"{called_function() or op}: cannot combine an array of dtype {mine.name} with a tensor of dtype {dtype.name}; "
+                "cast one of them."
             ) from cause
-        raise type(cause)(f"{op}: {cause}") from cause
+        raise refused_by(op, cause) from cause
+
+
+E = TypeVar("E", bound=GraphadError)
+
+
+def _refused(kind: type[E], text: str) -> E:
+    """The error of a value that is not converted; it names the public function that the user called."""
+    name = called_function()
+    return kind(text if name is None else f"{name}: {text}")
+
+
+def refused_by(op: str, cause: E, before: str = "") -> E:
+    """The error `cause` of `lift`, with further words `before` its own; `op` is its name if the user called no function."""
+    name = called_function()
+    return type(cause)(f"{name or op}: {before}{str(cause).removeprefix(f'{name}: ')}")
 
 
 _NUMBERS = frozenset({float, int, bool, complex})
@@ -142,9 +166,10 @@ def _part(x: Tensor, dtype: DType | None) -> Tensor:
     if dtype is None or x.dtype is dtype:
         return x
     if _RANK[x.dtype.kind] > _RANK[dtype.kind]:
-        raise DTypeError(
+        raise _refused(
+            DTypeError,
             f"Tensor conversion requested dtype {dtype.name} for a list that holds a Tensor with dtype {x.dtype.name}, which is "
-            f"not rounded or reinterpreted unasked; use cast(x, {dtype.name})."
+            f"not rounded or reinterpreted unasked; use cast(x, {dtype.name}).",
         )
     cast: Tensor = bind(lookup("cast")(dtype), x)
     return cast
@@ -171,7 +196,10 @@ def to_numpy(x: Any, dtype: DType | None = None) -> Any:
             array = array.astype(array.dtype.newbyteorder("="))
     else:
         array = _from_python(x, dtype)
-    mine = dtypes.as_dtype(array.dtype)
+    try:
+        mine = dtypes.as_dtype(array.dtype)
+    except ArgumentTypeError as cause:
+        raise _refused(UnconvertibleError, str(cause).removeprefix("as_dtype: ")) from cause
     if dtype is not None and mine is not dtype:
         if not array.size:  # an empty array has no number of a wrong kind
             return np.zeros(array.shape, dtype.numpy)
@@ -212,9 +240,10 @@ def _number(x: Any, dtype: DType | None) -> Any:
 
 def _wrong_kind(shown: str, kind: str, dtype: DType) -> DTypeError:
     what = {"float": "a number with a fraction", "complex": "a complex number"}.get(kind, "an integer")
-    return DTypeError(
+    return _refused(
+        DTypeError,
         f"Cannot convert {shown} to EagerTensor of dtype {dtype.name}: {what} is not rounded or reinterpreted unasked; give a "
-        f"value of the kind of {dtype.name}, or tf.cast the {dtype.name} tensor that it meets first."
+        f"value of the kind of {dtype.name}, or tf.cast the {dtype.name} tensor that it meets first.",
     )
 
 
@@ -241,9 +270,10 @@ def _large(x: Any) -> Any:
     """A float, or an array of floats from a list; finite values must be within the range of float32."""
     found = unreported(np.asarray(x).astype, np.float32)
     if (np.isinf(found) & np.isfinite(x)).any():
-        raise InvalidArgumentError(
+        raise _refused(
+            InvalidArgumentError,
             f"Cannot convert {_short(x)} to EagerTensor of dtype float32, the default for floats: out of range; "
-            "give dtype=float64."
+            "give dtype=float64.",
         )
     return found if found.ndim else found[()]
 
@@ -253,25 +283,27 @@ def _fitted(value: Array | complex | float, dtype: DType, x: object) -> Any:
         with np.errstate(all="ignore"):
             out = np.asarray(value, dtype=dtype.numpy)
     except (OverflowError, TypeError, ValueError) as cause:
-        raise InvalidArgumentError(
-            f"Cannot convert {_short(x)} to EagerTensor of dtype {dtype.name}: out of range."
+        raise _refused(
+            InvalidArgumentError,
+            f"Cannot convert {_short(x)} to EagerTensor of dtype {dtype.name}: out of range.",
         ) from cause
     return out if out.ndim else out[()]
 
 
 def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
     if x is None or isinstance(x, str | bytes | dict | set):
-        cure = _CURES.get(type(x), "")
-        raise UnconvertibleError(
-            f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor.{cure}"
-        )
+        raise _unsupported(x)
     if exports_array(x):
         return _as_known(np.array(_exported(x)), x)  # a copy, since its owner may change the array
     if isinstance(x, Sequence) and not isinstance(x, list | tuple):
         return _from_python(list(x), dtype)  # a range, or a user's class
     kinds = _kinds(x) if isinstance(x, list | tuple) else set()
     if dtype is None and kinds & _BOOLS and not kinds <= _BOOLS and not _counts_bools(x, kinds):
-        raise InvalidArgumentError("Can't convert Python sequence with mixed types to Tensor.")
+        raise _refused(
+            InvalidArgumentError,
+            "Can't convert Python sequence with mixed types to Tensor: it holds bools and numbers; make all of them bools or all "
+            "numbers.",
+        )
     try:
         array = np.array(x)
     except ValueError as cause:
@@ -303,9 +335,15 @@ def array_of(x: object) -> np.ndarray:
         raise _not_rectangular(x) from cause
 
 
+def array_of_numbers(x: object) -> np.ndarray:
+    """`array_of(x)`. Raises: UnconvertibleError: it holds something else than numbers."""
+    return _as_known(array_of(x), x)
+
+
 def _not_rectangular(x: object) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"Can't convert non-rectangular Python sequence to Tensor.{_ragged(x)} Pad the shorter, or keep a list of tensors."
+    return _refused(
+        InvalidArgumentError,
+        f"Can't convert non-rectangular Python sequence to Tensor.{_ragged(x)} Pad the shorter, or keep a list of tensors.",
     )
 
 
@@ -350,17 +388,23 @@ def _exported(x: object) -> np.ndarray:
             return importlib.import_module("graphad.core.dlpack").imported(x)  # type: ignore[no-any-return]
         return np.asarray(x)
     except Exception as cause:  # code of another library, which may raise anything
-        raise UnconvertibleError(
-            f"Attempt to convert a value of type {type(x)} to a Tensor, but it gave no array: {cause}"
+        raise _refused(
+            UnconvertibleError,
+            f"Attempt to convert a value of type {type(x)} to a Tensor, but it gave no array: {cause}",
         ) from cause
 
 
 def _as_known(array: np.ndarray, x: object) -> np.ndarray:
     if array.dtype.kind in "USOV" and array.dtype.name != dtypes.bfloat16.name:
-        raise UnconvertibleError(
-            f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor.{_strange(x)}"
-        )
+        raise _unsupported(x)
     return array
+
+
+def _unsupported(x: object) -> UnconvertibleError:
+    return _refused(
+        UnconvertibleError,
+        f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor.{_strange(x)}",
+    )
 
 
 def _ragged(x: object) -> str:
@@ -378,7 +422,7 @@ def _ragged(x: object) -> str:
 def _strange(x: object) -> str:
     """The first item that is not a number, and what to do about it."""
     if not isinstance(x, list | tuple):
-        return ""
+        return _CURES.get(type(x), "")
     for k, item in enumerate(x):
         if isinstance(item, list | tuple):
             found = _strange(item)

@@ -6,7 +6,10 @@ import os
 import sys
 import warnings
 import weakref
-from types import CodeType, FrameType
+from collections.abc import Collection
+from types import CodeType, FrameType, FunctionType
+
+from graphad.core import late
 
 _OWN = tuple(
     os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), name) + os.sep
@@ -35,6 +38,87 @@ def user_line() -> str | None:
             return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
         frame = frame.f_back
     return None
+
+
+def called_function() -> str | None:
+    """The public name of graphad's function, method or class that the user's line called; None for an operator.
+
+    It is for messages of errors: the frames from the user's inward are searched for the first that has a public name.
+    """
+    own: list[FrameType] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_own(frame.f_code.co_filename):
+        own.append(frame)
+        frame = frame.f_back
+    if frame is not None:
+        _find_public_names()
+        written = frame.f_code.co_names
+        for inner in reversed(own):
+            name = _name_of_function(inner, written) or _name_of_method(inner)
+            if name is not None:
+                return name
+    return None
+
+
+# What the public namespaces hold that are imported: functions by code and name, and classes.
+_functions: dict[CodeType, dict[str, FunctionType]] = {}
+_classes: set[type] = set()
+_counted = 0
+
+
+def _find_public_names() -> None:
+    global _counted
+    spaces = [vars(sys.modules[name]) for name in late.namespaces]
+    count = sum(map(len, spaces))
+    if count == _counted:  # a name is added when it is first used
+        return
+    _counted = count
+    _functions.clear()
+    for space in spaces:
+        for name, value in list(space.items()):
+            if name.startswith("_"):
+                continue
+            if isinstance(value, FunctionType):
+                _functions.setdefault(value.__code__, {})[name] = value
+            elif isinstance(value, type):
+                _classes.add(value)
+
+
+def _name_of_function(frame: FrameType, written: Collection[str]) -> str | None:
+    """The public name of a frame's function; of several the one that is written in the user's code."""
+    names = [name for name, f in _functions.get(frame.f_code, {}).items() if _closes_over(f, frame)]
+    return next((name for name in names if name in written), names[0] if names else None)
+
+
+def _closes_over(f: FunctionType, frame: FrameType) -> bool:
+    """Whether a frame with the code of `f` also has its outer variables: functions of one table share their code."""
+    values = frame.f_locals
+    return all(
+        name in values and values[name] is cell.cell_contents
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)
+    )
+
+
+def _name_of_method(frame: FrameType) -> str | None:
+    """The name of a frame's method of a public class; that of the class itself, if an object of it is made or called."""
+    code = frame.f_code
+    if "." not in code.co_qualname or "<" in code.co_qualname:
+        return None
+    owner = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    outer = frame.f_globals.get(code.co_qualname.partition(".")[0])  # has the static methods
+    for kind in (owner if isinstance(owner, type) else type(owner), outer):
+        bases: tuple[type, ...] = getattr(kind, "__mro__", ())
+        if not _classes.isdisjoint(bases) and any(
+            _code_of(vars(base).get(code.co_name)) is code for base in bases
+        ):
+            name = bases[0].__name__ if code.co_name in ("__init__", "__new__", "__call__") else code.co_name
+            return None if name.startswith("_") else name
+    return None
+
+
+def _code_of(member: object) -> CodeType | None:
+    found: CodeType | None = getattr(getattr(member, "__func__", member), "__code__", None)
+    return found
 
 
 def warn_user(message: str) -> None:

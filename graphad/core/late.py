@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 HERE = ""  # stands for the source beside the stub
+namespaces: list[str] = []  # the modules whose names are listed in a stub, as far as they are imported
 
 
 def attach(
@@ -36,6 +37,7 @@ def attach(
       (`register_later`).
     """
     module = sys.modules[package]
+    namespaces.append(package)
     # The list is parsed when a name is first looked up; most families of ops are imported for their ops alone.
     text = _stub(module.__spec__)
     places: dict[str, tuple[str, str]] = {}

@@ -18,7 +18,7 @@ import numpy as np
 
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import EagerLevel, bind
-from graphad.core.convert import lift
+from graphad.core.convert import lift, refused_by
 from graphad.core.device import along
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import (
@@ -433,9 +433,10 @@ class Variable(Scattered, Handle, Arithmetic):
         try:
             return lift(value, self.dtype)
         except (DTypeError, UnconvertibleError) as cause:
-            raise type(cause)(
-                f"Cannot assign to variable {self.name!r} of dtype {self.dtype.name} and shape {self.shape}: {cause}"
-            ) from cause
+            what = (
+                f"Cannot assign to variable {self.name!r} of dtype {self.dtype.name} and shape {self.shape}: "
+            )
+            raise refused_by("assign", cause, what) from cause
 
     def _fitting(self, value: TensorLike) -> Any:
         value = self._operand(value)

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.conversions import is_registered
-from graphad.core.convert import array_of, lift, stands_for_tensor
+from graphad.core.convert import array_of_numbers, lift, stands_for_tensor
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.memo import Memo
@@ -37,7 +37,7 @@ def tensor_of(x: object, dtype: DType | None = None) -> Tensor:
         elif isinstance(x, list | tuple) and _holds_tensors(x):
             x = array.stack(promoted(*x), 0)
         else:
-            x = lift(array_of(x))
+            x = lift(array_of_numbers(x))
     return x if dtype is None else cast_to(x, as_dtype(dtype))
 
 
