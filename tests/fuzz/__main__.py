@@ -45,11 +45,13 @@ def main() -> int:
 
 
 def libraries(options: Any) -> tuple[Any, Any]:
-    """graphad, and TensorFlow if it is wanted."""
+    """The libraries to compare: graphad, and TensorFlow if the command line asks for it."""
     import graphad
 
     logging.disable(logging.WARNING)  # every program makes functions anew, of which retracing warns
-    graphad.config.set_jit("never")  # functions that ask for it are compiled; nothing is in the background
+    graphad.config.set_jit(
+        "never"
+    )  # functions with `jit_compile` are compiled; nothing is compiled in the background
     if not options.tensorflow:
         return graphad, None
     import tensorflow
@@ -110,7 +112,7 @@ def parent(options: Any) -> int:
                 print(f"seed {finding.program.seed}: {d.mode} {d.key}: {d.text}")
             spent = time.monotonic() - start
             print(f"{tally.programs} programs, {spent:.0f} s, {len(tally.findings)} differences")
-            # What was compared so far, in one line, so that a run that is cut off has said it.
+            # One line on what was compared so far, for runs that are cut off.
             by_mode = ", ".join(f"{name} {number}" for name, number in sorted(tally.comparisons.items()))
             print(f"  {sum(tally.comparisons.values())} comparisons: {by_mode}", flush=True)
             if options.seconds is not None and spent > options.seconds:

@@ -77,7 +77,7 @@ _EINSUMS = (
 
 
 def _labelled(term: str, sizes: Mapping[str, int | str], dtype: str | None) -> Callable[[Value], bool]:
-    """Whether a value has the sizes that the letters of a term have so far."""
+    """Whether the sizes of a value agree with those that the letters of a term already stand for."""
     letters = term.replace("...", "")
 
     def fits(x: Value) -> bool:
@@ -136,8 +136,8 @@ def _square(g: Grower) -> Value:
     return g.pick(low=2, high=3, fits=fits, tame=4.0)
 
 
-# A regular matrix, and a positive definite one, from any square matrix. Their diagonals tell the singular values apart: equal
-# ones have no slopes.
+# A regular matrix, and a positive definite one, from any square matrix. Their diagonals make the singular values differ: equal
+# ones have no derivatives.
 _REGULAR = "tf.tanh($0) * 0.5 + tf.linalg.diag(tf.constant({d}, tf.{t}))"
 _DEFINITE = "tf.matmul(tf.tanh($0), tf.tanh($0), transpose_b=True) + tf.linalg.diag(tf.constant({d}, tf.{t}))"
 

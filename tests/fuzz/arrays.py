@@ -1,4 +1,4 @@
-"""Signatures of what moves values: shapes, transpositions, slices, gather and scatter, joining, padding, sizes as values."""
+"""Signatures of ops that move values: shapes, transpositions, slices, gather and scatter, joining, padding, sizes as values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _definite(dims: Dims) -> bool:
 
 
 def _any(g: Grower, **wants: object) -> Value:
-    """Mostly real numbers, at times complex ones, integers or booleans."""
+    """A value that is mostly real, sometimes complex, integer or boolean."""
     kind = str(g.rng.choice(["f", "c", "i", "b"], p=[0.86, 0.06, 0.05, 0.03]))
     return g.pick(kind, **wants)  # type: ignore[arg-type]
 
@@ -315,7 +315,7 @@ def turn(g: Grower) -> None:
 
 @signature("array", 0.8)
 def masked(g: Grower) -> None:
-    """The entries that a mask selects, reduced at once since nobody knows how many there are."""
+    """The entries that a mask selects, reduced in the same statement, since their number is unknown."""
     x = g.pick(low=1)
     text = g.choice(
         [

@@ -1,4 +1,4 @@
-"""Programs one after another through a choice of modes; what differs is collected, made small, and told."""
+"""Runs programs one after another in some modes; collects, shrinks and reports the differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.fuzz.reference import against, explained
 
 @dataclass
 class Tally:
-    """What a campaign has seen."""
+    """The counts and the findings of a campaign."""
 
     programs: int = 0
     refused: int = 0  # programs that the reference cannot run
@@ -53,7 +53,7 @@ def wanted_of(program: Program, rng: np.random.Generator) -> Wanted:
 
 
 def _same_rows(program: Program) -> bool:
-    """Whether the first real result and the first real argument have the same number of rows, whatever it is."""
+    """Whether the first real result has as many rows as the first real argument, for any number of rows."""
     known = {value.name: value for statement in program.body.statements for value in statement.results}
     known |= {x.value.name: x.value for x in program.inputs}
     first = next((known[name] for name in program.body.results if known[name].kind in "fc"), None)
@@ -104,7 +104,7 @@ def check(
                 tally.comparisons[mode.name] += (
                     sum(k in want for k in got) if isinstance(got, dict) and isinstance(want, dict) else 1
                 )
-                # Of unknown rank a trace sees reductions where a scalar has nothing to reduce.
+                # With an unknown rank, a trace contains reductions that do nothing for a scalar.
                 sees_more = program.has_branches or mode.name.startswith("unknown_rank")
                 differences = compare(name, got, want, case.eps, spread, sees_more)
                 found += [d for d in differences if not explained(case, mode, label, d, tensorflow, tally)]
@@ -119,7 +119,7 @@ def campaign(
     tensorflow: Any = None,
     begin: Callable[[int], None] | None = None,
 ) -> Tally:
-    """Check the programs of these seeds until the time is over; `begin` is told each seed."""
+    """Check the programs of these seeds until the time is over; `begin` is called with each seed."""
     tally, start = Tally(), time.monotonic()
     names = None if modes is None else list(modes)
     with counted() as passes:

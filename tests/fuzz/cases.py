@@ -16,12 +16,12 @@ import numpy as np
 from tests.fuzz.grow import LARGE, Grower, NoFit, signature
 from tests.fuzz.program import Dims
 
-MOST = 16  # elements that are taken of a result
+MOST = 16  # how many elements of a result are used
 
 
 @dataclass(frozen=True)
 class Row:
-    """A case, and what comes out of it: shapes and kinds of the results that are taken."""
+    """A case, with the shapes and kinds of the results that programs use."""
 
     name: str
     results: tuple[tuple[Dims, str, float], ...]
@@ -41,7 +41,7 @@ def rows() -> tuple[Row, ...]:
         try:
             values = [np.asarray(y) for y in case.values()]
         except (ArithmeticError, ValueError, TypeError, RuntimeError):
-            continue  # a case of an error
+            continue  # a case that raises
         if not any(y.dtype.kind in "fc" and y.size for y in values):
             continue
         results = []
@@ -50,7 +50,7 @@ def rows() -> tuple[Row, ...]:
                 bound = float(np.max(np.abs(y), initial=1.0, where=np.isfinite(y)))
             dims: Dims = y.shape if y.size <= MOST else (len(range(0, y.size, -(-y.size // MOST))),)
             results.append((dims, y.dtype.name, bound * 1.5))
-        # That its derivative is its own and goes on without a jump is what the tests of the case itself say.
+        # The tests of the case itself check that its derivative is the function's, and continuous.
         traits = ["chosen", "kinked", "sharp"]
         traits += [] if "sizes" in case.unknown else ["sized", "ranked"]
         traits += [] if "rank" in case.unknown else ["ranked"]
@@ -92,7 +92,7 @@ def run_case(tf: Any, name: str, x: Any, dtype: Any) -> Any:
 
 
 def _some(tf: Any, y: Any) -> Any:
-    """Some elements from all over a large result."""
+    """Some elements of a large result, evenly spread."""
     flat = tf.reshape(y, [-1])
     return flat[:: -(-tf.size(flat) // MOST)]
 
@@ -106,7 +106,7 @@ def a_case(g: Grower) -> None:
     kinds = {"float64": g.style.real, "complex128": g.style.complex}
     results = [(dims, kinds.get(dtype, dtype), min(bound, 1e6)) for dims, dtype, bound in row.results]
     if any(dtype in ("float32", "complex64", "float16", "bfloat16") for _, dtype, _ in row.results):
-        raise NoFit  # a result whose dtype is that of the case, whatever it is given
+        raise NoFit  # a result that has the dtype of the case for inputs of any dtype
     g.emit(
         f"case(tf, {row.name!r}, $0, tf.{x.dtype})", [x], results=results, traits=row.traits, name="a_case"
     )

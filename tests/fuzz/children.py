@@ -1,4 +1,4 @@
-"""Long campaigns in child processes: a crash or a hang costs one program and is a finding, and memory is given back."""
+"""Long campaigns in child processes: a crash or a hang is a finding and ends one program alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE = 300  # seconds for one program, a thousand times what one takes
 
 
 class Diary:
-    """What a child leaves behind: the seed at work, and at the end its tally."""
+    """The file that a child writes: the current seed, and at the end its tally."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -48,7 +48,7 @@ class Diary:
 
 
 def add(tally: Tally, record: dict[str, Any]) -> list[Finding]:
-    """A child's record added to the tally of all; what it found."""
+    """Add a child's record to the whole tally, and return its findings."""
     tally.programs += record["programs"]
     tally.refused += record["refused"]
     tally.comparisons += Counter(record["comparisons"])
@@ -59,7 +59,7 @@ def add(tally: Tally, record: dict[str, Any]) -> list[Finding]:
 
 
 def run_chunks(first: int, programs: int | None, arguments: list[str]) -> Iterator[dict[str, Any]]:
-    """The records of one child after the other. A child that dies is a finding at the seed where it was."""
+    """The records of the children, one after the other. A child that dies is a finding at its current seed."""
     seed = first
     with tempfile.TemporaryDirectory(prefix="graphad-fuzz-") as place:
         diary = Path(place) / "diary.json"

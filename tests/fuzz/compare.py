@@ -16,9 +16,9 @@ import numpy as np
 
 from tests.fuzz.program import Program
 
-TIGHT = 16.0  # units in the last place of the largest entry; four times as many for derivatives
-LOOSE = 8.0  # times what a change of up to 16 units in the last places of the inputs does
-JUMP = 0.01  # of the largest entry: what moves further moves for itself
+TIGHT = 16.0  # units in the last place of the largest entry; derivatives may have four times as many
+LOOSE = 8.0  # times the effect of changing the inputs by up to 16 units in the last place
+JUMP = 0.01  # as a part of the largest entry: an entry that moves further is judged alone
 EPSILON = {
     "float16": 2.0**-10,
     "float32": 2.0**-23,
@@ -47,14 +47,14 @@ Outcome = "dict[str, Any] | Failure"
 
 @dataclass(frozen=True)
 class Difference:
-    """One result of one mode that is not the reference's."""
+    """One result of one mode that differs from the reference."""
 
     mode: str
     key: str
     text: str
 
     def sort(self) -> tuple[str, str]:
-        """What makes two differences the same kind while a program is made smaller."""
+        """The key by which two differences count as the same kind while a program is shrunk."""
         return self.mode, re.sub(r"\d", "", self.key)
 
 

@@ -14,7 +14,7 @@ Results = dict[str, Any]
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which derivatives: `second` of the weighted gradient, `jacobian` of the first real result by the first source."""
+    """Which derivatives: `second`, of the weighted gradient, `jacobian`, of the first real result by the first source."""
 
     first: bool = True
     second: bool = True
@@ -24,7 +24,7 @@ class Wanted:
 
 
 def numbers_like(shape: Sequence[int], dtype: str, key: str) -> np.ndarray:
-    """Fixed numbers between 0.25 and 1 in size, by name."""
+    """Numbers with absolute values from 0.25 to 1, fixed by a name."""
     rng = np.random.default_rng(zlib.crc32(key.encode()))
     x = rng.uniform(0.25, 1.0, shape) * rng.choice([-1.0, 1.0], shape)
     if np.dtype(dtype).kind == "c":
@@ -91,5 +91,5 @@ def measure(
 
 
 def plain(results: Results) -> Results:
-    """NumPy arrays and None."""
+    """Results as NumPy arrays, or None."""
     return {key: None if x is None else np.asarray(x.numpy()) for key, x in results.items()}

@@ -43,7 +43,7 @@ _ACTIVATIONS: dict[str, tuple[float | None, str]] = {
     "tf.nn.sigmoid": (1.0, ""),
     "tf.nn.softsign": (1.0, "kinked"),
 }
-# grow fast: the operand's bound is kept small
+# functions that grow fast, so the operand has a small bound
 _STEEP = {"tf.exp": 3.0, "tf.math.expm1": 3.0, "tf.sinh": 3.0, "tf.cosh": 3.0, "tf.square": 8.0}
 # a domain: how the operand is brought into it; and where the pole lies, for selections that avoid it
 _DOMAINS = {
@@ -89,7 +89,7 @@ def _domain(name: str, inside: str, where: str) -> None:
         if g.chance(0.04):
             g.emit(f"{name}($0)", [x], bound=30.0, traits=("kinked",))
         elif g.chance(0.25):
-            # Where the pole is selected away: an exact zero stops there.
+            # The pole is not selected: an exact zero ends the cotangent there.
             g.emit(f"tf.where({where}, {name}($0), 0.0)", [x], bound=30.0, traits=("kinked", "sharp"))
         else:
             kinked = ("kinked",) if "abs" in inside else ()

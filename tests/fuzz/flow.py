@@ -1,6 +1,6 @@
 """Signatures of Python's own control flow over tensors: functions with `if`, `while`, `for`, `break`, `continue` and `return`.
 
-Run eagerly they are Python; every traced mode runs them converted. They stand in programs of wide seeds alone.
+Run eagerly they are Python; every traced mode runs them converted. Only programs of wide seeds have them.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ return total""",
 
 
 def _function(g: Grower, text: str, dtype: str) -> str:
-    """A template as the text of a statement, with what it leaves open chosen."""
+    """A template as the text of a statement, with its open places filled at random."""
     text = text.format(
         test=g.choice(_TESTS),
         other=g.choice(_TESTS),

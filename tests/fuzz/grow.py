@@ -1,7 +1,7 @@
-"""Growing a program: pick values that exist, apply a signature of the tables, until there is enough.
+"""Growing a program: pick values that exist, apply a signature of the tables, until the program is large enough.
 
 A signature is a function of the `Grower`. It picks operands by what it needs (`pick` raises `NoFit` where there are none) and
-emits a statement; sizes named by letters stay unknown, so what it writes must hold for any number of rows.
+emits a statement; sizes named by letters stay unknown, so its statement must be valid for any number of rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.fuzz.program import ROWS, Block, Dims, Input, Program, Statement, Val
 
 WIDE = 10**13  # programs of seeds from here on are grown from all tables, others without the newer ones
 NEWER = frozenset(["flow", "wide"])
-LARGE = 64.0  # entries above it are squashed before they grow further
+LARGE = 64.0  # values with a larger bound are squashed before they are used further
 MOST_ELEMENTS = 64
 
 
@@ -52,11 +52,11 @@ def signature(family: str, weight: float = 1.0, name: str | None = None) -> Call
 
 @dataclass
 class Style:
-    """What is fixed for one program: its dtypes and which kinds of values it may hold."""
+    """The choices for a whole program: its dtypes, and the kinds of values it may hold."""
 
     real: str
     complex: str
-    depth: int = 0  # how many blocks the statement to come is in
+    depth: int = 0  # the number of blocks around the next statement
     is_wide: bool = False
 
 
@@ -179,7 +179,7 @@ class Grower:
         name: str | None = None,
         results: Sequence[tuple[Dims, str, float]] | None = None,
     ) -> Any:
-        """One statement. Its result is like the first operand where nothing else is said."""
+        """Emit one statement. Its result has the type of the first operand, except where arguments say otherwise."""
         first = operands[0] if operands else None
         if results is None:
             results = [
@@ -209,7 +209,7 @@ class Grower:
     # sizes
 
     def axis(self, value: Value, fits: Callable[[int | str], bool] | None = None) -> int:
-        """An axis as it may be written: sometimes counted from the end."""
+        """An axis as a number, sometimes counted from the end."""
         axes = [k for k, d in enumerate(value.dims) if fits is None or fits(d)]
         k = self.choice(axes)
         return k - len(value.dims) if self.chance(0.4) else k
@@ -239,7 +239,7 @@ class Grower:
         return Block(tuple(params), tuple(inner.statements), tuple(results))
 
     def shaped_like(self, wanted: Value, params: Sequence[Value]) -> Value:
-        """A value of a wanted type, made of what there is; of a parameter where possible."""
+        """A value of a wanted type, computed from existing values, from a parameter if possible."""
         fresh = [x for x in self.values[self.inherited :] if x.same_type(wanted) and x.bound <= LARGE]
         if fresh:
             return self.choice(fresh[-3:])
@@ -361,7 +361,7 @@ def grow_program(seed: int, steps: int | None = None) -> Program:
 
 
 def without_dead(program: Program) -> Program:
-    """Without statements that nothing uses, and without unused inputs."""
+    """The program without unused statements and inputs."""
     used = set(program.body.results)
     kept = []
     for statement in reversed(program.body.statements):
@@ -386,5 +386,5 @@ def _load_tables() -> None:
 
 
 def _load_newer() -> None:
-    """Behind the others: the order of the table decides what a seed grows."""
+    """Add entries at the end of the table, since its order decides what a seed grows."""
     from tests.fuzz import cases, flow, wide  # noqa: F401

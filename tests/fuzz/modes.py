@@ -1,4 +1,4 @@
-"""The ways to run a program. Each gives outcomes beside the ones that they must equal.
+"""The ways to run a program. Each yields outcomes together with those that they must equal.
 
 The reference is eager execution with tapes outside. A mode names what it needs of a program, runs, and yields
 (label, outcome, reference outcome).
@@ -164,7 +164,7 @@ class Everywhere:
         def step(*before: Any) -> Any:
             return tuple(map(self._hung, before, body(*before)))
 
-        once = body(*start)  # a trace sees the body of a loop that makes no step
+        once = body(*start)  # a trace also contains the body of a loop that makes no step
         return tuple(map(self._hung, once, self._tf.while_loop(test, step, start, **options)))
 
     def scan(self, f: Any, *rows: Any, **options: Any) -> Any:
@@ -203,7 +203,7 @@ def _compiled(case: Case, inside: bool, variables: Sequence[Any], **options: Any
     if not inside:
         return tf.function(f, autograph=False, **options)
     if any(spec.shape.rank is None for spec in options.get("input_signature", ())):
-        wanted = replace(wanted, batch_jacobian=False)  # which asks for the rank while it is traced
+        wanted = replace(wanted, batch_jacobian=False)  # these ask for the rank while they are traced
     return tf.function(lambda *xs: measure(tf, f, xs, variables, wanted), autograph=False, **options)
 
 
@@ -386,7 +386,7 @@ def _forward(case: Case) -> Yielded:
 
 
 def _differences(case: Case) -> Yielded:
-    """First derivatives against finite differences along one direction, where both sides agree that there is one."""
+    """First derivatives compared with finite differences along one direction, where the differences from both sides agree."""
     want = case.eager()
     if isinstance(want, Failure) or case.eps > 1e-10:
         return
@@ -412,7 +412,7 @@ def _differences(case: Case) -> Yielded:
     low, middle, high = value(-h), value(0.0), value(h)
     half_low, half_high = value(-h / 2), value(h / 2)
     central, half = (high - low) / (2 * h), (half_high - half_low) / h
-    # Where there is a slope, the two sides meet as the step shrinks; at a kink they do not.
+    # If there is a derivative, the differences from both sides agree as the step shrinks; at a kink they do not.
     sides = abs((high - middle) - (middle - low)) / h
     half_sides = abs((half_high - middle) - (middle - half_low)) / (h / 2)
     expected = sum(
@@ -432,7 +432,7 @@ def _differences(case: Case) -> Yielded:
 
 
 def _layouts(case: Case) -> Yielded:
-    """The same numbers in other memory: transposed, reversed, with gaps."""
+    """The same numbers in arrays with other strides: transposed, reversed, with gaps."""
     variables = case.variables()
     f = case.bound(variables)
     odd = [odd_layout(x, case.rng) for x in case.arrays()]
@@ -448,7 +448,7 @@ def _layouts(case: Case) -> Yielded:
 
 
 def odd_layout(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """An equal array whose memory is ordered otherwise."""
+    """An equal array with other strides."""
     kind = int(rng.integers(4))
     if not x.ndim:
         return np.stack([x, x])[1:].reshape(())

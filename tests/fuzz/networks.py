@@ -1,4 +1,4 @@
-"""Signatures of what layers are made of: softmax, losses, normalisation, convolutions, pooling, lookups."""
+"""Signatures of the functions that layers use: softmax, losses, normalisation, convolutions, pooling, lookups."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def losses(g: Grower) -> None:
 @signature("network", 0.7)
 def sparse_loss(g: Grower) -> None:
     x = g.pick(low=1, fits=lambda x: isinstance(x.dims[-1], int) and x.dims[-1] > 1)
-    labels = "tf.argmax(tf.sin($0), -1)"  # not of an even function, whose ties come apart on both sides alike
+    labels = "tf.argmax(tf.sin($0), -1)"  # not of an even function, for which the differences at a tie agree on both sides
     text = f"tf.nn.sparse_softmax_cross_entropy_with_logits(labels={labels}, logits=$0)"
     g.emit(text, [x], dims=x.dims[:-1], bound=8.0, traits=("sharp",))
 
@@ -75,7 +75,7 @@ def _out(n: int, k: int, stride: int, same: bool) -> int:
 
 
 def _image(g: Grower) -> Value:
-    """[images, height, width, channels] from what there is."""
+    """A value of shape [images, height, width, channels], made from existing values."""
     x = g.pick(low=1, fits=lambda x: x.dtype != "float16", tame=8.0)
     if len(x.dims) == 4 and all(isinstance(d, int) for d in x.dims[1:]):
         return x

@@ -1,7 +1,7 @@
 """What a program is: inputs, and statements that each name new values once. It prints as Python source.
 
 In a statement's text `$0` is the first operand, `%0` the first result, `@0` the function made of the first block. Without `%`
-the text is an expression. A size is a number, or a name: "B" is the number of rows, which is given when the program is run.
+the text is an expression. A size is a number or a name; "B" is the number of rows, which a run chooses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Input:
-    """A value given from outside: how its numbers are drawn. A variable is an input that keeps state."""
+    """An input, with the way its numbers are drawn. A variable is an input that keeps state."""
 
     value: Value
     profile: str
@@ -98,7 +98,7 @@ class Statement:
     traits: frozenset[str] = field(default_factory=frozenset)
 
     def names_used(self) -> set[str]:
-        """Operands, and what the blocks use from outside."""
+        """The operands, and the outer values that the blocks use."""
         used = set(self.operands)
         for block in self.blocks:
             inside = {value.name for value in block.params}
@@ -148,7 +148,7 @@ class Program:
 
     @property
     def has_branches(self) -> bool:
-        """Whether a trace may see more than what runs: a branch that is not taken, steps that are none."""
+        """Whether a trace may contain more than what runs: a branch that is not taken, a loop without steps."""
         structures = r"tf\.(cond|case|switch_case|while_loop|scan|foldl|foldr|map_fn)\("
         return "flow" in self.traits or re.search(structures, self.source()) is not None
 
@@ -171,7 +171,7 @@ class Program:
             text = re.sub(rf"\b{old}\b", f"\0{new}", text)
         text = text.replace("\0", "")
         name = f"<program {self.seed}{' in double' if precision else ''}{' with -0' if zeros else ''}>"
-        if "flow" in self.traits:  # what converts its control flow reads its source
+        if "flow" in self.traits:  # the conversion of control flow reads the source
             linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
         space: dict[str, Any] = {"case": _case}
         exec(compile(text, name, "exec"), space)

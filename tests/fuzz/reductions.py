@@ -84,7 +84,7 @@ def running(g: Grower) -> None:
     )
     if f == "tf.math.cumprod":
         x = g.squashed(x, 1.5) if x.bound > 2.0 else x
-        operand = "tf.abs($0) + 0.5"  # at zeros the derivative is another one on purpose
+        operand = "tf.abs($0) + 0.5"  # at zeros TensorFlow's derivative differs, see docs/differences.md
         traits = ("kinked",)
     else:
         operand = "$0"

@@ -1,4 +1,4 @@
-"""TensorFlow as the reference, live or stored: its eager results beside graphad's, and which differences from it are meant."""
+"""TensorFlow as the reference, live or stored: its eager results, and the list of intended differences from them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SINGLE = r"leaky_relu|gelu"
 
 @dataclass(frozen=True)
 class Meant:
-    """A difference on purpose: a pattern in the program, the keys concerned by their first letter, and the reason."""
+    """An intended difference: a pattern in the program, the first letters of the keys that it concerns, and the reason."""
 
     pattern: str
     keys: str
     reason: str
-    extreme: bool = False  # only where infinities and NaN come in
+    extreme: bool = False  # only if an operand is infinite or NaN
 
 
 # Each has a row in docs/differences.md.
@@ -57,7 +57,7 @@ class Live:
 
 
 class Stored:
-    """What TensorFlow gave for a fixed set of seeds, in `data`."""
+    """TensorFlow's stored results for a fixed set of seeds, in `data`."""
 
     def __init__(self) -> None:
         index = json.loads((DATA / "index.json").read_text(encoding="utf-8"))
@@ -77,7 +77,7 @@ class Stored:
 
 
 def digest(program: Program) -> int:
-    """What the stored results belong to: the program's text and its numbers."""
+    """A digest of the program's text and numbers, to which the stored results belong."""
     drawn = "".join(f"{x.value} {x.profile} {x.seed}" for x in program.inputs)
     return zlib.crc32((program.source() + drawn).encode())
 
@@ -203,6 +203,6 @@ def explained(case: Any, mode: Any, label: str, difference: Difference, tensorfl
                 if isinstance(got, Failure):
                     tally.notes[f"TensorFlow refuses in mode {mode.name}"] += 1
                 return isinstance(got, Failure)
-    except Exception as error:  # a mode that TensorFlow has not
+    except Exception as error:  # a mode that TensorFlow lacks
         tally.notes[f"TensorFlow cannot run mode {mode.name}: {type(error).__name__}"] += 1
     return False

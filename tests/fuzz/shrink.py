@@ -47,7 +47,7 @@ def _differs(
 ) -> Difference | None:
     try:
         found = check(program, tf, [mode], tensorflow, wanted=wanted)
-    except Exception:  # a candidate that is not a program: its pieces do not fit
+    except Exception:  # the candidate is no valid program
         return None
     kind = difference.sort()[1]
     for other in found:

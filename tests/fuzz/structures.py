@@ -1,4 +1,4 @@
-"""Signatures of what holds functions: branches, loops, tapes, custom gradients, mapped rows; and of variables."""
+"""Signatures of constructs that take functions: branches, loops, tapes, custom gradients, mapped rows; and of variables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _param(g: Grower, like: Value) -> Value:
 
 
 def _rank_kept(body: Block) -> tuple[str, ...]:
-    """A carry whose rank is known must keep it, so that what the body makes of values of unknown rank is refused."""
+    """A carry of known rank must keep it, so a body that returns a value of unknown rank is refused."""
     return ("ranked",) if Statement((), "", blocks=(body,)).names_used() else ()
 
 
@@ -49,7 +49,7 @@ def while_loop(g: Grower) -> None:
     p = _param(g, x)
     body = g.block([p], [p])
     steps = g.choice(["2", "3", "0", "1"])
-    # The body's result is kept small, so that steps do not run away.
+    # The body's result is bounded, so that the carry does not grow with every step.
     g.emit(
         f"%0 = tf.while_loop(lambda i, p: i < {steps}, lambda i, p: (i + 1, tf.sin(@0(p)) + 0.5 * p), (tf.constant(0), $0))[1]",
         [x],
@@ -139,7 +139,7 @@ def over_rows(g: Grower) -> None:
     what = g.choice(["map_fn", "vectorized_map", "scan", "foldl", "foldr", "vectorized_map"])
     if what in ("map_fn", "vectorized_map"):
         body = g.block([p], [p])
-        # Over no rows an eager map_fn does not know what a row would be.
+        # Without rows, an eager map_fn cannot know the shape of a row.
         traits = ("rowful",) if what == "map_fn" else ()
         g.emit(f"tf.{what}(@0, $0)", [x], bound=LARGE, blocks=[body], traits=traits)
         return
@@ -163,7 +163,7 @@ def inner_function(g: Grower) -> None:
     x = g.pick()
     p = _param(g, x)
     if g.chance(0.3):
-        # Closed, since TensorFlow gives what the function captures no gradient.
+        # Closed, since in TensorFlow captured values get no gradient.
         g.emit("tf.recompute_grad(@0)($0)", [x], bound=LARGE, blocks=[g.block([p], [p], closed=True)])
         return
     call = "tf.function(@0, autograph=False)($0)"

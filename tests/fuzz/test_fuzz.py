@@ -32,7 +32,7 @@ FIRST = int(os.environ.get("GRAPHAD_FUZZ_SEED") or 20_000_000)
 
 @pytest.fixture(autouse=True)
 def nothing_in_the_background() -> Iterator[None]:
-    """Functions that ask for it are compiled; no other."""
+    """Compile only functions with `jit_compile`."""
     before = tf.config.jit()
     tf.config.set_jit("never")
     with np.errstate(all="ignore"):
@@ -74,7 +74,7 @@ def test_fresh_programs_agree_in_every_mode(part: int) -> None:
 
 @pytest.mark.parametrize("part", range(3))
 def test_programs_with_flow_and_newer_ops_agree(part: int) -> None:
-    """Python's control flow against its converted form, above all."""
+    """Above all, Python's control flow is compared with its converted form."""
     modes = ["outside", "inside", "unknown_rows", "vectorised", "forward", "converted"]
     tally = campaign(tf, range(WIDE + 5 * part, WIDE + 5 * part + 5), modes=modes)
     assert not tally.findings, told(tally.findings[0].program, [f.difference for f in tally.findings])
@@ -89,7 +89,7 @@ def test_what_is_newer_grows_for_wide_seeds_alone() -> None:
 
 
 def test_a_branch_that_is_converted_wrongly_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reference is Python itself, not what conversion made of it."""
+    """The reference runs Python's own control flow, not the converted code."""
     seeds = [s for s in range(WIDE, WIDE + 40) if "flow" in grow_program(s).traits][:4]
 
     def differences() -> list[Difference]:
@@ -114,7 +114,7 @@ def test_a_seed_is_a_program() -> None:
     assert len({grow_program(seed).source() for seed in range(40)}) == 40
 
 
-# whether it finds faults
+# does the fuzzer find faults?
 
 
 def _finds(mode: str, seeds: range = range(400)) -> Difference | None:
@@ -262,7 +262,7 @@ def test_odd_layouts_hold_the_same_numbers() -> None:
 
 
 def test_modes_reach_every_kind_of_run() -> None:
-    """What must not fall away: unknown sizes and rank, native code, loading, rows, forward mode."""
+    """Parts of the campaign that must not be lost: unknown sizes and rank, native code, loading, rows, forward mode."""
     assert set(MODES) >= set(
         "outside inside nested native_outside native_inside unknown_rows unknown_sizes unknown_rank native_unknown batches "
         "by_rows vectorised forward differences layouts saved recomputed".split()
@@ -277,6 +277,6 @@ def test_modes_reach_every_kind_of_run() -> None:
 
 
 def test_programs_come_to_the_passes_that_need_not_come_to_anything() -> None:
-    """Twenty thousand programs mean little to a pass that none of them reaches."""
+    """A campaign tests a pass only if some of its programs reach it."""
     notes = campaign(tf, range(FIRST + 900, FIRST + 1000), modes=["outside", "unknown_rows"]).notes
     assert min(notes[f"programs {name}"] for name in PASSES) >= 2, notes

@@ -1,5 +1,5 @@
-"""Signatures of what the stored programs have not: transforms of signals, more factorisations and special functions, indexing by
-arrays, `at`, functions of functions. They stand in programs of wide seeds alone, so that those of other seeds stay as they are.
+"""Signatures that the stored programs do not use: transforms of signals, more factorisations and special functions, indexing by
+arrays, `at`, functions of functions. Only programs of wide seeds have them, so the programs of other seeds stay the same.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _FACTORED = {
     "tf.linalg.sqrtm({definite})": 4.0,
     "tf.linalg.pinv({regular})": 4.0,
     "tf.linalg.lstsq({regular}, tf.sin($0))": 4.0,
-    # The signs and phases of vectors are free, what is put together of them is not.
+    # Signs and phases of singular vectors are arbitrary; the matrices composed of them are not.
     "(lambda w, v: tf.matmul(v * tf.sin(w)[..., tf.newaxis, :], v, adjoint_b=True))(*tf.linalg.eigh({definite}))": 4.0,
     "(lambda s, u, v: tf.matmul(u * tf.sin(s)[..., tf.newaxis, :], v, adjoint_b=True))(*tf.linalg.svd({regular}))": 4.0,
     "tf.linalg.lu_solve(*tf.linalg.lu({regular}), tf.sin($0))": 4.0,
@@ -164,7 +164,7 @@ def special_pairs(g: Grower) -> None:
 
 @signature("wide", 3.0)
 def by_arrays(g: Grower) -> None:
-    """Arrays of integers, masks and tensors in a key."""
+    """Indexing with arrays of integers, masks and tensors."""
     x = g.pick("fc", low=1, fits=lambda x: isinstance(x.dims[-1], int))
     n, rest = int(x.dims[-1]), x.dims[:-1]
     some = [g.whole(-n, n) for _ in range(g.whole(1, 4))]
@@ -187,7 +187,7 @@ def by_arrays(g: Grower) -> None:
 
 @signature("wide", 3.0)
 def updated(g: Grower) -> None:
-    """`at`: what a key names is changed."""
+    """`x.at[key]` with its updates."""
     x = g.pick(low=1, fits=lambda x: isinstance(x.dims[-1], int))
     n = int(x.dims[-1])
     some = [g.whole(-n, n) for _ in range(2)]
@@ -205,7 +205,7 @@ def updated(g: Grower) -> None:
     )
     way = g.choice(["set", "add", "multiply", "subtract", "min", "max"])
     if way not in ("add", "subtract") and str(some) in key and some[0] % n == some[1] % n:
-        raise NoFit  # which of two stays is nobody's promise, and both have its slope
+        raise NoFit  # it is not promised which of two equal ones is kept; both have the same derivative
     traits = ("sharp", "kinked") if way in ("min", "max") or ">" in key else ()
     if key == "0:1" and isinstance(x.dims[0], str):
         key = ":"
@@ -340,7 +340,7 @@ _OPERATORS = [
 
 @signature("wide", 2.0)
 def operators(g: Grower) -> None:
-    """The products of operators by matrices, and what they are as matrices."""
+    """Products of operators and matrices, and the operators as matrices."""
     x = g.pick(low=1, tame=2.0, fits=_last_known)
     n = int(x.dims[-1])
     text = g.choice(_OPERATORS)
