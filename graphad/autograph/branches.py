@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from graphad.ops.control.cond import as_predicate
 from graphad.ops.control.parts import Part, completed, lacks, same_structure
 from graphad.ops.math import logical_and, logical_not
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+
 _NUMBERS = (bool, int, float, complex, str, bytes)
 
 
@@ -25,7 +28,7 @@ def done() -> None:
 
 
 def staged_if(
-    test: Any,
+    test: TensorLike,
     then: Callable[[], Any],
     otherwise: Callable[[], Any],
     live: Sequence[str],
@@ -88,7 +91,7 @@ def staged_if(
     return done
 
 
-def staged_value(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+def staged_value(test: TensorLike, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     """The ternary: the value of the side that the predicate selects."""
     predicate = as_predicate("if", test)
     known = known_value(predicate)
@@ -256,7 +259,7 @@ class Merge:
         theirs: Parts,
         offsets: Sequence[list[int]],
         chosen: tuple[list[int], list[int]],
-    ) -> Any:
+    ) -> tuple[Parts, list[Any]]:
         """A value that only one side has; on the other side zeros replace it, which nothing reads."""
         there = theirs if gap == 0 else ours
         leaves: list[Any] = []
@@ -322,7 +325,7 @@ def _shown(x: object) -> str:
 # -- logic -----------------------------------------------------------------------------------------------------------------
 
 
-def none_of(flags: Sequence[Any]) -> Any:
+def none_of(flags: Sequence[Any]) -> Tensor:
     """Whether no flag is set."""
     out = logical_not(as_predicate("not", flags[0]))
     for flag in flags[1:]:

@@ -87,7 +87,7 @@ class Staged:
         return element if self._make is None else self._make(element)
 
 
-def _elements(nest: Any, make: Callable[[Any], Any] | None = None) -> Elements:
+def _elements(nest: object, make: Callable[[Any], Any] | None = None) -> Elements:
     from graphad.autograph.loops import Elements  # what Python's own loops do not need
 
     return Elements(nest, make)

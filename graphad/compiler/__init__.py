@@ -6,13 +6,16 @@ Imported when the first graph runs, since a program that stays eager needs none 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.graph.evaluate import set_runner
 from graphad.graph.ir import Graph
 
+if TYPE_CHECKING:
+    from graphad.compiler.plan.executable import Executable
 
-def executable_of(graph: Graph) -> Any:
+
+def executable_of(graph: Graph) -> Executable:
     """The executable of a graph, made at first use and kept with it."""
     from graphad.compiler.plan import executable
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from graphad.compiler.rows import Row, Step
 from graphad.compiler.source import Source
 from graphad.core.errors import UnavailableError
 from graphad.kernels.collapse import Loop
-from graphad.kernels.forms import Kernel, Library
+from graphad.kernels.forms import Form, Kernel, Library
 from graphad.kernels.stages import Nest, Stages
 
 # The module with `backend_of` for each kind of device.
@@ -28,16 +28,35 @@ _MODULES = {"cpu": "graphad.compiler.cpu.backend", "cuda": "graphad.compiler.cud
 Walk = tuple[Sequence[int], Sequence[int]]  # shape, strides in bytes
 Expected = tuple[Any, Any]  # dtype and shape of an argument; None: any
 
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from graphad.devices.array import DeviceArray
+
+    Held = np.ndarray | DeviceArray  # an array in the memory of the device
+
+    class Instance(Protocol):
+        """Memory that can run a plan."""
+
+        def run(self, *arguments: Any) -> int:
+            """A status, 0 for success."""
+
+    class Image(Protocol):
+        """A plan before it has memory of its own."""
+
+        def instance(self) -> Instance:
+            """Fresh memory that runs the plan."""
+
 
 class Builder(ABC):
     """Collects the rows of one native call."""
 
     @abstractmethod
-    def add_row(self, row: Row) -> Any:
+    def add_row(self, row: Row) -> object:
         """Append a step, with the tables that it walks."""
 
     @abstractmethod
-    def build(self, arena_bytes: int, release_lock: bool, guard: Any) -> Any:
+    def build(self, arena_bytes: int, release_lock: bool, guard: Any) -> Image:
         """The finished image. Its `instance()` is memory that can run: `run(*arguments)` returns a status, 0 for success, and
         `scalar(offset, dtype)` an object whose `[()]` is the value there.
 
@@ -78,7 +97,7 @@ class Backend(ABC):
     # what it supports
 
     @abstractmethod
-    def supported(self, form: object) -> Any:
+    def supported(self, form: Form) -> Form | None:
         """Returns the form, None if it has no code."""
 
     @abstractmethod
@@ -134,7 +153,7 @@ class Backend(ABC):
         """Split work of `count` equal parts among threads, as ranges of these parts."""
         return [(0, count)] if count else []
 
-    def share(self, builder: Any, rows: Sequence[Row]) -> int:
+    def share(self, builder: Builder, rows: Sequence[Row]) -> int:
         """Append rows that may run in parallel. Returns: How many regions shared among threads were added."""
         for row in rows:
             builder.add_row(row)
@@ -190,7 +209,7 @@ class Backend(ABC):
     # memory
 
     @abstractmethod
-    def plan(self, arguments: int) -> Any:
+    def plan(self, arguments: int) -> Builder:
         """A `Builder` of a native call with this many arguments."""
 
     @abstractmethod
@@ -198,15 +217,15 @@ class Backend(ABC):
         """The address of an array's data, valid while the second result is referenced."""
 
     @abstractmethod
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Held:
         """An array with unspecified content."""
 
     @abstractmethod
-    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Held:
         """`empty` for a large array, from a pool of unreferenced ones."""
 
     @abstractmethod
-    def strided(self, root: object, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+    def strided(self, root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Held:
         """A view of one of its arrays in C order."""
 
     @abstractmethod
@@ -224,7 +243,7 @@ class Backend(ABC):
         """The guard with which `Builder.build` and `bind_check` check arguments."""
 
     @abstractmethod
-    def bind_check(self, guard: object) -> Callable[..., Any]:
+    def bind_check(self, guard: Any) -> Callable[..., bool]:
         """A function that returns whether its arguments fit a guard."""
 
     @abstractmethod
@@ -232,7 +251,7 @@ class Backend(ABC):
         """An argument in the form that native code needs: C order, aligned, a device array; handles unchanged."""
 
     @abstractmethod
-    def register_holder(self, kind: type, attribute: str) -> Any:
+    def register_holder(self, kind: type, attribute: str) -> object:
         """Let runs accept objects of a class in place of the array in one of their attributes."""
 
     @abstractmethod

@@ -7,15 +7,27 @@ symbol of the object.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
 from graphad.compiler.source import NAMES
 from graphad.core.dtypes import as_dtype
 from graphad.kernels import scalars
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class LoweringContext(Protocol):
+        """What a backend of Numba gives to an intrinsic that prints its instructions."""
+
+        def get_dummy_value(self) -> ir.Value:
+            """The value of a function that returns nothing."""
+
+    # Prints the instructions of a call, of that signature, with these arguments.
+    Generate = Callable[[LoweringContext, ir.IRBuilder, object, Sequence[ir.Value]], ir.Value]
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 # functions that never need rounding: their result is one of their operands, or a small integer, or already rounded
@@ -55,20 +67,22 @@ def as_intrinsic(
     """
     signature = kinds[result](*(kinds[code] for code in args))
 
-    def generate(context: Any, builder: Any, sig: object, values: Any) -> Any:
+    def generate(
+        context: LoweringContext, builder: ir.IRBuilder, sig: object, values: Sequence[ir.Value]
+    ) -> ir.Value:
         made = build(builder, *values)
         return context.get_dummy_value() if result == "" else made
 
-    def none(typingctx: object) -> Any:
+    def none(typingctx: object) -> tuple[object, Generate]:
         return signature, generate
 
-    def one(typingctx: object, x: object) -> Any:
+    def one(typingctx: object, x: object) -> tuple[object, Generate]:
         return signature, generate
 
-    def two(typingctx: object, x: object, y: object) -> Any:
+    def two(typingctx: object, x: object, y: object) -> tuple[object, Generate]:
         return signature, generate
 
-    def three(typingctx: object, x: object, y: object, z: object) -> Any:
+    def three(typingctx: object, x: object, y: object, z: object) -> tuple[object, Generate]:
         return signature, generate
 
     return intrinsic((none, one, two, three)[len(args)])
@@ -115,7 +129,7 @@ def lower(name: str) -> Lowered | None:
     if row.is_predicate:
         return Lowered("b1", (rest,) * row.arity, lambda builder, *xs: build(builder, rest, *xs))
 
-    def rounded(builder: object, *xs: object) -> Any:
+    def rounded(builder: ir.IRBuilder, *xs: ir.Value) -> ir.Value:
         value = build(builder, rest, *xs)
         return value if head in EXACT else round_to(builder, rest, value)
 
@@ -130,7 +144,7 @@ def constant(code: str, value: Any) -> ir.Constant:
     return ir.Constant(llvm_type(code), float(value) if code in FLOATS else int(value))
 
 
-def intrinsic(builder: Any, name: str, *xs: Any, flags: tuple[str, ...] = ()) -> Any:
+def intrinsic(builder: ir.IRBuilder, name: str, *xs: ir.Value, flags: tuple[str, ...] = ()) -> ir.Value:
     """A call of an llvm.* function whose operands and result have one type."""
     kind = xs[0].type
     suffix = {"float": "f32", "double": "f64"}.get(str(kind), str(kind))
@@ -141,7 +155,7 @@ def intrinsic(builder: Any, name: str, *xs: Any, flags: tuple[str, ...] = ()) ->
     return builder.call(function, xs, fastmath=flags)
 
 
-def round_to(builder: Any, code: str, value: object) -> Any:
+def round_to(builder: ir.IRBuilder, code: str, value: ir.Value) -> ir.Value:
     """A float rounded to what `code` can hold."""
     if code == "f16":
         return builder.fpext(builder.fptrunc(value, ir.HalfType()), ir.FloatType())
@@ -150,7 +164,7 @@ def round_to(builder: Any, code: str, value: object) -> Any:
     return value
 
 
-def float_to_bfloat(builder: Any, value: object) -> Any:
+def float_to_bfloat(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """The upper half of a float, rounded to even, by integer arithmetic: right for subnormals on every processor."""
     word = ir.IntType(32)
     bits = builder.bitcast(value, word)
@@ -161,12 +175,12 @@ def float_to_bfloat(builder: Any, value: object) -> Any:
     return builder.trunc(half, ir.IntType(16))
 
 
-def bfloat_to_float(builder: Any, half: object) -> Any:
+def bfloat_to_float(builder: ir.IRBuilder, half: ir.Value) -> ir.Value:
     word = ir.IntType(32)
     return builder.bitcast(builder.shl(builder.zext(half, word), word(16)), ir.FloatType())
 
 
-def from_memory(builder: Any, code: str, value: Any) -> Any:
+def from_memory(builder: ir.IRBuilder, code: str, value: ir.Value) -> ir.Value:
     """A loaded element as a value."""
     if code == "b1":
         return builder.icmp_unsigned("!=", value, value.type(0))
@@ -175,7 +189,7 @@ def from_memory(builder: Any, code: str, value: Any) -> Any:
     return bfloat_to_float(builder, value) if code == "bf16" else value
 
 
-def to_memory(builder: Any, code: str, value: object) -> Any:
+def to_memory(builder: ir.IRBuilder, code: str, value: ir.Value) -> ir.Value:
     """A value as the element that is stored."""
     if code == "b1":
         return builder.zext(value, ir.IntType(8))
@@ -184,21 +198,21 @@ def to_memory(builder: Any, code: str, value: object) -> Any:
     return float_to_bfloat(builder, value) if code == "bf16" else value
 
 
-def element(builder: Any, code: str, pointer: object, index: object) -> Any:
+def element(builder: ir.IRBuilder, code: str, pointer: ir.Value, index: ir.Value) -> ir.Value:
     """The address of element `index` of a buffer."""
     kind = memory_type(code)
     base = builder.inttoptr(pointer, kind.as_pointer())
     return builder.gep(base, [index], inbounds=True, source_etype=kind)
 
 
-def compare(builder: Any, fn: str, code: str, x: object, y: object) -> Any:
+def compare(builder: ir.IRBuilder, fn: str, code: str, x: ir.Value, y: ir.Value) -> ir.Value:
     sign = COMPARE[fn]
     if code in FLOATS:
         return builder.fcmp_unordered(sign, x, y) if fn == "ne" else builder.fcmp_ordered(sign, x, y)
     return builder.icmp_signed(sign, x, y) if code[0] == "i" else builder.icmp_unsigned(sign, x, y)
 
 
-def cast(builder: Any, source: str, target: str, x: Any) -> Any:
+def cast(builder: ir.IRBuilder, source: str, target: str, x: ir.Value) -> ir.Value:
     """A conversion with NumPy's meaning; floats that do not fit an integer become its smallest value."""
     kind = llvm_type(target)
     if source == target:
@@ -218,7 +232,7 @@ def cast(builder: Any, source: str, target: str, x: Any) -> Any:
     return builder.sext(x, kind) if source[0] == "i" else builder.zext(x, kind)
 
 
-def _float_to_float(builder: Any, source: str, target: str, x: object) -> Any:
+def _float_to_float(builder: ir.IRBuilder, source: str, target: str, x: ir.Value) -> ir.Value:
     if source == "f64" and target == "f16":
         return round_to(builder, target, _round_to_odd(builder, x))
     if source == "f64":
@@ -228,7 +242,7 @@ def _float_to_float(builder: Any, source: str, target: str, x: object) -> Any:
     return round_to(builder, target, x)
 
 
-def _round_to_odd(builder: Any, x: Any) -> Any:
+def _round_to_odd(builder: ir.IRBuilder, x: ir.Value) -> ir.Value:
     """A double as a float that a second rounding cannot harm: inexact results get an odd last bit."""
     word = ir.IntType(32)
     near = builder.fptrunc(x, ir.FloatType())
@@ -242,7 +256,7 @@ def _round_to_odd(builder: Any, x: Any) -> Any:
     return builder.bitcast(builder.select(inexact, builder.or_(toward_zero, word(1)), bits), ir.FloatType())
 
 
-def _float_to_integer(builder: Any, target: str, x: Any) -> Any:
+def _float_to_integer(builder: ir.IRBuilder, target: str, x: ir.Value) -> ir.Value:
     width = 64 if target in ("i64", "u64", "u32") else 32
     signed, kind = _guarded(builder, x, width), llvm_type(target)
     if target != "u64":
@@ -254,7 +268,7 @@ def _float_to_integer(builder: Any, target: str, x: Any) -> Any:
     return builder.select(high, unsigned, signed)
 
 
-def _guarded(builder: Any, x: Any, width: int) -> Any:
+def _guarded(builder: ir.IRBuilder, x: ir.Value, width: int) -> ir.Value:
     kind, limit = ir.IntType(width), 2.0 ** (width - 1)
     # in float, -limit - 1 is -limit: everything above it and below limit fits once cut off
     low = x.type(-limit) if str(x.type) == "float" or width == 64 else x.type(-limit - 1)
@@ -272,20 +286,22 @@ def _is_signed(code: str) -> bool:
     return code[0] == "i"
 
 
-def _extreme(builder: Any, sign: str, code: str, x: object, y: object) -> Any:
+def _extreme(builder: ir.IRBuilder, sign: str, code: str, x: ir.Value, y: ir.Value) -> ir.Value:
     """The larger or smaller one, NaN if either is; of two zeros the second, and the first for float16: as NumPy does on x86."""
     first = builder.fcmp_ordered(sign + "=" if code == "f16" else sign, x, y)
     return builder.select(builder.or_(first, builder.fcmp_unordered("uno", x, x)), x, y)
 
 
-def _float_sign(builder: Any, code: str, x: Any) -> Any:
+def _float_sign(builder: ir.IRBuilder, code: str, x: ir.Value) -> ir.Value:
     # NaN, or 0: of either sign as 0, but in bfloat16 it keeps its sign.
     rest = x if code == "bf16" else builder.fadd(x, x.type(0.0))
     negative = builder.select(builder.fcmp_ordered("<", x, x.type(0.0)), x.type(-1.0), rest)
     return builder.select(builder.fcmp_ordered(">", x, x.type(0.0)), x.type(1.0), negative)
 
 
-def _divide(builder: Any, code: str, x: Any, y: Any) -> tuple[Any, Any, Any]:
+def _divide(
+    builder: ir.IRBuilder, code: str, x: ir.Value, y: ir.Value
+) -> tuple[ir.Value, ir.Value, ir.Value]:
     """(quotient, remainder, y == 0), towards minus infinity, with a divisor that cannot trap."""
     zero = builder.icmp_unsigned("==", y, y.type(0))
     if not _is_signed(code):
@@ -303,17 +319,17 @@ def _divide(builder: Any, code: str, x: Any, y: Any) -> tuple[Any, Any, Any]:
     return quotient, builder.select(wrong, builder.add(rest, safe), rest), zero
 
 
-def _floordiv(builder: Any, code: str, x: object, y: Any) -> Any:
+def _floordiv(builder: ir.IRBuilder, code: str, x: ir.Value, y: ir.Value) -> ir.Value:
     quotient, _, zero = _divide(builder, code, x, y)
     return builder.select(zero, y.type(0), quotient)
 
 
-def _mod(builder: Any, code: str, x: object, y: Any) -> Any:
+def _mod(builder: ir.IRBuilder, code: str, x: ir.Value, y: ir.Value) -> ir.Value:
     _, rest, zero = _divide(builder, code, x, y)
     return builder.select(zero, y.type(0), rest)
 
 
-def _shift(builder: Any, code: str, x: Any, y: Any, is_left: bool) -> Any:
+def _shift(builder: ir.IRBuilder, code: str, x: ir.Value, y: ir.Value, is_left: bool) -> ir.Value:
     """NumPy's shifts: by the width or more (or a negative number) gives what shifting one by one would."""
     width = x.type.width
     fits = builder.icmp_unsigned("<", y, y.type(width))
@@ -339,7 +355,7 @@ def _absolute(builder: Any, code: str, x: Any) -> Any:
     return builder.select(builder.icmp_signed("<", x, x.type(0)), builder.sub(x.type(0), x), x)
 
 
-def _integer_sign(builder: Any, code: str, x: Any) -> Any:
+def _integer_sign(builder: ir.IRBuilder, code: str, x: ir.Value) -> ir.Value:
     positive = builder.zext(builder.icmp_unsigned("!=", x, x.type(0)), x.type)
     return (
         builder.select(builder.icmp_signed("<", x, x.type(0)), x.type(-1), positive)

@@ -12,12 +12,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from importlib.machinery import PathFinder
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.dtypes import ALL, DType
 from graphad.core.errors import GraphadError
 from graphad.core.version import VERSION
 from graphad.kernels.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SCHEMA = 1  # part of every key; increase it when keys or files change their meaning
 CODES: dict[str, str] = {dtype.name: dtype.kind[0] + str(8 * dtype.itemsize) for dtype in ALL}
@@ -85,7 +88,7 @@ class Source(Record):
         )
 
 
-def may_contract(function: Any) -> bool:
+def may_contract(function: Callable[..., Any]) -> bool:
     """Whether a kernel's text allows contraction of products and sums."""
     return "contract" in function.__code__.co_names
 

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from graphad.core.indexed_slices import IndexedSlices
     from graphad.core.op import Op, TupleOp
     from graphad.core.spec import TensorSpec
+    from graphad.graph.ir import Graph
 
     class Transforms(Protocol):
         """The transforms of sub-graphs that rules may use. The graphs are those of `graph/ir.py`, one floor up."""
 
-        def pullback_of(self, graph: Any, needs: Sequence[bool], fixed: frozenset[int] = ...) -> Any:
+        def pullback_of(self, graph: Graph, needs: Sequence[bool], fixed: frozenset[int] = ...) -> Any:
             """The pullback for cotangents of the inputs that `needs` names."""
 
-        def closed(self, graph: Any) -> Any:
+        def closed(self, graph: Graph) -> Any:
             """The graph with the Python rules of its custom gradients replaced by graphs, one level deep."""
 
     class VjpContext(Protocol):
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
     class DualContext(VjpContext, Protocol):
         """What the JVP rule of an op with sub-graphs may query."""
 
-        def dual_of(self, graph: Any, which: Sequence[bool]) -> tuple[Any, tuple[bool, ...]]:
+        def dual_of(self, graph: Graph, which: Sequence[bool]) -> tuple[Any, tuple[bool, ...]]:
             """The graph that computes the outputs and their tangents, and which outputs have a tangent."""
 
     class BatchContext(Protocol):
@@ -108,7 +109,7 @@ if TYPE_CHECKING:
 
         def batched_graph(
             self,
-            graph: Any,
+            graph: Graph,
             stacked: Sequence[bool] | None = ...,
             all_stacked: bool = ...,
             operands: Sequence[Any] | None = ...,
@@ -127,7 +128,7 @@ if TYPE_CHECKING:
         def known_operand(self, x: Any) -> Any:
             """What is known of an operand of a sub-graph."""
 
-        def number_of(self, x: Any) -> Any:
+        def number_of(self, x: Tensor) -> Any:
             """The NumPy value of a constant, None for other values."""
 
         def mask_of(self, x: Any) -> Any:
@@ -142,13 +143,13 @@ if TYPE_CHECKING:
         def node(self, op: Op, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
             """The outputs of an op that is bound without folding it."""
 
-        def inline(self, graph: Any, inputs: Sequence[Any]) -> list[Tensor]:
+        def inline(self, graph: Graph, inputs: Sequence[Any]) -> list[Tensor]:
             """The outputs of a graph whose nodes replace the op."""
 
-        def specialised(self, graph: Any, operands: Sequence[Any]) -> Any:
+        def specialised(self, graph: Graph, operands: Sequence[Any]) -> Any:
             """A sub-graph for operands that are values of the trace, or specs."""
 
-        def require_fit(self, graph: Any, given: Sequence[Any]) -> None:
+        def require_fit(self, graph: Graph, given: Sequence[Any]) -> None:
             """Raises: InvalidArgumentError: values or specs have other sizes than a graph takes."""
 
         def slice_of(self, x: Any) -> Any:
@@ -157,10 +158,10 @@ if TYPE_CHECKING:
         def note_slices(self, stack: Any, graph: Any, value: int) -> None:
             """Record what is known of every slice of a stack."""
 
-        def note_stack(self, stack: Any, graph: Any, value: int) -> None:
+        def note_stack(self, stack: Tensor, graph: Graph, value: int) -> None:
             """Record what is known of the slices of a sub-graph's output."""
 
-        def integers_of(self, graph: Any, value: int) -> Any:
+        def integers_of(self, graph: Graph, value: int) -> Any:
             """The integers that a value of a specialised sub-graph holds for all operands."""
 
     class Ranked(Tensor):

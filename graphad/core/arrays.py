@@ -9,6 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
+    from graphad.devices.array import DeviceArray
 
 
 _HERE = (np.ndarray, np.generic)
@@ -31,7 +32,7 @@ def zeros(shape: Any, dtype: Any, x: Any) -> np.ndarray:
     return made
 
 
-def full(shape: Any, value: Any, dtype: Any, x: Any) -> np.ndarray:
+def full(shape: Any, value: Array | DeviceArray | float, dtype: Any, x: Any) -> np.ndarray:
     """An array filled with `value`, on the device of `x`."""
     if isinstance(x, _HERE):
         return np.full(shape, value, dtype)
@@ -90,3 +91,12 @@ def strided(x: Any, shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
         return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
     view: np.ndarray = x.strided(shape, strides)
     return view
+
+
+def polynomial(factors: Sequence[float], z: Array) -> Array:
+    """factors[0] + factors[1] z + ..."""
+    y = np.full_like(z, factors[-1])
+    for factor in factors[-2::-1]:
+        y *= z
+        y += factor
+    return y

@@ -24,7 +24,6 @@ from graphad.core.errors import (
     InvalidArgumentError,
     UnconvertibleError,
 )
-from graphad.core.frames import called_function
 from graphad.core.ieee import REPORTED, unreported
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape
@@ -112,7 +111,7 @@ def _adopt(op: str, x: object, dtype: DType | None) -> Tensor:
         if dtype is not None and isinstance(cause, DTypeError) and exports_array(x):
             mine = dtypes.as_dtype(_exported(x).dtype)
             raise DTypeError(
-                f"{called_function() or op}: cannot combine an array of dtype {mine.name} with a tensor of dtype {dtype.name}; "
+                f"{_called() or op}: cannot combine an array of dtype {mine.name} with a tensor of dtype {dtype.name}; "
                 "cast one of them."
             ) from cause
         raise refused_by(op, cause) from cause
@@ -121,22 +120,28 @@ def _adopt(op: str, x: object, dtype: DType | None) -> Tensor:
 E = TypeVar("E", bound=GraphadError)
 
 
+def _called() -> str | None:
+    """The name of the public function that the user called, for the message of an error."""
+    name: str | None = importlib.import_module("graphad.core.frames").called_function()
+    return name
+
+
 def _refused(kind: type[E], text: str) -> E:
     """The error of a value that is not converted; it names the public function that the user called."""
-    name = called_function()
+    name = _called()
     return kind(text if name is None else f"{name}: {text}")
 
 
 def refused_by(op: str, cause: E, before: str = "") -> E:
     """The error `cause` of `lift`, with further words `before` its own; `op` is its name if the user called no function."""
-    name = called_function()
+    name = _called()
     return type(cause)(f"{name or op}: {before}{str(cause).removeprefix(f'{name}: ')}")
 
 
 _NUMBERS = frozenset({float, int, bool, complex})
 
 
-def _holds_tensors(x: Any) -> bool:
+def _holds_tensors(x: list[Any] | tuple[Any, ...]) -> bool:
     return not _NUMBERS.issuperset(map(type, x)) and any(
         isinstance(item, Tensor)
         or hasattr(item, "__graphad_tensor__")
@@ -181,7 +186,7 @@ def _first_dtype(x: TensorLike) -> DType | None:
     return _dtype_of(x)
 
 
-def to_numpy(x: Any, dtype: DType | None = None) -> Any:
+def to_numpy(x: object, dtype: DType | None = None) -> Any:
     """`x` as an array of its own (a NumPy scalar for rank 0), with the dtype rules of the module docstring."""
     kind = type(x)
     if kind is float or kind is int or kind is bool or kind is complex:
@@ -266,7 +271,7 @@ def _float(kind: Any, x: float) -> Any:
         return unreported(kind, x)
 
 
-def _large(x: Any) -> Any:
+def _large(x: Array | float) -> Any:
     """A float, or an array of floats from a list; finite values must be within the range of float32."""
     found = unreported(np.asarray(x).astype, np.float32)
     if (np.isinf(found) & np.isfinite(x)).any():
@@ -278,7 +283,7 @@ def _large(x: Any) -> Any:
     return found if found.ndim else found[()]
 
 
-def _fitted(value: Array | complex | float, dtype: DType, x: object) -> Any:
+def _fitted(value: Array | complex | float, dtype: DType, x: object) -> Array:
     try:
         with np.errstate(all="ignore"):
             out = np.asarray(value, dtype=dtype.numpy)
@@ -453,6 +458,6 @@ def _kinds(x: Any) -> set[type]:
     )
 
 
-def _short(x: Any) -> str:
+def _short(x: object) -> str:
     text = repr(x)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -27,7 +27,7 @@ class Dimension:
     def value(self) -> Any:
         return self._value
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: object) -> bool:
         """Whether both may be the same size."""
         theirs = value_of(other)
         return bool(self._value is None or theirs is None or self._value == theirs)
@@ -66,7 +66,7 @@ class Dimension:
     def __ge__(self, other: object) -> Any:
         return self._compared(operator.ge, other)
 
-    def _compared(self, compare: Callable[[Any, Any], bool], other: Any) -> Any:
+    def _compared(self, compare: Callable[[Any, Any], bool], other: object) -> Any:
         try:
             theirs = value_of(other)
         except (ArgumentTypeError, InvalidArgumentError):

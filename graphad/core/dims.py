@@ -170,24 +170,24 @@ class Dim:
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Size) -> Any:
+    def __floordiv__(self, other: Size) -> Dim | int | None:
         quotient = divide_exactly(self, other)
         if quotient is None:
             raise UndecidedSize(self.symbols | (other.symbols if isinstance(other, Dim) else frozenset()))
         return quotient
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Any) -> Dim | int | None:
         quotient = divide_exactly(other, self)
         if quotient is None:
             raise UndecidedSize(self.symbols)
         return quotient
 
-    def __mod__(self, other: Size) -> Any:
+    def __mod__(self, other: Size) -> int:
         if divide_exactly(self, other) is None:
             raise UndecidedSize(self.symbols)
         return 0
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Any) -> int:
         if divide_exactly(other, self) is None:
             raise UndecidedSize(self.symbols)
         return 0
@@ -251,7 +251,7 @@ else:
     Size = int | Dim
 
 
-def divide_exactly(a: Size, b: Size) -> Any:
+def divide_exactly(a: Size, b: Size) -> Dim | int | None:
     """a / b if that is a polynomial with integer coefficients, else None."""
     numerator, divisor = _terms(a), _terms(b)
     if numerator is None or divisor is None or not divisor:
@@ -327,7 +327,7 @@ def _terms(x: Any) -> dict[Monomial, int] | None:
     return {(): number} if number else {}
 
 
-def _simplest(terms: dict[Monomial, int]) -> Any:
+def _simplest(terms: dict[Monomial, int]) -> Dim | int:
     terms = {key: factor for key, factor in terms.items() if factor}
     if not terms:
         return 0

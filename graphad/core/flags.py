@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-
-from graphad.core.frames import warn_user
 
 JIT_MODES = AUTO, ALWAYS, NEVER = "auto", "always", "never"
 
@@ -57,7 +56,7 @@ class Flags:
 def _jit_of_environment() -> str:
     mode = os.environ.get("GRAPHAD_JIT", "").strip().lower() or AUTO
     if mode not in JIT_MODES:
-        warn_user(f"GRAPHAD_JIT: {mode!r} is not a mode; use 'auto', 'always' or 'never'. 'auto' is used.")
+        _warn(f"GRAPHAD_JIT: {mode!r} is not a mode; use 'auto', 'always' or 'never'. 'auto' is used.")
         return AUTO
     return mode
 
@@ -65,8 +64,12 @@ def _jit_of_environment() -> str:
 def _switch_of_environment(name: str) -> bool:
     text = os.environ.get(name, "").strip().lower()
     if text not in ("", "0", "1", "false", "true"):
-        warn_user(f"{name}: {text!r} is neither 0 nor 1; 0 is used.")
+        _warn(f"{name}: {text!r} is neither 0 nor 1; 0 is used.")
     return text in ("1", "true")
+
+
+def _warn(message: str) -> None:
+    importlib.import_module("graphad.core.frames").warn_user(message)
 
 
 flags = Flags()

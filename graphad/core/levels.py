@@ -71,7 +71,7 @@ _level: ContextVar[Any] = ContextVar("graphad_level", default=None)
 busy = _level.get
 
 
-def here() -> Any:
+def here() -> tuple[int, int] | int:
     """The current thread, and the task if there is one."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None or asyncio._get_running_loop() is None:

@@ -7,7 +7,7 @@ the work and is imported at the first nested value, so that plain tensors and fl
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any
 
@@ -183,7 +183,7 @@ def _ordered() -> type:
     return Ordered
 
 
-def _has_nested(items: Any) -> bool:
+def _has_nested(items: Collection[Any]) -> bool:
     for item in items:  # noqa: SIM110 -- a generator would cost more than the rest of a small `flatten`
         if isinstance(item, _CONTAINERS):
             return True

@@ -18,6 +18,8 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.sparse import Sparse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from graphad.core.tensor import Tensor
 
 
@@ -135,7 +137,7 @@ def _collect(x: object, expand: bool, out: list[Any]) -> None:
         _collect(part, expand, out)
 
 
-def _filled(x: object, expand: bool, leaves: Any) -> Any:
+def _filled(x: object, expand: bool, leaves: Iterator[Any]) -> Any:
     """A nest of the form of x, filled with the next leaves."""
     found = _parts(x, expand)
     return next(leaves) if found is None else found[1]([_filled(part, expand, leaves) for part in found[0]])

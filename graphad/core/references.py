@@ -73,7 +73,7 @@ def entries_of(dims: Any, k: int = 1) -> Any:
     return tuple([(AT, k, i) if size is None else size for i, size in enumerate(dims)])
 
 
-def spelled(x: Any, specs: Sequence[TensorSpec]) -> Any:
+def spelled(x: Any, specs: Sequence[TensorSpec]) -> tuple[Any, ...] | None:
     """Sizes with "all" replaced by one reference for each entry. None if the length of an input is unknown or more than a shape
     can have; such a shape fails when it is used.
     """

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from graphad.core.dtypes import DType
 from graphad.core.nest import Form, Record
 from graphad.core.shapes import TensorShape
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
 
 
 class Sparse:
@@ -50,7 +53,7 @@ class Sparse:
     def get_shape(self) -> TensorShape:
         return self.shape
 
-    def with_values(self, values: Any) -> Self:
+    def with_values(self, values: Tensor) -> Self:
         """Other values in the same places."""
         raise NotImplementedError
 

@@ -125,7 +125,7 @@ class Reference:
     def __init__(self, target: Handle | Tensor) -> None:
         self._target = target
 
-    def deref(self) -> Any:
+    def deref(self) -> Handle | Tensor:
         return self._target
 
     def __eq__(self, other: object) -> bool:

@@ -120,7 +120,7 @@ def _lines(branch: Branch, first: str, rest: str) -> Iterator[str]:
         yield from _lines(below, rest + ("└─ " if is_last else "├─ "), rest + ("   " if is_last else "│  "))
 
 
-def _branch(name: str, x: Any, seen: dict[int, str], above: tuple[str, ...]) -> Branch:
+def _branch(name: str, x: object, seen: dict[int, str], above: tuple[str, ...]) -> Branch:
     name = plain(name)
     here = f"{name}: " if name else ""
     if isinstance(x, Handle):

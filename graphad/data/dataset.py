@@ -24,7 +24,7 @@ from graphad.function.decorator import function
 from graphad.ops.random import uniform
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import NestLike
+    from graphad.core.annotations import Array, NestLike
 
 
 INFINITE, UNKNOWN = -1, -2
@@ -100,7 +100,7 @@ class Dataset:
                 else mapped(lambda dtype, shape: TensorSpec(shape, dtype), output_types, output_shapes)
             )
 
-        def fitted(spec: TensorSpec, value: NestLike) -> Any:
+        def fitted(spec: TensorSpec, value: NestLike) -> Array:
             found = lift(value, spec.dtype)
             if not spec.shape.is_compatible_with(found.shape):
                 raise InvalidArgumentError(

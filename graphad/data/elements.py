@@ -16,7 +16,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import NestLike
+    from graphad.core.annotations import Array, NestLike
 
 
 def mapped(function: Callable[..., Any], x: NestLike, *others: NestLike) -> Any:
@@ -61,7 +61,7 @@ def at(i: int, x: NestLike) -> Any:
 def stacked(elements: Sequence[Any]) -> Any:
     """Elements of one shape, stacked. Raises: InvalidArgumentError: the shapes differ."""
 
-    def stack(*rows: NestLike) -> Any:
+    def stack(*rows: NestLike) -> Array:
         odd = next((row for row in rows if row.shape != rows[0].shape), None)
         if odd is not None:
             raise InvalidArgumentError(
@@ -75,7 +75,7 @@ def stacked(elements: Sequence[Any]) -> Any:
 def padded(elements: Sequence[Any], shapes: NestLike, values: NestLike) -> Any:
     """Elements of several shapes, each padded to the largest or the given sizes, and stacked."""
 
-    def fill(first: NestLike, *rest: NestLike) -> Any:
+    def fill(first: NestLike, *rest: NestLike) -> Array:
         *rows, shape, value = (first, *rest)
         largest = [max(sizes) for sizes in zip(*[row.shape for row in rows], strict=True)]
         if shape is not None:

@@ -448,7 +448,7 @@ def _in_place(name: str, function: Callable[..., Any], args: Sequence[Any], kwar
         _written(target, whole)
 
 
-def _written(target: DeviceArray | Array, value: DeviceArray | Array) -> Any:
+def _written(target: DeviceArray | Array, value: DeviceArray | Array) -> Array | DeviceArray:
     """Write a result computed elsewhere into an array on the CPU or a device."""
     target[...] = value if isinstance(target, DeviceArray) else _read(value)
     return target

@@ -59,7 +59,7 @@ class DeviceVariable(Variable):
     def here(self) -> Any:
         return self._graphad_place.data.host()
 
-    def __graphad_tensor__(self) -> Any:
+    def __graphad_tensor__(self) -> Tensor:
         return bind(READ, self)
 
     def tensor_of(self, array: Array) -> Tensor:

@@ -53,7 +53,9 @@ class Scattered:
         bind_all(op, (variable, index_tensor(op.caller, indices, "indices"), given))
         return variable
 
-    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    def scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """Replace the rows `sparse_delta.indices` by `sparse_delta.values`; the last of repeated indices counts.
 
         Args:
@@ -69,7 +71,9 @@ class Scattered:
         """Add to rows, repeats adding up; see `scatter_update`."""
         return self._scatter("add", sparse_delta)
 
-    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    def scatter_sub(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """Subtract from rows, repeats adding up; see `scatter_update`."""
         return self._scatter("sub", sparse_delta)
 
@@ -131,7 +135,7 @@ class Scattered:
         variable: Any = self  # `Variable` inherits from this class
         return gather(variable, indices)
 
-    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Any:
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The slices at `indices` [..., depth], as `gather_nd` gives them."""
         variable: Any = self
         return gather_nd(variable, indices)

@@ -438,7 +438,7 @@ class Variable(Scattered, Handle, Arithmetic):
             )
             raise refused_by("assign", cause, what) from cause
 
-    def _fitting(self, value: TensorLike) -> Any:
+    def _fitting(self, value: TensorLike) -> Tensor:
         value = self._operand(value)
         spec = self._spec
         dims = value.dims
@@ -529,7 +529,7 @@ def _place_of_block() -> str | None:
     return next((level.place for level in chain() if getattr(level, "is_place", False)), None)
 
 
-def _initial(value: Any, dtype: DType | None, creation: Any) -> tuple[Any, Dims]:
+def _initial(value: object, dtype: DType | None, creation: Any) -> tuple[Any, Dims]:
     """The initial value as a NumPy value, computed outside any trace, and what is known of its shape in every call."""
     if isinstance(value, Tensor) and value.away:
         value = _here(value)

@@ -256,7 +256,7 @@ class Function(Printed, Generic[P, R]):
         return list(self._traces.values())
 
     @property
-    def input_signature(self) -> Any:
+    def input_signature(self) -> tuple[Any, ...] | None:
         return self.signature.input_signature
 
     @property

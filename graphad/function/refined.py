@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from graphad.graph.walk import expanded_nodes
 from graphad.ops.array import ensure_shape
 from graphad.ops.array.sizes import known_value
 from graphad.trace.specialise import KNOWN_LIMIT, specialise
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 _LARGEST = 2000  # nodes of a graph with its calls inlined; larger graphs are not worth the time
 
@@ -61,7 +64,7 @@ def _numbers(spec: TensorSpec) -> tuple[int | None, ...] | None:
     return None if spec.dims is None else tuple([size if type(size) is int else None for size in spec.dims])
 
 
-def _known(x: Any) -> Any:
+def _known(x: Any) -> Array | None:
     """The integers that a tensor holds, if they are few and known while the caller is traced."""
     if isinstance(x, Handle) or not x.dtype.is_integer or math.prod(x.dims) > KNOWN_LIMIT:
         return None

@@ -430,7 +430,7 @@ def _opened(x: object) -> Any:
     return record
 
 
-def _of_any_count(part: Fitted | Tensor) -> Any:
+def _of_any_count(part: Fitted | Tensor) -> Fitted:
     if isinstance(part, TensorSpec | Fitted):
         return part
     tensor = lift(part)
@@ -481,7 +481,7 @@ def _fit_field(wanted: TensorSpec | int | str, given: object) -> Any:
     return given
 
 
-def _fit_one(wanted: TensorSpec, given: object) -> Any:
+def _fit_one(wanted: TensorSpec, given: object) -> Fitted:
     if isinstance(given, TensorSpec):
         tensor: Any = given
     elif isinstance(given, Handle):
@@ -537,7 +537,7 @@ def sizes_known(leaf: object) -> int:
     return 1 + sum(size is not None for size in leaf.dims)
 
 
-def common_leaf(a: TensorSpec, b: TensorSpec) -> Any:
+def common_leaf(a: TensorSpec, b: TensorSpec) -> TensorSpec | None:
     """The spec that covers both leaves, the leaf itself if they are equal, None if nothing covers both."""
     if a == b:
         return b

@@ -99,7 +99,7 @@ def vectorize(
             for x, k in zip(xs, outer, strict=True)
         ]
 
-        def one(*rows: Any) -> Any:
+        def one(*rows: Any) -> Tensor | tuple[Tensor, ...]:
             whole, options = list(args), dict(kwargs)
             for k, row in zip(free, rows, strict=False):
                 whole[k] = row

@@ -119,7 +119,7 @@ def _described(value: NestLike) -> str:
     return f"a {type(value).__name__}"
 
 
-def _to_front(leaf: TensorLike, axis: int) -> Any:
+def _to_front(leaf: TensorLike, axis: int) -> Tensor:
     x = tensor("vmap", leaf, "a batched argument")
     if axis == 0 and (x.dims is None or len(x.dims) > 0):
         return x
@@ -148,7 +148,7 @@ def _check_sizes(stacks: Sequence[Any]) -> None:
         )
 
 
-def _same(y: Tensor) -> Any:
+def _same(y: Tensor) -> Tensor:
     """A result that is the same for all entries. Raises: InvalidArgumentError: it is not."""
     level = current()
     if not isinstance(level, BatchLevel):
@@ -163,7 +163,7 @@ def _same(y: Tensor) -> Any:
     return y
 
 
-def _from_front(y: Tensor, axis: int) -> Any:
+def _from_front(y: Tensor, axis: int) -> Tensor:
     if axis == 0:
         return y
     rank = _rank(y)

@@ -78,7 +78,7 @@ class Context:
     def shape(self, i: int) -> Any:
         return self.inputs[i].dims
 
-    def zeros(self, k: int) -> Any:
+    def zeros(self, k: int) -> Tensor:
         return zeros_of(self.outputs[k])
 
     def first(self, n: int) -> Context:

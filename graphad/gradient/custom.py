@@ -407,7 +407,7 @@ class _Closure:
 _CLOSURE: Any = _Closure()
 
 
-def _as_cotangent(bar: Any, x: Any, place: str, name: str) -> Any:
+def _as_cotangent(bar: Any, x: Any, place: str, name: str) -> Tensor | None:
     if bar is None:
         return None
     if isinstance(bar, IndexedSlices):

@@ -215,7 +215,7 @@ def dual_of(graph: Graph, which: Sequence[bool], transforms: Transforms) -> tupl
         ]
         tangents: dict[int, Any] = {id(x): dot for x, dot in zip(xs, dots, strict=True) if dot is not None}
 
-        def on_node(node: Node, values: list[Any]) -> Any:
+        def on_node(node: Node, values: list[Any]) -> tuple[Any, ...]:
             outputs = bind_all(node.op, values)
             x_dots = [tangents.get(id(value)) for value in values]
             if node.op.gradless is None and any(dot is not None for dot in x_dots):

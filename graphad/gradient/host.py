@@ -274,7 +274,7 @@ def _pullback(
 ) -> Callable[..., Any]:
     """A function of (inputs, cotangents of the results) that gives the cotangents of the inputs that are followed."""
 
-    def pulled(*values: Tensor) -> Any:
+    def pulled(*values: Tensor) -> Tensor | list[Tensor]:
         inputs, bars = values[:n], values[n:]
         sources = [inputs[i] for i in followed]
         with GradientTape() as tape:
@@ -287,7 +287,7 @@ def _pullback(
 
 def _pulled_by(
     tape: GradientTape, sources: Sequence[Handle | Tensor], results: Sequence[Tensor], bars: Sequence[Tensor]
-) -> Any:
+) -> Tensor | list[Tensor]:
     pairs = [(y, bar) for y, bar in zip(results, bars, strict=True) if y.dtype.is_differentiable]
     gradients = tape.gradient([y for y, _ in pairs], sources, [bar for _, bar in pairs])
     if gradients is None:

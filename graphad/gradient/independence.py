@@ -252,7 +252,7 @@ def _rows_reach_others(
     return False
 
 
-def _column(values: Array, x: Array) -> Any:
+def _column(values: Array, x: Array) -> Array:
     return values.reshape(-1, *[1] * (x.ndim - 1))
 
 

@@ -228,7 +228,7 @@ def _row_by_row(path: list[Entry], target: Any, sources: Sequence[Any], marks: S
     return [_joined([row[k] for row in rows], target, x) for k, x in enumerate(sources)]
 
 
-def _joined(rows: list[Any], target: Any, x: Any) -> Any:
+def _joined(rows: list[Any], target: Any, x: Any) -> Tensor | None:
     if all(row is None for row in rows):
         return None
     filled = [zeros(x.dims, x.spec.dtype) if row is None else row for row in rows]
@@ -462,7 +462,12 @@ def _of_columns(parts: Sequence[_Row], target: Any, x: Tensor, at_once: int) -> 
 
 
 def batch_jacobian(
-    tape: Any, target: Any, source: Any, mode: object, parallel_iterations: int | None, use_pfor: bool
+    tape: GradientTape,
+    target: Any,
+    source: Any,
+    mode: object,
+    parallel_iterations: int | None,
+    use_pfor: bool,
 ) -> Tensor:
     """See `GradientTape.batch_jacobian`; `mode` is the checked UnconnectedGradients."""
     for word, x in (("target", target), ("source", source)):

@@ -97,7 +97,7 @@ def new_op(
     op_class: Any = OpType(name, (Op,), body)
     op: Op = define(op_class)()
 
-    def function(*inputs: Tensor) -> Any:
+    def function(*inputs: Tensor) -> Tensor:
         return bind(op, *[lift(x) for x in inputs])
 
     function.__name__ = function.__qualname__ = name
@@ -106,7 +106,7 @@ def new_op(
     return function
 
 
-def _protected(compute: Callable[..., Any], values: Sequence[Array]) -> Any:
+def _protected(compute: Callable[..., Any], values: Sequence[Array]) -> Array | tuple[Array, ...]:
     """The results of a user's function on shared values: it can write neither to its operands nor, later, to its results."""
     out = compute(*[read_only(x) if type(x) is np.ndarray else x for x in values])
     return tuple([np.array(y) for y in out]) if isinstance(out, list | tuple) else np.array(out)

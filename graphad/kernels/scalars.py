@@ -49,7 +49,7 @@ def kind_of(dtype: DType) -> str:
     return INTEGER if dtype.is_integer else BOOL if dtype.is_bool else FLOAT if dtype.is_floating else COMPLEX
 
 
-def _wide(x: Array) -> Any:
+def _wide(x: Array) -> Array:
     """float16 and bfloat16 as float32, for formulas of several steps."""
     x = np.asarray(x)
     return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
@@ -58,7 +58,7 @@ def _wide(x: Array) -> Any:
 def _formula(f: Callable[..., Any]) -> Callable[..., Any]:
     """A formula of several NumPy steps, computed in float32 and rounded once."""
 
-    def reference(*xs: Any) -> Any:
+    def reference(*xs: Any) -> Array:
         dtype = np.asarray(xs[0]).dtype
         return np.asarray(f(*map(_wide, xs))).astype(dtype)
 

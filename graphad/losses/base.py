@@ -80,7 +80,7 @@ class Loss:
         reduce = _REDUCTIONS[self.reduction]
         return values if reduce is None else reduce(values)
 
-    def _values(self, y_true: TensorLike, y_pred: Any) -> Any:
+    def _values(self, y_true: TensorLike, y_pred: Any) -> Tensor:
         predictions = map_leaves(self._in_dtype, y_pred)
         first = next(iter(leaves_of(predictions)), None)
         dtype = floatx_dtype() if first is None else first.dtype
@@ -110,7 +110,7 @@ class LossFunction(Loss):
     def call(self, y_true: TensorLike, y_pred: TensorLike) -> Tensor:
         return type(self).function(y_true, y_pred, **self._options)
 
-    def _values(self, y_true: TensorLike, y_pred: Any) -> Any:
+    def _values(self, y_true: TensorLike, y_pred: Any) -> Tensor:
         return self.call(y_true, y_pred if self._dtype is None else self._in_dtype(y_pred))
 
 

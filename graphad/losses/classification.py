@@ -154,7 +154,7 @@ def binary_crossentropy(
     return -reduce_mean(y_true * log(p) + (1.0 - y_true) * log(1.0 - p), axis=axis)
 
 
-def _inside(p: Tensor) -> Any:
+def _inside(p: Tensor) -> Tensor:
     """Probabilities kept away from 0 and 1; where they are not, the derivative is 0."""
     return clip_by_value(p, epsilon(), 1.0 - epsilon())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -69,7 +69,7 @@ class _Counts(Metric):
             hits = said * was if weights is None else said * was * weights
             getattr(self, kind).assign_add(reduce_sum(hits, axis=1))
 
-    def each(self, values: Tensor) -> Any:
+    def each(self, values: Tensor) -> Tensor:
         """A number for each threshold, or the number for the one that there is."""
         return values[0] if len(self.thresholds) == 1 else lift(values)
 
@@ -84,7 +84,7 @@ class _Count(_Counts):
         super().__init__(thresholds, name, dtype)
 
     def result(self) -> Tensor:
-        return self.each(getattr(self, self.kinds[0]).value())  # type: ignore[no-any-return]
+        return self.each(getattr(self, self.kinds[0]).value())
 
 
 class TruePositives(_Count):
@@ -175,7 +175,7 @@ class _Share(_Counts):
 
     def result(self) -> Tensor:
         found, missed = (getattr(self, kind).value() for kind in self.kinds)
-        return self.each(divide_no_nan(found, found + missed))  # type: ignore[no-any-return]
+        return self.each(divide_no_nan(found, found + missed))
 
 
 class Precision(_Share):

@@ -12,7 +12,9 @@ import numpy as np
 from graphad.core import arrays
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Array, AxisLike
+    from collections.abc import Callable, Sequence
+
+    from graphad.core.annotations import Array
     from graphad.devices.array import DeviceArray
 
 
@@ -29,7 +31,7 @@ _FEW, _MANY = (
 )  # columns that NumPy takes one after the other; rows for which its loop costs more than the numbers
 
 
-def has_short_rows(x: Any, axes: Any) -> bool:
+def has_short_rows(x: Array, axes: Sequence[int] | None) -> bool:
     """Whether `axes` is the last axis alone of many rows of a few floats that lie behind each other.
 
     For each of these NumPy starts a loop of its own. Column by column, from the left on, the same bits come far quicker.
@@ -41,14 +43,14 @@ def has_short_rows(x: Any, axes: Any) -> bool:
         1 < x.shape[last] < _FEW
         and last > 0
         and ((x.dtype.kind == "f" and x.dtype.itemsize > 2) or x.dtype == np.int64)
-        and (axes == (last,) or axes == (-1,))
+        and axes in ((last,), (-1,))
         and x.flags.c_contiguous
     )
 
 
-def by_columns(formula: np.ufunc, x: Any, keepdims: bool) -> Any:
+def by_columns(formula: np.ufunc, x: Array, keepdims: bool) -> Array:
     """What `formula.reduce` gives for rows as `has_short_rows` wants them."""
-    y = x[..., 0]
+    y: Array = x[..., 0]
     if formula is np.add:
         y = y + x.dtype.type(0)  # of zeros the sum is 0.0, whatever their sign
     for k in range(1, x.shape[-1]):
@@ -56,11 +58,14 @@ def by_columns(formula: np.ufunc, x: Any, keepdims: bool) -> Any:
     return y[..., None] if keepdims else y
 
 
-def ADDED(x: Any, axes: Any, dtype: Any, out: None, keepdims: bool) -> Any:
+def ADDED(
+    x: Array, axes: Sequence[int] | None, dtype: np.dtype[Any] | None, out: None, keepdims: bool
+) -> Array:
     """`np.add.reduce`, with its arguments by position."""
     if has_short_rows(x, axes) and (dtype is None or dtype == x.dtype):
         return by_columns(np.add, x, keepdims)
-    return _ADDED(x, axes, dtype, out, keepdims)
+    total: Array = _ADDED(x, axes, dtype, out, keepdims)
+    return total
 
 
 def is_narrow(dtype: np.dtype[Any]) -> bool:
@@ -73,22 +78,22 @@ def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return _FLOAT32 if is_narrow(dtype) else dtype
 
 
-def widened(x: DeviceArray | Array) -> Any:
+def widened(x: Array) -> Array:
     """`x` itself, or in float32 if it is narrow."""
     return x.astype(_FLOAT32) if is_narrow(x.dtype) else x
 
 
-def as_dtype_of(y: Any, x: DeviceArray | Array) -> Any:
+def as_dtype_of(y: Array, x: Array) -> Array:
     """`y` rounded to the dtype of `x`."""
     return y if y.dtype is x.dtype else y.astype(x.dtype)
 
 
-def by_position(formula: np.ufunc) -> Any:
+def by_position(formula: np.ufunc) -> Callable[..., Array]:
     """The formula's `reduce`, for calls whose arguments come by position."""
     return formula.reduce
 
 
-def combined(formula: np.ufunc, x: DeviceArray | Array, axes: AxisLike, keepdims: bool = False) -> Any:
+def combined(formula: np.ufunc, x: Array, axes: Sequence[int] | None, keepdims: bool = False) -> Array:
     """x with some axes (None for all) combined away by np.add or np.multiply."""
     dtype = x.dtype
     if has_short_rows(x, axes):
@@ -100,14 +105,14 @@ def combined(formula: np.ufunc, x: DeviceArray | Array, axes: AxisLike, keepdims
     )  # sums of size symbols (dtype object) are Python objects
 
 
-def summed(x: DeviceArray | Array, axes: AxisLike, keepdims: bool = False) -> Any:
+def summed(x: Array, axes: Sequence[int] | None, keepdims: bool = False) -> Array:
     """x summed over some axes, None for all."""
     dtype = x.dtype
     accumulated = wide(dtype)
     y = _count_of_ones(x, axes, accumulated, keepdims)
     if y is None:
         y = ADDED(x, axes, accumulated, None, keepdims)
-    return y if accumulated is dtype else y.astype(dtype)
+    return y if accumulated is dtype else y.astype(dtype)  # type: ignore[no-any-return]
 
 
 _EXACT = 1 << 24  # the integers up to it are floats of 4 bytes
@@ -127,13 +132,13 @@ def _count_of_ones(x: Any, axes: Any, dtype: Any, keepdims: bool) -> Any:
     return np.full(shape, count, dtype)[()]
 
 
-def running(formula: np.ufunc, x: DeviceArray | Array, axis: int) -> Any:
+def running(formula: np.ufunc, x: Array, axis: int) -> Any:
     """The running np.add, np.multiply or np.logaddexp of x along an axis."""
     y = formula.accumulate(widened(x), axis)
     return y if y.dtype is x.dtype else y.astype(x.dtype)
 
 
-def added_at(shape: Any, key: Any, values: Any, axis: int = 0) -> Any:
+def added_at(shape: Sequence[int], key: Array | tuple[Any, ...], values: Array, axis: int = 0) -> Array:
     """Zeros of a shape, to which `values` are added at `key`; repeated positions add up.
 
     Args:
@@ -156,7 +161,7 @@ _FEW_COLUMNS, _MANY_ROWS, _ROWS_EACH = (
 _PAIRS = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
 
 
-def add_at(into: Any, key: Any, added: Any) -> None:
+def add_at(into: Array, key: Array | tuple[Any, ...], added: Any) -> None:
     """`np.add.at(into, key, added)`, in the same order, for arrays of positions along the first axes that are not negative.
 
     NumPy is fast only for one axis, so whole rows are added element by element, in blocks.
@@ -179,7 +184,7 @@ def add_at(into: Any, key: Any, added: Any) -> None:
     # Its way takes every row of each column, those that nothing is added to as well.
     if size <= _FEW_COLUMNS and len(number) >= max(_MANY_ROWS, len(flat) // (_ROWS_EACH * size)):
         whole_rows = flat.reshape(-1, size)
-        pair = _PAIRS.get(rows.dtype) if size % 2 == 0 and rows.flags.c_contiguous else None
+        pair: Any = _PAIRS.get(rows.dtype) if size % 2 == 0 and rows.flags.c_contiguous else None
         if pair is not None:  # two columns at once: complex numbers are added part by part
             rows, whole_rows = rows.view(pair), whole_rows.view(pair)
         turned = np.ascontiguousarray(rows.T)

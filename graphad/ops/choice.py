@@ -8,16 +8,20 @@ mask and three bitwise steps give the same bits with vector instructions.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.devices.array import DeviceArray
 
 _MANY = 1024  # numbers; to limit fewer is as quick either way
 _LARGE = 2048  # elements; fewer are quicker one by one
 _WHOLE = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
-def chosen(condition: Any, x: Any, y: Any) -> np.ndarray:
+def chosen(condition: Any, x: Array | DeviceArray | float, y: Any) -> np.ndarray:
     """`np.where(condition, x, y)` for a condition of bools, and x and y of one dtype, one of them maybe a Python number.
 
     Without an axis the result is a NumPy scalar, as that of every ufunc is.
@@ -191,7 +195,7 @@ def without_nan(y: Any, out: Any) -> Any:
     return out if out.ndim else out[()]
 
 
-def has_no_zero(y: Any) -> bool:
+def has_no_zero(y: Array | DeviceArray) -> bool:
     """Whether no element of an array is 0; False for what is no array of NumPy's."""
     if type(y) is not np.ndarray or not y.size:
         return False

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -31,7 +32,6 @@ from graphad.core.kinds import kind_words
 from graphad.core.op import Op, OpType, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.kernels import forms, scalars
 from graphad.ops.rules import (
     ANY,
     NUMERIC,
@@ -77,8 +77,8 @@ class Elementwise(Op):
             return TensorSpec.of(xs[0].dims, self.result_dtype(dtype))
         return broadcast_specs(self.name, xs, self.result_dtype(dtype))
 
-    def eval(self, *xs: Array) -> Any:
-        return type(self).formula(*xs)
+    def eval(self, *xs: Array) -> Array:
+        return type(self).formula(*xs)  # type: ignore[no-any-return]
 
     @property
     def evaluator(self) -> Callable[..., Any]:
@@ -101,14 +101,14 @@ class Elementwise(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return elementwise_rows(specs, axes)
 
-    def lower(self, *xs: TensorSpec) -> forms.Form | None:
+    def lower(self, *xs: TensorSpec) -> kernels.forms.Form | None:
         dtypes = [x.dtype for x in xs]
         steps = self.scalar
         if steps is None:
             return None
         if isinstance(steps, str):
             return (
-                forms.call(steps, dtypes, self.result_dtype(dtypes[0]))
+                kernels.forms.call(steps, dtypes, self.result_dtype(dtypes[0]))
                 if _kernel_takes(steps, dtypes)
                 else None
             )
@@ -117,10 +117,10 @@ class Elementwise(Op):
 
 def _kernel_takes(fn: str, dtypes: Sequence[DType]) -> bool:
     # `select` depends on the kind of the selected values, not of its condition.
-    return scalars.kind_of(dtypes[-1]) in scalars.TABLE[fn].kinds
+    return kernels.scalars.kind_of(dtypes[-1]) in kernels.scalars.TABLE[fn].kinds
 
 
-def map_of(steps: Steps, dtypes: Sequence[DType], is_wide: bool = False) -> forms.Map | None:
+def map_of(steps: Steps, dtypes: Sequence[DType], is_wide: bool = False) -> kernels.forms.Map | None:
     """The kernel map of a few scalar functions, or None where one of them does not take the dtype.
 
     Args:
@@ -129,17 +129,17 @@ def map_of(steps: Steps, dtypes: Sequence[DType], is_wide: bool = False) -> form
       dtypes: The dtypes of the inputs.
       is_wide: Compute in float32 where the inputs have two bytes, and round once; see `in_float32`.
     """
-    refs: dict[str, forms.Ref] = {}
+    refs: dict[str, kernels.forms.Ref] = {}
     known = dict(zip("xyz", dtypes, strict=False))
-    body: list[forms.Statement] = []
+    body: list[kernels.forms.Statement] = []
 
-    def add(name: str, fn: str, args: tuple[forms.Ref, ...], dtype: DType) -> None:
-        refs[name], known[name] = (forms.TMP, len(body)), dtype
-        body.append(forms.Statement(fn, args, dtype))
+    def add(name: str, fn: str, args: tuple[kernels.forms.Ref, ...], dtype: DType) -> None:
+        refs[name], known[name] = (kernels.forms.TMP, len(body)), dtype
+        body.append(kernels.forms.Statement(fn, args, dtype))
 
     rounds = is_wide and dtypes[0].itemsize == 2
     for k, name in enumerate(list(known)):
-        refs[name] = (forms.IN, k)
+        refs[name] = (kernels.forms.IN, k)
         if rounds:
             add(name, "cast", (refs[name],), float32)
     letter = ""
@@ -148,11 +148,11 @@ def map_of(steps: Steps, dtypes: Sequence[DType], is_wide: bool = False) -> form
         real = "cast" if fn == "nonzero" else fn
         if not _kernel_takes(real, arg_dtypes):
             return None
-        dtype = bool_ if fn == "nonzero" else scalars.result_dtype(real, arg_dtypes)
+        dtype = bool_ if fn == "nonzero" else kernels.scalars.result_dtype(real, arg_dtypes)
         add(letter, real, tuple(refs[name] for name in names), dtype)
     if rounds:
         add(letter, "cast", (refs[letter],), dtypes[0])
-    return forms.Map(tuple(dtypes), (), tuple(body), ((forms.TMP, len(body) - 1),))
+    return kernels.forms.Map(tuple(dtypes), (), tuple(body), ((kernels.forms.TMP, len(body) - 1),))
 
 
 def elementwise(

@@ -27,7 +27,7 @@ from graphad.ops import array
 from graphad.ops import numpy as by_numpy
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import DTypeLike, TensorLike
+    from graphad.core.annotations import Array, DTypeLike, TensorLike
     from graphad.core.tensor import Tensor
 
 
@@ -244,7 +244,7 @@ def _on_arrays(
     return function(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
 
 
-def _plain(args: Sequence[Any]) -> Any:
+def _plain(args: Sequence[Any]) -> tuple[Array | Any, ...]:
     """Arguments with eager tensors as arrays."""
     return tuple(
         np.asarray(x)

@@ -142,10 +142,10 @@ def fixed_point(
     if tol is None:
         tol = 100.0 * space.rounding
 
-    def goes_on(step: Any, x: object, change: Any) -> Any:
+    def goes_on(step: Any, x: object, change: Any) -> Tensor:
         return logical_and(step < max_iterations, change > tol)
 
-    def after(step: Any, x: object, change: object) -> Any:
+    def after(step: Any, x: object, change: object) -> tuple[Any, Any, Tensor]:
         y = equations(x, *theta)
         change = reduce_max(absolute(y - x)) / (1.0 + reduce_max(absolute(y)))
         return step + 1, y, change
@@ -173,7 +173,7 @@ def _equations(
     space = Packing(name, x0)
     theta, given = parted(name, args)
 
-    def equations(v: TensorLike, *values: TensorLike) -> Any:
+    def equations(v: TensorLike, *values: TensorLike) -> Tensor:
         y = packed(name, f(space.unpacked(v), *given(values)))
         if is_definite(y.dims) and y.dims != (space.size,):
             raise InvalidArgumentError(

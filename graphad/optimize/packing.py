@@ -69,7 +69,7 @@ class Packing:
         return self.rebuild(leaves)
 
 
-def packed(name: str, value: object) -> Any:
+def packed(name: str, value: object) -> Tensor:
     """The float64 vector for a nest of tensors."""
     ys, _ = outputs(name, value)
     parts = [reshape(cast(y, float64), (-1,)) for y in ys]

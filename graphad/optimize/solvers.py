@@ -87,7 +87,7 @@ def minimize(
         )
     theta, given = parted("minimize", args)
 
-    def objective(v: TensorLike, *values: Any) -> Any:
+    def objective(v: TensorLike, *values: Any) -> Tensor:
         return cast(scalar("minimize", fun(space.unpacked(v), *given(values or theta))), float64)
 
     default = "slsqp" if constraints else "l-bfgs-b" if bounds is not None else "bfgs"
@@ -99,7 +99,7 @@ def minimize(
     else:
         run = compiled(lambda v: [objective(v)])
 
-    def called(v: np.ndarray) -> Any:
+    def called(v: np.ndarray) -> tuple[object, ...] | float:
         value, *slope = run(v)
         return (float(value), *slope) if slope else float(value)
 
@@ -155,7 +155,7 @@ def least_squares(
     more: dict[str, Any] = options
     loss, scale = more.get("loss", "linear"), more.get("f_scale", 1.0)
 
-    def residuals(v: TensorLike, *values: Any) -> Any:
+    def residuals(v: TensorLike, *values: Any) -> Tensor:
         return packed("least_squares", fun(space.unpacked(v), *given(values or theta)))
 
     def cost(v: TensorLike, *values: Any) -> Any:

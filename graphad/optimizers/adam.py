@@ -163,7 +163,7 @@ class Nadam(Optimizer):
     def variables(self) -> list[Any]:
         return [self.iterations, self._rate, self.product, *self._slot_variables]
 
-    def _momentum(self, step: Tensor) -> Any:
+    def _momentum(self, step: Tensor) -> Tensor:
         return self.beta_1 * (1.0 - 0.5 * 0.96**step)
 
     def begin(self, variables: list[Variable]) -> None:

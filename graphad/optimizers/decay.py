@@ -278,12 +278,12 @@ class CosineDecayRestarts(_Kept):
         return first * _above(alpha, height**count * _half_wave(part))  # type: ignore[no-any-return]
 
 
-def _half_wave(part: Tensor) -> Any:
+def _half_wave(part: Tensor) -> Tensor:
     """From 1 to 0 while `part` goes from 0 to 1."""
     return 0.5 * (1.0 + cos(math.pi * part))
 
 
-def _above(alpha: Tensor, height: Tensor) -> Any:
+def _above(alpha: Tensor, height: Tensor) -> Tensor:
     """A height from 0 to 1 as one from `alpha` to 1."""
     return (1.0 - alpha) * height + alpha
 

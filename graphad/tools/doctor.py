@@ -205,7 +205,7 @@ def _short(path: object) -> str:
     return "~" + text[len(home) :] if text.startswith(home + os.sep) else text
 
 
-def _nearest(path: Path) -> Any:
+def _nearest(path: Path) -> Path:
     """The directory in which `path` would be made."""
     while not path.exists() and path != path.parent:
         path = path.parent

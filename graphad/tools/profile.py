@@ -405,7 +405,9 @@ def _name_of(unit: Unit) -> str:
     )
 
 
-def _by_kernel(executable: Any, values: Sequence[Any], jit_compile: Any, guards: Any, mine: _Run) -> Any:
+def _by_kernel(
+    executable: Any, values: Sequence[Any], jit_compile: bool | None, guards: Any, mine: _Run
+) -> Any:
     """The outputs of a native call, run kernel by kernel; None if it should run as usual."""
     if jit_compile is False or flags.jit == NEVER or flags.relaxed_arithmetic is not executable._relaxed:
         return None
@@ -426,7 +428,7 @@ def _by_kernel(executable: Any, values: Sequence[Any], jit_compile: Any, guards:
         return plan(values)
 
 
-def _apart(sizes: Sizes) -> Any:
+def _apart(sizes: Sizes) -> Callable[[Sequence[Any]], list[Any] | None] | None:
     """The call of a plan whose steps run one by one, None if that is not possible."""
     compilation = sizes.size_class.compilation
     if compilation.schedule is None:
@@ -449,7 +451,7 @@ def _walking(walk: Callable[..., Any]) -> Callable[..., Any]:
     return clocked
 
 
-def _with_clocks(plan: Any) -> Any:
+def _with_clocks(plan: Any) -> HostPlan:
     """A copy of a plan of the NumPy tier with timed steps."""
     found = _hosts.get(id(plan))
     if found is None:

@@ -5,10 +5,13 @@ GRAPHAD_JIT and GRAPHAD_RELAXED_ARITHMETIC in the environment give the first val
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.flags import JIT_MODES, flags
+
+if TYPE_CHECKING:
+    from graphad.compiler.plan.buffers import ResultPool
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
@@ -135,7 +138,7 @@ def empty_pool() -> None:
     _pool().clear()
 
 
-def _pool() -> Any:
+def _pool() -> ResultPool:
     from graphad.compiler.plan.buffers import results  # importing graphad needs no compiler
 
     return results

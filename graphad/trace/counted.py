@@ -51,7 +51,7 @@ def steps_of(
     return _limited(ctx.known(limit), distance, abs(step))
 
 
-def _limited(limit: Any, distance: Any, step: int) -> Any | None:
+def _limited(limit: list[Any] | None, distance: Any, step: int) -> Any | None:
     if isinstance(distance, Dim):
         # A symbol is at least 2, so only n, n - 1 and n - 2 are certainly not negative.
         if step != 1 or not _is_size(distance) or limit is None or limit[0] != UNLIMITED:

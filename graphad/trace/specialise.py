@@ -248,7 +248,7 @@ class Specialiser(Trace):
             return mask
         return self._slices.get(x.index) if type(x) is SymbolicTensor and x.trace is self else None
 
-    def slice_of(self, x: Tensor) -> Any:
+    def slice_of(self, x: Tensor) -> KnownTensor | SlicesSpec | TensorSpec:
         """A slice of a stack as an operand of `specialised`: the integers that every slice holds, or its spec."""
         values = self.known_values(x)
         spec = TensorSpec.of(None if x.dims is None else tuple(x.dims[1:]), x.dtype)
@@ -427,7 +427,7 @@ class Specialiser(Trace):
         """One size as a scalar."""
         return self._sizes((dim,), dtype, True)
 
-    def _sizes(self, dims: Sequence[Any], dtype: DType, scalar: bool) -> Any:
+    def _sizes(self, dims: Sequence[Any], dtype: DType, scalar: bool) -> KnownTensor | SymbolicTensor:
         if not dtype.is_integer:
             op = SizeVector(tuple(dims), dtype, scalar)
             start = self.builder.add_node(op, (), (op.infer(),), self.line)

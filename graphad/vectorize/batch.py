@@ -318,7 +318,7 @@ def definite(
     return found
 
 
-def _key_of(known: Any) -> Any:
+def _key_of(known: Any) -> tuple[int, tuple[Any, ...] | Any, tuple[Any, ...]] | None:
     if known is None:
         return None
     values = known.values if type(known) is KnownSlices else known

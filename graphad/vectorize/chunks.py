@@ -30,6 +30,7 @@ from graphad.vectorize.closing import closed
 
 if TYPE_CHECKING:
     from graphad.core.dims import Size
+    from graphad.core.tensor import Tensor
 
 
 def chunk_of(count: Size, specs: Iterable[TensorSpec | HandleSpec], at_once: int | None) -> Any:
@@ -83,7 +84,7 @@ def in_chunks(
     return parts[0] if len(parts) == 1 else [concat(pieces, 0) for pieces in zip(*parts, strict=True)]
 
 
-def _cut(x: Any, full: int, chunk: int) -> Any:
+def _cut(x: Any, full: int, chunk: int) -> Tensor:
     """The rows of x that fill chunks, [chunks, rows of a chunk, ...]."""
     rows = getitem(x, slice(full * chunk))
     return bind(Reshape((full, chunk, *x.dims[1:])), rows)

@@ -34,7 +34,7 @@ CONTAINERS = (list, tuple, dict)
 VALUES = (Variable, Generator)
 
 
-def is_state(x: Any) -> bool:
+def is_state(x: object) -> bool:
     """Whether a checkpoint has a node for this object."""
     return isinstance(x, (Trackable, *VALUES, *CONTAINERS))
 

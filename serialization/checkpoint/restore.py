@@ -39,6 +39,8 @@ from serialization.checkpoint.saved import SLOTS, Node, Saved, Stored, find_chil
 from serialization.errors import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphad.core.annotations import Array
     from graphad.core.tensor import Handle
     from graphad.layers.dense import Dense
@@ -102,14 +104,14 @@ class Restoration:
 
     # -- one walk --------------------------------------------------------------------------------------------------
 
-    def go_on(self, owner: Any) -> None:
+    def go_on(self, owner: object) -> None:
         """Continue below an object that was matched before."""
         with _lock:
             known = self.objects.get(id(owner))
             if known is not None:
                 self._go([(owner, known[1], owner)])
 
-    def assigned(self, owner: Any, name: str, value: Any) -> None:
+    def assigned(self, owner: object, name: str, value: object) -> None:
         """Restore a value that is about to become an attribute."""
         with _lock:
             known = self.objects.get(id(owner))
@@ -338,7 +340,7 @@ class _Pending:
     def __copy__(self) -> None:
         return None
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
         return _nothing, ()
 
 

@@ -122,7 +122,7 @@ def _described(x: Handle) -> str:
     return f"a {type(x).__name__}"
 
 
-def _kind(dtype: str, dims: Any) -> str:
+def _kind(dtype: str, dims: tuple[int, ...]) -> str:
     return f"{dtype} of shape {format_dims(dims)}"
 
 

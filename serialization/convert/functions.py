@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from graphad.ops.sparse.tensor import SparseTensorSpec
     from serialization.saved_model.save import _Given
     from serialization.schema.model import ModelRecord
+    from serialization.schema.values import InlineArray, StoredArray
     from serialization.storage.read import LoadedArrays
 
 
@@ -166,7 +167,7 @@ class FunctionWriter:
             captures=tuple([self._capture(x, name) for x in concrete.captured_inputs]),
         )
 
-    def _capture(self, x: Handle | Tensor, name: str) -> Any:
+    def _capture(self, x: Handle | Tensor, name: str) -> InlineArray | StoredArray | VariableCapture:
         if isinstance(x, Handle):
             number = self._number_of(x)
             if number is None:
@@ -316,7 +317,7 @@ class FunctionReader:
             return Results(positions, rebuild)
         return Results(positions, lambda new: rebuild([fixed.get(k, y) for k, y in enumerate(new)]))
 
-    def _capture(self, record: Any) -> Any:
+    def _capture(self, record: InlineArray | StoredArray | VariableCapture) -> Any:
         if isinstance(record, VariableCapture):
             return self._handle(record.object)
         return EagerTensor(array_of(record, self._arrays))

@@ -359,7 +359,7 @@ class ObjectReader:
             return found.state
         return found
 
-    def _make_handle(self, node: Any) -> Any:
+    def _make_handle(self, node: Any) -> Generator | Variable:
         """A variable or a generator; `verify` has compared the node with its tensor's shape and dtype."""
         if isinstance(node, GeneratorNode):
             if node.tensor is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.composites import flatten_records, is_record
 from graphad.core.convert import lift
@@ -28,6 +28,9 @@ from graphad.function.kinds import GenericFunction
 from graphad.function.printing import Printed, counted, head, listing, pretty
 from graphad.function.signature import Arguments, Literal, Signature, sort_out
 from serialization.convert.values import with_restored_tuples
+
+if TYPE_CHECKING:
+    from graphad.graph.ir import Graph
 
 _KEPT = 64  # kinds of arguments for which the selected trace is cached
 
@@ -140,7 +143,7 @@ class RestoredFunction(Printed):
         return self._name
 
     @property
-    def input_signature(self) -> Any:
+    def input_signature(self) -> tuple[Any, ...] | None:
         return self.signature.input_signature
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -384,7 +387,7 @@ class SignatureFunction:
         self.output_names = tuple(outputs)
 
     @property
-    def structured_input_signature(self) -> Any:
+    def structured_input_signature(self) -> tuple[tuple[()], dict[str, TensorSpec]]:
         specs = self.concrete.arguments.specs
         named = [TensorSpec(s.dims, s.dtype, n) for s, n in zip(specs, self.input_names, strict=True)]
         return (), dict(zip(self.input_names, named, strict=True))
@@ -421,7 +424,7 @@ class SignatureFunction:
         return self.concrete.captured_inputs
 
     @property
-    def graph(self) -> Any:
+    def graph(self) -> Graph:
         return self.concrete.graph
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:

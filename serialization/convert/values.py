@@ -80,7 +80,7 @@ class ArrayWriter:
             name = self._names[key] = self.store(f"{prefix}.{len(self.stored)}", value)
         return StoredArray(name)
 
-    def store(self, name: str, array: Any) -> str:
+    def store(self, name: str, array: np.ndarray) -> str:
         """Store an array under `name` or, if that is taken or not allowed, under a similar one."""
         if not name or len(name.encode()) > LONGEST_NAME or name.startswith("__"):
             name = f"tensor.{len(self.stored)}"
@@ -139,7 +139,7 @@ def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
     return leaf(x)
 
 
-def _key(key: str) -> Any:
+def _key(key: str) -> str:
     if not is_key(key):
         raise Unsavable(f"the dict key {key!r}")
     return key
@@ -228,7 +228,7 @@ def _titled(x: Any) -> tuple[str, Record]:
 def spec_leaf(add_spec: Callable[[TensorSpec], int]) -> Callable[[Any], Any]:
     """A `leaf` for `value_record` that knows specs."""
 
-    def leaf(x: TensorSpec) -> Any:
+    def leaf(x: TensorSpec) -> SpecValue:
         if isinstance(x, TensorSpec):
             return SpecValue(add_spec(x))
         raise Unsavable(f"{type(x).__name__} objects")
@@ -236,7 +236,7 @@ def spec_leaf(add_spec: Callable[[TensorSpec], int]) -> Callable[[Any], Any]:
     return leaf
 
 
-def output_leaf(x: Output) -> Any:
+def output_leaf(x: Output) -> OutputValue:
     """A `leaf` for `value_record` that knows positions of outputs."""
     if isinstance(x, Output):
         return OutputValue(x.number)

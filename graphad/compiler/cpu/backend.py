@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from graphad.compiler.source import Source
 from graphad.core import dtypes
 from graphad.core.dims import evaluate
 from graphad.kernels.collapse import Loop
-from graphad.kernels.forms import Kernel, block_layout
+from graphad.kernels.forms import Form, Kernel, block_layout
 from graphad.kernels.stages import HI, LO, WORKSPACE, Nest, Stages
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 PARALLEL_NANOSECONDS = 300_000  # estimated work above which the rows of a loop are shared among threads
 ROW_NANOSECONDS = 40_000
@@ -42,7 +45,7 @@ class Cpu(Backend):
     copied = frozenset(movement.SIZES)
     misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE))
 
-    def supported(self, form: object) -> Any:
+    def supported(self, form: Form) -> Form | None:
         return supported(form)
 
     def why_not(self, kernel: Kernel | Stages) -> str | None:
@@ -161,7 +164,7 @@ class Cpu(Backend):
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         return buffers.results.take(shape, dtype)
 
-    def strided(self, root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+    def strided(self, root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
         return buffers.strided(root, shape, strides, offset)
 
     def to_host(self, array: object) -> Any:
@@ -184,7 +187,7 @@ class Cpu(Backend):
             return value if plain else np.array(value, order="C")
         return value
 
-    def register_holder(self, kind: type, attribute: str) -> Any:
+    def register_holder(self, kind: type, attribute: str) -> bool:
         return entry.register_holder(kind, attribute)
 
     def prepare(self, found: Iterable[Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from graphad.compiler import plain
 from graphad.compiler.cpu import vectormath
 from graphad.compiler.source import NAMES, code_of, digest_of_files
-from graphad.kernels.forms import Kernel, Map, Reduce, Windows
+from graphad.kernels.forms import Form, Kernel, Map, Reduce, Windows
 from graphad.kernels.scalars import TABLE
 
 
@@ -36,7 +36,7 @@ def supports(kernel: Kernel) -> str | None:
     return None
 
 
-def supported(form: object) -> Any:
+def supported(form: Form) -> Form | None:
     """Returns the form, None if it has no native code."""
     if isinstance(form, Windows):  # evals lay them out, and BLAS takes that
         return None

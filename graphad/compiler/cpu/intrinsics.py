@@ -7,9 +7,9 @@ overlap checks. This module imports Numba; it is imported where something is com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -20,6 +20,13 @@ from numba.extending import intrinsic
 from graphad.compiler import lowering
 from graphad.compiler.cpu import functions
 from graphad.compiler.source import NAMES
+
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.typing import Signature
+    from numba.core.typing.context import BaseContext as TypingContext
+
+    from graphad.compiler.lowering import Generate
 
 INPUTS = ""  # the scope of everything that is only read
 KINDS = {
@@ -79,11 +86,11 @@ def _define(result: str, args: tuple[str, ...], build: Callable[..., Any]) -> An
     return lowering.as_intrinsic(intrinsic, KINDS, result, args, build)
 
 
-def _wide(builder: Any) -> None:
+def _wide(builder: ir.IRBuilder) -> None:
     set.add(builder.function.attributes, WIDE)  # llvmlite's own check knows no attributes with values
 
 
-def _scalar(builder: Any, code: str, block: Any, word: Any) -> Any:
+def _scalar(builder: ir.IRBuilder, code: str, block: ir.Value, word: ir.Value) -> ir.Value:
     place = builder.inttoptr(
         builder.ptrtoint(lowering.element(builder, "i64", block, word), ir.IntType(64)),
         lowering.memory_type(code).as_pointer(),
@@ -91,7 +98,9 @@ def _scalar(builder: Any, code: str, block: Any, word: Any) -> Any:
     return lowering.from_memory(builder, code, builder.load(place, align=8, typ=lowering.memory_type(code)))
 
 
-def _alias(builder: Any, instruction: Any, scope: str, scopes: tuple[str, ...]) -> Any:
+def _alias(
+    builder: ir.IRBuilder, instruction: ir.Instruction, scope: str, scopes: tuple[str, ...]
+) -> ir.Instruction:
     module = builder.module
     domain = module.add_metadata(["graphad"])
     nodes = {name: module.add_metadata([f"graphad.{name or 'inputs'}", domain]) for name in scopes}
@@ -106,7 +115,7 @@ def _load(code: str, scope: str, scopes: tuple[str, ...]) -> Any:
     kind = lowering.memory_type(code)
     size = _size(code)
 
-    def build(builder: Any, pointer: Any, index: Any) -> Any:
+    def build(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value) -> ir.Value:
         loaded = builder.load(lowering.element(builder, code, pointer, index), align=size, typ=kind)
         return lowering.from_memory(builder, code, _alias(builder, loaded, scope, scopes))
 
@@ -116,7 +125,7 @@ def _load(code: str, scope: str, scopes: tuple[str, ...]) -> Any:
 def _store(code: str, scope: str, scopes: tuple[str, ...]) -> Any:
     size = _size(code)
 
-    def build(builder: Any, pointer: Any, index: Any, value: Any) -> Any:
+    def build(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, value: ir.Value) -> ir.Value:
         set.add(builder.function.attributes, NO_BUILTINS)
         place = lowering.element(builder, code, pointer, index)
         return _alias(
@@ -134,12 +143,14 @@ def _stack(code: str) -> Any:
     """Memory of the function's own frame; the count is a literal."""
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def stack(typingctx: Any, count: Any) -> Any:
+    def stack(typingctx: TypingContext, count: types.Type) -> tuple[Signature, Generate] | None:
         if not isinstance(count, types.IntegerLiteral):
             return None
         length = count.literal_value
 
-        def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        def generate(
+            context: BaseContext, builder: ir.IRBuilder, sig: Signature, values: Sequence[ir.Value]
+        ) -> ir.Value:
             set.add(builder.function.attributes, NO_PROBE)
             with builder.goto_entry_block():
                 place = builder.alloca(ir.ArrayType(lowering.memory_type(code), length))
@@ -156,7 +167,7 @@ def _function(name: str, code: str) -> Any:
     inner = "f64" if code == "f64" else "f32"
     symbol, arity, text = functions.module(name, code)
 
-    def build(builder: Any, *xs: Any) -> Any:
+    def build(builder: ir.IRBuilder, *xs: ir.Value) -> ir.Value:
         kind = lowering.llvm_type(inner)
         function = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(kind, [kind] * arity), symbol
@@ -165,7 +176,9 @@ def _function(name: str, code: str) -> Any:
 
     kind = KINDS[code]
 
-    def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, sig: Signature, values: Sequence[ir.Value]
+    ) -> ir.Value:
         library = context.active_code_library
         added = library.__dict__.setdefault("graphad_functions", set())
         if symbol not in added:
@@ -173,10 +186,10 @@ def _function(name: str, code: str) -> Any:
             library.add_llvm_module(llvm.parse_assembly(text))
         return build(builder, *values)
 
-    def one(typingctx: Any, x: Any) -> Any:
+    def one(typingctx: TypingContext, x: types.Type) -> tuple[Signature, Generate]:
         return kind(kind), generate
 
-    def two(typingctx: Any, x: Any, y: Any) -> Any:
+    def two(typingctx: TypingContext, x: types.Type, y: types.Type) -> tuple[Signature, Generate]:
         return kind(kind, kind), generate
 
     return intrinsic((one, two)[arity - 1])

@@ -29,7 +29,7 @@ from graphad.devices.library import library
 from graphad.devices.streams import on
 from graphad.kernels import forms
 from graphad.kernels.collapse import Loop, Operand, collapse
-from graphad.kernels.forms import Kernel, Map, Reduce, block_layout
+from graphad.kernels.forms import Form, Kernel, Map, Reduce, block_layout
 from graphad.kernels.stages import Nest, Stages, bases_of
 
 MISFIT = -3
@@ -53,7 +53,7 @@ class Cuda(Backend):
 
     # what it supports
 
-    def supported(self, form: object) -> Any:
+    def supported(self, form: Form) -> Form | None:
         maps = [form] if isinstance(form, Map) else [form.source] if isinstance(form, Reduce) else []
         for m in maps:
             dtypes = [*m.inputs, *m.scalars, *[statement.dtype for statement in m.body]]
@@ -173,7 +173,9 @@ class Cuda(Backend):
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
         return self.empty(shape, dtype)  # CuPy's own pool keeps unreferenced arrays
 
-    def strided(self, root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+    def strided(
+        self, root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+    ) -> DeviceArray:
         flat = root.held.reshape(-1)[offset // root.dtype.itemsize :]
         held = library().lib.stride_tricks.as_strided(flat, shape, strides)
         return DeviceArray(held, self.index, root.stream)
@@ -181,12 +183,12 @@ class Cuda(Backend):
     def to_host(self, array: object) -> Any:
         return array.host() if isinstance(array, DeviceArray) else array
 
-    def to_device(self, array: Any) -> Any:
+    def to_device(self, array: Any) -> DeviceArray:
         return array.contiguous() if isinstance(array, DeviceArray) else device_array(array, self.index)
 
     # arguments
 
-    def guard(self, expected: Sequence[Expected]) -> Any:
+    def guard(self, expected: Sequence[Expected]) -> list[tuple[Any, Any]]:
         return list(expected)
 
     def bind_check(self, guard: Any) -> Callable[..., bool]:
@@ -207,10 +209,10 @@ class Cuda(Backend):
 
         return check
 
-    def fitted(self, value: object) -> Any:
+    def fitted(self, value: object) -> DeviceArray | Handle:
         return value if isinstance(value, Handle) else self.to_device(value)
 
-    def register_holder(self, kind: type, attribute: str) -> Any:
+    def register_holder(self, kind: type, attribute: str) -> None:
         pass
 
     def prepare(self, dtypes: Iterable[Any]) -> None:

@@ -7,9 +7,9 @@ This module imports numba-cuda; it is imported where something is compiled for C
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import cuda
@@ -19,6 +19,11 @@ from numba.cuda.extending import intrinsic
 from graphad.compiler import lowering
 from graphad.compiler.cuda.emit import BUILTIN, LIBRARY
 from graphad.compiler.source import NAMES
+
+if TYPE_CHECKING:
+    from numba.cuda.target import CUDATargetContext, CUDATypingContext
+
+    from graphad.compiler.lowering import Generate
 
 KINDS = {
     "b1": types.boolean,
@@ -89,11 +94,11 @@ def _define(result: str, args: tuple[str, ...], build: Callable[..., Any]) -> An
     return lowering.as_intrinsic(intrinsic, KINDS, result, args, build)
 
 
-def _store(builder: Any, code: str, pointer: Any, index: Any, value: Any) -> None:
+def _store(builder: ir.IRBuilder, code: str, pointer: ir.Value, index: ir.Value, value: ir.Value) -> None:
     builder.store(lowering.to_memory(builder, code, value), lowering.element(builder, code, pointer, index))
 
 
-def _bits(builder: Any, code: str, word: Any) -> Any:
+def _bits(builder: ir.IRBuilder, code: str, word: ir.Value) -> ir.Value:
     kind = lowering.memory_type(code)
     size = {"half": 16, "float": 32, "double": 64}.get(str(kind)) or kind.width
     narrow = builder.trunc(word, ir.IntType(size)) if size < 64 else word
@@ -105,7 +110,9 @@ def _bits(builder: Any, code: str, word: Any) -> Any:
 # -- loads and stores of several neighbours --
 
 
-def _vector(builder: Any, many: int, code: str, pointer: Any, index: Any) -> tuple[Any, int]:
+def _vector(
+    builder: ir.IRBuilder, many: int, code: str, pointer: ir.Value, index: ir.Value
+) -> tuple[ir.Value, int]:
     """The address of a vector, and the bytes that it is a multiple of."""
     kind = lowering.memory_type(code)
     size = {"half": 2, "float": 4, "double": 8}.get(str(kind)) or kind.width // 8
@@ -114,8 +121,13 @@ def _vector(builder: Any, many: int, code: str, pointer: Any, index: Any) -> tup
 
 
 def _wide_load(many: int, code: str) -> Any:
-    def load(typingctx: Any, pointer: Any, index: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def load(typingctx: CUDATypingContext, pointer: types.Type, index: types.Type) -> tuple[Any, Generate]:
+        def generate(
+            context: CUDATargetContext,
+            builder: ir.IRBuilder,
+            signature: Any,
+            values: Sequence[ir.Value],
+        ) -> ir.Value:
             place, align = _vector(builder, many, code, *values)
             whole = builder.load(place, align=align)
             number = ir.IntType(32)
@@ -131,7 +143,9 @@ def _wide_load(many: int, code: str) -> Any:
 
 
 def _wide_store(many: int, code: str) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def generate(
+        context: CUDATargetContext, builder: ir.IRBuilder, signature: Any, values: Sequence[ir.Value]
+    ) -> ir.Value:
         place, align = _vector(builder, many, code, *values[:2])
         number, whole = (
             ir.IntType(32),
@@ -144,17 +158,27 @@ def _wide_store(many: int, code: str) -> Any:
 
     signature = types.void(types.int64, types.int64, *[KINDS[code]] * many)
 
-    def two(typingctx: Any, pointer: Any, index: Any, a: Any, b: Any) -> Any:
+    def two(
+        typingctx: CUDATypingContext, pointer: types.Type, index: types.Type, a: types.Type, b: types.Type
+    ) -> tuple[Any, Generate]:
         return signature, generate
 
-    def four(typingctx: Any, pointer: Any, index: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    def four(
+        typingctx: CUDATypingContext,
+        pointer: types.Type,
+        index: types.Type,
+        a: types.Type,
+        b: types.Type,
+        c: types.Type,
+        d: types.Type,
+    ) -> tuple[Any, Generate]:
         return signature, generate
 
     return intrinsic(two if many == 2 else four)
 
 
 def _groups(many: int) -> Callable[..., Any]:
-    def build(builder: Any, together: Any, count: Any) -> Any:
+    def build(builder: ir.IRBuilder, together: ir.Value, count: ir.Value) -> ir.Value:
         rest = builder.and_(together, together.type(15))
         groups = builder.udiv(count, count.type(many))
         return builder.select(builder.icmp_unsigned("==", rest, rest.type(0)), groups, count.type(0))
@@ -174,12 +198,12 @@ _PLACES: dict[str, tuple[int, Callable[[Any], Callable[..., Any]]]] = {
 }
 
 
-def _arrive(builder: Any, counter: Any) -> Any:
+def _arrive(builder: ir.IRBuilder, counter: ir.Value) -> ir.Value:
     kind = ir.IntType(32)
     return builder.atomic_rmw("add", builder.inttoptr(counter, kind.as_pointer()), kind(1), "monotonic")
 
 
-def _shared_base(builder: Any) -> Any:
+def _shared_base(builder: ir.IRBuilder) -> ir.Value:
     """The address of the memory that a launch gives each block."""
     name, kind = "graphad_shared", ir.ArrayType(ir.IntType(8), 0)
     memory = builder.module.globals.get(name)

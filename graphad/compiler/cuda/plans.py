@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from graphad.devices.faults import DeviceError, told
 from graphad.devices.library import address_of, library
 from graphad.devices.streams import on, others, wait_for, workspace
 
+if TYPE_CHECKING:
+    from graphad.compiler.cuda.backend import Cuda
+
 MISFIT = -3
 TF32 = 3  # cuBLAS' CUBLAS_TF32_TENSOR_OP_MATH
 _ONE: tuple[Any, Any] = np.ones(1, np.float32), np.ones(1, np.float64)
@@ -38,7 +41,7 @@ _ZERO: tuple[Any, Any] = np.zeros(1, np.float32), np.zeros(1, np.float64)
 class Plan(Builder):
     """Collects the rows of one native call."""
 
-    def __init__(self, device: Any, arguments: int) -> None:
+    def __init__(self, device: Cuda, arguments: int) -> None:
         self.device, self.arguments = device, arguments
         self.rows: list[Row] = []
 
@@ -52,7 +55,7 @@ class Plan(Builder):
 class Image:
     """The rows of a native call; each instance has its own memory."""
 
-    def __init__(self, plan: Plan, arena_bytes: int, guard: Any) -> None:
+    def __init__(self, plan: Plan, arena_bytes: int, guard: object) -> None:
         self.device, self.rows, self.arena_bytes = plan.device, plan.rows, arena_bytes
         self.arguments = plan.arguments
         self.nodes = captures.nodes(plan.rows)
@@ -150,7 +153,7 @@ class Instance:
             note_traced_line(error, line)
             raise error from cause
 
-    def scalar(self, offset: int, dtype: np.dtype[Any]) -> Any:
+    def scalar(self, offset: int, dtype: np.dtype[Any]) -> _Scalar:
         """An object that copies the number at an offset of the arena to the host."""
         return _Scalar(self, offset, np.dtype(dtype))
 

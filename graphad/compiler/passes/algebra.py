@@ -13,12 +13,11 @@ log(sigmoid(x)),
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from graphad.compiler.passes.canonical import same_dims
-from graphad.compiler.passes.rewrite import RuleTable, Sweep, combined, sweep
+from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, combined, sweep
 from graphad.graph.ir import Graph, Node
 
 EXACT, RELAXED = RuleTable(), RuleTable()
@@ -31,7 +30,7 @@ def _kept(s: Sweep, node: Node, value: int) -> int | None:
 
 
 @exact("mul")
-def product_with_number(s: Sweep, node: Node) -> Any:
+def product_with_number(s: Sweep, node: Node) -> Found:
     """x * 1 is x, x * -1 is -x."""
     x, y = node.inputs
     number = s.number(y)
@@ -47,13 +46,13 @@ def product_with_number(s: Sweep, node: Node) -> Any:
 
 
 @exact("mul")
-def product_of_negatives(s: Sweep, node: Node) -> Any:
+def product_of_negatives(s: Sweep, node: Node) -> Found:
     a, b = (s.made_by(value, "neg") for value in node.inputs)
     return None if a is None or b is None else s.bind(node.op, a.inputs[0], b.inputs[0])
 
 
 @exact("div")
-def quotient_with_number(s: Sweep, node: Node) -> Any:
+def quotient_with_number(s: Sweep, node: Node) -> Found:
     """x / 1 is x; dividing by a power of two is multiplying by its reciprocal."""
     x, y = node.inputs
     number, dtype = s.number(y), s.spec(x).dtype
@@ -76,7 +75,7 @@ def quotient_with_number(s: Sweep, node: Node) -> Any:
 
 
 @exact("add")
-def sum_with_number(s: Sweep, node: Node) -> Any:
+def sum_with_number(s: Sweep, node: Node) -> Found:
     """x + 0 for integers, x + -0.0, and x + (-y)."""
     x, y = node.inputs
     number = s.number(y)
@@ -98,7 +97,7 @@ def sum_with_number(s: Sweep, node: Node) -> Any:
 
 
 @exact("sub")
-def difference_with_number(s: Sweep, node: Node) -> Any:
+def difference_with_number(s: Sweep, node: Node) -> Found:
     """x - 0, and x - (-y)."""
     x, y = node.inputs
     number = s.number(y)
@@ -109,7 +108,7 @@ def difference_with_number(s: Sweep, node: Node) -> Any:
 
 
 @exact("abs")
-def abs_of_sign_change(s: Sweep, node: Node) -> Any:
+def abs_of_sign_change(s: Sweep, node: Node) -> Found:
     """|-x| and ||x||."""
     inner = s.made_by(node.inputs[0], "neg", "abs")
     if inner is None:
@@ -122,19 +121,19 @@ def abs_of_sign_change(s: Sweep, node: Node) -> Any:
 
 
 @exact("maximum", "minimum", "logical_and", "logical_or")
-def of_itself(s: Sweep, node: Node) -> Any:
+def of_itself(s: Sweep, node: Node) -> int | None:
     x, y = node.inputs
     return x if x == y else None
 
 
 @exact("logical_not")
-def not_not(s: Sweep, node: Node) -> Any:
+def not_not(s: Sweep, node: Node) -> int | None:
     inner = s.made_by(node.inputs[0], "logical_not")
     return None if inner is None else inner.inputs[0]
 
 
 @exact("where", "select")
-def both_branches_alike(s: Sweep, node: Node) -> Any:
+def both_branches_alike(s: Sweep, node: Node) -> int | None:
     _, x, y = node.inputs
     return _kept(s, node, x) if x == y else None
 
@@ -145,7 +144,7 @@ def _is_one(s: Sweep, value: int) -> bool:
 
 
 @relaxed("log")
-def log_of_something(s: Sweep, node: Node) -> Any:
+def log_of_something(s: Sweep, node: Node) -> Found:
     """log(1 + x), log(exp(x)), log(softmax(x)), log(sigmoid(x))."""
     inner = s.producer(node.inputs[0])
     if inner is None:
@@ -166,7 +165,7 @@ def log_of_something(s: Sweep, node: Node) -> Any:
 
 
 @relaxed("sub")
-def minus_one(s: Sweep, node: Node) -> Any:
+def minus_one(s: Sweep, node: Node) -> Found:
     """exp(x) - 1 and 1 - sigmoid(x)."""
     x, y = node.inputs
     inner = s.made_by(x, "exp")
@@ -189,13 +188,13 @@ def minus_one(s: Sweep, node: Node) -> Any:
 
 
 @relaxed("log1p")
-def log1p_of_exp(s: Sweep, node: Node) -> Any:
+def log1p_of_exp(s: Sweep, node: Node) -> Found:
     inner, softplus = s.made_by(node.inputs[0], "exp"), s.op("softplus")
     return None if inner is None or softplus is None else s.bind(softplus, inner.inputs[0])
 
 
 @relaxed("sqrt")
-def root_of_square(s: Sweep, node: Node) -> Any:
+def root_of_square(s: Sweep, node: Node) -> Found:
     inner, absolute = s.made_by(node.inputs[0], "mul"), s.op("abs")
     if (
         inner is None
@@ -208,7 +207,7 @@ def root_of_square(s: Sweep, node: Node) -> Any:
 
 
 @relaxed("div")
-def by_root(s: Sweep, node: Node) -> Any:
+def by_root(s: Sweep, node: Node) -> Found:
     """x / sqrt(y) is x * rsqrt(y)."""
     x, y = node.inputs
     inner, rsqrt, mul = s.made_by(y, "sqrt"), s.op("rsqrt"), s.op("mul")

@@ -30,7 +30,7 @@ ELEMENTS = 128  # the most elements that both branches together compute
 
 
 @TABLE.rewrite("cond")
-def both_branches(s: Sweep, node: Node) -> Any:
+def both_branches(s: Sweep, node: Node) -> list[int] | None:
     """Both branches inlined, and a select for each result that both have."""
     op: Any = node.op
     select = s.op("select")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
+from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.dims import Dim, product
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
@@ -40,23 +40,23 @@ def same_dims(a: tuple[Size | None, ...] | None, b: tuple[Size | None, ...] | No
 
 
 @rewrite("expand_dims", "squeeze")
-def axes_by_reshape(s: Sweep, node: Node) -> Any:
+def axes_by_reshape(s: Sweep, node: Node) -> Found:
     """Adding or removing axes of size 1 is a reshape."""
-    return _reshaped(s, node.inputs[0], node.specs[0].dims)
+    return _reshaped(s, node.inputs[0], node.specs[0].dims)  # type: ignore[no-any-return]
 
 
 @rewrite("reshape")
-def reshape_once(s: Sweep, node: Node) -> Any:
+def reshape_once(s: Sweep, node: Node) -> Found:
     """A reshape of a reshape, and a reshape without effect."""
     x = node.inputs[0]
     inner = s.made_by(x, "reshape")
     if inner is not None:
-        return _reshaped(s, inner.inputs[0], node.specs[0].dims)
+        return _reshaped(s, inner.inputs[0], node.specs[0].dims)  # type: ignore[no-any-return]
     return x if same_dims(s.spec(x).dims, node.specs[0].dims) else None
 
 
 @rewrite("broadcast_to")
-def broadcast_once(s: Sweep, node: Node) -> Any:
+def broadcast_once(s: Sweep, node: Node) -> Found:
     """A broadcast of a broadcast, and a broadcast without effect."""
     x = node.inputs[0]
     inner = s.made_by(x, "broadcast_to")
@@ -66,7 +66,7 @@ def broadcast_once(s: Sweep, node: Node) -> Any:
 
 
 @rewrite("transpose")
-def transpose_once(s: Sweep, node: Node) -> Any:
+def transpose_once(s: Sweep, node: Node) -> Found:
     """A transpose of a transpose, and a transpose without effect."""
     x, dims = node.inputs[0], node.specs[0].dims
     if dims is None or node.op.refers:
@@ -79,11 +79,11 @@ def transpose_once(s: Sweep, node: Node) -> Any:
     if inner is None or inner.op.refers:
         return None
     first = inner.op.order(len(dims))
-    return s.bind(type(op)(tuple(first[axis] for axis in perm)), inner.inputs[0])
+    return s.bind(type(op)(tuple(first[axis] for axis in perm)), inner.inputs[0])  # type: ignore[no-any-return]
 
 
 @rewrite("sum_to")
-def sum_over_nothing(s: Sweep, node: Node) -> Any:
+def sum_over_nothing(s: Sweep, node: Node) -> Found:
     """A sum over axes of size 1 only is a reshape, except for the sign of zeros."""
     x, want = node.inputs[0], node.specs[0].dims
     have = s.spec(x).dims
@@ -91,7 +91,7 @@ def sum_over_nothing(s: Sweep, node: Node) -> Any:
         return None
     extra = len(have) - len(want)
     if all(same_size(size, 1) for size in have[:extra]) and all(map(same_size, have[extra:], want)):
-        return _of_one(s, x, want)
+        return _of_one(s, x, want)  # type: ignore[no-any-return]
     return None
 
 
@@ -113,18 +113,18 @@ REDUCTIONS = (
 
 
 @rewrite(*REDUCTIONS)
-def reduce_over_nothing(s: Sweep, node: Node) -> Any:
+def reduce_over_nothing(s: Sweep, node: Node) -> Found:
     """A reduction over axes of size 1 only is a reshape."""
     return _over_nothing(s, node, _reshaped)
 
 
 @rewrite("reduce_sum", "reduce_mean")
-def add_over_nothing(s: Sweep, node: Node) -> Any:
+def add_over_nothing(s: Sweep, node: Node) -> Found:
     """A sum or mean over axes of size 1 only is a reshape, except for the sign of zeros."""
     return _over_nothing(s, node, _of_one)
 
 
-def _over_nothing(s: Sweep, node: Node, instead: Callable[[Sweep, int, Any], Any]) -> Any:
+def _over_nothing(s: Sweep, node: Node, instead: Callable[[Sweep, int, Any], Any]) -> Found:
     """The replacement of a reduction over axes of size 1 only, None if other axes are reduced."""
     x, spec = node.inputs[0], node.specs[0]
     have = s.spec(x)
@@ -133,11 +133,11 @@ def _over_nothing(s: Sweep, node: Node, instead: Callable[[Sweep, int, Any], Any
     axes = range(len(have.dims)) if node.op.axes is None else node.op.axes  # type: ignore[attr-defined]
     if any(not same_size(have.dims[axis], 1) for axis in axes):
         return None
-    return instead(s, x, spec.dims)
+    return instead(s, x, spec.dims)  # type: ignore[no-any-return]
 
 
 @rewrite("reduce_mean")
-def mean_by_sum(s: Sweep, node: Node) -> Any:
+def mean_by_sum(s: Sweep, node: Node) -> Found:
     """A mean of float32 or float64 is the sum divided by the count."""
     x, op = node.inputs[0], node.op
     spec, total, div = s.spec(x), s.op("reduce_sum", op.axes, op.keepdims), s.op("div")  # type: ignore[attr-defined]
@@ -152,13 +152,13 @@ def mean_by_sum(s: Sweep, node: Node) -> Any:
 
 
 @rewrite("square")
-def square_by_product(s: Sweep, node: Node) -> Any:
+def square_by_product(s: Sweep, node: Node) -> Found:
     mul = s.op("mul")
     return None if mul is None else s.bind(mul, node.inputs[0], node.inputs[0])
 
 
 @rewrite("pow")
-def small_power(s: Sweep, node: Node) -> Any:
+def small_power(s: Sweep, node: Node) -> Found:
     """x to the power of 1, 2, 3 or 4."""
     x, y = node.inputs
     power, mul = s.number(y), s.op("mul")
@@ -173,7 +173,7 @@ def small_power(s: Sweep, node: Node) -> Any:
 
 
 @rewrite("cast")
-def cast_of_sizes(s: Sweep, node: Node) -> Any:
+def cast_of_sizes(s: Sweep, node: Node) -> Found:
     """A cast to the same dtype, and a cast of sizes."""
     x, spec = node.inputs[0], node.specs[0]
     if s.spec(x).dtype is spec.dtype:
@@ -186,7 +186,7 @@ def cast_of_sizes(s: Sweep, node: Node) -> Any:
 
 
 @rewrite("sizes")
-def sizes_of_numbers(s: Sweep, node: Node) -> Any:
+def sizes_of_numbers(s: Sweep, node: Node) -> int | None:
     """Sizes that hold no symbol are a constant."""
     if any(isinstance(size, Dim) for size in node.op.dims):  # type: ignore[attr-defined]
         return None
@@ -194,7 +194,7 @@ def sizes_of_numbers(s: Sweep, node: Node) -> Any:
 
 
 @rewrite("add", "mul")
-def constant_right(s: Sweep, node: Node) -> Any:
+def constant_right(s: Sweep, node: Node) -> Found:
     """The number of a commutative op is its second operand."""
     x, y = node.inputs
     if s.array(x) is None or s.array(y) is not None:
@@ -203,18 +203,18 @@ def constant_right(s: Sweep, node: Node) -> Any:
 
 
 @rewrite("neg")
-def neg_of_neg(s: Sweep, node: Node) -> Any:
+def neg_of_neg(s: Sweep, node: Node) -> int | None:
     inner = s.made_by(node.inputs[0], "neg")
     return None if inner is None else inner.inputs[0]
 
 
 @rewrite("identity", "stop_gradient", "prevent_gradient")
-def nothing_at_all(s: Sweep, node: Node) -> Any:
+def nothing_at_all(s: Sweep, node: Node) -> int | None:
     """Ops that matter only to derivatives."""
     return None if node.op.effects else node.inputs[0]
 
 
-def _reshaped(s: Sweep, x: int, dims: Any) -> Any:
+def _reshaped(s: Sweep, x: int, dims: tuple[Any, ...] | None) -> Any:
     """x in another shape; None where its sizes depend on data."""
     if same_dims(s.spec(x).dims, dims):
         return x

@@ -24,7 +24,7 @@ LIMIT = 4096  # elements of a folded result, whatever its operands
 LARGE = 1 << 22  # elements of a result that is no larger than its largest operand
 
 
-def fold_constants(s: Sweep, node: Node) -> Any:
+def fold_constants(s: Sweep, node: Node) -> tuple[int, ...] | None:
     """A node whose inputs are all constants becomes a constant."""
     op = node.op
     if not node.inputs or op.effects or op.structured or s.array(node.inputs[0]) is None:

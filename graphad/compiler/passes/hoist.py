@@ -43,7 +43,7 @@ MODEST = 1 << 20  # bytes that may be computed in vain if a loop runs no step
 
 
 @TABLE.rewrite("loop")
-def invariants_first(s: Sweep, node: Node) -> Any:
+def invariants_first(s: Sweep, node: Node) -> Sequence[int] | None:
     """Move invariant nodes of body and test before the loop."""
     op: Any = node.op
     places = op.operands
@@ -67,7 +67,7 @@ def invariants_first(s: Sweep, node: Node) -> Any:
 
 
 @TABLE.rewrite("cond")
-def loops_in_branches(s: Sweep, node: Node) -> Any:
+def loops_in_branches(s: Sweep, node: Node) -> Sequence[int] | None:
     """The same for the loops in branches."""
     op: Any = node.op
     graphs = [sweep(graph, TABLE.rules) for graph in (op.then_graph, op.else_graph)]

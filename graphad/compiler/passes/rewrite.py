@@ -10,13 +10,13 @@ adds are offered to the rules again. Nodes with effects are never merged, and no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from graphad.core import bind as door
 from graphad.core.errors import InternalError
-from graphad.core.op import Op
+from graphad.core.op import Op, TupleOp
 from graphad.core.registry import find
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
 
-Rule = Callable[["Sweep", Node], Any]
+# What a rule gives: the value, or the values, in place of the node's outputs; None leaves the node.
+Found = int | Sequence[int] | None
+Rule = Callable[["Sweep", Node], Found]
 Rules = Mapping[str, Sequence[Rule]]
 DEPTH_LIMIT = 64
 SHARED_CONSTANT = 64  # elements up to which equal constants are found and merged
@@ -114,7 +116,11 @@ class Sweep:
         kind = find(name)
         return None if kind is None else kind(*attributes)
 
-    def bind(self, op: Op, *inputs: int) -> Any:
+    @overload
+    def bind(self, op: TupleOp, *inputs: int) -> Sequence[int]: ...  # type: ignore[overload-overlap]
+    @overload
+    def bind(self, op: Op, *inputs: int) -> int: ...
+    def bind(self, op: Op, *inputs: int) -> int | Sequence[int]:
         """The value of an op on values of the new graph; a tuple where it has several outputs."""
         inferred = op.infer(*[self.specs[i] for i in inputs])
         outputs = self._place(op, inputs, inferred if op.multiple else (inferred,), self.line)

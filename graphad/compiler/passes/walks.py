@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
+from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.dims import UndecidedSize
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
@@ -29,7 +29,7 @@ TABLE = RuleTable()
 
 
 @TABLE.rewrite("loop")
-def slices_by_counter(s: Sweep, node: Node) -> Any:
+def slices_by_counter(s: Sweep, node: Node) -> Found:
     """Reads of an invariant at counter + constant become slices of a further stack."""
     op: Any = node.op
     if op.test is not None or op.reverse or op.steps is None:
@@ -48,7 +48,7 @@ def slices_by_counter(s: Sweep, node: Node) -> Any:
     inputs = [*node.inputs, *stacks]
     # Drop invariants that were only looked up.
     left, places, _ = walking.pruned([True] * walking.n_outputs)
-    return s.bind(left, *[inputs[k] for k in places])
+    return s.bind(left, *[inputs[k] for k in places])  # type: ignore[no-any-return]
 
 
 def _counters(s: Sweep, node: Node) -> Iterator[tuple[int, tuple[Any, int]]]:
@@ -131,7 +131,7 @@ def _walked(s: Sweep, x: int, start: Any, step: int, steps: Any) -> int:
     """x[start], x[start + step], ... as a stack."""
     dims = s.spec(x).dims or ()
     starts, strides = (start, *[0] * (len(dims) - 1)), (step, *[1] * (len(dims) - 1))
-    return s.bind(Slice(starts, strides, (steps, *dims[1:])), x)  # type: ignore[no-any-return]
+    return s.bind(Slice(starts, strides, (steps, *dims[1:])), x)
 
 
 def _given(body: Graph, specs: list[TensorSpec], slices: dict[int, int]) -> Graph:

@@ -83,7 +83,7 @@ def as_value(y: object) -> Any:
     return y[()] if type(y) is np.ndarray and not y.ndim else y
 
 
-def own(y: Any, *sources: object) -> Any:
+def own(y: Array, *sources: object) -> Any:
     """A host step's result as an output: a NumPy scalar for shape (), a copy if it is a view or one of `sources`."""
     if type(y) is np.ndarray:
         if not y.ndim:
@@ -96,7 +96,7 @@ def own(y: Any, *sources: object) -> Any:
     return y
 
 
-def strided(root: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+def strided(root: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
     """A read-only view of contiguous memory."""
     if 0 in shape:
         return np.empty(shape, root.dtype)

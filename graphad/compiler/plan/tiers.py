@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # modules that only compiling needs are imported when somethi
     from graphad.compiler.plan.native import Bound
     from graphad.compiler.plan.schedule import Schedule
     from graphad.core.annotations import Array
+    from graphad.core.op import Op
     from graphad.core.spec import TensorSpec
     from graphad.devices.array import DeviceArray
     from graphad.kernels.forms import Kernel
@@ -113,7 +114,7 @@ class HostPlan:
         return [_result(known[value], shared, spec) for value, shared, spec in self._outputs]
 
 
-def _step(node: Node, op: Any, gone: tuple[int, ...]) -> tuple[Any, ...]:
+def _step(node: Node, op: Op, gone: tuple[int, ...]) -> tuple[Any, ...]:
     """(number of inputs, function, its operands, its results, values not read after it, node)."""
     asked = op, node.inputs, node.line
     f = op.evaluator

@@ -67,7 +67,7 @@ class BlockBounds(TupleOp):
             dims = (*dims[:-1], lengths[0])
         return begin.with_dims(dims), begin.with_dims(dims)
 
-    def eval(self, sizes: Array, begin: Array, size: Array) -> Any:
+    def eval(self, sizes: Array, begin: Array, size: Array) -> tuple[Array, ...]:
         rest = sizes - begin
         bad = (begin < 0) | (rest < 0) | (size < -1) | (size > rest)
         if bad.any():
@@ -156,7 +156,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
     return bind(GetItem(tuple(entries)), x, *given)
 
 
-def _entries(name: str, x: Any) -> Sequence[int | None] | None:
+def _entries(name: str, x: TensorLike) -> Sequence[int | None] | None:
     """The numbers in begin or size, None for those that are known only at run time."""
     if isinstance(x, list | tuple):
         if INTEGERS.issuperset(map(type, x)):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import dtypes
 from graphad.core.annotations import (
     Array,
@@ -37,8 +38,6 @@ from graphad.core.schema import Given
 from graphad.core.shapes import TensorShape, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
-from graphad.kernels import forms
-from graphad.kernels.sites import Part, Site, same_size
 from graphad.ops.array.shape import BroadcastTo, broadcast_for
 from graphad.ops.array.sizes import require_count, require_sizes, static_sizes, whole_or_same
 from graphad.ops.array.support import (
@@ -193,8 +192,8 @@ class _Like(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of(x.dims, self.dtype)
 
-    def eval(self, x: Array) -> Any:
-        return full_like(x, self.value, self.dtype.numpy)
+    def eval(self, x: Array) -> Array:
+        return full_like(x, self.value, self.dtype.numpy)  # type: ignore[no-any-return]
 
     vjp = no_gradient("it does not depend on the values of its input")
 
@@ -300,8 +299,8 @@ class Identity(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[0]
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.View("reshape", x.dims)
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.View("reshape", x.dims)
 
 
 @define
@@ -328,8 +327,8 @@ class StopGradient(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[0]
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.View("reshape", x.dims)
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.View("reshape", x.dims)
 
 
 IDENTITY, STOP_GRADIENT = Identity(), StopGradient()
@@ -385,8 +384,8 @@ class ElementCount(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of((), self.dtype)
 
-    def eval(self, x: Array) -> Any:
-        return self.dtype.numpy.type(np.size(x))
+    def eval(self, x: Array) -> Array:
+        return self.dtype.numpy.type(np.size(x))  # type: ignore[no-any-return]
 
     vjp = no_gradient("a size is piecewise constant")
 
@@ -411,7 +410,7 @@ class Rank(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of((), dtypes.int32)
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> np.int32:
         return np.int32(np.ndim(x))
 
     vjp = no_gradient("a rank is not a function of values")
@@ -483,10 +482,15 @@ class Eye(WithoutInputs):
     def infer(self) -> TensorSpec:
         return TensorSpec.of((self.rows_, self.columns), self.dtype)
 
-    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part] | None:
-        if not same_size(*whole.shape):
+    def parts_of(
+        self, whole: kernels.sites.Site, sites: Sequence[kernels.sites.Site], number: Callable[[int], Any]
+    ) -> list[kernels.sites.Part] | None:
+        if not kernels.sites.same_size(*whole.shape):
             return None
-        return [Part(0, whole), Part(1, Site(whole.root, whole.shape[:1], (whole.shape[0] + 1,)))]
+        return [
+            kernels.sites.Part(0, whole),
+            kernels.sites.Part(1, kernels.sites.Site(whole.root, whole.shape[:1], (whole.shape[0] + 1,))),
+        ]
 
     def eval(self) -> Array:
         return np.eye(self.rows_, self.columns, dtype=self.dtype.numpy)

@@ -21,6 +21,9 @@ from graphad.ops.math.composed import invert_permutation
 from graphad.ops.math.cumulative import cumsum
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from graphad.core.dtypes import DType
     from graphad.core.tensor import Tensor
 
 
@@ -72,7 +75,7 @@ def unique_with_counts(
     return UniqueWithCounts(y, idx, unsorted_segment_sum(ones_like(idx), idx, count))
 
 
-def _unique(op: str, x: Any, out_idx: Any) -> tuple[Any, Any, Any]:
+def _unique(op: str, x: TensorLike, out_idx: DType | np.dtype[Any] | str | type) -> tuple[Any, Any, Any]:
     """The distinct elements, the position of each element among them, and their number."""
     x, dtype = lift(x), as_dtype(out_idx)
     if x.ndim not in (None, 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import graphad.kernels as kernels
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -25,7 +26,6 @@ from graphad.core.schema import Count
 from graphad.core.shapes import are_compatible, as_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.kernels import forms
 
 
 @define
@@ -58,8 +58,8 @@ class EnsureShape(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[0]
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.View("reshape", x.dims)
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.View("reshape", x.dims)
 
     def _check(self, dims: tuple[Size | None, ...] | None) -> None:
         if not are_compatible(self.dims, dims):

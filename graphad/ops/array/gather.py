@@ -111,7 +111,7 @@ class Gather(Op):
                 )
         return params.with_dims((*params.dims[:axis], *indices.dims[lead:], *params.dims[axis + 1 :]))
 
-    def eval(self, params: Array, indices: Array) -> Any:
+    def eval(self, params: Array, indices: Array) -> Array:
         axis = self.axis % np.ndim(params)
         check_range("gather", indices, params.shape[axis])
         if not self.batch_dims:
@@ -119,7 +119,7 @@ class Gather(Op):
         p, i = blocks(params, indices, axis, self.batch_dims)
         y = np.moveaxis(p, 2, 1)[np.arange(p.shape[0])[:, None], i]
         tail = np.shape(indices)[self.batch_dims :]
-        return np.moveaxis(y, 1, 2).reshape((*params.shape[:axis], *tail, *params.shape[axis + 1 :]))
+        return np.moveaxis(y, 1, 2).reshape((*params.shape[:axis], *tail, *params.shape[axis + 1 :]))  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         indices, dims = ctx.inputs[1], ctx.shape(0)
@@ -208,7 +208,7 @@ class GatherGrad(Op):
     def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
         return put_back(self, Gather(self.axis, self.batch_dims, False), g, self.shape, indices)
 
-    def eval(self, g: Array, indices: Array) -> Any:
+    def eval(self, g: Array, indices: Array) -> Array:
         axis = self.axis % len(self.shape)
         out = arrays.zeros(self.shape, wide(g.dtype), g)
         check_range("gather", indices, self.shape[axis])
@@ -242,7 +242,7 @@ class GatherGrad(Op):
         return _put_back_rows(self.axis % len(self.shape), self.batch_dims, specs, axes)
 
 
-def _batch_axes(op: str, batch_dims: Any) -> int:
+def _batch_axes(op: str, batch_dims: TensorLike) -> int:
     """`batch_dims` as a number; a tensor is accepted if its value is known."""
     lead: int | None = static_int(op, batch_dims, "batch_dims")
     if lead is None:
@@ -309,7 +309,9 @@ def nd_index(op: str, indices: Array, dims: Sequence[int], batch_dims: int) -> t
     return (*[a.reshape(a.shape + (1,) * extra) for a in lead], *[indices[..., k] for k in range(depth)])
 
 
-def check_nd(op: str, params: Any, indices: Any, batch_dims: int) -> Any:
+def check_nd(
+    op: str, params: tuple[Any, ...] | None, indices: tuple[Any, ...] | None, batch_dims: int
+) -> Any:
     """The shape of gather_nd's result, as far as it is known. Raises: InvalidArgumentError: the shapes do not fit."""
     if params is None or indices is None:
         return None
@@ -341,7 +343,7 @@ class GatherNd(Op):
         require_index("gather_nd", indices, "indices")
         return params.with_dims(check_nd("gather_nd", params.dims, indices.dims, self.batch_dims))
 
-    def eval(self, params: Array, indices: Array) -> Any:
+    def eval(self, params: Array, indices: Array) -> Array:
         if not indices.shape[-1]:
             extra = np.shape(indices)[self.batch_dims : -1]
             lead = np.shape(params)[: self.batch_dims]
@@ -349,8 +351,8 @@ class GatherNd(Op):
             return np.array(np.broadcast_to(x, (*lead, *extra, *np.shape(params)[self.batch_dims :])))
         key = nd_index("gather_nd", indices, params.shape, self.batch_dims)
         if len(key) == 1 and type(params) is np.ndarray:
-            return np.take(params, key[0], 0)  # the same elements, sooner
-        return params[key]
+            return np.take(params, key[0], 0)  # type: ignore[no-any-return]  # the same elements, sooner
+        return params[key]  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         indices, dims = ctx.inputs[1], ctx.shape(0)
@@ -400,7 +402,7 @@ class ScatterNd(Op):
             )
         return updates.with_dims(self.shape)
 
-    def eval(self, indices: Array, updates: Array) -> Any:
+    def eval(self, indices: Array, updates: Array) -> Array:
         if not np.size(updates):
             return arrays.zeros(self.shape, updates.dtype, updates)
         if not indices.shape[-1]:
@@ -522,7 +524,7 @@ class TakeAlongGrad(Op):
     def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
         return put_back(self, TakeAlong(self.axis), g, self.shape, indices)
 
-    def eval(self, g: Array, indices: Array) -> Any:
+    def eval(self, g: Array, indices: Array) -> Array:
         last = len(self.shape) - 1
         if (
             last > 0

@@ -52,7 +52,7 @@ class OneHot(Op):
         place = normalize_axis("one_hot", self.axis, len(indices.dims) + 1)
         return TensorSpec.of((*indices.dims[:place], self.depth, *indices.dims[place:]), on.dtype)
 
-    def eval(self, indices: Array, on: Array, off: Array) -> Any:
+    def eval(self, indices: Array, on: Array, off: Array) -> Array:
         return _one_hot(indices, on, off, self.depth, self.axis)
 
     vjp = no_gradient("an index is an integer")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -35,7 +36,6 @@ from graphad.core.schema import Axis, Count, Given, Positive
 from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.kernels.sites import Part, Site
 from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape, sizes_of
 from graphad.ops.array.support import all_stacked, merge_dims, same_row, shifted, static_array, static_int
 
@@ -67,17 +67,19 @@ class Concat(Op):
         total = None if None in [s if s is None else 0 for s in sizes] or len(known) < len(xs) else sum(sizes)
         return TensorSpec.of((*rest[:place], total, *rest[place + 1 :]), xs[0].dtype)
 
-    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part]:
+    def parts_of(
+        self, whole: kernels.sites.Site, sites: Sequence[kernels.sites.Site], number: Callable[[int], Any]
+    ) -> list[kernels.sites.Part]:
         axis, start, parts = self.axis % len(whole.shape), 0, []
         for site in sites:
-            parts.append(Part(site, whole.piece(axis, start, site.shape)))
+            parts.append(kernels.sites.Part(site, whole.piece(axis, start, site.shape)))
             start = start + site.shape[axis]
         return parts
 
     def eval(self, *xs: Array) -> Array:
         return np.concatenate(xs, self.axis)
 
-    def quick(self, *xs: Tensor) -> Any:
+    def quick(self, *xs: Tensor) -> Array | None:
         dtype, parts = None, []
         for x in xs:
             data = x.data
@@ -168,9 +170,11 @@ class Stack(Op):
         place = normalize_axis("stack", self.axis, len(dims) + 1)
         return TensorSpec.of((*dims[:place], len(xs), *dims[place:]), xs[0].dtype)
 
-    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part]:
+    def parts_of(
+        self, whole: kernels.sites.Site, sites: Sequence[kernels.sites.Site], number: Callable[[int], Any]
+    ) -> list[kernels.sites.Part]:
         axis = self.axis % len(whole.shape)
-        return [Part(site, whole.without(axis, k, site.shape)) for k, site in enumerate(sites)]
+        return [kernels.sites.Part(site, whole.without(axis, k, site.shape)) for k, site in enumerate(sites)]
 
     def eval(self, *xs: Array) -> Array:
         return np.stack(xs, self.axis)
@@ -256,11 +260,13 @@ class Unstack(TupleOp):
             )
         return (x.with_dims((*x.dims[:place], *x.dims[place + 1 :])),) * self.num
 
-    def views(self, sites: Sequence[Site], specs: Sequence[TensorSpec]) -> list[Site]:
+    def views(
+        self, sites: Sequence[kernels.sites.Site], specs: Sequence[TensorSpec]
+    ) -> list[kernels.sites.Site]:
         axis = self.axis % len(sites[0].shape)
         return [sites[0].without(axis, k, spec.dims or ()) for k, spec in enumerate(specs)]
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> tuple[Array, ...]:
         if x.shape[self.axis] != self.num:
             raise InvalidArgumentError(
                 f"unstack: x with shape {x.shape} has no {self.num} slices along axis {self.axis}."
@@ -361,7 +367,9 @@ class Split(TupleOp):
             )
         return tuple([x.with_dims((*x.dims[:place], size, *x.dims[place + 1 :])) for size in sizes])
 
-    def views(self, sites: Sequence[Site], specs: Sequence[TensorSpec]) -> list[Site]:
+    def views(
+        self, sites: Sequence[kernels.sites.Site], specs: Sequence[TensorSpec]
+    ) -> list[kernels.sites.Site]:
         axis, start, found = self.axis % len(sites[0].shape), 0, []
         for spec in specs:
             dims = spec.dims or ()
@@ -369,7 +377,7 @@ class Split(TupleOp):
             start = start + dims[axis]
         return found
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> tuple[Array, ...]:
         out, start = [], 0
         key = [slice(None)] * x.ndim
         sizes: Any = self.sizes
@@ -394,7 +402,7 @@ class Split(TupleOp):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
         return MIXED if axes[0] is not None and axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
 
-    def settled(self, ctx: FoldContext, x: Ranked) -> Any:
+    def settled(self, ctx: FoldContext, x: Ranked) -> tuple[Tensor, ...]:
         return bind(Split(split_sizes(self.sizes, x.dims, self.axis), self.axis), x)
 
 

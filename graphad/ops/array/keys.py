@@ -187,7 +187,7 @@ def expand(key: Key, rank: int, dims: Any = None) -> Key:
     return key + rest
 
 
-def python_key(key: Key) -> Any:
+def python_key(key: Key) -> tuple[Any, ...]:
     """A key of numbers in NumPy's form."""
     out: list[Any] = []
     for entry in key:
@@ -238,7 +238,7 @@ def _sliced_size(entry: Sequence[int | str | None], size: Dim | int | None) -> A
     return resolve_slice(entry, size)[2]
 
 
-def indexed_dims(key: Key, dims: Any) -> Any:
+def indexed_dims(key: Key, dims: tuple[Any, ...] | None) -> Any:
     """The shape of x[key], as far as it is known."""
     if dims is None:
         return None
@@ -331,7 +331,7 @@ def only_index(key: Key, rank: int) -> int | None:
 def spilled(key: Key, given: list[Any]) -> Key:
     """The key with large numbers as inputs, so that a Python loop over rows does not create an op for each row."""
 
-    def number(bound: int | None) -> Any:
+    def number(bound: int | None) -> tuple[str, int] | int | None:
         if type(bound) is not int or -_LARGEST < bound < _LARGEST:
             return bound
         given.append(lift(np.int64(bound)))

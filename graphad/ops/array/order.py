@@ -44,7 +44,7 @@ def stable_order(x: DeviceArray | Array) -> Any:
     return np.argsort(x, -1, kind="stable")
 
 
-def _order_with_places(keys: Any) -> Any:
+def _order_with_places(keys: Array) -> Any:
     """The stable order of int64 keys that leave room for the number of places; they are overwritten."""
     places = np.arange(keys.shape[-1])
     bits = int(keys.shape[-1]).bit_length()
@@ -82,12 +82,12 @@ def _as_integers(x: Any) -> Any:
     return keys
 
 
-def descending_order(x: Any) -> Any:
+def descending_order(x: Array) -> Any:
     """The indices that sort x, from the largest on; of equal elements the first comes first."""
     return x.shape[-1] - 1 - stable_order(np.flip(x, -1))[..., ::-1]
 
 
-def _quick_order(x: Array) -> Any:
+def _quick_order(x: Array) -> Array:
     order = np.argsort(x, -1)
     ranked = np.take_along_axis(x, order, -1)
     is_tie = ranked[..., 1:] == ranked[..., :-1]
@@ -110,7 +110,7 @@ def _quick_order(x: Array) -> Any:
     return flat.reshape(x.shape)
 
 
-def sorted_values(x: Any, axis: int) -> Any:
+def sorted_values(x: Array, axis: int) -> Array | None:
     """x sorted along an axis, without computing the order.
 
     None if there is a -0.0, which NumPy's quicksort may exchange with 0.0.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
@@ -29,7 +30,6 @@ from graphad.core.schema import Given
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.kernels.sites import Part, Site
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.slice import GetItem, Slice
 from graphad.ops.array.support import static_array
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 Pairs = tuple[tuple[Any, Any], ...]
 
 
-def _padded(op: str, dims: Any, pairs: Pairs | None) -> Any:
+def _padded(
+    op: str, dims: tuple[Any, ...] | None, pairs: Pairs | None
+) -> tuple[Any | None, ...] | tuple[None, ...] | None:
     if dims is None:
         return None if pairs is None else (None,) * len(pairs)
     if pairs is None:
@@ -79,16 +81,23 @@ class Pad(Op):
         _require_fill(x, value)
         return x.with_dims(_padded("pad", x.dims, self.paddings))
 
-    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part] | None:
+    def parts_of(
+        self, whole: kernels.sites.Site, sites: Sequence[kernels.sites.Site], number: Callable[[int], Any]
+    ) -> list[kernels.sites.Part] | None:
         fill = number(1)
         if fill is None:
             return None
         offset: Any = 0
         for (low, _), stride in zip(self.paddings, whole.strides, strict=True):
             offset = offset + low * stride
-        return [Part(fill, whole), Part(sites[0], Site(whole.root, sites[0].shape, whole.strides, offset))]
+        return [
+            kernels.sites.Part(fill, whole),
+            kernels.sites.Part(
+                sites[0], kernels.sites.Site(whole.root, sites[0].shape, whole.strides, offset)
+            ),
+        ]
 
-    def eval(self, x: Array, value: Array) -> Any:
+    def eval(self, x: Array, value: Array) -> Array:
         return _pad(x, value, self.paddings)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -120,7 +129,7 @@ def _require_fill(x: TensorSpec, value: TensorSpec) -> None:
         )
 
 
-def _pad(x: DeviceArray | Array, value: DeviceArray | Array, pairs: tuple[tuple[int, ...], ...]) -> Any:
+def _pad(x: DeviceArray | Array, value: DeviceArray | Array, pairs: tuple[tuple[int, ...], ...]) -> Array:
     dims = [size + int(low) + int(high) for size, (low, high) in zip(np.shape(x), pairs, strict=True)]
     if type(x) is np.ndarray:
         return _framed(x, value, dims, pairs)
@@ -131,7 +140,9 @@ def _pad(x: DeviceArray | Array, value: DeviceArray | Array, pairs: tuple[tuple[
     return out
 
 
-def _framed(x: Array, value: Any, dims: Sequence[int], pairs: Sequence[tuple[int, ...]]) -> np.ndarray:
+def _framed(
+    x: Array, value: Array | DeviceArray, dims: Sequence[int], pairs: Sequence[tuple[int, ...]]
+) -> np.ndarray:
     """x in an array of `value`, each element of which is written once."""
     out = np.empty(dims, x.dtype)
     inner = tuple([slice(low, low + size) for size, (low, _) in zip(x.shape, pairs, strict=True)])
@@ -144,7 +155,7 @@ def _framed(x: Array, value: Any, dims: Sequence[int], pairs: Sequence[tuple[int
     return out
 
 
-def _inner(g: Tensor, pairs: Pairs, dims: Any) -> Tensor | None:
+def _inner(g: Tensor, pairs: Pairs, dims: tuple[Any, ...] | None) -> Tensor | None:
     """The part of g inside the padding."""
     if is_definite(dims):
         return bind(Slice(tuple(low for low, _ in pairs), (1,) * len(pairs), tuple(dims)), g)
@@ -152,7 +163,7 @@ def _inner(g: Tensor, pairs: Pairs, dims: Any) -> Tensor | None:
     return bind(GetItem(key), g)
 
 
-def _are_inside(paddings: Any, shape: Sequence[int]) -> bool:
+def _are_inside(paddings: tuple[tuple[Any, Any], ...], shape: Sequence[int]) -> bool:
     """Whether each axis is long enough to remove this much from both ends."""
     pairs = zip(np.asarray(paddings).tolist(), shape, strict=True)
     return all(low >= 0 and high >= 0 and low + high <= size for (low, high), size in pairs)
@@ -325,7 +336,7 @@ def pad(
     return bind(Pad(pairs), x, _fill(constant_values, x))
 
 
-def _fill(value: Any, x: Tensor) -> Tensor:
+def _fill(value: TensorLike, x: Tensor) -> Tensor:
     """The padding value as a tensor; a plain 0 fits every dtype, booleans too."""
     if isinstance(value, bool | int | float | complex) and not value:
         value = np.zeros((), x.dtype.as_numpy_dtype)[()]

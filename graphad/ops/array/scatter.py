@@ -120,7 +120,7 @@ class TensorScatterUpdate(Op):
             self._of_the_last(indices, g, part) if ctx.needs(2) else None,
         )
 
-    def _of_the_last(self, indices: Any, g: Any, part: Any) -> Tensor:
+    def _of_the_last(self, indices: Tensor, g: Tensor, part: Tensor) -> Tensor:
         """`part`, with 0 where a later update has the same position. Scattering the update numbers in the same way shows which
         one is last."""
         numbers = reshape(sequence(size(part, int64)), shape_of(part))
@@ -216,7 +216,7 @@ def _added(op: str, tensor: object, indices: TensorLike, updates: TensorLike, si
     return x + added if sign > 0 else x - added
 
 
-def _check_added(op: str, x: Any, indices: Any, updates: Any) -> None:
+def _check_added(op: str, x: Tensor, indices: Tensor, updates: Tensor) -> None:
     """Raise with the name of `op` what `scatter_nd` would refuse."""
     want = check_nd(op, x.dims, indices.dims, 0)
     if not are_compatible(want, updates.dims):
@@ -286,7 +286,7 @@ class UnsortedSegmentSum(Segments):
     batch_dims: Count = 0
     formerly = {"unsorted_segment_sum_to": num_was_input}
 
-    def eval(self, data: Array, ids: Array) -> Any:
+    def eval(self, data: Array, ids: Array) -> Array:
         lead, tail, at, values = members(self.name, data, ids, self.num, self.batch_dims)
         return added_at((math.prod(lead) * self.num, *tail), at, values).reshape((*lead, self.num, *tail))
 
@@ -350,7 +350,7 @@ class SegmentGather(Op):
             )
         return x.with_dims((*ids.dims, *x.dims[lead + 1 :]))
 
-    def eval(self, x: Array, ids: Array) -> Any:
+    def eval(self, x: Array, ids: Array) -> Array:
         lead = self.batch_dims
         rows = int(np.prod(np.shape(ids)[:lead]))
         num, tail = x.shape[lead], x.shape[lead + 1 :]
@@ -412,7 +412,9 @@ def unsorted_segment_sum(
 # -- masks -----------------------------------------------------------------------------------------------------------------
 
 
-def _masked_dims(op: str, dims: tuple[Size | None, ...] | None, mask: TensorSpec, axis: int) -> Any:
+def _masked_dims(
+    op: str, dims: tuple[Size | None, ...] | None, mask: TensorSpec, axis: int
+) -> tuple[Any | None, ...] | None:
     require_kind(op, mask, BOOLEAN, "mask")
     if mask.dims is not None and not mask.dims:
         raise InvalidArgumentError(f"{op}: mask cannot be scalar.")

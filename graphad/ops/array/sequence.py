@@ -49,8 +49,8 @@ class Steps(WithoutInputs):
     def infer(self) -> TensorSpec:
         return TensorSpec.of((self.size,), self.dtype)
 
-    def eval(self) -> Any:
-        return _members(self.start, self.size, self.delta, self.dtype)
+    def eval(self) -> Array:
+        return _members(self.start, self.size, self.delta, self.dtype)  # type: ignore[no-any-return]
 
 
 @define
@@ -68,10 +68,10 @@ class Range(Op):
             require_same_dtype("range", spec, start, (word, "start"))
         return TensorSpec.of((None,), start.dtype)
 
-    def eval(self, start: Array, limit: Array, delta: Array) -> Any:
+    def eval(self, start: Array, limit: Array, delta: Array) -> Array:
         dtype = dtypes.from_numpy(start.dtype)
         numbers = start.item(), limit.item(), delta.item()
-        return _members(numbers[0], _count(*numbers, dtype), numbers[2], dtype)
+        return _members(numbers[0], _count(*numbers, dtype), numbers[2], dtype)  # type: ignore[no-any-return]
 
     vjp = no_gradient("a range is made of integers, or changes its length with its limits")
     batch = no_batch("its length comes from values, of which each row has its own")

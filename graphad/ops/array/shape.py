@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays, dtypes
 from graphad.core.annotations import (
     Array,
@@ -42,7 +43,6 @@ from graphad.core.shapes import (
 )
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.kernels import forms
 from graphad.ops.accumulate import summed
 from graphad.ops.array.sizes import (
     known_value,  # noqa: F401  used from here
@@ -150,7 +150,7 @@ class Reshape(Op):
     shape: Given[tuple[Size | Literal[-1], ...]]
     formerly = {"reshape_to": shape_was_claimed}
 
-    def result(self, dims: Sequence[Dim | int]) -> Any:
+    def result(self, dims: Sequence[Dim | int]) -> tuple[Any | int, ...]:
         """The shape of the result for x of the definite shape `dims`."""
         want = self.shape
         return resolve_reshape(dims, list(want)) if any(is_rest(size) for size in want) else want
@@ -203,8 +203,8 @@ class Reshape(Op):
     def settled(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return bind(Reshape(resolve_reshape(x.dims, list(self.shape))), x)
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.View("reshape", self.shape)
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.View("reshape", self.shape)
 
 
 def is_rest(size: Dim | int) -> bool:
@@ -364,8 +364,8 @@ class BroadcastTo(Op):
     def settled(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return x if x.dims == self.shape else None
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.View("broadcast", self.shape)
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.View("broadcast", self.shape)
 
 
 def _check_broadcast(have: Sequence[int | None], want: Sequence[Dim | int | None]) -> None:
@@ -416,7 +416,7 @@ class SumTo(Op):
             _check_broadcast(self.shape, x.dims)
         return TensorSpec.of(self.shape, x.dtype)
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         want = self.shape
         return summed(x, summed_axes(x.shape, want)).reshape(want)
 
@@ -444,9 +444,9 @@ class SumTo(Op):
     def settled(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return x if x.dims == self.shape else None
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
         axes = summed_axes(x.dims, self.shape)  # type: ignore[arg-type]
-        return forms.Reduce(forms.identity_map(x.dtype), "add", axes, False)
+        return kernels.forms.Reduce(kernels.forms.identity_map(x.dtype), "add", axes, False)
 
 
 def summed_axes(have: Sequence[int], want: Sequence[int]) -> tuple[int, ...]:
@@ -456,7 +456,7 @@ def summed_axes(have: Sequence[int], want: Sequence[int]) -> tuple[int, ...]:
     return (*range(extra), *kept)
 
 
-def _is_one(size: Any) -> bool:
+def _is_one(size: int) -> bool:
     """Whether a size is the number 1; broadcasting has decided this before."""
     return type(size) is int and size == 1
 
@@ -522,8 +522,8 @@ class ExpandDims(Op):
         places = {axis % rank for axis in self.axes}
         return [i for i in range(rank) if i not in places][axes[0]]
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.View("reshape", self.infer(x).dims)
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.View("reshape", self.infer(x).dims)
 
 
 @define
@@ -573,8 +573,8 @@ class Squeeze(Op):
         gone = {axis % rank for axis in self.axes}
         return MIXED if axes[0] in gone else [i for i in range(rank) if i not in gone].index(axes[0])
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.View("reshape", self.infer(x).dims)
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.View("reshape", self.infer(x).dims)
 
 
 def expand_dims(input: TensorLike, axis: AxisLike = 0, name: str | None = None) -> Tensor:

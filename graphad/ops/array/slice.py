@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
@@ -35,8 +36,6 @@ from graphad.core.schema import Given, Step
 from graphad.core.shapes import are_compatible, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.kernels import forms
-from graphad.kernels.sites import Part, Site
 from graphad.ops.array.create import zeros, zeros_like
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.keys import (
@@ -91,12 +90,12 @@ class GetItem(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of(indexed_dims(self.key, x.dims), x.dtype)
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         key = self.key
         if has_claims(key):
             check_claims(key, np.shape(x))
         try:
-            return arrays.as_array(x)[python_key(key)]
+            return arrays.as_array(x)[python_key(key)]  # type: ignore[no-any-return]
         except IndexError as cause:
             indexed_dims(self.key, np.shape(x))  # its error names the index
             raise OutOfRangeError(
@@ -180,11 +179,17 @@ class Slice(Op):
         whole = self.strides[axis] == 1 and self.sizes[axis] == specs[0].dims[axis]  # type: ignore[index]
         return axis if whole else MIXED
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.View("slice", (self.starts, self.strides, self.sizes))
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.View("slice", (self.starts, self.strides, self.sizes))
 
 
-def _require_inside(op: str, starts: Any, strides: Any, sizes: Any, dims: Any) -> None:
+def _require_inside(
+    op: str,
+    starts: tuple[Any, ...],
+    strides: tuple[int, ...],
+    sizes: tuple[Any, ...] | None,
+    dims: tuple[Any, ...] | None,
+) -> None:
     """Raise unless a block whose sizes are numbers lies inside of `dims`: kernels trust it."""
     if dims is None or sizes is None:
         return
@@ -197,7 +202,9 @@ def _require_inside(op: str, starts: Any, strides: Any, sizes: Any, dims: Any) -
         raise _outside(op, starts, strides, sizes, dims)
 
 
-def _outside(op: str, starts: object, strides: object, sizes: Any, dims: Any) -> InvalidArgumentError:
+def _outside(
+    op: str, starts: object, strides: object, sizes: tuple[Any, ...] | None, dims: tuple[Any, ...] | None
+) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"{op}: starts {starts}, strides {strides} and sizes {format_dims(sizes)} do not lie inside of {format_dims(dims)}."
     )
@@ -231,12 +238,17 @@ class SliceGrad(Op):
         _require_inside("slice_grad", self.starts, self.strides, x.dims, self.shape)
         return x.with_dims(self.shape)
 
-    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part]:
+    def parts_of(
+        self, whole: kernels.sites.Site, sites: Sequence[kernels.sites.Site], number: Callable[[int], Any]
+    ) -> list[kernels.sites.Part]:
         offset: Any = 0
         for start, stride in zip(self.starts, whole.strides, strict=True):
             offset = offset + start * stride
         strides = tuple([a * b for a, b in zip(whole.strides, self.strides, strict=True)])
-        return [Part(0, whole), Part(sites[0], Site(whole.root, sites[0].shape, strides, offset))]
+        return [
+            kernels.sites.Part(0, whole),
+            kernels.sites.Part(sites[0], kernels.sites.Site(whole.root, sites[0].shape, strides, offset)),
+        ]
 
     def eval(self, x: Array) -> Array:
         out = arrays.zeros(self.shape, x.dtype, x)
@@ -293,7 +305,7 @@ class GetItemGrad(Op):
         if not are_compatible(part, specs[0].dims):
             raise self._no_part(specs[0].dims, part)
 
-    def _no_part(self, dims: Any, part: Any) -> InvalidArgumentError:
+    def _no_part(self, dims: tuple[Any, ...] | None, part: Any) -> InvalidArgumentError:
         return InvalidArgumentError(
             f"getitem_grad: g has shape {format_dims(dims)}; at {self.key} of shape {format_dims(self.shape)} "
             f"it must be {format_dims(part)}."
@@ -385,7 +397,7 @@ class SliceUpdate(Op):
         return MIXED
 
 
-def _other_part(dims: Any, part: Any) -> InvalidArgumentError:
+def _other_part(dims: tuple[Any, ...], part: tuple[Any, ...]) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"slice_update: value has shape {format_dims(dims)}, the part has shape {format_dims(part)}; they must be equal."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class ArgSort(Op):
             normalize_axis("argsort", self.axis, len(x.dims), "values", x.dims)
         return TensorSpec.of(x.dims, self.dtype)
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         moved = np.moveaxis(x, self.axis, -1) if x.ndim > 1 else x
         order = descending_order(moved) if self.descending else stable_order(moved)
         order = order.astype(self.dtype.numpy, copy=False)
@@ -80,7 +80,7 @@ class TopIndices(Op):
             )
         return TensorSpec.of((*x.dims[:-1], self.k), self.dtype)
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         size = x.shape[-1]
         if self.k > size:
             raise InvalidArgumentError(
@@ -101,7 +101,7 @@ class TopIndices(Op):
         return MIXED if axes[0] is not None and axes[0] == len(specs[0].dims or ()) - 1 else axes[0]
 
 
-def _largest(x: Array, k: int) -> Any:
+def _largest(x: Array, k: int) -> Array:
     """The first k of these for each row: those above the k-th largest number, which alone are sorted."""
     size = x.shape[-1]
     least = np.partition(x, size - k, -1)[:, size - k]
@@ -185,7 +185,7 @@ def sorted_along(x: Tensor, axis: int, descending: bool, index: DType) -> Tensor
     )
 
 
-def _sorted(x: Any, axis: int, descending: bool) -> Any:
+def _sorted(x: Array, axis: int, descending: bool) -> Array | None:
     """The same of an array; None if only the order tells which of two equal elements comes first."""
     found = sorted_values(x, axis) if type(x) is np.ndarray else None
     return found if found is None or not descending else np.ascontiguousarray(np.flip(found, axis))

@@ -120,7 +120,7 @@ def requested_size(op: str, size: TensorLike, word: str) -> tuple[Any, tuple[Any
     return (AT, 1), (lift(size),)
 
 
-def index_tensor(op: str, x: object, name: str) -> Any:
+def index_tensor(op: str, x: object, name: str) -> Tensor:
     """An index argument as an int32 or int64 tensor."""
     x = lift(x)
     require_kind(op, x, INTEGER, name)
@@ -141,7 +141,9 @@ def require_gradient(op: str, g: TensorSpec, result: TensorSpec) -> None:
         )
 
 
-def put_back(op: Op, forward: Op, g: TensorSpec, dims: Any, *rest: TensorSpec) -> TensorSpec:
+def put_back(
+    op: Op, forward: Op, g: TensorSpec, dims: tuple[Any, ...] | None, *rest: TensorSpec
+) -> TensorSpec:
     """The spec of shape `dims` into which `op` puts `g`; `g` must have the spec of `forward` on it and `rest`."""
     found = g.with_dims(dims)
     require_gradient(op.name, g, forward.infer(found, *rest))

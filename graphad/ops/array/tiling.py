@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
@@ -29,7 +30,6 @@ from graphad.core.schema import Axis, Given
 from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.kernels.sites import Part, Site, row_strides
 from graphad.ops.accumulate import added_at
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import Gather
@@ -78,15 +78,19 @@ class Tile(Op):
             tuple([None if None in (n, m) else n * m for n, m in zip(x.dims, self.multiples, strict=True)])
         )
 
-    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part]:
+    def parts_of(
+        self, whole: kernels.sites.Site, sites: Sequence[kernels.sites.Site], number: Callable[[int], Any]
+    ) -> list[kernels.sites.Part]:
         x = sites[0]
         shape: list[Any] = []
         strides: list[Any] = []
         for size, step, count in zip(x.shape, x.strides, self.multiples, strict=True):
             shape += [count, size]
             strides += [0, step]
-        target = Site(whole.root, tuple(shape), row_strides(shape))
-        return [Part(Site(x.root, tuple(shape), tuple(strides), x.offset), target)]
+        target = kernels.sites.Site(whole.root, tuple(shape), kernels.sites.row_strides(shape))
+        return [
+            kernels.sites.Part(kernels.sites.Site(x.root, tuple(shape), tuple(strides), x.offset), target)
+        ]
 
     def eval(self, x: Array) -> Array:
         return np.tile(x, self.multiples)
@@ -123,7 +127,7 @@ class Tile(Op):
         return bind(Reshape(ranked(self.infer(x.spec).dims)), bind(BroadcastTo(pairs), apart))
 
 
-def _not_for_each_axis(multiples: Sequence[Any], dims: Any) -> InvalidArgumentError:
+def _not_for_each_axis(multiples: Sequence[Any], dims: tuple[Any, ...]) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"tile: multiples {tuple(multiples)} has {len(multiples)} entries, input has shape {format_dims(dims)}; "
         "give one for each axis."
@@ -245,7 +249,7 @@ class RepeatGrad(Op):
         axis = normalize_axis(self.name, self.axis, len(g.dims), "g", g.dims)
         return g.with_dims((*g.dims[:axis], repeats.dims[0] if repeats.dims else None, *g.dims[axis + 1 :]))
 
-    def eval(self, g: Array, repeats: Array) -> Any:
+    def eval(self, g: Array, repeats: Array) -> Array:
         axis = self.axis % g.ndim
         _require_repeats(repeats)
         copies = np.repeat(arrays.arange(0, np.size(repeats), np.int64, repeats), repeats)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core.annotations import (
     Array,
     AxisLike,
@@ -35,7 +36,6 @@ from graphad.core.schema import Axes, Axis, Given, Permutation
 from graphad.core.shapes import format_dims, normalize_axes, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.kernels import forms
 from graphad.ops.array.shape import reshape
 from graphad.ops.array.sizes import vector_of
 from graphad.ops.array.support import index_tensor, require_index, static_array
@@ -124,8 +124,8 @@ class Transpose(Op):
     def settled(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return bind(Transpose(permutation(self.perm, len(x.dims))), x)
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.View("transpose", self.order(len(x.dims or ())))
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.View("transpose", self.order(len(x.dims or ())))
 
 
 def _from_front(order: Tensor) -> Any:
@@ -308,11 +308,13 @@ class Reverse(Op):
         rank = len(specs[0].dims or ())
         return MIXED if axes[0] in [axis % rank for axis in self.axes] else axes[0]
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
         dims = x.dims or ()
         gone = {axis % len(dims) for axis in self.axes}
         starts = tuple(size - 1 if i in gone else 0 for i, size in enumerate(dims))
-        return forms.View("slice", (starts, tuple(-1 if i in gone else 1 for i in range(len(dims))), dims))
+        return kernels.forms.View(
+            "slice", (starts, tuple(-1 if i in gone else 1 for i in range(len(dims))), dims)
+        )
 
 
 def _integers(op: str, axis: object, values: Array) -> list[int]:

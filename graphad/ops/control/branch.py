@@ -16,7 +16,7 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import BOTH, Cond, as_predicate, at_hand
 from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same_structure, spec_of
-from graphad.ops.math import cast
+from graphad.ops.math.cast import cast
 from graphad.ops.state.effects import require
 
 if TYPE_CHECKING:

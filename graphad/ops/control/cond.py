@@ -226,7 +226,7 @@ class Cond(Structured):
             out.append(y if known is None else known)
         return tuple(out)
 
-    def pruned(self, used: Sequence[bool]) -> Any:
+    def pruned(self, used: Sequence[bool]) -> tuple[Cond, list[int], list[int]]:
         """The op without unused outputs and operands; see `compiler.passes.dead`."""
         kept = [k for k, use in enumerate(used) if use]
         graphs = []
@@ -322,7 +322,7 @@ class CondLayer(Layer):
     __slots__ = ("else_pullback", "then_pullback")
     first = 1
 
-    def __init__(self, op: Any, base: Any, then_pullback: Any, else_pullback: Any) -> None:
+    def __init__(self, op: Cond, base: Cond, then_pullback: Any, else_pullback: Any) -> None:
         super().__init__(op, base)
         self.then_pullback = then_pullback
         self.else_pullback = else_pullback

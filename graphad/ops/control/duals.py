@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from graphad.ops.control.loop import Loop
 
 
-def push_call(op: Call, call: Any, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
+def push_call(op: Call, call: type[Call], ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
     """The tangents of a call's outputs; `call` is the class of ops to bind."""
     which = [dot is not None for dot in x_dots]
     dual, mask = ctx.dual_of(op.graph, which)
@@ -34,7 +34,7 @@ def push_call(op: Call, call: Any, ctx: DualContext, x_dots: Sequence[Any]) -> l
     return [next(y_dots) if has else None for has in mask]
 
 
-def push_cond(op: Cond, cond: Any, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
+def push_cond(op: Cond, cond: type[Cond], ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
     """The tangents of a cond's outputs; `cond` is the class of ops to bind."""
     which = [dot is not None for dot in x_dots[1:]]
     sides = [(graph, *ctx.dual_of(graph, which)) for graph in (op.then_graph, op.else_graph)]

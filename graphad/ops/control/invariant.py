@@ -32,6 +32,7 @@ from graphad.ops.math.compare import LESS
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Transforms
+    from graphad.core.tensor import Tensor
 
 
 class Apart:
@@ -68,7 +69,7 @@ class Apart:
         read = sorted(inputs_behind(graph, graph.outputs))
         return with_inputs(graph, read), read
 
-    def zeros(self, k: int, inputs: Sequence[Any]) -> Any:
+    def zeros(self, k: int, inputs: Sequence[Any]) -> Tensor:
         """Zeros with the shape of a value; of the body's inputs only invariants are read."""
         spec = self.first.output_specs[k]
         if is_definite(spec.dims):

@@ -312,7 +312,7 @@ class Loop(Structured):
         return (*carry, None, *ys)
 
 
-def wrong_steps(limit: Any, steps: Any) -> InvalidArgumentError:
+def wrong_steps(limit: Any, steps: int) -> InvalidArgumentError:
     """The error of a loop whose limit differs from its fixed number of steps."""
     return InvalidArgumentError(f"loop: the limit is {limit}, the loop was made for {steps} steps.")
 

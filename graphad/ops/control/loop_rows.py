@@ -35,13 +35,14 @@ from graphad.ops.math.compare import LESS, LOGICAL_AND
 from graphad.ops.math.reduce import ReduceAny, reduce_max
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import Ranked
     from graphad.ops.control.loop import Loop
 
 
 _INT = TensorSpec.of((), dtypes.int32)
 
 
-def batch_loop(loop: Any, ctx: BatchContext, limit: Any, values: Sequence[Any]) -> tuple[Tensor, ...]:
+def batch_loop(loop: Any, ctx: BatchContext, limit: Ranked, values: Sequence[Any]) -> tuple[Tensor, ...]:
     """The outputs of a loop with stacked inputs; outputs that are the same in every row are marked."""
     places, results = loop.operands, loop.results
     stacked = [ctx.stacked(i + 1) for i in range(places.total)]

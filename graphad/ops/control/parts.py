@@ -109,13 +109,13 @@ class Again(Exception):
       owner: Whose value it is.
     """
 
-    def __init__(self, value: Any, owner: object = None) -> None:
+    def __init__(self, value: list[Any] | tuple[Any, ...], owner: object = None) -> None:
         super().__init__()
         self.value = value
         self.owner = owner
 
 
-def _lacking(value: Any, like: Any) -> list[tuple[Any, Any]]:
+def _lacking(value: object, like: object) -> list[tuple[Any, Any]]:
     """The leaves of `value` with unknown parts whose counterparts in `like` have known ones, with these counterparts; or
     None."""
     leaves = flatten_records(value)[0]
@@ -135,7 +135,7 @@ def lacks(value: object, like: object) -> bool:
     return any(other is not None for _, other in _lacking(value, like))
 
 
-def completed(value: Any, like: Any) -> Any:
+def completed(value: Any, like: object) -> Any:
     """`value` with incomplete leaves completed like their counterparts in `like`; `value` itself if there is nothing to do."""
     if not lacks(value, like):
         return value

@@ -300,7 +300,7 @@ def _traced_fold(
     return list(outputs[:n]), list(outputs[n + 1 :])
 
 
-def _same_dtype(op: str, x: Tensor, leaf: Tensor) -> Any:
+def _same_dtype(op: str, x: Tensor, leaf: Tensor) -> Tensor:
     try:
         y = lift_like(op, leaf, x.dtype)
     except DTypeError:

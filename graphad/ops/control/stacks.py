@@ -62,7 +62,7 @@ class RaggedStack(np.ndarray):
         return _with_slices(whole, slices, self.axis, self.has_rank)
 
 
-def _plain(x: Array | RaggedStack) -> Any:
+def _plain(x: Array | RaggedStack) -> Array:
     return np.asarray(x) if isinstance(x, RaggedStack) else x
 
 
@@ -115,7 +115,7 @@ def known_spec(x: Any) -> TensorSpec:
     return x.spec  # type: ignore[no-any-return]
 
 
-def known_dims(x: Tensor) -> Any:
+def known_dims(x: Tensor) -> tuple[Any, ...] | None:
     """The shape of a tensor as far as all slices share it."""
     return known_shape(x.data) if type(x) is EagerTensor and type(x.data) is RaggedStack else x.dims
 
@@ -125,7 +125,7 @@ def walked(stack: Any) -> Any:
     return stack.slices if is_ragged(stack) else stack
 
 
-def new_stack(length: int, written: int, y: Array) -> Any:
+def new_stack(length: int, written: int, y: Array) -> Array | list[None]:
     """Memory for all slices; zeros if not all will be written."""
     if is_ragged(y):
         return [None] * length
@@ -145,7 +145,7 @@ def put(stack: Any, i: int, y: Any, may_differ: bool) -> Any:
     return stack
 
 
-def closed_stack(slices: Any, length: int, spec: TensorSpec, may_differ: bool) -> Any:
+def closed_stack(slices: Any, length: int, spec: TensorSpec, may_differ: bool) -> Array | RaggedStack:
     """The stack of the collected slices; without steps, zeros with the known sizes."""
     if slices is None or not len(slices):
         dims = tuple([0 if size is None else size for size in spec.dims or ()])
@@ -170,7 +170,7 @@ def closed_stack(slices: Any, length: int, spec: TensorSpec, may_differ: bool) -
     return _padded(slices, dtype) if ragged else np.array(slices, dtype)
 
 
-def _padded(slices: Sequence[Any], dtype: Any) -> RaggedStack:
+def _padded(slices: Sequence[Any], dtype: np.dtype[Any]) -> RaggedStack:
     rank = max(y.ndim for y in slices)
     like = [y.shape for y in slices if y.ndim == rank]
     stack = np.zeros(

@@ -463,7 +463,7 @@ class TensorArray:
         return zeros(dims, self._dtype)
 
 
-def _number(x: Any) -> int | None:
+def _number(x: TensorLike) -> int | None:
     """An index or size as a number; None while it is unknown."""
     if hasattr(x, "__index__") and not hasattr(x, "dims"):
         return int(x.__index__())

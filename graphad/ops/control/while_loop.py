@@ -312,7 +312,7 @@ def _carried(
     return first, out
 
 
-def _shapes(shape_invariants: Any) -> Any:
+def _shapes(shape_invariants: Sequence[TensorShape] | dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Any:
     """The shapes in a nest of shapes; a TensorShape or TensorSpec is a leaf, other containers are entered."""
     for item in shape_invariants.values() if isinstance(shape_invariants, dict) else shape_invariants:
         if isinstance(item, list | tuple | dict):

@@ -70,7 +70,7 @@ def crop_and_resize(
 
 
 def cropped(
-    x: Any, corners: Tensor, which: TensorLike, counts: Sequence[Any], method: str, outside: TensorLike
+    x: Tensor, corners: Tensor, which: TensorLike, counts: Sequence[Any], method: str, outside: TensorLike
 ) -> Tensor:
     """`crop_and_resize` for images and boxes of one float dtype."""
     inside: list[Any] = []
@@ -143,7 +143,7 @@ class NonMaxSuppression(TupleOp):
             )
         return TensorSpec.of((None,), int32), TensorSpec.of((None,), scores.dtype)
 
-    def eval(self, boxes: Array, scores: Array) -> Any:
+    def eval(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
         if len(boxes) != len(scores):
             raise InvalidArgumentError(
                 f"{self.name}: {len(boxes)} boxes have {len(scores)} scores; the numbers must be equal."
@@ -180,7 +180,13 @@ class NonMaxSuppression(TupleOp):
 
 
 def _suppressed(
-    op: str, boxes: Any, scores: Any, most: Any, overlap: Any, lowest: Any, sigma: Any = 0.0
+    op: str,
+    boxes: TensorLike,
+    scores: TensorLike,
+    most: int,
+    overlap: float,
+    lowest: float,
+    sigma: float = 0.0,
 ) -> tuple[Any, Any]:
     count = static_int(op, most, "max_output_size")
     if count is None:

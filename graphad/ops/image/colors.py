@@ -93,7 +93,7 @@ def _in_floats(image: TensorLike, f: Callable[[Any], Any]) -> Tensor:
     return convert_image_dtype(f(convert_image_dtype(x, float32)), x.dtype, saturate=True)
 
 
-def _colored(op: str, images: TensorLike, size: int = 3) -> Any:
+def _colored(op: str, images: TensorLike, size: int = 3) -> Tensor:
     """Images as a tensor. Raises: InvalidArgumentError: the last axis is known not to have size `size`."""
     x = lift_own(images)
     if x.dims is not None and (not x.dims or x.dims[-1] not in (None, size)):
@@ -131,7 +131,7 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
       [[[0.0], [4.0]]]
     """
 
-    def adjusted(x: Tensor) -> Any:
+    def adjusted(x: Tensor) -> Tensor:
         y = cast(x, float32)
         mean = reduce_mean(y, [HEIGHT, WIDTH], keepdims=True)
         return cast((y - mean) * cast(contrast_factor, float32) + mean, x.dtype)
@@ -238,7 +238,7 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
     if known is not None and not -1 <= known <= 1:
         raise InvalidArgumentError(f"adjust_hue: delta is {known}; it must be in [-1, 1].")
 
-    def adjusted(x: Tensor) -> Any:
+    def adjusted(x: Tensor) -> Tensor:
         moved = cast(delta, x.dtype)
         return _with_hue(x, lambda hue, saturation: [floormod(hue + moved + 1, lift(1, x.dtype)), saturation])
 
@@ -258,7 +258,7 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
       [[[1.0, 1.0, 1.0]]]
     """
 
-    def adjusted(x: Tensor) -> Any:
+    def adjusted(x: Tensor) -> Tensor:
         factor = cast(saturation_factor, x.dtype)
         return _with_hue(x, lambda hue, saturation: [hue, clip_by_value(saturation * factor, 0, 1)])
 
@@ -296,13 +296,13 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     return concat([x, x, x], -1)
 
 
-def _converted(op: str, images: Any, kernel: list[list[float]]) -> Tensor:
+def _converted(op: str, images: TensorLike, kernel: list[list[float]]) -> Tensor:
     x = _colored(op, images)
     require_kind(op, x, FLOATING, "images")
     return _times(x, kernel)
 
 
-def _times(x: Any, kernel: list[list[float]]) -> Tensor:
+def _times(x: Tensor, kernel: list[list[float]]) -> Tensor:
     """Colours along the last axis times a matrix; quicker as one product of matrices."""
     matrix = lift(kernel, x.dtype)
     return tensordot(x, matrix, [[-1], [0]]) if x.ndim == 1 else matmul(x, matrix)

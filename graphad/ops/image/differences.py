@@ -84,7 +84,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     return reduce_sum(down, axes) + reduce_sum(right, axes)
 
 
-def _compared(op: str, a: TensorLike, b: TensorLike, max_val: Any) -> tuple[Any, Any, Any]:
+def _compared(op: str, a: TensorLike, b: TensorLike, max_val: TensorLike) -> tuple[Any, Any, Any]:
     """Two images and the range of their values, in float32."""
     x, y = images_of(op, a), images_of(op, b)
     if x.dims is not None and y.dims is not None and not are_compatible(x.dims[-3:], y.dims[-3:]):

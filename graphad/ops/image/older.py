@@ -52,7 +52,7 @@ def _scale(old: Any, new: Any, align_corners: bool, dtype: DType) -> Any:
     return where(new > 1, as_float(old - 1, dtype) / as_float(maximum(new - 1, 1), dtype), plain)
 
 
-def _cubic(x: Any) -> Any:
+def _cubic(x: Tensor) -> Tensor:
     near = ((_SLOPE + 2.0) * x - (_SLOPE + 3.0)) * x * x + 1.0
     far = ((_SLOPE * x - 5.0 * _SLOPE) * x + 8.0 * _SLOPE) * x - 4.0 * _SLOPE
     return where(x <= 1.0, near, far)

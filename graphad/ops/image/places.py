@@ -76,10 +76,10 @@ def transpose(image: TensorLike, name: str | None = None) -> Tensor:
       >>> image.transpose([[[1], [2]]]).numpy().tolist()
       [[[1]], [[2]]]
     """
-    return _swapped(image_of("transpose", image))  # type: ignore[no-any-return]
+    return _swapped(image_of("transpose", image))
 
 
-def _swapped(x: Any) -> Any:
+def _swapped(x: Any) -> Tensor:
     return transposed(x, [*range(x.ndim - 3), x.ndim - 2, x.ndim - 3, x.ndim - 1])
 
 

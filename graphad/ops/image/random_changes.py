@@ -51,7 +51,7 @@ def _require_order(op: str, low: float, high: float, names: tuple[str, str], abo
             )
 
 
-def _flipped(op: str, image: Any, axis: int, draw: Draw) -> Tensor:
+def _flipped(op: str, image: TensorLike, axis: int, draw: Draw) -> Tensor:
     x = image_of(op, image)
     sizes: Any = [1, 1, 1] if x.ndim == 3 else [size_along(x, -4), 1, 1, 1]
     return where(draw(sizes) < 0.5, reverse(x, [axis]), x)
@@ -111,7 +111,7 @@ def stateless_random_flip_up_down(image: TensorLike, seed: TensorLike) -> Tensor
     return _flipped("stateless_random_flip_up_down", image, HEIGHT, _stateless(seed))
 
 
-def _brightness(op: str, image: Any, most: float, draw: Draw) -> Tensor:
+def _brightness(op: str, image: TensorLike, most: float, draw: Draw) -> Tensor:
     require_number(op, most, "max_delta")
     if most < 0:
         raise InvalidArgumentError(f"{op}: max_delta is {most}; it must be 0 or more.")
@@ -147,7 +147,7 @@ def stateless_random_brightness(image: TensorLike, max_delta: float, seed: Tenso
     return _brightness("stateless_random_brightness", image, max_delta, _stateless(seed))
 
 
-def _contrast(op: str, image: Any, low: float, high: float, draw: Draw) -> Tensor:
+def _contrast(op: str, image: TensorLike, low: float, high: float, draw: Draw) -> Tensor:
     _require_order(op, low, high, ("lower", "upper"), True)
     return adjust_contrast(image, _between(draw, low, high))
 
@@ -181,7 +181,7 @@ def stateless_random_contrast(image: TensorLike, lower: float, upper: float, see
     return _contrast("stateless_random_contrast", image, lower, upper, _stateless(seed))
 
 
-def _saturation(op: str, image: Any, low: float, high: float, draw: Draw) -> Tensor:
+def _saturation(op: str, image: TensorLike, low: float, high: float, draw: Draw) -> Tensor:
     _require_order(op, low, high, ("lower", "upper"), True)
     return adjust_saturation(image, _between(draw, low, high))
 
@@ -217,7 +217,7 @@ def stateless_random_saturation(
     return _saturation("stateless_random_saturation", image, lower, upper, _stateless(seed))
 
 
-def _hue(op: str, image: Any, most: float, draw: Draw) -> Tensor:
+def _hue(op: str, image: TensorLike, most: float, draw: Draw) -> Tensor:
     require_number(op, most, "max_delta")
     if not 0 <= most <= 0.5:
         raise InvalidArgumentError(f"{op}: max_delta is {most}; it must be in [0, 0.5].")

@@ -60,24 +60,24 @@ class ResizeMethod:
     NEAREST_NEIGHBOR = "nearest"
 
 
-def _triangle(x: Tensor) -> Any:
+def _triangle(x: Tensor) -> Tensor:
     return maximum(1.0 - x, 0.0)
 
 
-def _cubic(x: Tensor) -> Any:
+def _cubic(x: Tensor) -> Tensor:
     """The cubic convolution kernel with slope -1/2."""
     near, far = ((1.5 * x - 2.5) * x) * x + 1.0, ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
     return where(x < 1.0, near, where(x < 2.0, far, 0.0))
 
 
-def _mitchell(x: Tensor) -> Any:
+def _mitchell(x: Tensor) -> Tensor:
     """The cubic kernel of Mitchell and Netravali, with B = C = 1/3."""
     near = ((7 / 6 * x - 2.0) * x) * x + 8 / 9
     far = ((-7 / 18 * x + 2.0) * x - 10 / 3) * x + 16 / 9
     return where(x < 1.0, near, where(x < 2.0, far, 0.0))
 
 
-def _gaussian(x: Tensor) -> Any:
+def _gaussian(x: Tensor) -> Tensor:
     """A Gaussian with standard deviation 1/2, cut off at three deviations."""
     return where(x < 1.5, exp(-2.0 * square(x)), 0.0)
 
@@ -112,7 +112,7 @@ def _weights(method: str, antialias: bool, old: TensorLike, new: TensorLike, dty
     )  # ties at an edge are broken as in TensorFlow
     at: Any = (rows + 0.5) * scale - 0.5
     if plain and method == ResizeMethod.BILINEAR:
-        return _triangle(abs_of(columns - clip_by_value(at, 0.0, as_float(old, dtype) - 1.0)))  # type: ignore[no-any-return]
+        return _triangle(abs_of(columns - clip_by_value(at, 0.0, as_float(old, dtype) - 1.0)))
     if plain:
         before: Any = floor(at)
         at = before + rint((at - before) * float(_STEPS)) / float(_STEPS)
@@ -121,7 +121,7 @@ def _weights(method: str, antialias: bool, old: TensorLike, new: TensorLike, dty
     return divide_no_nan(found, reduce_sum(found, 1, keepdims=True))
 
 
-def _weights_for(x: Any, method: str, antialias: bool, old: TensorLike, new: TensorLike) -> Tensor:
+def _weights_for(x: Tensor, method: str, antialias: bool, old: TensorLike, new: TensorLike) -> Tensor:
     """`_weights`, cached for the next image of that size. In a graph they are computed, so that a file holds no tables."""
     if type(x) is not EagerTensor or inside_function() or not is_known(old, new):
         return _weights(method, antialias, old, new, x.dtype)
@@ -133,12 +133,12 @@ def _weights_for(x: Any, method: str, antialias: bool, old: TensorLike, new: Ten
     return found  # type: ignore[no-any-return]
 
 
-def weighted(x: TensorLike, weights: TensorLike, axis: int) -> Any:
+def weighted(x: TensorLike, weights: TensorLike, axis: int) -> Tensor:
     """The weights [new, old] applied along `axis`, the third or second from the end."""
     return einsum("oh,...hwc->...owc" if axis == HEIGHT else "ow,...hwc->...hoc", weights, x)
 
 
-def resized(x: Any, size: tuple[Any, Any], method: str, antialias: bool) -> Tensor:
+def resized(x: Tensor, size: tuple[Any, Any], method: str, antialias: bool) -> Tensor:
     """Images of a float dtype resized; "nearest" takes any dtype."""
     for axis, new in (
         (WIDTH, size[1]),
@@ -150,7 +150,7 @@ def resized(x: Any, size: tuple[Any, Any], method: str, antialias: bool) -> Tens
             x = gather(x, minimum(cast(floor(at), int32), old - 1), axis=axis)
         else:
             x = weighted(x, _weights_for(x, method, antialias, old, new), axis)
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def resize(
@@ -196,7 +196,7 @@ def of_the_form(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([nearest_whole(factor * as_float(n)) for n in old])
 
 
-def pair_of_sizes(size: Any) -> tuple[Any, ...]:
+def pair_of_sizes(size: TensorLike) -> tuple[Any, ...]:
     known = static_sizes("resize", size)
     if known is None:
         tensor = lift(size)
@@ -211,7 +211,7 @@ def pair_of_sizes(size: Any) -> tuple[Any, ...]:
     return tuple(known)
 
 
-def nearest_whole(x: Any) -> Any:
+def nearest_whole(x: Any) -> Tensor | int:
     return cast(rint(x), int32) if not is_known(x) else round(float(x))
 
 

@@ -86,7 +86,7 @@ class SuppressOverlaps(Op):
     rows = no_rows("all boxes of an image are compared")
 
 
-def _known(op: str, value: Any, word: str) -> int:
+def _known(op: str, value: int, word: str) -> int:
     found: int | None = static_int(op, value, word)
     if found is None or found < 0:
         raise InvalidArgumentError(
@@ -153,14 +153,14 @@ def non_max_suppression_padded(
             "[..., n, 4] and [..., n] are needed."
         )
 
-    def of_one(image: Any) -> Any:
+    def of_one(image: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         found = non_max_suppression(image[0], image[1], most, iou_threshold, score_threshold)
         count = shape(found)[0]
         return reshape(concat([found, zeros([most - count], int32)], 0), [most]), count
 
     if corners.ndim == 2:
         if pad_to_max_output_size:
-            return of_one((corners, points))  # type: ignore[no-any-return]
+            return of_one((corners, points))
         found = non_max_suppression(corners, points, most, iou_threshold, score_threshold)
         return found, shape(found)[0]
     lead = shape(points)[:-1]
@@ -231,7 +231,7 @@ class SuppressByClass(TupleOp):
                 "q of 1 or as many as classes, and [batch, n, classes] are needed."
             )
 
-    def eval(self, boxes: Array, scores: Array) -> Any:
+    def eval(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
         self._compare(boxes.shape, scores.shape)
         boxes, scores = (arrays.here(x, "search for boxes") for x in (boxes, scores))
         batch, _, classes = scores.shape
@@ -259,7 +259,7 @@ class SuppressByClass(TupleOp):
         low, high = (f(boxes[:, :2], boxes[:, 2:]) for f in (np.minimum, np.maximum))
         areas = np.prod(high - low, axis=1)
 
-        def covered(best: int) -> Any:
+        def covered(best: int) -> Array:
             sides = np.minimum(high, high[best]) - np.maximum(low, low[best])
             shared = np.prod(np.maximum(sides, 0), axis=1)
             whole = areas + areas[best] - shared

@@ -134,7 +134,7 @@ class BandedSolve(Op):
         return matrix_rows(specs, axes, (2, 2)) if axes != [None, None] else None
 
 
-def turned(bands: Any, below: int, above: int) -> Any:
+def turned(bands: Any, below: int, above: int) -> Tensor:
     """The diagonals of the adjoint: `above` below its main one and `below` above it."""
     wide = pad(conjugate(bands), [[0, 0]] * (len(bands.dims) - 1) + [[above, below]])
     rows = []
@@ -164,7 +164,7 @@ def _sequence(op: str, diagonals: TensorLike) -> list[Any]:
     return [upper, middle, lower]
 
 
-def compact_diagonals(op: str, diagonals: TensorLike, form: str) -> Any:
+def compact_diagonals(op: str, diagonals: TensorLike, form: str) -> Tensor:
     """The three diagonals of a tridiagonal matrix as rows."""
     if form == "matrix":
         a = lift(diagonals)

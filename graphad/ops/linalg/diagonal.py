@@ -34,7 +34,7 @@ from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.rules import require_rank
 
 
-def _two_axes(op: Any, rank: int) -> tuple[int, int]:
+def _two_axes(op: Diagonal | DiagonalPut, rank: int) -> tuple[int, int]:
     """The two axes of a diagonal, counted from the front. Raises: InvalidArgumentError: they are not in order."""
     first, second = op.first, op.second
     a, b = (axis + rank if axis < 0 else axis for axis in (first, second))
@@ -45,7 +45,7 @@ def _two_axes(op: Any, rank: int) -> tuple[int, int]:
     return a, b
 
 
-def _unequal(dims: Any, a: int, b: int) -> InvalidArgumentError:
+def _unequal(dims: tuple[Any, ...], a: int, b: int) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"diagonal: x with shape {format_dims(dims)} has sizes {dims[a]} and {dims[b]} at axes {a} and {b}; they must be equal."
     )

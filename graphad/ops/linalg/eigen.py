@@ -76,7 +76,7 @@ def _inverse_differences(x: Tensor) -> Tensor:
     return where(same, scalar_like(0, x), 1.0 / where(same, scalar_like(1, x), difference))
 
 
-def _scaled(a: Tensor, values: Any) -> Any:
+def _scaled(a: Tensor, values: Any) -> Tensor:
     """a with its columns scaled by real values."""
     return a * cast(_columns(values), a.dtype)
 
@@ -98,7 +98,7 @@ class Eigh(TupleOp):
         require_matrix("eigh", a, "tensor", True)
         return TensorSpec.of(None if a.dims is None else a.dims[:-1], _real_dtype(a)), a
 
-    def eval(self, a: Array) -> Any:
+    def eval(self, a: Array) -> tuple[Array, ...]:
         values, vectors = iterated("eigh", np.linalg.eigh, a)
         return values, vectors
 
@@ -150,8 +150,8 @@ class HermitianEigenvalues(_Values):
         require_matrix("eigvalsh", a, "tensor", True)
         return TensorSpec.of(None if a.dims is None else a.dims[:-1], _real_dtype(a))
 
-    def eval(self, a: Array) -> Any:
-        return iterated("eigvalsh", np.linalg.eigvalsh, a)
+    def eval(self, a: Array) -> Array:
+        return iterated("eigvalsh", np.linalg.eigvalsh, a)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         _, vectors = bind(Eigh(), ctx.inputs[0])
@@ -168,8 +168,8 @@ class SingularValues(_Values):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return Svd(False).infer(x)[0]
 
-    def eval(self, x: Array) -> Any:
-        return iterated("svd", np.linalg.svdvals, x)
+    def eval(self, x: Array) -> Array:
+        return iterated("svd", np.linalg.svdvals, x)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         _, u, v = bind(Svd(False), ctx.inputs[0])
@@ -199,7 +199,7 @@ class Svd(TupleOp):
             x.with_dims((*lead, n, n if self.full else least)),
         )
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> tuple[Array, ...]:
         u, s, vh = iterated("svd", np.linalg.svd, x, self.full)
         return s, u, arrays.contiguous(np.conj(np.swapaxes(vh, -1, -2)))
 

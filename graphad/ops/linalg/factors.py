@@ -91,7 +91,7 @@ class Qr(_Factors):
         inner = m if self.full else _least(m, n)
         return x.with_dims((*lead, m, inner)), x.with_dims((*lead, inner, n))
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> tuple[Array, Array]:
         q, r = np.linalg.qr(x, "complete" if self.full else "reduced")
         return q, r
 
@@ -222,7 +222,7 @@ class Eig(_Factors):
         dtype = x.dtype if x.dtype.is_complex else complex_dtype(x.dtype)
         return TensorSpec.of(None if x.dims is None else x.dims[:-1], dtype), TensorSpec.of(x.dims, dtype)
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> tuple[Array, Array]:
         dtype = np.result_type(x.dtype, np.complex64)
         if not x.size:
             return np.zeros(x.shape[:-1], dtype), np.zeros(x.shape, dtype)

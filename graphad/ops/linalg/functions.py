@@ -67,7 +67,7 @@ class _OfSquare(Op):
         return matrix_rows(specs, axes, (2,))
 
 
-def _each(function: Callable[..., Any], x: DeviceArray | Array) -> Any:
+def _each(function: Callable[..., Any], x: DeviceArray | Array) -> Array:
     """A function of one matrix applied to each of a stack, NaN where the result is not of the dtype of x."""
     out = np.empty_like(x)
     for place in np.ndindex(x.shape[:-2]):
@@ -125,7 +125,7 @@ class Sqrtm(_OfSquare):
         return _each(library.linalg().sqrtm, arrays.here(x, "scipy.linalg.sqrtm")) if found is None else found
 
 
-def _size(x: Tensor) -> Any:
+def _size(x: Tensor) -> Tensor | int:
     return x.dims[-1] if x.dims is not None and isinstance(x.dims[-1], int) else getitem(sizes_of(x), -1)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -29,7 +30,6 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import broadcast_dims, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.kernels import forms
 from graphad.ops.accumulate import widened
 from graphad.ops.array.shape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.transpose import swap_axes
@@ -72,8 +72,8 @@ class MatMul(Op):
         lead = broadcast_dims("matmul", a.dims[:-2], b.dims[:-2])
         return TensorSpec.of(None if lead is None else (*lead, rows, columns), dtype)
 
-    def eval(self, a: Array, b: Array) -> Any:
-        return _product(a, b, self.transpose_a, self.transpose_b)
+    def eval(self, a: Array, b: Array) -> Array:
+        return _product(a, b, self.transpose_a, self.transpose_b)  # type: ignore[no-any-return]
 
     def quick(self, x: Tensor, y: Tensor) -> Any:
         a, b = x.data, y.data
@@ -146,8 +146,8 @@ class MatMul(Op):
             found.add(-2 if k == 0 else -1)
         return found.pop() + len(lead) + 2 if len(found) == 1 else MIXED
 
-    def lower(self, a: TensorSpec, b: TensorSpec) -> forms.Form | None:
-        return forms.Contract(self.transpose_a, self.transpose_b)
+    def lower(self, a: TensorSpec, b: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Contract(self.transpose_a, self.transpose_b)
 
 
 MATMUL = MatMul()

@@ -21,6 +21,8 @@ from graphad.ops.math.complexes import conj
 from graphad.ops.math.exponential import log
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphad.core.annotations import TensorLike
 
 
@@ -63,7 +65,7 @@ class LinearOperatorBlockDiag(LinearOperator):
         sizes = [sum(op.dims[axis] for op in self.operators) for axis in (-2, -1)]
         return TensorShape([*common_stack(self.name, self.operators), *sizes])
 
-    def _by_block(self, x: Any, axis: int, function: Any) -> Any:
+    def _by_block(self, x: object, axis: int, function: Callable[[Any, Any], Any]) -> Tensor:
         """`function` of each operator and its rows of x, concatenated along the rows."""
         parts, start = [], 0
         for op in self.operators:
@@ -142,7 +144,7 @@ class LinearOperatorKronecker(LinearOperator):
             m, n = m * op.dims[-2], n * op.dims[-1]
         return TensorShape([*common_stack(self.name, self.operators), m, n])
 
-    def _each(self, x: Any, axis: int, function: Any) -> Any:
+    def _each(self, x: Any, axis: int, function: Callable[[Any, Any], Any]) -> Any:
         """Each operator applied along its own axis of the rows of x, which are numbered with the first operator's axis
         outermost."""
         lead = broadcast_dims(self.name, common_stack(self.name, self.operators), x.dims[:-2]) or ()
@@ -244,7 +246,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         inner = self.diag_operator.matmul(matmul(right, x, adjoint_a=True), adjoint=adjoint)
         return self.base_operator.matmul(x, adjoint=adjoint) + matmul(left, inner)
 
-    def _small(self, adjoint: bool) -> Any:
+    def _small(self, adjoint: bool) -> Tensor:
         """The capacitance matrix, of the system with r unknowns: D^-1 + v^H base^-1 u."""
         left, right = (self.v, self.u) if adjoint else (self.u, self.v)
         middle = matmul(right, self.base_operator.solve(left, adjoint=adjoint), adjoint_a=True)

@@ -69,7 +69,7 @@ class LinearOperatorDiag(LinearOperator):
     def to_dense(self, name: str = "to_dense") -> Tensor:
         return diag(self._diag)
 
-    def _column(self, adjoint: bool) -> Any:
+    def _column(self, adjoint: bool) -> Tensor:
         return expand_dims(conj(self._diag) if adjoint else self._diag, -1)
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Any:
@@ -110,7 +110,7 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
     """
 
     def __init__(
-        self, num_rows: int, multiplier: Any, is_non_singular: bool | None = None,
+        self, num_rows: int, multiplier: Tensor, is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
         is_square: bool | None = True, assert_proper_shapes: bool = False,
         name: str = "LinearOperatorScaledIdentity",
@@ -348,7 +348,7 @@ class LinearOperatorToeplitz(LinearOperator):
         return low + adjoint_of(conj(band_part(high, -1, 0) - diag(diag_part(high))))
 
 
-def _shifted(x: Any, n: int) -> Any:
+def _shifted(x: Tensor, n: int) -> Tensor:
     """y[..., i, j] = x[..., (i - j) mod n]."""
     places = [[(i - j) % n for j in range(n)] for i in range(n)]
     return gather(x, lift(places if n else zeros([0, 0], int32), int32), axis=-1)

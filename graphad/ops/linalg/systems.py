@@ -107,7 +107,7 @@ def _by_blas(blas: Any, a: Any, b: Any, is_lower: bool) -> Any:
     return trsm(1, a.T, b.T, side=1, lower=not is_lower).T
 
 
-def _substituted(a: Any, b: Any, is_lower: bool) -> Any:
+def _substituted(a: Array, b: Array, is_lower: bool) -> Any:
     """Solve a x = b for a triangle of a, with BLAS if SciPy is there. Otherwise solve for one half of x, subtract its product
     from b and solve for the other half, recursively down to blocks that LAPACK solves. So most of the work is in matrix
     products; NumPy alone would factor a as a full matrix.
@@ -159,7 +159,7 @@ class Solve(_System):
     def infer(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
         return _system_spec("solve", a, b)
 
-    def eval(self, a: Array, b: Array) -> Any:
+    def eval(self, a: Array, b: Array) -> Array:
         return _solve(_adjoint(a) if self.adjoint else a, b)
 
     def lower(self, a: TensorSpec, b: TensorSpec) -> forms.Form | None:
@@ -187,13 +187,13 @@ class TriangularSolve(_System):
     def infer(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
         return _system_spec("triangular_solve", a, b)
 
-    def eval(self, a: Array, b: Array) -> Any:
+    def eval(self, a: Array, b: Array) -> Array:
         a = _adjoint(a) if self.adjoint else a
         if a.ndim == 2 and b.ndim > 2:
             wide = np.moveaxis(b, -2, 0)
             flat = wide.reshape(len(wide), math.prod(wide.shape[1:]))
             return np.moveaxis(_substituted(a, flat, self.lower_ != self.adjoint).reshape(wide.shape), 0, -2)
-        return _substituted(a, b, self.lower_ != self.adjoint)
+        return _substituted(a, b, self.lower_ != self.adjoint)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a, x = ctx.inputs[0], ctx.outputs[0]
@@ -253,8 +253,8 @@ class Determinant(_OfMatrix):
         require_matrix("det", x, "input", True)
         return _without_matrix(x)
 
-    def eval(self, x: Array) -> Any:
-        return np.linalg.det(x)
+    def eval(self, x: Array) -> Array:
+        return np.linalg.det(x)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         y = ctx.outputs[0]
@@ -275,7 +275,7 @@ class SLogDet(_OfMatrix, TupleOp):
         require_matrix("slogdet", x, "input", True)
         return _without_matrix(x), _without_matrix(x)
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> tuple[Array, ...]:
         sign, value = np.linalg.slogdet(x)
         return sign.astype(x.dtype), value.astype(x.dtype)
 

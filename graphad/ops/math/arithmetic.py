@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -30,8 +31,6 @@ from graphad.core.op import Op, define, no_gradient
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.kernels import forms
-from graphad.kernels.scalars import float_remainder
 from graphad.ops.accumulate import as_dtype_of, is_narrow, widened
 from graphad.ops.array.create import zeros_of
 from graphad.ops.array.support import all_stacked
@@ -108,7 +107,7 @@ def _floordiv(x: Any, y: Any) -> Any:
 
 def _mod(x: Any, y: Any) -> Any:
     if x.dtype.kind not in "iuO":
-        return float_remainder(x, y)
+        return kernels.scalars.float_remainder(x, y)
     no_zero("mod", y)
     found = whole_quotient(x, y, np.floor)
     return x % y if found is None else x - found * y
@@ -395,7 +394,7 @@ class AddN(Op):
                 dims = tuple(b if a is None else a for a, b in zip(dims, x.dims, strict=True))
         return TensorSpec.of(dims, dtype)
 
-    def eval(self, *xs: Array) -> Any:
+    def eval(self, *xs: Array) -> Array:
         total = widened(xs[0])
         total = total + xs[1] if len(xs) > 1 else total
         for x in xs[2:]:
@@ -414,16 +413,16 @@ class AddN(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return elementwise_rows(specs, axes)
 
-    def lower(self, *xs: TensorSpec) -> forms.Form | None:
+    def lower(self, *xs: TensorSpec) -> kernels.forms.Form | None:
         dtype = xs[0].dtype
         if len(xs) == 1:
-            return forms.identity_map(dtype)
-        operands: list[forms.Ref] = [(forms.IN, k) for k in range(len(xs))]
-        body: list[forms.Statement] = []
+            return kernels.forms.identity_map(dtype)
+        operands: list[kernels.forms.Ref] = [(kernels.forms.IN, k) for k in range(len(xs))]
+        body: list[kernels.forms.Statement] = []
 
-        def step(fn: str, *args: forms.Ref, dtype: DType) -> forms.Ref:
-            body.append(forms.Statement(fn, args, dtype))
-            return forms.TMP, len(body) - 1
+        def step(fn: str, *args: kernels.forms.Ref, dtype: DType) -> kernels.forms.Ref:
+            body.append(kernels.forms.Statement(fn, args, dtype))
+            return kernels.forms.TMP, len(body) - 1
 
         wide = float32 if is_narrow(dtype.numpy) else dtype
         if wide is not dtype:
@@ -432,7 +431,7 @@ class AddN(Op):
         for x in operands[1:]:
             total = step("add", total, x, dtype=wide)
         total = total if wide is dtype else step("cast", total, dtype=dtype)
-        return forms.Map((dtype,) * len(xs), (), tuple(body), (total,))
+        return kernels.forms.Map((dtype,) * len(xs), (), tuple(body), (total,))
 
 
 def add_n(inputs: TensorLike | Sequence[TensorLike], name: str | None = None) -> Tensor:

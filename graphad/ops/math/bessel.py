@@ -213,7 +213,7 @@ def _row(
     slope: Callable[[Any, Any], Any],
     doc: str,
     function: Callable[..., Any] | None = None,
-) -> Any:
+) -> UnaryFunction:
     """One function: its name, SciPy's name, its derivative from x and y, and what it computes."""
     op_class = elementwise(
         name,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays, dtypes
 from graphad.core.annotations import (
     Array,
@@ -30,7 +31,6 @@ from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
-from graphad.kernels import forms
 from graphad.ops.math.select import clip_by_value
 from graphad.ops.short import short_way
 
@@ -50,10 +50,10 @@ class Cast(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of(x.dims, self.dtype)
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         if x.dtype.kind == "c" and not (self.dtype.is_complex or self.dtype.is_bool):
             x = x.real
-        return dtypes.converted(x, self.dtype.numpy)
+        return dtypes.converted(x, self.dtype.numpy)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         source = ctx.inputs[0].dtype
@@ -67,9 +67,11 @@ class Cast(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[0]
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
         return (
-            None if x.dtype.is_complex and not self.dtype.is_complex else forms.cast_map(x.dtype, self.dtype)
+            None
+            if x.dtype.is_complex and not self.dtype.is_complex
+            else kernels.forms.cast_map(x.dtype, self.dtype)
         )
 
     def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:

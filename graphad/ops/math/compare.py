@@ -76,7 +76,7 @@ IsFinite = comparison(
 )
 
 
-def _bitwise(name: str, formula: Callable[..., Any], scalar: str, doc: str) -> Any:
+def _bitwise(name: str, formula: Callable[..., Any], scalar: str, doc: str) -> type[Elementwise]:
     return elementwise(
         name,
         formula,

@@ -44,7 +44,7 @@ def _joined_dtype(dtype: DType) -> DType:
     return complex_dtype(dtype)
 
 
-def _join(x: Any, y: Any) -> Any:
+def _join(x: Any, y: Any) -> Array:
     dtype = np.complex64 if x.dtype == np.float32 else _joined_dtype(as_dtype(x.dtype)).numpy
     out = arrays.empty(np.broadcast_shapes(x.shape, y.shape), dtype, y if isinstance(x, np.generic) else x)
     out.real, out.imag = x, y
@@ -74,7 +74,7 @@ def _part(x: Array) -> Array:
     return x.real.copy() if type(x) is np.ndarray else x.real
 
 
-def _imaginary(x: DeviceArray | Array) -> Any:
+def _imaginary(x: DeviceArray | Array) -> Array | DeviceArray:
     return x.imag.copy() if type(x) is np.ndarray else x.imag
 
 

@@ -7,7 +7,6 @@ recurrence in the other direction. So derivatives of every order are exact, zero
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -60,12 +59,12 @@ def _check_axis(op: str, axis: int, x: TensorSpec) -> TensorSpec:
     return x
 
 
-def _behind(axis: int, x: Any) -> int:
+def _behind(axis: int, x: Ranked) -> int:
     """The axis of a row, as counted in the stack x, whose first axis is the loop axis."""
     return axis % (len(x.dims) - 1) + 1
 
 
-def shifted(x: Array, axis: int, fill: float) -> Any:
+def shifted(x: Array, axis: int, fill: float) -> Array:
     """x shifted by one along the axis: `fill` enters at the front, the last element is dropped."""
     y = np.empty_like(x)
     into, start, out = [slice(None)] * x.ndim, [slice(None)] * x.ndim, [slice(None)] * x.ndim
@@ -113,7 +112,7 @@ class CumSum(_Running):
     exclusive: bool = False
     reverse: bool = False
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         return self.accumulate(x, np.add, 0)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -132,7 +131,7 @@ class CumProd(_Running):
     exclusive: bool = False
     reverse: bool = False
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         return self.accumulate(x, np.multiply, 1)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -156,7 +155,7 @@ class Shift(Op):
         require_numeric("shift_by_one", x)
         return TensorSpec.of(_check_axis("shift_by_one", self.axis, x).dims, x.dtype)
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         if not self.reverse:
             return shifted(x, self.axis, 0)
         return arrays.contiguous(np.flip(shifted(np.flip(x, self.axis), self.axis, 0), self.axis))
@@ -251,7 +250,7 @@ class CumLogSumExp(_Running):
         require_kind(self.name, x, FLOATING)
         return super().infer(x)
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         return self.accumulate(x, np.logaddexp, -np.inf)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:

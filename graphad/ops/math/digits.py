@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
 
 
-def _scaled(factor: float, x: Any) -> Tensor:
+def _scaled(factor: float, x: Tensor) -> Tensor:
     return bind(MUL, x, scalar_like(factor, x))
 
 

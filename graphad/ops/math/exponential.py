@@ -210,7 +210,7 @@ Softsign = elementwise(
 class _Ones(dict[np.dtype[Any], Any]):
     """1 in each dtype, created at first use: with a Python number older versions of NumPy promote bfloat16 to float32."""
 
-    def __missing__(self, dtype: np.dtype[Any]) -> Any:
+    def __missing__(self, dtype: np.dtype[Any]) -> Array:
         one = self[dtype] = np.ones((), dtype)
         return one
 
@@ -340,7 +340,7 @@ def _xdivy_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return x_bar, y_bar
 
 
-def _zero_where_zero(x: DeviceArray | Array, out: DeviceArray | Array) -> Any:
+def _zero_where_zero(x: DeviceArray | Array, out: DeviceArray | Array) -> Array:
     if type(out) is np.ndarray and has_no_zero(x):
         return out
     out = chosen(x == 0, out.dtype.type(0), out)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
@@ -52,7 +53,7 @@ def _digamma_far(x: np.ndarray) -> np.ndarray:
     """digamma from 10 on, by the asymptotic series."""
     over = 1.0 / x
     square = over * over
-    far: np.ndarray = np.log(x) - 0.5 * over - square * series.polynomial(_ASYMPTOTIC, square)
+    far: np.ndarray = np.log(x) - 0.5 * over - square * arrays.polynomial(_ASYMPTOTIC, square)
     return far
 
 
@@ -107,7 +108,7 @@ def _of_few(n: int, x: np.ndarray, steps: int) -> np.ndarray:
     over = 1.0 / (x + steps)
     square = over * over
     factors = [b * math.prod(range(2 * k + 1, 2 * k + n)) for k, b in enumerate(BERNOULLI, 1)]
-    total: np.ndarray = series.polynomial([math.factorial(n - 1), *factors], square)
+    total: np.ndarray = arrays.polynomial([math.factorial(n - 1), *factors], square)
     total += math.factorial(n) / 2 * over
     for _ in range(n):
         total *= over
@@ -174,7 +175,7 @@ def _mirrored(n: int, x: np.ndarray) -> np.ndarray:
         slope = [k * c for k, c in enumerate(factors)][1:]
         factors = [-(a + b) for a, b in zip([*slope, 0.0, 0.0], [0.0, 0.0, *slope], strict=True)]
     with np.errstate(all="ignore"):
-        turned = -(math.pi ** (n + 1)) * series.polynomial(factors, 1.0 / np.tan(math.pi * rest))
+        turned = -(math.pi ** (n + 1)) * arrays.polynomial(factors, 1.0 / np.tan(math.pi * rest))
         found = turned + (-1.0) ** n * derivative_of_digamma(n, 1.0 - x)
     return chosen(rest == 0, np.inf if n % 2 else np.nan, found)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import as_dtype, float64, int32
@@ -65,7 +63,7 @@ def histogram_fixed_width_bins(
     return cast(_bins("histogram_fixed_width_bins", values, value_range, nbins), as_dtype(dtype))
 
 
-def _bins(op: str, values: object, value_range: TensorLike, nbins: object) -> Any:
+def _bins(op: str, values: object, value_range: TensorLike, nbins: object) -> Tensor:
     """The indices of bins as float64, with a fraction that a cast to integers leaves out, and NaN for NaN."""
     values, value_range = lift_pair(op, values, value_range)
     if not (values.dtype.is_floating or values.dtype.is_integer):

@@ -86,7 +86,7 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680)
 _FROM = 32.0  # a, for which these are enough
 
 
-def density_of_gamma(a: Tensor, x: Tensor) -> Any:
+def density_of_gamma(a: Tensor, x: Tensor) -> Tensor:
     """The derivative of igamma in x, in float64: its logarithm is a difference of large numbers.
 
     Close to a large a that is computed from (x - a) / a, where the large numbers have been cancelled by hand.
@@ -122,7 +122,7 @@ def _igammac_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 _HIGHEST = 20
 
 
-def _bell(slopes: list[Any], one: Any) -> Any:
+def _bell(slopes: list[Any], one: Tensor | float | int) -> Any:
     """f^(n) / f, given the n derivatives `slopes` of log f (complete Bell polynomials)."""
     ratios = [one]
     for n in range(len(slopes)):

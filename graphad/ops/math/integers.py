@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
-def whole_quotient(x: Any, y: Any, rounding: np.ufunc) -> Any:
+
+def whole_quotient(x: Any, y: Any, rounding: np.ufunc) -> Array | None:
     """x / y rounded to integers of their dtype by np.floor or np.trunc; None where float64 does not make it faster.
 
     The float64 quotient of integers of up to 32 bits is never rounded across an integer. Division is vectorised in float64, and

@@ -60,7 +60,9 @@ def bell_of_two(m: int, n: int, slope: Slope, one: Any) -> Any:
     return ratio(m, n)
 
 
-def _slopes(log_x: Any, log_rest: Any, polygammas: Mapping[tuple[int, int], Any]) -> Slope:
+def _slopes(
+    log_x: Array | Tensor, log_rest: Array | Tensor, polygammas: Mapping[tuple[int, int], Any]
+) -> Slope:
     """The derivatives of a log(x) + b log(1 - x) - log B(a, b) by a and b; `polygammas` are those at a, b, a + b."""
 
     def slope(i: int, j: int) -> Any:
@@ -255,7 +257,7 @@ class BetaincBy(Elementwise):
         return None
 
 
-def density_of_beta(a: Tensor, b: Tensor, x: Tensor, m: int = 0, n: int = 0) -> Any:
+def density_of_beta(a: Tensor, b: Tensor, x: Tensor, m: int = 0, n: int = 0) -> Tensor:
     """The derivative of betainc in x, differentiated m times in a and n times in b."""
     dtype = x.dtype
     a, b, x = cast(a, float64), cast(b, float64), cast(x, float64)  # a difference of large logarithms

@@ -53,14 +53,14 @@ class _Position(Op):
                 )
         return TensorSpec.of(reduced_dims(x.dims, (self.axis,), False), self.dtype)
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         found = type(self).search(x, self.axis)
         if x.dtype.kind not in "iub":
             # NumPy returns the index of a NaN if there is one.
             if np.isnan(_elements(x, found, self.axis)).any():
                 x = chosen(np.isnan(x), x.dtype.type(self.least), x)
                 found = type(self).search(x, self.axis)
-        return found.astype(self.dtype.numpy, copy=False)
+        return found.astype(self.dtype.numpy, copy=False)  # type: ignore[no-any-return]
 
     vjp = no_gradient("a position is piecewise constant")
 

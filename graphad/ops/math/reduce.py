@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import dtypes
 from graphad.core.annotations import (
     Array,
@@ -35,7 +36,6 @@ from graphad.core.schema import Axes
 from graphad.core.shapes import normalize_axes, normalize_axis, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.kernels import forms, scalars
 from graphad.ops.accumulate import (
     ADDED,
     ALL_TRUE,
@@ -109,14 +109,14 @@ class Reduction(Op):
             return MIXED
         return axis if self.keepdims else axis - sum(1 for other in gone if other < axis)
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
-        if self.combine is None or scalars.kind_of(x.dtype) not in _KERNEL_KINDS[self.combine]:
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        if self.combine is None or kernels.scalars.kind_of(x.dtype) not in _KERNEL_KINDS[self.combine]:
             return None
-        return forms.Reduce(
-            forms.identity_map(x.dtype), self.combine, self.over(len(x.dims or ())), self.keepdims
+        return kernels.forms.Reduce(
+            kernels.forms.identity_map(x.dtype), self.combine, self.over(len(x.dims or ())), self.keepdims
         )
 
-    def restored(self, ctx: VjpContext, g: Tensor) -> Any:
+    def restored(self, ctx: VjpContext, g: Tensor) -> Tensor:
         """`g`, shaped like the output, with the reduced axes restored as axes of size 1."""
         if self.keepdims:
             return g
@@ -163,8 +163,8 @@ class CountOf(Op):
             normalize_axis("count_of", axis, None if x.dims is None else len(x.dims))
         return TensorSpec.of((), self.dtype)
 
-    def eval(self, x: Array) -> Any:
-        return self.dtype.numpy.type(
+    def eval(self, x: Array) -> Array:
+        return self.dtype.numpy.type(  # type: ignore[no-any-return]
             product(x.shape if self.axes is None else [x.shape[axis] for axis in self.axes])
         )
 
@@ -203,7 +203,7 @@ class ReduceSum(Reduction):
     axes: Axes | None = None
     keepdims: bool = False
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         return summed(x, self.axes, self.keepdims)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -221,10 +221,10 @@ class ReduceMean(Reduction):
     axes: Axes | None = None
     keepdims: bool = False
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         count = x.size if self.axes is None else product([x.shape[axis] for axis in self.axes])
         if x.dtype.kind in "iu":
-            return _integer_mean(x, self.axes, self.keepdims, count)
+            return _integer_mean(x, self.axes, self.keepdims, count)  # type: ignore[no-any-return]
         total = ADDED(x, self.axes, wide(x.dtype), None, self.keepdims)
         return as_dtype_of(total / total.dtype.type(count), x)
 
@@ -263,14 +263,14 @@ class _Extreme(Reduction):
     kinds = REAL
     formula: ClassVar[Any]  # np.maximum or np.minimum
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         formula = type(self).formula
         if has_short_rows(x, self.axes):
             return by_columns(formula, x, self.keepdims)
         if getattr(x, "size", 1):
-            return formula.reduce(x, self.axes, None, None, self.keepdims)
-        lowest = scalars.identity_of(self.combine or "", dtypes.from_numpy(x.dtype))
-        return formula.reduce(x, self.axes, None, None, self.keepdims, initial=lowest)
+            return formula.reduce(x, self.axes, None, None, self.keepdims)  # type: ignore[no-any-return]
+        lowest = kernels.scalars.identity_of(self.combine or "", dtypes.from_numpy(x.dtype))
+        return formula.reduce(x, self.axes, None, None, self.keepdims, initial=lowest)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x = ctx.inputs[0]
@@ -324,7 +324,7 @@ class ReduceProd(Reduction):
     axes: Axes | None = None
     keepdims: bool = False
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         return combined(np.multiply, x, self.axes, self.keepdims)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -356,8 +356,8 @@ class ReduceAll(Reduction):
     axes: Axes | None = None
     keepdims: bool = False
 
-    def eval(self, x: Array) -> Any:
-        return ALL_TRUE(x, self.axes, None, None, self.keepdims)
+    def eval(self, x: Array) -> Array:
+        return ALL_TRUE(x, self.axes, None, None, self.keepdims)  # type: ignore[no-any-return]
 
     vjp = no_gradient("a truth value is piecewise constant")
 
@@ -370,8 +370,8 @@ class ReduceAny(Reduction):
     axes: Axes | None = None
     keepdims: bool = False
 
-    def eval(self, x: Array) -> Any:
-        return ANY_TRUE(x, self.axes, None, None, self.keepdims)
+    def eval(self, x: Array) -> Array:
+        return ANY_TRUE(x, self.axes, None, None, self.keepdims)  # type: ignore[no-any-return]
 
     vjp = no_gradient("a truth value is piecewise constant")
 
@@ -385,14 +385,14 @@ class ReduceLogSumExp(Reduction):
     axes: Axes | None = None
     keepdims: bool = False
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         dtype, x = x.dtype, widened(x)
         top = np.maximum.reduce(x, self.axes, keepdims=True, initial=-np.inf)
         top = np.where(np.isfinite(top), top, top.dtype.type(0))
         total = ADDED(np.exp(x - top), self.axes, None, None, True)
         y = (np.log(total) + top).astype(dtype)
         y = y if self.keepdims else np.squeeze(y, None if self.axes is None else self.axes)
-        return y if y.ndim else y[()]
+        return y if y.ndim else y[()]  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         # The result is rounded relative to its own size, so for large values the shares must be normalised to sum to 1.

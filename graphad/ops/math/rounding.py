@@ -12,13 +12,13 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift_own
 from graphad.core.op import no_gradient
 from graphad.core.tensor import Tensor
-from graphad.ops.elementwise import elementwise, unary_function
+from graphad.ops.elementwise import Elementwise, elementwise, unary_function
 from graphad.ops.rules import FLOATING
 
 _constant = no_gradient("rounding is piecewise constant")
 
 
-def _rounding(name: str, formula: Callable[..., Any], doc: str) -> Any:
+def _rounding(name: str, formula: Callable[..., Any], doc: str) -> type[Elementwise]:
     return elementwise(
         name, formula, vjp=_constant, kinds=FLOATING, scalar=name, keeps=(False, False), doc=doc
     )

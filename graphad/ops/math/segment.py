@@ -68,7 +68,7 @@ def sorted_segments(op: str, segment_ids: TensorLike) -> tuple[Any, Any]:
     return ids, int(known[-1]) + 1 if known.size else 0
 
 
-def _totals(data: Any, ids: Tensor, count: TensorLike) -> tuple[Any, Any]:
+def _totals(data: TensorLike, ids: Tensor, count: TensorLike) -> tuple[Any, Any]:
     """The sum of each segment and the number of its members, at least 1, shaped to divide the sum."""
     total = unsorted_segment_sum(data, ids, count)
     return total, maximum(members_of(total, ids, count), 1)

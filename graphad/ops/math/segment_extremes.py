@@ -52,7 +52,7 @@ class _Combined(Segments):
         require_kind(self.name, data, self.kinds, "data")
         return super().infer(data, ids)
 
-    def eval(self, data: Array, ids: Array) -> Any:
+    def eval(self, data: Array, ids: Array) -> Array:
         lead, tail, at, values = members(self.name, data, ids, self.num, self.batch_dims)
         wide = widened(values)
         count = math.prod(lead) * self.num
@@ -81,13 +81,13 @@ class _Combined(Segments):
                 out[is_empty] = empty
         return as_dtype_of(out, values).reshape((*lead, self.num, *tail))
 
-    def added(self, values: Any, ids: Any, y: Any) -> Any:
+    def added(self, values: Any, ids: Any, y: Any) -> Tensor:
         """The sums of `values` over the segments that y has."""
         num = None if y.dims is None else y.dims[self.batch_dims]
         given = () if num is not None else (shape(y)[self.batch_dims],)
         return bind(UnsortedSegmentSum((AT, 1) if given else num, self.batch_dims), values, ids, *given)
 
-    def spread(self, x: Any, ids: Any) -> Any:
+    def spread(self, x: Tensor, ids: Tensor) -> Tensor:
         """For each slice of data the value of its segment; 0 for those without a segment."""
         return bind(SegmentGather(self.batch_dims), x, ids)
 
@@ -203,7 +203,7 @@ def unsorted_segment_prod(
     return _unsorted(UnsortedSegmentProd, data, segment_ids, num_segments)  # type: ignore[no-any-return]
 
 
-def _sorted(op_class: object, caller: str, data: Any, segment_ids: TensorLike) -> Any:
+def _sorted(op_class: object, caller: str, data: TensorLike, segment_ids: TensorLike) -> Any:
     ids, count = sorted_segments(caller, segment_ids)
     y = _unsorted(op_class, data, ids, count)
     known = static_array(ids)

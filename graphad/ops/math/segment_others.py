@@ -70,13 +70,13 @@ class SegmentOthers(Op):
             )
         return data
 
-    def eval(self, data: Array, ids: Array, *directions: Array) -> Any:
+    def eval(self, data: Array, ids: Array, *directions: Array) -> Array:
         lead, tail = np.shape(ids)[: self.batch_dims], np.shape(data)[np.ndim(ids) :]
         flat = np.reshape(ids, (math.prod(lead), math.prod(np.shape(ids)[self.batch_dims :])))
         if not directions and len(lead) == 0 and not tail:
             found = _by_division(np.reshape(data, -1), flat[0])
             if found is not None:
-                return found.reshape(np.shape(data))
+                return found.reshape(np.shape(data))  # type: ignore[no-any-return]
         out = arrays.zeros((*flat.shape, *tail), data.dtype, data)
         row, column = np.nonzero(flat >= 0)
         if len(row):
@@ -123,7 +123,7 @@ class SegmentOthers(Op):
 _DIVIDED = 64  # members; fewer are as quick without
 
 
-def _by_division(x: Any, ids: Any) -> Any:
+def _by_division(x: Array, ids: Any) -> Any:
     """The product of each segment divided by each of its members; None if one is zero, or a product is near a limit of float64,
     or for other dtypes than floats.
     """
@@ -147,7 +147,7 @@ def _by_division(x: Any, ids: Any) -> Any:
 _LEAST = 1e-200  # products that have all of their digits, and whose quotients have
 
 
-def _places(at: Any) -> Any:
+def _places(at: Any) -> Array:
     """For members sorted by segment, the position of each within its segment."""
     every = arrays.arange(0, len(at), np.int64, at)
     starts = arrays.full(len(at), True, np.bool_, at)
@@ -156,7 +156,7 @@ def _places(at: Any) -> Any:
     return every - first
 
 
-def _running(polynomial: Polynomial, place: Any) -> Polynomial:
+def _running(polynomial: Polynomial, place: Array) -> Polynomial:
     """The product of all members before each one, combined from spans of 1, 2, 4, ... members."""
     product = {s: x.copy() for s, x in polynomial.items()}
     span, most = 1, int(place.max())

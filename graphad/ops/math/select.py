@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import dtypes
 from graphad.core.annotations import (
     Array,
@@ -28,7 +29,6 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import Op, define, no_gradient, no_rows
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.kernels import forms
 from graphad.ops.choice import chosen, is_bound, larger, smaller, within
 from graphad.ops.elementwise import binary_function, elementwise
 from graphad.ops.math.compare import GREATER, GREATER_EQUAL, LESS_EQUAL, LOGICAL_AND
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
 
 
-def _where(condition: DeviceArray | Array, x: DeviceArray | Array, y: DeviceArray | Array) -> Any:
+def _where(condition: DeviceArray | Array, x: DeviceArray | Array, y: DeviceArray | Array) -> Array:
     out = chosen(condition, x, y)
     return out if out.ndim else out[()]
 
@@ -66,7 +66,7 @@ class Select(Op):
         dtype = same_dtype("where", (x, y))
         return broadcast_specs("where", (condition, x, y), dtype)
 
-    def eval(self, condition: Array, x: Array, y: Array) -> Any:
+    def eval(self, condition: Array, x: Array, y: Array) -> Array:
         return _where(condition, x, y)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -84,8 +84,8 @@ class Select(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return elementwise_rows(specs, axes)
 
-    def lower(self, condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> forms.Form | None:
-        return forms.call("select", (condition.dtype, x.dtype, y.dtype), x.dtype)
+    def lower(self, condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.call("select", (condition.dtype, x.dtype, y.dtype), x.dtype)
 
 
 SELECT = Select()

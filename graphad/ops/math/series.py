@@ -85,33 +85,24 @@ def of_array(formula: Callable[[Array], Array], x: Array, special: str | None = 
     return y if y.ndim else y[()]
 
 
-def polynomial(factors: Sequence[float], z: Array) -> Array:
-    """factors[0] + factors[1] z + ..."""
-    y = np.full_like(z, factors[-1])
-    for factor in factors[-2::-1]:
-        y *= z
-        y += factor
-    return y
-
-
 _NEAR_TWO = (1 - _EULER, *((-1) ** k * value / k for k, value in enumerate(_ZETA, 2)))
 
 
 def _near_two(x: Array) -> Array:
     """log gamma(x) for x from 3/2 to 5/2: relatively exact at its zero 2."""
     z = x - 2.0
-    return z * polynomial(_NEAR_TWO, z)
+    return z * arrays.polynomial(_NEAR_TWO, z)
 
 
 def _around_one(x: Array) -> Array:
     """For x from 3/4 to 3/2: relatively exact at the zero 1."""
-    return (x - 1.0) * (x - 2.0) * polynomial(_AROUND_ONE, x - 1.125)
+    return (x - 1.0) * (x - 2.0) * arrays.polynomial(_AROUND_ONE, x - 1.125)
 
 
 def _near_one(x: Array) -> Array:
     """For x from 1/2 to 3/4, and for x + 1 where x is below 1/2."""
     z = x - 1.0
-    return z * polynomial(_NEAR_TWO, z) - np.log1p(z)
+    return z * arrays.polynomial(_NEAR_TWO, z) - np.log1p(z)
 
 
 def _below_half(x: Array) -> Array:
@@ -127,13 +118,23 @@ def _step_up(x: Array) -> Array:
 def _middle(x: Array) -> Array:
     """From 7/2 to 10: Stirling's formula, with a polynomial in place of its series."""
     over = 1.0 / x
-    return (x - 0.5) * (np.log(x) - 1.0) - 0.5 + _HALF_LOG_TWO_PI + over * polynomial(_MIDDLE, over * over)
+    return (
+        (x - 0.5) * (np.log(x) - 1.0)
+        - 0.5
+        + _HALF_LOG_TWO_PI
+        + over * arrays.polynomial(_MIDDLE, over * over)
+    )
 
 
 def _far(x: Array) -> Array:
     """Stirling's series."""
     over = 1.0 / x
-    return (x - 0.5) * (np.log(x) - 1.0) - 0.5 + _HALF_LOG_TWO_PI + over * polynomial(_STIRLING, over * over)
+    return (
+        (x - 0.5) * (np.log(x) - 1.0)
+        - 0.5
+        + _HALF_LOG_TWO_PI
+        + over * arrays.polynomial(_STIRLING, over * over)
+    )
 
 
 def _positive(x: Array) -> Array:
@@ -170,7 +171,7 @@ def _dilogarithm(x: Array) -> Array:
     """spence for x from 1/2 to 2, by the series in log(x)."""
     u = -np.log1p(x - 1.0)
     square = u * u
-    return u * (1.0 - u * 0.25 + square * polynomial(_DEBYE, square))
+    return u * (1.0 - u * 0.25 + square * arrays.polynomial(_DEBYE, square))
 
 
 _SIXTH = math.pi**2 / 6
@@ -220,7 +221,7 @@ def expint(x: Array) -> Array:
 
 def _expint_far(x: Array) -> Array:
     half = np.exp(0.5 * x)  # e^x overflows before e^x / x does
-    return np.asarray(half * (half / x * polynomial(_FACTORIALS, 1.0 / x)))
+    return np.asarray(half * (half / x * arrays.polynomial(_FACTORIALS, 1.0 / x)))
 
 
 _DAWSON = tuple((-2.0) ** k / math.prod(range(1, 2 * k + 2, 2)) for k in range(14))
@@ -228,7 +229,7 @@ _DAWSON = tuple((-2.0) ** k / math.prod(range(1, 2 * k + 2, 2)) for k in range(1
 
 def dawsn_near_zero(x: Array) -> Array:
     """Dawson's integral for |x| up to 1/2, by its series."""
-    return x * polynomial(_DAWSON, x * x)
+    return x * arrays.polynomial(_DAWSON, x * x)
 
 
 _DAWSON_FAR = tuple(math.prod(range(1, 2 * k, 2)) / 2.0 ** (k + 1) for k in range(16))
@@ -236,7 +237,7 @@ _DAWSON_FAR = tuple(math.prod(range(1, 2 * k, 2)) / 2.0 ** (k + 1) for k in rang
 
 def dawsn_far(x: Array) -> Array:
     """The same for |x| from 10 on, by the asymptotic series."""
-    return polynomial(_DAWSON_FAR, 1.0 / (x * x)) / x
+    return arrays.polynomial(_DAWSON_FAR, 1.0 / (x * x)) / x
 
 
 def dawsn(x: Array) -> Array:
@@ -254,8 +255,8 @@ def fresnel_far(x: Array) -> tuple[Array, Array]:
     rest = ((high * high - square) + 2 * high * low) + low * low
     angle = math.pi / 2 * (np.fmod(square, 4.0) + np.fmod(rest, 4.0))
     z = 1.0 / (math.pi * square) ** 2
-    f = polynomial((1.0, -3.0, 105.0, -10395.0, 2027025.0, -654729075.0), z) / (math.pi * size)
-    g = polynomial((1.0, -15.0, 945.0, -135135.0, 34459425.0, -13749310575.0), z) / (
+    f = arrays.polynomial((1.0, -3.0, 105.0, -10395.0, 2027025.0, -654729075.0), z) / (math.pi * size)
+    g = arrays.polynomial((1.0, -15.0, 945.0, -135135.0, 34459425.0, -13749310575.0), z) / (
         math.pi**2 * square * size
     )
     sine, cosine = np.sin(angle), np.cos(angle)
@@ -278,7 +279,7 @@ def _bessel_far(order: int, x: Array) -> tuple[Array, Array]:
     """J and Y for x from 25 on (Hankel's expansion, DLMF 10.17), whose phase x - pi / 4 is expanded into sines and cosines of
     x."""
     over = 1.0 / (x * x)
-    even, odd = (polynomial(factors, over) for factors in _HANKEL[order])
+    even, odd = (arrays.polynomial(factors, over) for factors in _HANKEL[order])
     odd = odd / x
     sine, cosine = np.sin(x), np.cos(x)
     plus, minus = sine + cosine, sine - cosine

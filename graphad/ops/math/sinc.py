@@ -23,7 +23,6 @@ from graphad.core.tensor import Tensor
 from graphad.ops.choice import chosen
 from graphad.ops.elementwise import Elementwise
 from graphad.ops.math.exponential import times
-from graphad.ops.math.series import polynomial
 from graphad.ops.rules import INEXACT
 
 _HIGHEST = 600  # pi^621 is more than a float64 holds
@@ -105,7 +104,7 @@ def _slope(given: Array) -> Array:
     cosine -= sine
     cosine /= z
     cosine *= 1 - 2 * is_odd.view(np.int8)
-    cosine.reshape(-1)[small] = 0.0 - near * polynomial(_NEAR, near * near)
+    cosine.reshape(-1)[small] = 0.0 - near * arrays.polynomial(_NEAR, near * near)
     cosine *= pi
     at_infinity = np.isinf(x)
     if at_infinity.any():

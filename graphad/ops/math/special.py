@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, VjpContext
 from graphad.core.bind import bind
 from graphad.core.tensor import Tensor
@@ -191,13 +192,13 @@ _BORDER, _END, _CENTRE = 0.5, 28.0, 2.5
 
 def _near(x: np.ndarray) -> np.ndarray:
     """erf(x) for |x| <= 1."""
-    near: np.ndarray = series.polynomial(_NEAR, x * x) * x
+    near: np.ndarray = arrays.polynomial(_NEAR, x * x) * x
     return near
 
 
 def _far(x: np.ndarray) -> np.ndarray:
     """erfc(x) for 1/2 <= x <= 28."""
-    q = series.polynomial(_FAR, (x - _CENTRE) / (x + _CENTRE))
+    q = arrays.polynomial(_FAR, (x - _CENTRE) / (x + _CENTRE))
     head = x.astype(np.float32).astype(np.float64)
     far: np.ndarray = np.exp(-head * head) * np.exp((head - x) * (head + x)) / x * q
     return far
@@ -205,7 +206,7 @@ def _far(x: np.ndarray) -> np.ndarray:
 
 def _outer(x: np.ndarray) -> np.ndarray:
     """erf(x) for 1 <= x <= 6."""
-    outer: np.ndarray = 1.0 - np.exp(-x * x) / x * series.polynomial(_OUTER, (x - _CENTRE) / (x + _CENTRE))
+    outer: np.ndarray = 1.0 - np.exp(-x * x) / x * arrays.polynomial(_OUTER, (x - _CENTRE) / (x + _CENTRE))
     return outer
 
 
@@ -226,7 +227,7 @@ def _erfc(wide: Array) -> Any:
 
 def _inverse(p: np.ndarray) -> np.ndarray:
     """erfinv(p) for p up to the root of 1/2."""
-    inverse: np.ndarray = p * series.polynomial(_INVERSE, p * p)
+    inverse: np.ndarray = p * arrays.polynomial(_INVERSE, p * p)
     return inverse
 
 
@@ -234,7 +235,7 @@ def _tail(p: np.ndarray) -> np.ndarray:
     """erfinv(p) for p from the root of 1/2 to 1."""
     w = np.sqrt(-np.log((1.0 - p) * (1.0 + p)))
     parts = [
-        (w < end, lambda w, middle=middle, factors=factors: w * series.polynomial(factors, w - middle))
+        (w < end, lambda w, middle=middle, factors=factors: w * arrays.polynomial(factors, w - middle))
         for end, middle, factors in _TAILS
     ]
     found: np.ndarray = series.by_part(w, parts, np.inf)

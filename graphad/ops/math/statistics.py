@@ -51,7 +51,7 @@ def reduce_variance(
     return _bound(ReduceMean, axes, keepdims, off)
 
 
-def _bound(op_class: Any, axes: tuple[int, ...] | None, keepdims: bool, x: Tensor) -> Tensor:
+def _bound(op_class: type[ReduceMean], axes: tuple[int, ...] | None, keepdims: bool, x: Tensor) -> Tensor:
     return x if axes is not None and not axes else bind(op_class(axes, bool(keepdims)), x)
 
 

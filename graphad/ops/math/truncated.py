@@ -32,7 +32,7 @@ def _remainder(x: Array, y: Array) -> Any:
     return np.fmod(x, y)
 
 
-def _remainder_vjp(ctx: VjpContext, g: Tensor) -> Any:
+def _remainder_vjp(ctx: VjpContext, g: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x, y = ctx.inputs
     return (
         unbroadcast(ctx, 0, g) if ctx.needs(0) else None,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
 
 import numpy as np
 
@@ -101,13 +100,13 @@ class LeakyRelu(Elementwise):
     alpha: Number
     infer = Elementwise.infer
 
-    def eval(self, x: Array) -> Any:  # type: ignore[override]
+    def eval(self, x: Array) -> Array:  # type: ignore[override]
         alpha = x.dtype.type(self.alpha)
         scaled = x * alpha
         if not 0 < alpha <= 1:
             return chosen(x > 0, x, scaled)
         # The larger one, in one pass: of two zeros both have the sign of x, and an infinity stays one.
-        return np.maximum(x, scaled, out=scaled if type(scaled) is np.ndarray else None)
+        return np.maximum(x, scaled, out=scaled if type(scaled) is np.ndarray else None)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(LeakyReluGrad(self.alpha), g, ctx.inputs[0]),)

@@ -112,7 +112,7 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int, name: str | N
     return inside & reduce_all(is_finite(rows), axis=-1)
 
 
-def _sizes(images: Tensor) -> Any:
+def _sizes(images: Tensor) -> list[Tensor] | tuple[Any, ...]:
     dims = images.dims
     return dims if is_definite(dims) else [shape(images)[k] for k in range(4)]
 

@@ -39,7 +39,7 @@ from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.shape import Reshape
 from graphad.ops.array.support import require_gradient
 from graphad.ops.array.transpose import Reverse, Transpose, move_axis
-from graphad.ops.linalg import matmul
+from graphad.ops.linalg.matmul import matmul
 from graphad.ops.nn import windows as w
 from graphad.ops.rules import FLOATING, require_kind, same_dtype
 
@@ -96,7 +96,7 @@ class Filtering(w.Windowed):
         groups = np.moveaxis(parts.reshape(*parts.shape[:-1], n, kernel[-2]), -2, 0)
         return places, groups.reshape(n, math.prod(places), math.prod(kernel[:-1]))
 
-    def grouped_columns(self, x: Any, kernel: Sequence[Any]) -> Tensor:
+    def grouped_columns(self, x: Ranked, kernel: Sequence[Any]) -> Tensor:
         """`columns` as recorded ops: [groups, places, window], and without groups for one."""
         n = _group_count(x.dims[-1], kernel)
         if n == 1:
@@ -107,12 +107,12 @@ class Filtering(w.Windowed):
         y = bind(Reshape((places, math.prod(kernel[:rank]), n, kernel[-2])), y)
         return bind(Reshape((n, places, math.prod(kernel[:-1]))), bind(Transpose((2, 0, 1, 3)), y))
 
-    def has_products(self, x: Any, *shapes: Sequence[Any]) -> bool:
+    def has_products(self, x: Ranked, *shapes: Sequence[Any]) -> bool:
         """Whether these shapes are numbers, and products of the dtype of x have library routines."""
         sizes = [size for shape in shapes for size in shape]
         return x.dtype in (float32, float64) and w.all_known(sizes) and 0 not in sizes
 
-    def patches(self, x: Any, kernel: Sequence[Any]) -> Tensor:
+    def patches(self, x: Ranked, kernel: Sequence[Any]) -> Tensor:
         """`columns` by ops; a stack of matrices for a stack of images."""
         rank = len(self.strides)
         op = w.Patches(tuple(kernel[:rank]), self.strides, self.padding, self.dilations)
@@ -152,7 +152,7 @@ def _group_count(channels: int, kernel: Sequence[int]) -> int:
     return channels // kernel[-2] if kernel[-2] else 1
 
 
-def _stacked(kernel: Any, n: int) -> Tensor:
+def _stacked(kernel: Ranked, n: int) -> Tensor:
     """`_groups` as recorded ops."""
     return _apart(bind(Reshape((math.prod(kernel.dims[:-1]), kernel.dims[-1])), kernel), n)
 
@@ -184,7 +184,7 @@ def _from_groups(y: Tensor, rows: int) -> Tensor:
     return move_axis(bind(Reshape((*dims[:-1], rows, dims[-1] // rows)), y), -2, 0)
 
 
-def _as_matrix(x: Any, stacked: bool) -> Tensor:
+def _as_matrix(x: Ranked, stacked: bool) -> Tensor:
     """A value, or stack of values, with all axes but the last merged."""
     lead = x.dims[: int(stacked)]
     return bind(Reshape((*lead, product(x.dims[int(stacked) : -1]), x.dims[-1])), x)
@@ -216,7 +216,7 @@ class Convolution(Filtering):
     def infer(self, x: TensorSpec, kernel: TensorSpec) -> TensorSpec:
         return TensorSpec.of(self.result(x, kernel), x.dtype)
 
-    def eval(self, x: Array, kernel: Array) -> Any:
+    def eval(self, x: Array, kernel: Array) -> Array:
         places, columns = self.columns(widened(x), kernel.shape)
         y = _joined(columns @ _groups(widened(kernel), _group_count(x.shape[-1], kernel.shape)))
         return as_dtype_of(y.reshape(*places, kernel.shape[-1]), x)
@@ -289,7 +289,7 @@ class ConvolutionInputGrad(Filtering):
             )
         return x
 
-    def eval(self, g: Array, kernel: Array) -> Any:
+    def eval(self, g: Array, kernel: Array) -> Array:
         shape, window = self.dims, kernel.shape[:-2]
         pads, outputs = self.pads(shape, window), kernel.shape[-1]
         n = _group_count(shape[-1], kernel.shape)
@@ -399,7 +399,7 @@ class ConvolutionFilterGrad(Filtering):
         require_gradient(self.called(), g, TensorSpec.of(self.result(x, kernel), x.dtype))
         return kernel
 
-    def eval(self, x: Array, g: Array) -> Any:
+    def eval(self, x: Array, g: Array) -> Array:
         places, columns = self.columns(widened(x), self.dims)
         n, flat = _group_count(x.shape[-1], self.dims), widened(g).reshape(math.prod(places), g.shape[-1])
         y = _joined(np.swapaxes(columns, -1, -2) @ (flat if n == 1 else _parted(flat, n)))

@@ -473,7 +473,7 @@ def depthwise_conv2d_backprop_input(
     inner = (dims[0], *dims[2:], dims[1]) if first else tuple(dims)
     window = ((height, width), *_attributes(op, strides, padding, dilations, 2, first))
 
-    def spread(images: TensorLike) -> Any:
+    def spread(images: TensorLike) -> Tensor:
         sizes: Any = shape(images)
         each = reshape(images, concat([sizes[:3], [channels, multiplier]], 0))
         return bind(w.PatchesSum(*window, inner), einsum("bijcm,pqcm->bijpqc", each, kernel))

@@ -87,7 +87,7 @@ class SparseCrossEntropy(_PerLabel, TupleOp):
         loss = _loss_of_labels(labels, logits)
         return loss, logits
 
-    def eval(self, labels: Array, logits: Array) -> Any:
+    def eval(self, labels: Array, logits: Array) -> tuple[Array, ...]:
         log_p = LogSoftmax(-1).eval(logits)
         classes = logits.shape[-1]
         if not classes:
@@ -109,7 +109,7 @@ class SparseCrossEntropy(_PerLabel, TupleOp):
         row = same_row(axes)
         return (MIXED, MIXED) if row == len(specs[0].dims or ()) else (row, row)
 
-    def expand(self, labels: Ranked, logits: Ranked) -> Any:
+    def expand(self, labels: Ranked, logits: Ranked) -> tuple[Tensor, Tensor]:
         classes = logits.dims[-1]
         log_p = log_softmax(logits)
         chosen = _is_label(labels, classes)

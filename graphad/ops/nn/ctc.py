@@ -100,7 +100,7 @@ def ctc_loss(
     return loss if narrow is None else cast(loss, narrow)
 
 
-def _loss(logits: Tensor, labels: Tensor, label_length: Tensor, logit_length: Tensor, blank: int) -> Any:
+def _loss(logits: Tensor, labels: Tensor, label_length: Tensor, logit_length: Tensor, blank: int) -> Tensor:
     batch: Any = shape(labels)[0]
     pairs = reshape(stack([zeros_like(labels) + blank, labels], 2), stack([batch, 2 * shape(labels)[1]]))
     row: Any = concat([pairs, fill(stack([batch, 1]), lift(blank, int32))], 1)

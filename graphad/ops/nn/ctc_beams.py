@@ -155,7 +155,7 @@ class _Tree:
         self.blank = np.where(runs, np.where(there, blank, -np.inf), self.blank)
         self.label = np.where(runs, np.where(there, label, -np.inf), self.label)
 
-    def labels(self, node: Any, frames: int) -> tuple[Any, Any]:
+    def labels(self, node: Array, frames: int) -> tuple[Any, Any]:
         """The labels of the nodes [batch, paths], first label first, and their lengths."""
         rows = np.arange(len(node))[:, None]
         turned = np.full((*node.shape, frames), -1, np.int64)

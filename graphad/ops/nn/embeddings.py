@@ -47,7 +47,7 @@ def _combined(
     weights: SparseTensor | None,
     combiner: object,
     max_norm: float | None,
-) -> Any:
+) -> Tensor:
     kind = "mean" if combiner is None else combiner
     if kind not in ("sum", "mean", "sqrtn"):
         raise InvalidArgumentError(f"{op}: combiner {combiner!r} is not one of 'sum', 'mean' and 'sqrtn'.")
@@ -95,7 +95,7 @@ def embedding_lookup_sparse(
     op = "embedding_lookup_sparse"
     ids = require_sparse(op, sp_ids, "sp_ids")
     weights = None if sp_weights is None else require_sparse(op, sp_weights, "sp_weights")
-    return _combined(op, _table(op, params), ids, weights, combiner, max_norm)  # type: ignore[no-any-return]
+    return _combined(op, _table(op, params), ids, weights, combiner, max_norm)
 
 
 def safe_embedding_lookup_sparse(
@@ -158,7 +158,7 @@ def _as_matrix(x: SparseTensor) -> SparseTensor:
     return SparseTensor.of(stack([from_front, x.indices[:, -1]], 1), x.values, shape)
 
 
-def _extreme(op: str, operand: object, k: Any, axis: Any, sign: int) -> tuple[Any, Any]:
+def _extreme(op: str, operand: object, k: int, axis: int, sign: int) -> tuple[Any, Any]:
     x = lift(operand)
     place = normalize_axis(op, axis, x.ndim, "operand", x.dims)
     values, indices = top_k(move_axis(x, place, -1) * sign, k)

@@ -45,7 +45,7 @@ def dilation2d(
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     Source: Serra, Image analysis and mathematical morphology, 1982.
     """
-    return _dilated(  # type: ignore[no-any-return]
+    return _dilated(
         "dilation2d", *lift_pair("dilation2d", input, filters), strides, padding, data_format, dilations
     )
 
@@ -70,12 +70,12 @@ def erosion2d(
     Source: Serra, Image analysis and mathematical morphology, 1982.
     """
     x, kernel = lift_pair("erosion2d", value, filters)
-    return -_dilated("erosion2d", -x, reverse(kernel, [0, 1]), strides, padding, data_format, dilations)  # type: ignore[no-any-return]
+    return -_dilated("erosion2d", -x, reverse(kernel, [0, 1]), strides, padding, data_format, dilations)
 
 
 def _dilated(
     op: str, x: Tensor, kernel: Any, strides: object, padding: str, data_format: object, dilations: object
-) -> Any:
+) -> Tensor:
     require_kind(op, x, REAL, "input")
     dims = kernel.dims
     if dims is None or len(dims) != 3 or None in dims[:2]:

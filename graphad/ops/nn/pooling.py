@@ -68,7 +68,7 @@ class Pool(w.Windowed):
         whole = w.padded(x, self.pads_for(x.shape), outside)
         return w.windows(whole, self.window, self.strides, self.dilations)
 
-    def all_parts(self, x: Any, outside: float) -> Tensor:
+    def all_parts(self, x: Ranked, outside: float) -> Tensor:
         """`parts` as recorded ops."""
         whole = w.pad_around(x, self.pads_for(x.dims), outside)
         valid: Any = "VALID"
@@ -87,7 +87,7 @@ class Pool(w.Windowed):
         return w.image_rows(axes)
 
 
-def _lowest(dtype: Any) -> Any:
+def _lowest(dtype: np.dtype[Any]) -> float | int:
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
@@ -323,7 +323,7 @@ class AvgPool(Pool):
         counts = lift(_counts(self, x.dims, x.dtype.numpy))
         return bind(ReduceSum(self.within()), self.all_parts(x, 0)) / counts
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         parts = self.parts(widened(x), 0)
         return as_dtype_of(_sums(self, parts) / _counts(self, x.shape, parts.dtype), x)
 
@@ -380,7 +380,7 @@ class AvgPoolGrad(Pool):
         share = g / lift(_counts(self, self.dims, g.dtype.numpy))
         return w.added(self, lambda at: share, g.dims[:-1], self.dims)
 
-    def eval(self, g: Array) -> Any:
+    def eval(self, g: Array) -> Array:
         pads, inner = self.pads_for(self.dims), self.within()
         share = np.expand_dims(widened(g) / _counts(self, self.dims, wide(g.dtype)), inner)
         parts = np.broadcast_to(share, (*g.shape[:-1], *self.window, g.shape[-1]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -58,7 +57,7 @@ class Softmax(AlongAxis):
     axis: Axis
     infer = AlongAxis.infer
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         z = widened(x)
         e = np.exp(z - np.maximum.reduce(z, self.axis, keepdims=True, initial=-np.inf))
         return as_dtype_of(e / np.add.reduce(e, self.axis, keepdims=True), x)
@@ -82,7 +81,7 @@ class LogSoftmax(AlongAxis):
     axis: Axis
     infer = AlongAxis.infer
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         z = widened(x)
         shifted = z - np.maximum.reduce(z, self.axis, keepdims=True, initial=-np.inf)
         return as_dtype_of(shifted - np.log(np.add.reduce(np.exp(shifted), self.axis, keepdims=True)), x)

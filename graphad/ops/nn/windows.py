@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
 from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind
@@ -25,12 +26,15 @@ from graphad.core.schema import Given, Padding, Positive
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.kernels import forms
 from graphad.ops.accumulate import as_dtype_of, wide
 from graphad.ops.array.padding import Pad
 from graphad.ops.array.shape import Reshape, sizes_of
 from graphad.ops.array.slice import Slice, SliceGrad
 from graphad.ops.array.support import require_gradient
+
+if TYPE_CHECKING:
+    from graphad.ops.nn.conv import ConvolutionInputGrad
+    from graphad.ops.nn.pooling import AvgPoolGrad
 
 Pads = tuple[tuple[int, int], ...]
 AXES = ("depth", "height", "width")
@@ -54,7 +58,7 @@ def pads_of(padding: Any, sizes: Sequence[int], spans: Sequence[int], strides: S
     return tuple([(total // 2, total - total // 2) for total in totals])
 
 
-def span(size: int, dilation: int) -> Any:
+def span(size: Size, dilation: int) -> Size:
     """The number of elements that a window of `size` covers, dilation included."""
     return (size - 1) * dilation + 1
 
@@ -167,7 +171,7 @@ def add_windows(
         if turned:
             into[...] = np.moveaxis(out, 0, -1)
             out = into
-    return as_dtype_of(out, parts)  # type: ignore[no-any-return]
+    return as_dtype_of(out, parts)
 
 
 _MOST_PARTS = 100  # elements of a window up to which its parts are added up by kernels
@@ -328,8 +332,8 @@ class Patches(Windowed):
             return None
         return bind(self.changed(padding="VALID"), pad_around(x, self.pads(x.dims, self.window), 0))
 
-    def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.Windows(self.strides, self.dilations) if self._is_view(ranked(x.dims)) else None
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Windows(self.strides, self.dilations) if self._is_view(ranked(x.dims)) else None
 
     def _is_view(self, dims: Sequence[Size]) -> bool:
         """Whether there is no padding."""
@@ -391,7 +395,7 @@ class PatchesSum(Windowed):
 
         return added(self, part, lead, dims)
 
-    def _windows(self) -> Any:
+    def _windows(self) -> Patches:
         return Patches(self.window, self.strides, self.padding, self.dilations)
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
@@ -405,7 +409,11 @@ class PatchesSum(Windowed):
 
 
 def images_of_rows(
-    op: Any, ctx: BatchContext, g: Tensor, others: Sequence[Tensor], given: Sequence[Tensor]
+    op: AvgPoolGrad | ConvolutionInputGrad | PatchesSum,
+    ctx: BatchContext,
+    g: Tensor,
+    others: Sequence[Tensor],
+    given: Sequence[Tensor],
 ) -> Tensor:
     """An op whose result is an image of the shape `dims`, applied to stacked cotangents `g` and other operands that are not
     stacked."""

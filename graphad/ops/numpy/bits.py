@@ -109,7 +109,7 @@ def frexp(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     return ldexp(x, math.negative(exponent)), exponent
 
 
-def _parted(x: Any) -> Any:
+def _parted(x: Any) -> tuple[Any, ...]:
     if not np.isfinite(x).all():
         raise ValueError("the C library chooses the exponent of what is not finite")
     return np.frexp(x)

@@ -5,8 +5,8 @@ Results whose size depends on the values (`nonzero`, masks) have an unknown size
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, overload
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from graphad.ops.directly import directly, parts_directly
 from graphad.ops.math import search
 from graphad.ops.numpy.promotion import along, cast_to, on_axis, promoted, rank_of, tensor_of
 from graphad.ops.numpy.shapes import broadcast_arrays, ravel
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 
 def _index(name: str, x: TensorLike) -> Tensor:
@@ -239,7 +242,7 @@ def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> T
     return array.gather(a, chosen, axis=axis)
 
 
-def _compressed(flags: Any, a: Any, axis: int) -> Any:
+def _compressed(flags: Any, a: Any, axis: int) -> Array | None:
     return np.compress(flags, a, axis) if len(flags) == a.shape[axis] else None
 
 
@@ -412,7 +415,7 @@ def argpartition(a: TensorLike, kth: int | Sequence[int], axis: int | None = -1)
     return argsort(a, axis)
 
 
-def lexsort(keys: Any, axis: int = -1) -> Tensor:
+def lexsort(keys: Iterable[TensorLike], axis: int = -1) -> Tensor:
     """The indices that sort by several keys, the last one first.
 
     Args:
@@ -424,12 +427,12 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
       >>> numpy.lexsort([[1, 0, 1], [2, 2, 1]]).numpy()
       array([2, 1, 0])
     """
-    keys = [tensor_of(key) for key in members("lexsort", "keys", keys, "give a list of tensors")]
-    if not keys:
+    found = [tensor_of(key) for key in members("lexsort", "keys", keys, "give a list of tensors")]
+    if not found:
         raise OutOfRangeError("lexsort: keys is empty; give at least one tensor.")
-    axis = normalize_axis("lexsort", axis, rank_of("lexsort", keys[0]))
-    order = argsort(keys[0], axis)
-    for key in keys[1:]:
+    axis = normalize_axis("lexsort", axis, rank_of("lexsort", found[0]))
+    order = argsort(found[0], axis)
+    for key in found[1:]:
         order = bind(TakeAlong(axis), order, argsort(bind(TakeAlong(axis), key, order), axis))
     return order
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -22,12 +22,17 @@ from graphad.ops.directly import directly
 from graphad.ops.numpy.promotion import by_numpy, cast_to, promoted, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from graphad.core.annotations import Array
+
 
 def given_dtype(dtype: DTypeLike | None, otherwise: DType) -> DType:
     return otherwise if dtype is None else default_dtype(dtype)
 
 
-def _sizes(shape: ShapeLike) -> Any:
+def _sizes(shape: ShapeLike) -> Iterable[Any] | Tensor | list[Iterable[Any] | Tensor | int]:
     if isinstance(shape, Tensor):
         return array.reshape(shape, [1]) if shape.ndim == 0 else shape
     return [shape] if hasattr(shape, "__index__") else shape
@@ -77,7 +82,7 @@ def _tensor(op: str, obj: TensorLike, dtype: DTypeLike | None, copy: bool | None
     return array.identity(x) if copy else x
 
 
-def _converted(op: str, obj: TensorLike, dtype: DType) -> Any:
+def _converted(op: str, obj: TensorLike, dtype: DType) -> Array:
     with np.errstate(all="ignore"):
         try:
             found = np.asarray(obj, dtype.numpy)
@@ -87,7 +92,7 @@ def _converted(op: str, obj: TensorLike, dtype: DType) -> Any:
     return found if found.ndim else found[()]
 
 
-def _any_tensor(x: Any) -> bool:
+def _any_tensor(x: list[Any] | tuple[Any, ...]) -> bool:
     return any(
         stands_for_tensor(item) or (isinstance(item, list | tuple) and _any_tensor(item)) for item in x
     )
@@ -316,7 +321,7 @@ def full_like(
                 fill_value, given_dtype(dtype, x.dtype), device=device)  # fmt: skip
 
 
-def _dims(x: Tensor) -> Any:
+def _dims(x: Tensor) -> list[int | None] | tuple[None]:
     return (None,) if x.dims is None else [size if isinstance(size, int) else None for size in x.dims]
 
 

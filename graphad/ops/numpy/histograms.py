@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from graphad.ops.directly import directly
 from graphad.ops.numpy import reductions
 from graphad.ops.numpy.choosing import searchsorted
 from graphad.ops.numpy.promotion import cast_to, inexact, promoted, tensor_of
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 
 def histogram_bin_edges(
@@ -57,7 +60,7 @@ def _parts(x: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
     return math.where(outside, lift(np.int64(-1)), place), last
 
 
-def _even_counts(x: np.ndarray, edges: np.ndarray) -> Any:
+def _even_counts(x: np.ndarray, edges: np.ndarray) -> Array | None:
     """How many elements lie between neighbours of bounds that are as far apart as rounding allows; None where that is too
     far from even for what follows.
 

@@ -212,13 +212,13 @@ def block(arrays: TensorLike) -> Tensor:
     def largest(x: TensorLike) -> int:
         return max(map(largest, x)) if isinstance(x, list) else rank_of("block", tensor_of(x))
 
-    def plain(x: Any) -> Any:
+    def plain(x: TensorLike) -> Any:
         return [plain(item) for item in x] if isinstance(x, list) else tensor_of(x)
 
-    def again(x: Any, data: Iterator[Any]) -> Any:
+    def again(x: TensorLike, data: Iterator[Any]) -> Any:
         return [again(item, data) for item in x] if isinstance(x, list) else next(data)
 
-    def leaves(x: Any) -> list[Any]:
+    def leaves(x: TensorLike) -> list[Any]:
         return [leaf for item in x for leaf in leaves(item)] if isinstance(x, list) else [x]
 
     arrays = plain(arrays)
@@ -359,7 +359,7 @@ _MODES = {"constant": "CONSTANT", "reflect": "REFLECT", "symmetric": "SYMMETRIC"
 _FEW = 16  # the most copies of an edge that are concatenated as slices
 
 
-def _around(x: Any, axis: int, size: int, low: int, high: int, wraps: bool) -> list[Any]:
+def _around(x: Tensor, axis: int, size: int, low: int, high: int, wraps: bool) -> list[Any]:
     """Parts concatenated along an axis, with padding before and after."""
     if wraps:
         before, behind = [x[along(axis, slice(size - low, None))]], [x[along(axis, slice(0, high))]]

@@ -54,7 +54,7 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
-def matrix_of(name: str, x: TensorLike) -> Any:
+def matrix_of(name: str, x: TensorLike) -> Tensor:
     x = inexact(x)
     if rank_of(name, x) < 2:
         raise InvalidArgumentError(f"{name}: x has rank {x.ndim}; matrices have rank 2 or more.")

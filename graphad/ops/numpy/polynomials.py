@@ -67,7 +67,7 @@ def polyadd(a1: TensorLike, a2: TensorLike) -> Tensor:
     return math.add(first, second)
 
 
-def _as_long(name: str, a1: TensorLike, a2: TensorLike) -> Any:
+def _as_long(name: str, a1: TensorLike, a2: TensorLike) -> tuple[Tensor, Tensor]:
     """The coefficients of two polynomials, as many of both."""
     a1, a2 = promoted(_coefficients(name, a1), _coefficients(name, a2))
     n, m = _length(name, a1), _length(name, a2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from graphad.ops.linalg import contraction
 from graphad.ops.numpy.promotion import cast_to, promoted, rank_of, tensor_of
 from graphad.ops.numpy.reductions import sum as sum_of
 from graphad.ops.numpy.shapes import diagonal, moveaxis, ravel
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 
 def _of_bools(function: Callable[..., Tensor], *xs: Tensor) -> Tensor:
@@ -175,7 +178,7 @@ def tensordot(x1: TensorLike, x2: TensorLike, /, axes: int | Sequence[Any] = 2) 
     return linalg.tensordot(x1, x2, [*pairs]) if first else _all_with_all(x1, x2)
 
 
-def _counted(axes: Any, x: Tensor) -> list[int]:
+def _counted(axes: list[Any] | list[int], x: Tensor) -> list[int]:
     """Axes counted from 0."""
     return [normalize_axis("tensordot", int(k), rank_of("tensordot", x)) for k in axes]
 
@@ -317,7 +320,7 @@ def cross(
     return moveaxis(array.stack(parts, -1), -1, axisc)
 
 
-def _crossed(a: Any, b: Any, axis: int) -> Any:
+def _crossed(a: Any, b: Any, axis: int) -> Array | None:
     if a.shape[-1] != 3 or b.shape[-1] != 3 or a.dtype.kind == "b":
         return None
     return np.cross(a, b, axisc=axis)
@@ -342,7 +345,7 @@ def trace(
     return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
-def _full_convolution(a: Tensor, v: Any, n: int, m: int) -> Any:
+def _full_convolution(a: Tensor, v: Any, n: int, m: int) -> Tensor:
     """Pieces of a that overlap by m - 1 elements, multiplied by the Toeplitz matrix of v."""
     piece = min(max(m, 64), 256, n + m - 1)
     count = -(-(n + m - 1) // piece)

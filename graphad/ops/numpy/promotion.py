@@ -41,7 +41,7 @@ def tensor_of(x: object, dtype: DType | None = None) -> Tensor:
     return x if dtype is None else cast_to(x, as_dtype(dtype))
 
 
-def _holds_tensors(x: Any) -> bool:
+def _holds_tensors(x: list[Any] | tuple[Any, ...]) -> bool:
     return any(
         stands_for_tensor(item)
         or is_registered(item)

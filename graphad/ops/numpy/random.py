@@ -127,5 +127,5 @@ def randint(
     return cast(drawn_between(_sizes(size), first, last, "int64"), dtype)
 
 
-def _sizes(size: int | Sequence[int] | None) -> Any:
+def _sizes(size: int | Sequence[int] | None) -> Sequence[int] | int:
     return () if size is None else size

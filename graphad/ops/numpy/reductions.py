@@ -358,7 +358,7 @@ def diff(
     return a
 
 
-def _slab(x: object, a: Any, axis: int) -> Any:
+def _slab(x: object, a: Tensor, axis: int) -> Tensor:
     """The tensor that is concatenated before or after `a`; a number fills a slice of size 1."""
     x = tensor_of(x)
     if x.ndim:
@@ -435,7 +435,7 @@ def gradient(
     return found[0] if len(found) == 1 else found
 
 
-def _slopes(f: Any, h: Tensor, axis: int, order: int) -> Any:
+def _slopes(f: Any, h: Tensor, axis: int, order: int) -> Tensor:
     def part(start: int | None, stop: int | None) -> Any:
         return f[along(axis, slice(start, stop))]
 

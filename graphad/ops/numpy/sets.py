@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from graphad.ops.numpy.choosing import argsort, flatnonzero, lexsort, searchsort
 from graphad.ops.numpy.joining import concat
 from graphad.ops.numpy.promotion import known_sizes, promoted, rank_of, tensor_of
 from graphad.ops.numpy.shapes import moveaxis, ravel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphad.core.annotations import Array
 
 
 class UniqueAll(NamedTuple):
@@ -141,7 +146,9 @@ def unique_values(x: TensorLike, /) -> Tensor:
     return array.gather(flat, array.gather(order, starts))
 
 
-def _unique_slices(x: Tensor, axis: Any) -> tuple[Any, Any, Any, Any]:
+def _unique_slices(
+    x: Tensor, axis: Array | Sequence[int] | Tensor | np.integer[Any] | int
+) -> tuple[Any, Any, Any, Any]:
     """The results of `unique_all` for slices along an axis, in lexicographic order."""
     axis = normalize_axis("unique", axis, rank_of("unique", x))
     front = moveaxis(x, axis, 0)

@@ -201,7 +201,9 @@ def nanargmin(a: TensorLike, axis: int | None = None, *, keepdims: bool = False)
     return argmin(_instead(a, np.inf)[0], axis, keepdims=keepdims) if found is None else found
 
 
-def nanmean(a: Any, axis: AxisLike = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Tensor:
+def nanmean(
+    a: Tensor, axis: AxisLike = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Tensor:
     """`mean` of the elements that are not NaN.
 
     Args:

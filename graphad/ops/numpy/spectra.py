@@ -22,7 +22,7 @@ _FORWARD = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
 _WIDE = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32}
 
 
-def _scaled(name: str, y: Tensor, sizes: list[Any], power: float) -> Any:
+def _scaled(name: str, y: Tensor, sizes: list[Any], power: float) -> Tensor:
     """y divided by the number of elements to a power."""
     if not power:
         return y
@@ -43,7 +43,7 @@ def _power(name: str, norm: str | None) -> float:
     return _FORWARD[norm]
 
 
-def _operand(x: TensorLike, is_complex: bool) -> Any:
+def _operand(x: TensorLike, is_complex: bool) -> Tensor:
     x = inexact(x)
     x = cast_to(x, _WIDE.get(x.dtype, x.dtype))
     if is_complex and not x.dtype.is_complex:
@@ -268,5 +268,5 @@ def ifftshift(x: TensorLike, /, axes: AxisLike = None) -> Tensor:
     return signal.ifftshift(tensor_of(x), _list(axes))
 
 
-def _list(axes: Any) -> Any:
+def _list(axes: Any) -> list[Any] | list[int] | None:
     return axes if axes is None else [axes] if isinstance(axes, int) else list(axes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from graphad.ops.numpy import reductions
 from graphad.ops.numpy.choosing import searchsorted, sort
 from graphad.ops.numpy.promotion import cast_to, inexact, promoted, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 _FEW, _MANY = 64, 12  # the most elements that are sorted at once; the quantiles from which on rows are sorted
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -402,7 +405,7 @@ def median(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> T
     return quantile(a, 0.5, axis, keepdims=keepdims)
 
 
-def _counted(x: Any, minlength: int) -> Any:
+def _counted(x: Any, minlength: int) -> Array | None:
     return np.bincount(x, minlength=minlength) if x.ndim == 1 and x.dtype.kind == "i" else None
 
 

@@ -156,7 +156,7 @@ def _require_inside(op: str, true: Tensor, classes: int) -> None:
     require(fits, f"{op}: a true class is out of range; 0 <= class < {classes}: \x00.", [true])
 
 
-def _number(op: str, value: Any, word: str) -> int:
+def _number(op: str, value: object, word: str) -> int:
     found: int | None = static_int(op, value, word)
     if found is None:
         raise InvalidArgumentError(f"{op}: {word} must be known while tracing; give a number.")
@@ -179,7 +179,7 @@ def _drawn(
     num_sampled: object,
     unique: bool,
     range_max: int,
-    seed: Any,
+    seed: int | None,
     weights: Tensor | None = None,
 ) -> Candidates:
     count, classes = _number(op, num_sampled, "num_sampled"), _number(op, range_max, "range_max")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift
@@ -15,6 +15,11 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import log
 from graphad.ops.math.position import argmax
 from graphad.ops.random.generator import stateless_uniform, uniform
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from graphad.core.dtypes import DType
 
 _SMALLEST = 2.0**-24  # the spacing of float32 draws in [0, 1); keeps the argument of log above 0
 
@@ -72,11 +77,11 @@ def _rows(op: str, logits: TensorLike) -> Tensor:
     return logits if logits.dtype == float32 else cast(logits, float32)
 
 
-def _sizes(logits: TensorLike, num_samples: Any) -> Tensor:
+def _sizes(logits: TensorLike, num_samples: TensorLike) -> Tensor:
     sizes = shape(logits)
     return stack([sizes[0], cast(num_samples, sizes.dtype), sizes[1]])
 
 
-def _drawn(logits: Any, u: Any, dtype: Any) -> Tensor:
+def _drawn(logits: Tensor, u: Tensor, dtype: DType | np.dtype[Any] | str | type | None) -> Tensor:
     noise = -log(-log(u + _SMALLEST * 0.5))
     return argmax(logits[:, None] + noise, axis=-1, output_type=int64 if dtype is None else as_dtype(dtype))

@@ -29,13 +29,17 @@ from graphad.ops.random.generator import fresh_key, shuffled, stateless_uniform
 from graphad.ops.random.samples import DrawGamma, counts_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from graphad.core.annotations import Array
     from graphad.core.dtypes import DType
+    from graphad.core.shapes import TensorShape
 
 
 _WIDE = dtypes.float64
 
 
-def _joined(size: Any, *parameters: Any) -> Any:
+def _joined(size: Array | Iterable[Any] | Tensor | TensorShape | int, *parameters: Any) -> Tensor | list[Any]:
     """`size` followed by the broadcast shape of the parameters."""
     known = all(is_definite(p.dims) for p in parameters)
     inner: Any = np.broadcast_shapes(*[p.dims for p in parameters]) if known else None
@@ -224,7 +228,7 @@ def stateless_parameterized_truncated_normal(
     return mean + deviation * where(is_above, -z, z)
 
 
-def _probability(z: Tensor) -> Any:
+def _probability(z: Tensor) -> Tensor:
     """The probability that a standard normal number is below z."""
     return 0.5 * erfc(z * -(2.0**-0.5))
 

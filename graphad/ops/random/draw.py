@@ -53,11 +53,11 @@ class RandomKey(Op):
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         _require_state(self.name, *specs)
 
-    def eval(self, state: Handle) -> Any:
+    def eval(self, state: Handle) -> Array:
         with _lock:
             key = state.data
             state.data = np.array([key[0], key[1] + 1], np.int64)
-        return key
+        return key  # type: ignore[no-any-return]
 
     vjp = no_gradient("a key is an integer")
 
@@ -116,14 +116,16 @@ def rows_of_keys(specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
     return axes[0] if axes[0] is None or axes[0] < len(specs[0].dims or ()) - 1 else MIXED
 
 
-def _drawn(kind: str, keys: Array, shape: Sequence[int], dtype: Any, limits: Sequence[Array] = ()) -> Any:
+def _drawn(
+    kind: str, keys: Array, shape: Sequence[int], dtype: np.dtype[Any], limits: Sequence[Array] = ()
+) -> Array:
     """A draw for each key of a stack of keys."""
     lead, count = keys.shape[:-1], product(shape)
     if not arrays.is_here(keys) and kind != "truncated_normal":
-        return _row(kind, keys, count, dtype, limits).reshape((*lead, *shape))
+        return _row(kind, keys, count, dtype, limits).reshape((*lead, *shape))  # type: ignore[no-any-return]
     rows = [_row(kind, key, count, dtype, limits) for key in np.reshape(keys, (-1, 2))]
     if not lead:
-        return rows[0].reshape(shape)
+        return rows[0].reshape(shape)  # type: ignore[no-any-return]
     if not rows:
         return arrays.zeros((*lead, *shape), dtype, keys)
     return np.stack(rows).reshape((*lead, *shape))
@@ -175,7 +177,7 @@ class Draw(Op):
         lead = () if key.dims is None else key.dims[:-1]
         return TensorSpec.of(None if self.shape is None else (*lead, *self.shape), self.dtype)
 
-    def eval(self, key: Array, *limits: Array) -> Any:
+    def eval(self, key: Array, *limits: Array) -> Array:
         return _drawn(self.kind, key, self.shape, self.dtype.numpy, limits)
 
     def expanded(self, key: Ranked, *limits: Ranked) -> Tensor | None:

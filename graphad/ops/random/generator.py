@@ -36,6 +36,8 @@ from graphad.ops.state.variables import READ
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from graphad.core.annotations import Array
+
 
 def _draw(
     kind: Distribution, key: Tensor, size: object, dtype: DType, limits: Sequence[Tensor] = ()
@@ -62,7 +64,7 @@ def _normal(
     return z
 
 
-def _uniform(key: Any, size: Any, minval: Any, maxval: Any, dtype: DTypeLike | None) -> Tensor:
+def _uniform(key: Tensor, size: Any, minval: Any, maxval: Any, dtype: DTypeLike | None) -> Tensor:
     dtype = as_dtype(dtype)
     if dtype.is_floating:
         u = _draw("uniform", key, size, dtype)
@@ -94,7 +96,7 @@ def shuffled(key: Tensor, value: TensorLike) -> Tensor:
     return bind(Gather(0, 0, False), x, order)
 
 
-def _state_of(caller: str, state: TensorLike) -> Any:
+def _state_of(caller: str, state: TensorLike) -> Array:
     """A given state as a new array."""
     data = np.array(state)
     if data.shape != (2,) or data.dtype.kind not in "iu":
@@ -367,7 +369,7 @@ def _seeded_state(own: int) -> np.ndarray:
     return np.array([philox.derived(philox.key_of_seed(own), _set_seed or 0)[0], 0], np.int64)
 
 
-def fresh_key(seed: int | None) -> Any:
+def fresh_key(seed: int | None) -> Tensor:
     """A new key, from the global generator or from the stream of a seed."""
     return shared_generator(None if seed is None else int(seed)).next_key()
 

@@ -37,7 +37,7 @@ def _mixed(x: Array) -> Any:
     return x ^ (x >> _SHIFT)
 
 
-def _permuted(x: Array, keys: Array, half: int, rounds: int) -> Any:
+def _permuted(x: Array, keys: Array, half: int, rounds: int) -> Array:
     """x, of 2 * half bits, after some rounds keyed by a stack of three words."""
     width, mask = np.uint64(half), np.uint64(2**half - 1)
     left, right = x >> width, x & mask

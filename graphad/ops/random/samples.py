@@ -45,7 +45,9 @@ from graphad.ops.random.draw import require_key, rows_of_keys
 from graphad.ops.rules import FLOATING, elementwise_rows, require_kind, same_dtype, scalar_like, unbroadcast
 
 
-def _drawn(kind: str, keys: Array, shape: Sequence[int], parameters: Sequence[Array], dtype: Any) -> Array:
+def _drawn(
+    kind: str, keys: Array, shape: Sequence[int], parameters: Sequence[Array], dtype: np.dtype[Any]
+) -> Array:
     """A draw for each key of a stack of keys; the parameters are broadcast against all of them.
 
     Numbers that are the same for all elements are handed on as such: NumPy draws the same from them, more quickly.
@@ -65,7 +67,7 @@ def _drawn(kind: str, keys: Array, shape: Sequence[int], parameters: Sequence[Ar
     return out
 
 
-def _where(fits: Any, found: Any, otherwise: float) -> Any:
+def _where(fits: Array | bool, found: Any, otherwise: float) -> Any:
     return found if np.all(fits) else np.where(fits, found, otherwise)
 
 
@@ -185,7 +187,7 @@ class DrawCounts(_Sample):
             raise DTypeError(f"random.{self.kind}: dtype is {self.dtype.name}; a real dtype is needed.")
         return self.checked(key, parameters, self.dtype)
 
-    def eval(self, key: Array, *parameters: Array) -> Any:
+    def eval(self, key: Array, *parameters: Array) -> Array:
         return _drawn(self.kind, key, self.shape, parameters, self.dtype.numpy)
 
     vjp = no_gradient("counts are integers")
@@ -203,7 +205,7 @@ def counts_of(
 # -- the derivative of a sample --------------------------------------------------------------------------------------------
 
 
-def _slope(alpha: Array, y: Array) -> Any:
+def _slope(alpha: Array, y: Array) -> Array:
     """-(dP / d alpha) / p for P(alpha, y) with the density p, term by term of
     P / p = y / alpha * sum of y**k / ((alpha + 1) ... (alpha + k)).
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from graphad.ops.math.select import maximum
 from graphad.ops.signal.cosine import dct
 from graphad.ops.signal.fourier import irfft, rfft, with_size
 from graphad.ops.signal.windows import hann_window, vorbis_window
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 Window = Callable[..., Any]
 
@@ -359,7 +362,7 @@ def linear_to_mel_weight_matrix(
             f"sample_rate / 2 = {rate / 2} is needed."
         )
 
-    def mel(f: Any) -> Any:
+    def mel(f: Array | float) -> Any:
         return 1127.0 * np.log1p(f / 700.0)
 
     places = mel(np.linspace(0.0, rate / 2, bins)[1:])[:, None]

@@ -94,7 +94,7 @@ def to_dense(
     return y
 
 
-def _shaped(y: Tensor, dims: tuple[int, ...]) -> Any:
+def _shaped(y: Tensor, dims: tuple[int, ...]) -> Tensor:
     return y if y.dims == dims else ensure_shape(y, list(dims))
 
 

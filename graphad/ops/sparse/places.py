@@ -72,14 +72,14 @@ def sums_by_key(keys: Tensor) -> tuple[Any, Any, Any, Any]:
     return order, cumsum(cast(first, int32)) - 1, first, count
 
 
-def is_in_order(places: Any) -> bool:
+def is_in_order(places: Tensor) -> bool:
     """Whether the flat positions [n] are known and non-decreasing."""
     if type(places) is not EagerTensor or type(places.data) is not np.ndarray:
         return False
     return not np.count_nonzero(places.data[1:] < places.data[:-1])
 
 
-def taken(x: Tensor, at: Any) -> Any:
+def taken(x: Tensor, at: Any) -> Tensor:
     """Elements of `x` along its first axis, with a dense gradient."""
     return gather(identity(x), at)
 
@@ -238,7 +238,7 @@ def concat(
     )
 
 
-def _along(xs: Sequence[SparseTensor], place: int) -> Any:
+def _along(xs: Sequence[SparseTensor], place: int) -> tuple[Any, ...] | None:
     """The known part of the shape of concatenated tensors."""
     shapes = [x.dims for x in xs]
     if any(dims is None for dims in shapes):
@@ -296,7 +296,7 @@ def slice(
     return SparseTensor.of(part.indices - first, part.values, count)
 
 
-def _all_inside(indices: Any, first: Any, end: Any) -> Any:
+def _all_inside(indices: Any, first: Tensor, end: Tensor) -> Any:
     """Whether each of the indices [n, rank] is at least `first` and below `end`."""
     rank = indices.dims[-1]
     if type(rank) is not int or not rank:

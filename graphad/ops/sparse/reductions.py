@@ -60,10 +60,10 @@ def sparse_dense_matmul(
     if isinstance(b, SparseTensor) and not isinstance(sp_a, SparseTensor):
         return adjoint_of(_product(op, b, adjoint_of(sp_a) if not adjoint_a else lift(sp_a), not adjoint_b))
     dense = lift_like(op, b, require_sparse(op, sp_a, "sp_a").dtype)
-    return _product(op, sp_a, adjoint_of(dense) if adjoint_b else dense, adjoint_a)  # type: ignore[no-any-return]
+    return _product(op, sp_a, adjoint_of(dense) if adjoint_b else dense, adjoint_a)
 
 
-def _product(op: str, a: SparseTensor, b: Tensor, adjoint: bool) -> Any:
+def _product(op: str, a: SparseTensor, b: Tensor, adjoint: bool) -> Tensor:
     if a.rank not in (None, 2) or b.ndim not in (None, 2):
         raise InvalidArgumentError(
             f"{op}: the operands have shapes {format_dims(a.dims)} and {format_dims(b.dims)}; two matrices are needed."
@@ -115,7 +115,7 @@ def _reduced(
     keepdims: bool | None,
     output_is_sparse: bool,
     largest_of: bool,
-) -> Any:
+) -> SparseTensor | Tensor:
     x = require_sparse(op, sp_input)
     gone, left = _groups(op, x, axis)
     by_row = None if output_is_sparse or left != [0] else maxima(x) if largest_of else sums(x)
@@ -170,7 +170,7 @@ def reduce_sum(
       >>> sparse.reduce_sum(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 1).numpy()
       array([2., 3.], dtype=float32)
     """
-    return _reduced("sparse.reduce_sum", sp_input, axis, keepdims, output_is_sparse, False)  # type: ignore[no-any-return]
+    return _reduced("sparse.reduce_sum", sp_input, axis, keepdims, output_is_sparse, False)
 
 
 def reduce_max(
@@ -194,7 +194,7 @@ def reduce_max(
       >>> sparse.reduce_max(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 1).numpy()
       array([2., 3.], dtype=float32)
     """
-    return _reduced("sparse.reduce_max", sp_input, axis, keepdims, output_is_sparse, True)  # type: ignore[no-any-return]
+    return _reduced("sparse.reduce_max", sp_input, axis, keepdims, output_is_sparse, True)
 
 
 def _taken(

@@ -7,7 +7,7 @@ the words for what does not fit.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from graphad.core.tensor import EagerTensor
 from graphad.ops import library
 from graphad.ops.directly import is_free
 from graphad.ops.sparse.tensor import SparseTensor
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 _MANY = 4096  # products, for which SciPy's sparse matrices are worth their import
 _EMPTY = 16  # times as many rows as values, beyond which rows are not worth a number each
@@ -125,7 +128,7 @@ def maxima(x: SparseTensor) -> np.ndarray | None:
     return whole
 
 
-def in_columns(*columns: Any) -> np.ndarray:
+def in_columns(*columns: Array) -> np.ndarray:
     """int64 [n, rank] of vectors [n]."""
     indices = np.empty((len(columns[0]), len(columns)), np.int64)
     for k, column in enumerate(columns):

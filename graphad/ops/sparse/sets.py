@@ -50,7 +50,7 @@ def _rows(op: str, x: SparseTensor | Tensor, name: str) -> Rows:
     return reshaped(each, [-1]), reshaped(tensor, [-1]), sizes[:-1]
 
 
-def _sorted(rows: Any, members: Any, *others: Any) -> list[Any]:
+def _sorted(rows: Tensor, members: Tensor, *others: Tensor) -> list[Any]:
     """Pairs sorted by row and then by member, with a stable sort; `others` are permuted alike."""
     order = argsort(members, stable=True)
     order = gather(order, argsort(gather(rows, order), stable=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ class Timestamp(Op):
     def infer(self) -> TensorSpec:
         return TensorSpec.of((), dtypes.float64)
 
-    def eval(self) -> Any:
+    def eval(self) -> np.float64:
         return np.float64(time.time())
 
     vjp = no_gradient("the time is not a function of values")

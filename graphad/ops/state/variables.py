@@ -41,8 +41,8 @@ class Read(Op):
     def infer(self, handle: HandleSpec) -> TensorSpec:
         return TensorSpec.of(handle.dims, handle.dtype)
 
-    def eval(self, handle: Handle) -> Any:
-        return handle.data
+    def eval(self, handle: Handle) -> Array:
+        return handle.data  # type: ignore[no-any-return]
 
     def quick(self, handle: DeviceVariable | Variable) -> Any:
         return handle.data if isinstance(handle, Handle) else None
@@ -100,7 +100,7 @@ def require_assignable(op: str, handle: TensorSpec, value: TensorSpec) -> None:
         raise InvalidArgumentError(f"{op}: {handle} cannot hold {value}.")
 
 
-def wrong_shape(handle: Any, dims: Any) -> InvalidArgumentError:
+def wrong_shape(handle: Handle | Variable, dims: tuple[Any, ...] | None) -> InvalidArgumentError:
     """The error of an assignment that the variable's shape does not allow."""
     return InvalidArgumentError(
         f"Cannot assign value to variable '{getattr(handle, 'name', '')}': Shape mismatch. The variable shape "
