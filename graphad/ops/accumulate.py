@@ -109,18 +109,20 @@ def summed(x: Array, axes: Sequence[int] | None, keepdims: bool = False) -> Arra
     """x summed over some axes, None for all."""
     dtype = x.dtype
     accumulated = wide(dtype)
-    y = _count_of_ones(x, axes, accumulated, keepdims)
+    y = None
+    if type(x) is np.ndarray and x.size >= _MANY:
+        y = _count_of_ones(x, axes, accumulated, keepdims)
     if y is None:
         y = ADDED(x, axes, accumulated, None, keepdims)
-    return y if accumulated is dtype else y.astype(dtype)  # type: ignore[no-any-return]
+    return y if accumulated is dtype else y.astype(dtype)
 
 
 _EXACT = 1 << 24  # the integers up to it are floats of 4 bytes
 
 
-def _count_of_ones(x: Any, axes: Any, dtype: Any, keepdims: bool) -> Any:
+def _count_of_ones(x: np.ndarray, axes: Any, dtype: Any, keepdims: bool) -> Any:
     """The sums of many floats that are all 1 and lie in one place, as a tape begins with: their number, which is exact."""
-    if type(x) is not np.ndarray or x.size < _MANY or any(x.strides) or x.dtype.kind != "f":
+    if any(x.strides) or x.dtype.kind != "f":
         return None
     if x.item(0) != 1 or x.size > _EXACT:
         return None

@@ -256,15 +256,18 @@ def binary_function(
     arguments: tuple[str, str] = ("x", "y"),
     example: str = "",
     source: str = "",
+    quick: Callable[[Any, Any], Any] | None = None,
 ) -> BinaryFunction:
-    """The public function f(x, y, name=None) of a binary elementwise op; `arguments` are the names of its parameters."""
+    """The public function f(x, y, name=None) of a binary elementwise op; `arguments` are the names of its parameters, `quick` is
+    its formula without what only derivatives need.
+    """
     op = op_class()
 
     def usual(x: TensorLike, y: TensorLike) -> Tensor:
         return bind(op, *lift_pair(op.name, x, y))
 
     shown = documented(op_class, doc, arguments, example, source)
-    function = of_two(op_class.formula, op_class.kinds, usual)
+    function = of_two(quick or op_class.formula, op_class.kinds, usual)
     return named(function, public_name or op.name, shown, x=arguments[0], y=arguments[1])
 
 

@@ -487,6 +487,7 @@ multiply = binary_function(
     f"x * y, {_SAME}",
     "multiply",
     example=">>> multiply([1.0, 2.0], 3.0).numpy()\narray([3., 6.], dtype=float32)",
+    quick=operator.mul,
 )
 floordiv = binary_function(
     Floordiv,
