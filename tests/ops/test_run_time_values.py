@@ -42,7 +42,7 @@ def _variants(given: Any) -> Iterator[Any]:
         found.append(wide + step)
         for place in (0, -1) if wide.ndim and wide.size else ():
             moved = wide.copy()
-            moved.flat[place] += step
+            moved[place : place + 1 or None] += step  # of an array, which may wrap around
             found.append(moved)
     if wide.ndim == 1 and wide.size:
         found += [wide[::-1], wide[:-1], np.concatenate([wide, wide[-1:]])]

@@ -57,13 +57,13 @@ class Layout(NamedTuple):
 
 def has(form: forms.Library, dtype: str, ranks: Sequence[int]) -> bool:
     """Whether there is a routine for operands of a dtype and of these ranks."""
-    return dtype in _LETTERS and (form.name, *ranks) in (("cholesky", 2), ("solve", 2, 2))
+    return dtype in _LETTERS and (form.name, *ranks) in (("potrf", 2), ("gesv", 2, 2))
 
 
 def layout_of(index: int, form: forms.Library, dtype: str, shape: Sequence[int]) -> Layout:
     """The workspace for a result of this shape."""
     size, (n, k) = np.dtype(dtype).itemsize, shape
-    copied = form.name == "solve"
+    copied = form.name == "gesv"
     own = _wanted(index, form.name, dtype, n, address_of("cusolverDnSpotrf"))
     sizes = (copied * n * n * size, copied * n * k * size, own * size, copied * n * 4, 4)
     starts = [0]
@@ -81,9 +81,7 @@ def _wanted(index: int, name: str, dtype: str, n: int, _: int) -> int:
     with on(index):
         matrix = library().empty((n, n), dtype)  # its elements are not read
         handle = library().cuda.device.get_cusolver_handle()
-        status = query(
-            handle, UPPER if name == "cholesky" else n, n, matrix.data.ptr, n, ctypes.byref(wanted)
-        )
+        status = query(handle, UPPER if name == "potrf" else n, n, matrix.data.ptr, n, ctypes.byref(wanted))
     if status:
         library().cuda.cusolver.check_status(status)
     return wanted.value
@@ -94,7 +92,7 @@ def parts(backend: Backend, index: int, form: forms.Library, dtype: str, walks: 
     if 0 in walks[-1][0]:
         return []
     at = layout_of(index, form, dtype, walks[-1][0])
-    return (_factored if form.name == "cholesky" else _solved)(backend, form, dtype, at, *walks)
+    return (_factored if form.name == "potrf" else _solved)(backend, form, dtype, at, *walks)
 
 
 def _call(dtype: str, name: str, words: Sequence[int], pointers: Mapping[int, Place]) -> Part:

@@ -163,7 +163,7 @@ class Solve(_System):
         return _solve(_adjoint(a) if self.adjoint else a, b)
 
     def lower(self, a: TensorSpec, b: TensorSpec) -> forms.Form | None:
-        return forms.Library("solve", self.adjoint)
+        return forms.Library("gesv", self.adjoint)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a, x = ctx.inputs[0], ctx.outputs[0]
@@ -320,7 +320,7 @@ class Cholesky(_OfMatrix):
             ) from cause
 
     def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.Library("cholesky")
+        return forms.Library("potrf")
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         # L^-H P(L^H g) L^-1, made Hermitian; P keeps the lower triangle and halves the diagonal (Murray, 2016, eq. 10).
