@@ -64,11 +64,11 @@ def solve_ivp(
       args: A tuple of further arguments, constant in this run.
       options: Further arguments of SciPy's function (`rtol`, `atol`, `max_step`, ...); functions among them get vectors, and no
         `args`.
-    Returns: SciPy's result; its `y` is a nest like `y0` of tensors [..., times] with the times as an additional last axis. For a tape or
-      an accumulator, `y` has derivatives of any order with respect to `y0`, `args`, all that `fun` reads, `t_span` and `t_eval`; the
-      solver's own steps, `sol` and the events are constants. The derivatives of an explicit Runge-Kutta method are those of
-      its steps, to the last digits; those of another one are of Radau's formula over its steps, as exact as the tolerances. In a
-      traced function the result has the tensors `t` and `y` alone.
+    Returns: SciPy's result; its `y` is a nest like `y0` of tensors [..., times] with the times as an additional last axis. For a
+      tape or an accumulator, `y` has derivatives of any order with respect to `y0`, `args`, all that `fun` reads, `t_span` and
+      `t_eval`; the solver's own steps, `sol` and the events are constants. The derivatives of an explicit Runge-Kutta method are
+      those of its steps, to the last digits; those of another one are of Radau's formula over its steps, as exact as the
+      tolerances. In a traced function the result has the tensors `t` and `y` alone.
     Raises: As `minimize`; MissingGradientError, when it is differentiated: an event ended it. InvalidArgumentError: events or
       `dense_output` in a traced function, or the solver failed there.
     Source: Dormand and Prince, A family of embedded Runge-Kutta formulae, 1980: "RK45".
