@@ -322,7 +322,7 @@ expint: UnaryFunction = _row(
     "expi",
     _expint_slope,
     "The integral of exp(t) / t from -inf to x, its principal value for x above 0",
-    _but("expi", lambda x: ((x > 0.25) & (x < 0.5)) | ((x >= 40) & (x < np.inf)), series.expint),
+    _but("expi", lambda x: ((x > 0.25) & (x < 0.5)) | (x >= 40), series.expint),
 )
 fresnel_cos: UnaryFunction = _row(
     "fresnel_cos", "", lambda x, y: cast(cos(_quarters(x)), x.dtype),

@@ -220,6 +220,7 @@ def expint(x: Array) -> Array:
 
 
 def _expint_far(x: Array) -> Array:
+    x = np.minimum(x, 1e4)  # it overflows from 717 on, and infinity would become NaN
     half = np.exp(0.5 * x)  # e^x overflows before e^x / x does
     return np.asarray(half * (half / x * arrays.polynomial(_FACTORIALS, 1.0 / x)))
 
