@@ -88,8 +88,9 @@ class Contract(Record):
 
 
 class Library(Record):
-    """A routine of the host or of a backend's library: without one, the op's own eval. With `adjoint` its first operand is
-    conjugated and transposed."""
+    """A routine of a backend's library, by LAPACK's name for it; where there is none, the op's own eval. With `adjoint` its first
+    operand is conjugated and transposed.
+    """
 
     name: str
     adjoint: bool = False

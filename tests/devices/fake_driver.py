@@ -446,8 +446,15 @@ def setStream(handle: int, stream: int) -> None:
     _handle.solver = fake_streams.at(stream)
 
 
-def _buffer_size(handle: int, upper: int, n: int, a: int, lead: int, wanted: int) -> None:
-    assert handle == 2 and upper in (1, n) and lead >= n > 0
+def _potrf_size(handle: int, upper: int, n: int, a: int, lead: int, wanted: int) -> None:
+    """Another number than that of `_getrf_size`: each factorisation asks its own function."""
+    assert handle == 2 and upper == 1 and lead >= n > 0
+    bytes_at(a, 1)
+    ctypes.c_int32.from_address(wanted).value = 5 * n + 2
+
+
+def _getrf_size(handle: int, m: int, n: int, a: int, lead: int, wanted: int) -> None:
+    assert handle == 2 and m == n and lead >= n > 0
     bytes_at(a, 1)
     ctypes.c_int32.from_address(wanted).value = 3 * n + 1
 
@@ -456,7 +463,7 @@ def _potrf(dtype: Any) -> Any:
     size = np.dtype(dtype).itemsize
 
     def call(handle: int, upper: int, n: int, a: int, lead: int, work: int, count: int, info: int) -> None:
-        assert handle == 2 and upper == 1 and lead >= n > 0 and count >= 3 * n + 1
+        assert handle == 2 and upper == 1 and lead >= n > 0 and count >= 5 * n + 2
         bytes_at(work, count * size)
         factorisations.append((n, np.dtype(dtype).name))
 
@@ -585,10 +592,10 @@ _NATIVE = {
     "cublasSetWorkspace_v2": _native(_set_workspace, "ppl"),
     "cublasSgemmStridedBatched": _native(_gemm(np.float32), _GEMM_KINDS),
     "cublasDgemmStridedBatched": _native(_gemm(np.float64), _GEMM_KINDS),
-    "cusolverDnSpotrf_bufferSize": _native(_buffer_size, "piipip"),
-    "cusolverDnDpotrf_bufferSize": _native(_buffer_size, "piipip"),
-    "cusolverDnSgetrf_bufferSize": _native(_buffer_size, "piipip"),
-    "cusolverDnDgetrf_bufferSize": _native(_buffer_size, "piipip"),
+    "cusolverDnSpotrf_bufferSize": _native(_potrf_size, "piipip"),
+    "cusolverDnDpotrf_bufferSize": _native(_potrf_size, "piipip"),
+    "cusolverDnSgetrf_bufferSize": _native(_getrf_size, "piipip"),
+    "cusolverDnDgetrf_bufferSize": _native(_getrf_size, "piipip"),
     "cusolverDnSgetrf": _native(_getrf(np.float32), "piipippp"),
     "cusolverDnDgetrf": _native(_getrf(np.float64), "piipippp"),
     "cusolverDnSgetrs": _native(_getrs(np.float32), "piiipippip"),

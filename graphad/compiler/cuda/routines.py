@@ -30,6 +30,10 @@ UPPER = 1  # CUBLAS_FILL_MODE_UPPER; of rows it is the lower triangle
 PLAIN = 0  # CUBLAS_OP_N
 ALIGNMENT = 256
 _LETTERS = {"float32": "S", "float64": "D"}
+_FACTORISES = {
+    "potrf": "potrf",
+    "gesv": "getrf",
+}  # by the routine of a form: the one that factorises its matrix
 _NUMBER, _ADDRESS = ctypes.c_int32, ctypes.c_void_p
 _QUERY = ctypes.CFUNCTYPE(_NUMBER, _ADDRESS, _NUMBER, _NUMBER, _ADDRESS, _NUMBER, _ADDRESS)
 Place = tuple[int, int]  # what it is, and bytes behind it
@@ -76,7 +80,7 @@ def layout_of(index: int, form: forms.Library, dtype: str, shape: Sequence[int])
 @functools.lru_cache(maxsize=1024)
 def _wanted(index: int, name: str, dtype: str, n: int, _: int) -> int:
     """Elements of the library's own memory, for which it is asked."""
-    function = f"cusolverDn{_LETTERS[dtype]}{'potrf' if name == 'cholesky' else 'getrf'}_bufferSize"
+    function = f"cusolverDn{_LETTERS[dtype]}{_FACTORISES[name]}_bufferSize"
     query, wanted = _QUERY(address_of(function)), _NUMBER()
     with on(index):
         matrix = library().empty((n, n), dtype)  # its elements are not read
