@@ -350,7 +350,7 @@ class DeviceArray:
 
 
 def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any], index: int) -> Any:
-    name = ufunc.__name__
+    name, inputs = ufunc.__name__, [_array_of(x) for x in inputs]
     there = "where" not in options and (
         name in UFUNCS
         or (name in FLOATING_UFUNCS and all(dtype_of(x).kind in "fc" for x in inputs if hasattr(x, "dtype")))
@@ -461,8 +461,14 @@ def _given(x: Any, index: int) -> Any:
     if isinstance(x, np.ndarray):
         return device_array(x, index).held
     if type(x) in (list, tuple) and any(isinstance(item, DeviceArray | np.ndarray) for item in x):
-        return type(x)(_given(item, index) for item in x)
+        return type(x)(_given(_array_of(item), index) for item in x)
     return x
+
+
+def _array_of(x: Any) -> Any:
+    """A list of numbers as NumPy's array of them, for functions of the library that take none; anything else as it is."""
+    is_list = type(x) in (list, tuple) and next(_arrays(x), None) is None
+    return np.asarray(x) if is_list else x
 
 
 def _taken(y: Any, index: int, of: Iterable[DeviceArray] = ()) -> Any:

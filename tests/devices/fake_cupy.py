@@ -170,9 +170,20 @@ def _as_strided(x: ndarray, shape: Any, strides: Any) -> ndarray:
     return made
 
 
+def _refuse_lists(operands: Any) -> None:
+    """CuPy takes no list of numbers for an array."""
+    for x in operands:
+        if type(x) in (list, tuple):
+            raise TypeError(f"Unsupported type {type(x)}")
+
+
 def _function(name: str, home: Any = np) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
         calls.append(name)
+        if name in ("concatenate", "stack"):
+            _refuse_lists(args[0])
+        elif isinstance(getattr(home, name), np.ufunc):
+            _refuse_lists(args)
         return _done(getattr(home, name), args, kwargs)
 
     return run

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from graphad.compiler.objects import read_symbols
 from graphad.compiler.source import CompileError, may_contract
 from graphad.core import forks
@@ -143,6 +145,18 @@ def _prepare() -> None:
         site.getsitepackages = lambda prefixes=None: [place for place in sys.path if place]
         with contextlib.suppress(ImportError):
             importlib.import_module("_numba_cuda_redirector")
+    _import_numba_cuda()
+
+
+def _import_numba_cuda() -> None:
+    """numba-cuda 0.30 imports with a name that NumPy 2.5 has no more; NumPy has it while that lasts."""
+    removed: Any = {} if hasattr(np, "row_stack") else {"row_stack": np.vstack}
+    vars(np).update(removed)
+    try:
+        importlib.import_module("numba.cuda.np.arrayobj")
+    finally:
+        for name in removed:
+            delattr(np, name)
 
 
 def _linked(code: bytes, options: list[str]) -> bytes:

@@ -1,7 +1,7 @@
 """What a CUDA device does itself: the same values as the CPU, the same bits each time, in plans, and how fast.
 
 On a machine with a GPU, `pip install -e .[cuda,dev]` and `pytest -m cuda` are all that is needed. What fails there says which
-case, or which bar of the benchmark; `python tests/benchmarks/cuda.py` prints all of its rows.
+case, or which bar of the benchmark; `python tests/benchmarks/gpu.py` prints all of its rows.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def test_positions_of_64_bits() -> None:
 
 
 def test_the_bars_of_the_benchmark() -> None:
-    path = Path(__file__).parents[2] / "benchmarks" / "cuda.py"
+    path = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     missed = [line for line in done.stdout.splitlines() if line.endswith("does not hold")]

@@ -1,14 +1,16 @@
 """On a CUDA device: fused loops against its memory's bandwidth, what a launch costs, and steps of networks beside JAX.
 
-    python tests/benchmarks/cuda.py
+    python tests/benchmarks/gpu.py [bandwidth] [launches] [MLP] [attention] [convolution]
 
 Each row has the bar that it is to meet. Every workload ends with a wait for the device; times are medians, in turn with the
-others.
+others. Without arguments everything is measured; `GRAPHAD_PEERS=JAX` leaves PyTorch out, whose compiler takes half a minute.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ import graphad as gd
 from graphad.devices.library import library, require
 
 DTYPE = np.float32
+PEERS = os.environ.get("GRAPHAD_PEERS", "JAX,PyTorch").split(",")
 
 
 def waited(run: Workload) -> Workload:
@@ -71,18 +74,44 @@ def bandwidth(n: int = 100_000_000) -> list[tuple[str, float, float]]:
 
 
 def launches() -> list[tuple[str, float, float]]:
-    """Microseconds of a call whose work is nothing."""
+    """Microseconds of a call whose work is nothing: until it returns, and of the native call within it."""
     x = gd.constant(np.ones(16, DTYPE))
     f = gd.function(lambda x: gd.sin(x) * 2.0 + 1.0, jit_compile=True)
     # Several launches, with the same addresses each time: a graph from the third call on.
     g = gd.function(lambda x: gd.nn.softmax(gd.tanh(x @ x) @ x), jit_compile=True)
     square = gd.constant(np.ones((16, 16), DTYPE))
-    found = measure({"plan": lambda: f(x), "graph": lambda: g(square)})
+    cupy, source, held = library(), library().ones(16, DTYPE), library().ones((16, 16), DTYPE)
+    runs = {
+        "plan": lambda: f(x),
+        "graph": lambda: g(square),
+        "CuPy's sin": lambda: cupy.sin(source),
+        "CuPy's product": lambda: held @ held,
+    }
+    runs |= _peers_of_a_launch()
+    found = measure(runs)
     library().cuda.runtime.deviceSynchronize()
-    return [
-        ("a plan of one launch, us", found["plan"][1] * 1e6, 20.0),
-        ("a plan of five launches as a graph, us", found["graph"][1] * 1e6, 20.0),
+    us = {name: found[name][1] * 1e6 for name in runs}
+    rows = [
+        ("a plan of one launch, us", us["plan"], 20.0),
+        ("a plan of five launches as a graph, us", us["graph"], 20.0),
     ]
+    return [
+        *rows,
+        *[(f"for comparison, {name}, us", us[name], float("inf")) for name in runs if " " in name],
+    ]
+
+
+def _peers_of_a_launch() -> dict[str, Workload]:
+    runs: dict[str, Workload] = {}
+    jax = peer("jax") if "JAX" in PEERS else None
+    if jax is not None:
+        import jax.numpy as jnp
+
+        x, square = jnp.ones(16, DTYPE), jnp.ones((16, 16), DTYPE)
+        f = jax.jit(lambda x: jnp.sin(x) * 2.0 + 1.0)
+        g = jax.jit(lambda x: jax.nn.softmax(jnp.tanh(x @ x) @ x))
+        runs |= {"JAX's one launch": lambda: f(x), "JAX's softmax of products": lambda: g(square)}
+    return runs
 
 
 def step_of(loss: Any, weights: list[Any]) -> Any:
@@ -215,40 +244,56 @@ NETWORKS: dict[str, tuple[Any, Any, Any, list[Any], list[Any]]] = {
 }
 
 
-def networks() -> list[tuple[str, float, float]]:
-    """Training steps, as multiples of JAX's and PyTorch's; the losses of all have to agree."""
-    rows = []
-    for name, (mine, by_jax, by_torch, shapes, given) in NETWORKS.items():
-        weights, inputs = [made(*shape) for shape in shapes], [made(*shape) for shape in given]
-        others = {
-            "JAX": stepped_by_jax(by_jax, weights, inputs),
-            "PyTorch": stepped_by_torch(by_torch, weights, inputs),
-        }
-        step, placed = step_of(mine, [gd.Variable(w) for w in weights]), [gd.constant(x) for x in inputs]
-        loss = float(step(*placed))
-        runs = {"graphad": waited(lambda step=step, placed=placed: step(*placed))}
-        for other, run in others.items():
-            if run is None:
-                print(f"{other} is not installed with CUDA: no row of {name} beside it", file=sys.stderr)
-                continue
-            assert abs(loss - float(run())) < 1e-3, (name, other)
-            runs[other] = run
-        found = measure(runs) if len(runs) > 1 else {}
-        rows += [
-            (f"{name} step, of {other}", found["graphad"][1] / found[other][1], 1.0)
-            for other in runs
-            if other != "graphad"
-        ]
-    return rows
+def network(name: str) -> list[tuple[str, float, float]]:
+    """A training step, as a multiple of JAX's and PyTorch's; the losses of all have to agree, the CPU's too."""
+    mine, by_jax, by_torch, shapes, given = NETWORKS[name]
+    weights, inputs = [made(*shape) for shape in shapes], [made(*shape) for shape in given]
+    others = {
+        "JAX": stepped_by_jax(by_jax, weights, inputs) if "JAX" in PEERS else None,
+        "PyTorch": stepped_by_torch(by_torch, weights, inputs) if "PyTorch" in PEERS else None,
+    }
+    with gd.device("cpu"):
+        here = [gd.constant(x) for x in inputs]
+        want = float(mine([gd.constant(w) for w in weights], *here))
+    step, placed = step_of(mine, [gd.Variable(w) for w in weights]), [gd.constant(x) for x in inputs]
+    loss = float(step(*placed))
+    assert abs(loss - want) < 1e-3 * max(1.0, abs(want)), (name, loss, want)
+    runs = {"graphad": waited(lambda: step(*placed))}
+    for other, run in others.items():
+        if run is None:
+            print(f"no row of {name} beside {other}", file=sys.stderr)
+            continue
+        assert abs(loss - float(run())) < 1e-3, (name, other)
+        runs[other] = run
+    found = measure(runs)
+    print(f"{name} step: {found['graphad'][1] * 1e3:.3f} ms", file=sys.stderr)
+    return [
+        (f"{name} step, of {other}", found["graphad"][1] / found[other][1], 1.0)
+        for other in runs
+        if other != "graphad"
+    ]
+
+
+PARTS = {
+    "bandwidth": bandwidth,
+    "launches": launches,
+    **{name: lambda name=name: network(name) for name in NETWORKS},
+}
+
+
+def rows_of(names: list[str]) -> Iterator[tuple[str, float, float]]:
+    """The rows of some parts, as they are measured."""
+    for name in names:
+        with gd.device("cuda"):
+            yield from PARTS[name]()
 
 
 def main() -> None:
     require(0)
-    with gd.device("cuda"):
-        rows = [*bandwidth(), *launches(), *networks()]
-    for name, value, bar in rows:
+    for name, value, bar in rows_of(sys.argv[1:] or list(PARTS)):
         holds = value >= bar if "rate" in name else value <= bar
-        print(f"{name:40} {value:8.2f}   bar {bar:6.2f}   {'holds' if holds else 'does not hold'}")
+        verdict = "" if bar == float("inf") else f"bar {bar:6.2f}   {'holds' if holds else 'does not hold'}"
+        print(f"{name:42} {value:8.2f}   {verdict}", flush=True)
 
 
 if __name__ == "__main__":
