@@ -176,13 +176,18 @@ def errors(
     """(errors in ulp, arguments, results): float32 judged in float64, float64 with 50 digits."""
     arguments = points(name, dtype, count, seed)
     got = compile_loop(name, dtype)(*arguments)
-    if dtype == "float32":
+    return judged(name, arguments, got), arguments, got
+
+
+def judged(name: str, arguments: tuple[np.ndarray, ...], got: np.ndarray) -> np.ndarray:
+    """Errors in ulp of results of any origin."""
+    if got.dtype == np.float32:
         reference: Any = DOUBLE.get(name) or getattr(np, name)
         with np.errstate(all="ignore"):
-            return ulp_errors(got, reference(*(a.astype(np.float64) for a in arguments))), arguments, got
+            return ulp_errors(got, reference(*(a.astype(np.float64) for a in arguments)))
     with mp.workdps(50):
         exact = [EXACT[name](*map(mpf, row)) for row in zip(*(a.tolist() for a in arguments), strict=True)]
-        return ulp_errors_exact(got, exact), arguments, got
+        return ulp_errors_exact(got, exact)
 
 
 def main() -> None:
