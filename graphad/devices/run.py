@@ -72,7 +72,7 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         unhush(token)
     if op.gives_sizes:
         return tuple([EagerTensor(np.asarray(y)[()]) for y in outputs])
-    return tuple([_as_tensor(y, place or CPU) for y in outputs])
+    return tuple([as_tensor(y, place or CPU) for y in outputs])
 
 
 _graphs = Memo("ops that run alone on a device", 256)
@@ -90,7 +90,8 @@ def _alone(op: Op, values: Sequence[Any]) -> Sequence[Any]:
     return run(graph, values)
 
 
-def _as_tensor(y: DeviceArray | Array, place: str) -> Any:
+def as_tensor(y: DeviceArray | Array, place: str) -> Any:
+    """A result as a tensor of a device."""
     if isinstance(y, DeviceArray):
         return DeviceTensor(y)
     return moved(EagerTensor(y), place) if isinstance(y, np.ndarray | np.generic) else EagerTensor(y)

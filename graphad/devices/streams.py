@@ -51,13 +51,15 @@ class on:
 
     def __enter__(self) -> Any:
         cuda, mine = library().cuda, _thread
-        self._device = cuda.Device(self._index)
-        self._device.__enter__()
-        if self._index not in mine.ready:
-            # The driver's functions want a context, which calls of the runtime make. A block of `Device` makes no such call where
-            # the device is the thread's first.
-            cuda.runtime.setDevice(self._index)
-            mine.ready.add(self._index)
+        self._device = None
+        if self._index not in mine.ready or cuda.runtime.getDevice() != self._index:
+            self._device = cuda.Device(self._index)
+            self._device.__enter__()
+            if self._index not in mine.ready:
+                # The driver's functions want a context, which calls of the runtime make. A block of `Device` makes no such call
+                # where the device is the thread's first.
+                cuda.runtime.setDevice(self._index)
+                mine.ready.add(self._index)
         stream, self._entered = cuda.get_current_stream(), None
         if not (mine.is_main or stream.ptr):
             stream = mine.own.get(self._index)
@@ -71,7 +73,8 @@ class on:
     def __exit__(self, *error: Any) -> None:
         if self._entered is not None:
             self._entered.__exit__(*error)
-        self._device.__exit__(*error)
+        if self._device is not None:
+            self._device.__exit__(*error)
 
 
 class using:

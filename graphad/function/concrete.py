@@ -72,7 +72,7 @@ class ConcreteFunction:
         self.results = results
         self.signature = signature
         self.jit_compile = graph.derived[JIT_COMPILE] = jit_compile
-        self._op = Call(graph)
+        self.op = Call(graph)
         self._executable: Any = None
         self._names: list[str] | None = None
         self._flat_names: list[str] | None = None
@@ -223,12 +223,12 @@ class ConcreteFunction:
                 isinstance(operand, Tensor) or (isinstance(operand, Handle) and operand.away)
                 for operand in operands
             ):
-                outputs = bind(self._op, *values, *self.captured_inputs)  # on another device, or out of scope
+                outputs = bind(self.op, *values, *self.captured_inputs)  # on another device, or out of scope
             else:
                 outputs = [EagerTensor(y) for y in self.executable.run(operands, self.jit_compile)]
         else:
             operands = [*values, *self.captured_inputs]
-            outputs = bind(self._op, *operands)
+            outputs = bind(self.op, *operands)
             if trace_in_progress() is not None:
                 from graphad.function.refined import (
                     refined,

@@ -18,6 +18,7 @@ import graphad as gd
 from graphad.compiler.cpu.vectormath.recipes import ARITY
 from graphad.devices.array import DeviceArray
 from graphad.devices.library import library, require
+from graphad.devices.streams import on
 from graphad.devices.tensor import DeviceTensor
 from tests.support.vectormath_points import EXACT, judged, points
 
@@ -34,7 +35,8 @@ def compiled(name: str) -> Any:
 
 
 def given(held: Any) -> DeviceTensor:
-    return DeviceTensor(DeviceArray(held, 0))
+    with on(0):
+        return DeviceTensor(DeviceArray(held, 0))
 
 
 def worst_of_float32(name: str) -> tuple[float, float, float]:

@@ -326,7 +326,9 @@ def module() -> Any:
 
     for name in METHODS:
         setattr(ndarray, name, _method(name))
-    runtime = SimpleNamespace(getDeviceCount=lambda: DEVICES, **fake_driver.RUNTIME)
+    runtime = SimpleNamespace(
+        getDeviceCount=lambda: DEVICES, getDevice=lambda: _local.current, **fake_driver.RUNTIME
+    )
     return SimpleNamespace(
         __name__="fake",
         precision=SimpleNamespace(

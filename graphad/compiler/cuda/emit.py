@@ -16,8 +16,9 @@ assignment of elements to threads depends on sizes only, so the same sizes give 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 
 from graphad.compiler import plain
 from graphad.compiler.cuda.shared import sum_code, threads_of
@@ -26,6 +27,7 @@ from graphad.core.dtypes import DType
 from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access, Kernel, Ref, block_layout
 
 WIDE_STATEMENTS = 12  # longer bodies are not memory-bound, and would be compiled several times
+TOGETHER = 4  # elements whose loads a thread has under way at a time, where one load does not hold several
 # the names of the text that are Python's or numba-cuda's own
 BUILTIN = frozenset(
     "range cuda blockIdx blockDim gridDim threadIdx x y shared array syncthreads threadfence".split()
@@ -144,6 +146,7 @@ class Printer:
         self.used = {ref for s in kernel.body for ref in s.args} | {store.ref for store in kernel.outputs}
         self.reducing = [j for j, store in enumerate(kernel.outputs) if store.combine is not None]
         self.kept = [d for d in range(kernel.rank) if d not in kernel.reduced]
+        self.lane, self._apart = "", frozenset[int]()  # of several elements at a time, and where these differ
 
     # -- names and positions --
 
@@ -175,18 +178,21 @@ class Printer:
         add, rest = self.out.add, name
         for place in range(len(dims) - 1, -1, -1):
             d = dims[place]
-            index = self.n(f"j{d}")
+            index = self._at("j", d)
             if place == 0:
                 add(f"{index} = {rest}")
             else:
-                above = self.n(f"g{d}")
+                above = self._at("g", d)
                 add(f"{above} = ixdiv({rest}, {self.extent(d)})")
                 add(f"{index} = ixsub({rest}, ixmul({above}, {self.extent(d)}))")
                 rest = above
             if d == self.kernel.split and self.low:
-                add(f"{self.n(f'i{d}')} = ixadd({self.low}, {index})")
+                add(f"{self._at('i', d)} = ixadd({self.low}, {index})")
             else:
-                add(f"{self.n(f'i{d}')} = {index}")
+                add(f"{self._at('i', d)} = {index}")
+
+    def _at(self, kind: str, d: int) -> str:
+        return self.n(f"{kind}{d}") + (self.lane if d in self._apart else "")
 
     def index(self, k: int, dims: Iterable[int]) -> str:
         text = ""
@@ -194,7 +200,7 @@ class Printer:
             step = self.accesses[k].strides[d]
             if step == BROADCAST:
                 continue
-            place = self.n(f"j{d}" if k in self.held else f"i{d}")
+            place = self._at("j" if k in self.held else "i", d)
             term = place if step == CONTIGUOUS else f"ixmul({place}, {self.n(f'd{k}_{d}')})"
             text = f"ixadd({text}, {term})" if text else term
         return text or "ix(0)"
@@ -205,28 +211,76 @@ class Printer:
 
     # -- one element --
 
-    def element(self, lane: str = "", loaded: str = "") -> None:
-        """The statements of one element; in a wide load's `lane` operands are parts of what was loaded."""
+    def element(self) -> None:
+        """All of one element but what it is combined with."""
+        self._load()
+        self._compute()
+        self._store()
+
+    def _load(self, loaded: Mapping[int, str] = MappingProxyType({})) -> None:
+        """The operands of an element, some of which are loaded already."""
         every = range(self.kernel.rank)
         for k, access in enumerate(self.kernel.inputs):
-            if (IN, k) not in self.used:
-                continue
-            if loaded and access.strides[0] == CONTIGUOUS:
-                self.out.add(f"{self.name((IN, k), lane)} = b{k}[{loaded}]")
-            else:
+            if (IN, k) in self.used:
                 value = f"ld_{code_of(access.dtype)}({self.pointer(k)}, {self.index(k, every)})"
-                self.out.add(f"{self.name((IN, k), lane)} = {value}")
+                self.out.add(f"{self.name((IN, k))} = {loaded.get(k, value)}")
+
+    def _compute(self) -> None:
         for k, statement in enumerate(self.kernel.body):
-            value = self.call(statement.fn, statement.args, statement.dtype, lane)
-            self.out.add(f"{self.name((TMP, k), lane)} = {value}")
+            value = self.call(statement.fn, statement.args, statement.dtype)
+            self.out.add(f"{self.name((TMP, k))} = {value}")
+
+    def _store(self) -> None:
         for j, store in enumerate(self.kernel.outputs):
-            if store.combine is None and not loaded:
+            if store.combine is None:
                 k = self.count + j
-                place = f"{self.pointer(k)}, {self.index(k, every)}"
+                place = f"{self.pointer(k)}, {self.index(k, range(self.kernel.rank))}"
                 self.out.add(f"st_{code_of(store.access.dtype)}({place}, {self.name(store.ref)})")
 
-    def call(self, fn: str, args: Sequence[Ref], dtype: DType, lane: str = "") -> str:
-        names = [self.name(ref, lane) for ref in args]
+    def _combine_all(self) -> None:
+        for j in self.reducing:
+            store = self.kernel.outputs[j]
+            value = _cast(code_of(store.access.dtype), self.sum_code(j), self.name(store.ref))
+            self.out.add(f"{self.n(f't{j}')} = {self._combine(j, self.n(f't{j}'), value)}")
+
+    def sweep(self, t: str, dims: Sequence[int], start: str, end: str, step: str) -> None:
+        """The elements at positions t over `dims`, from a start to an end by a step, combined in this order.
+
+        A thread takes several at a time: it asks for all that they load before it computes with the first.
+        """
+        add = self.out.add
+        if TOGETHER > 1 and len(self.kernel.body) <= WIDE_STATEMENTS:
+            ahead = self.n("ahead")
+            add(f"{t} = {start}")
+            add(f"{ahead} = ixmul(ix({TOGETHER - 1}), {step})")
+            with self.out.block(f"while ixadd({t}, {ahead}) < {end}"):
+                self._apart = frozenset(dims)
+                for part in (
+                    lambda: self._arrive(t, dims, step),
+                    self._compute,
+                    self._store,
+                    self._combine_all,
+                ):
+                    for lane in range(TOGETHER):
+                        self.lane = f"_{lane}"
+                        part()
+                self.lane, self._apart = "", frozenset()
+                add(f"{t} = ixadd({t}, {step})")
+            start = t
+        with self.out.block(f"for {t} in range({start}, {end}, {step})"):
+            self.unravel(t, dims)
+            self.element()
+            self._combine_all()
+
+    def _arrive(self, t: str, dims: Sequence[int], step: str) -> None:
+        """Load the next of several elements."""
+        if self.lane != "_0":
+            self.out.add(f"{t} = ixadd({t}, {step})")
+        self.unravel(t, dims)
+        self._load()
+
+    def call(self, fn: str, args: Sequence[Ref], dtype: DType) -> str:
+        names = [self.name(ref) for ref in args]
         code = code_of(self.kernel.dtype_of(args[-1]))
         if fn == "cast":
             return f"cast_{code}_{code_of(dtype)}({names[0]})"
@@ -236,9 +290,9 @@ class Printer:
         value = COMPOSED.get(fn, fn + "_{c}(" + ", ".join(names) + ")").format(names[0], c=wide)
         return value if wide == code else f"round_{code}({value})"
 
-    def name(self, ref: Ref, lane: str = "") -> str:
+    def name(self, ref: Ref) -> str:
         kind = {IN: "x", TMP: "v", SCALAR: "c"}[ref[0]]
-        return self.n(f"{kind}{ref[1]}" + (lane if kind != "c" else ""))
+        return self.n(f"{kind}{ref[1]}" + (self.lane if kind != "c" else ""))
 
     # -- maps --
 
@@ -260,10 +314,15 @@ class Printer:
             for k, access in enumerate(self.kernel.inputs):
                 if k in wide and (IN, k) in self.used:
                     add(f"b{k} = ld{many}_{code_of(access.dtype)}({self.pointer(k)}, i0)")
+            stored: list[list[str]] = [[] for _ in self.kernel.outputs]
             for lane in range(many):
-                self.element(f"_{lane}", str(lane))
-            for j, store in enumerate(self.kernel.outputs):
-                values = [self.name(store.ref, f"_{lane}") for lane in range(many)]
+                self.lane = f"_{lane}"
+                self._load({k: f"b{k}[{lane}]" for k in wide})
+                self._compute()
+                for j, store in enumerate(self.kernel.outputs):
+                    stored[j].append(self.name(store.ref))
+            self.lane = ""
+            for j, (store, values) in enumerate(zip(self.kernel.outputs, stored, strict=True)):
                 code = code_of(store.access.dtype)
                 add(f"st{many}_{code}({self.pointer(self.count + j)}, i0, {', '.join(values)})")
         with self.out.block(f"for t in range(ixadd(at, ixmul(groups, ix({many}))), e0, step)"):
@@ -272,10 +331,7 @@ class Printer:
 
     def map(self, start: str, step: str) -> None:
         """Every element, by threads that start at `start` and advance by `step`."""
-        t = self.n("t")
-        with self.out.block(f"for {t} in range({start}, {self.total(self.kept)}, {step})"):
-            self.unravel(t, self.kept)
-            self.element()
+        self.sweep(self.n("t"), self.kept, start, self.total(self.kept), step)
 
     # -- reductions, by all blocks of the grid --
 
@@ -290,7 +346,7 @@ class Printer:
             self._bounds("ixsub(g, ixmul(k, cuts))")
             self.unravel("k", self.kept)
             self.start()
-            self._reduce("ixadd(first, tid)", "last", "T")
+            self.sweep("r", self.kernel.reduced, "ixadd(first, tid)", "last", "T")
             self.tree("tid", "T")
             with self.out.block("if tid == 0"):
                 self._result("g", lambda j: f"q{j}[0]")
@@ -316,7 +372,7 @@ class Printer:
             self.start()
             with self.out.block("if k < kept"):
                 self.unravel("k", self.kept)
-                self._reduce("ixadd(first, ty)", "last", "Y")
+                self.sweep("r", self.kernel.reduced, "ixadd(first, ty)", "last", "Y")
             self.tree("tid", "T", "X")
             with self.out.block("if ty == 0"), self.out.block("if k < kept"):
                 self.unravel("k", self.kept)
@@ -389,7 +445,7 @@ class Printer:
         with self.out.block(f"for {k} in range(ix(0), {self.total(self.kept)}, ix(1))"):
             self.unravel(k, self.kept)
             self.start()
-            self._reduce(tid, self.total(self.kernel.reduced), threads)
+            self.sweep(self.n("r"), self.kernel.reduced, tid, self.total(self.kernel.reduced), threads)
             self.tree(tid, threads)
             with self.out.block(f"if {tid} == 0"):
                 for j in self.reducing:
@@ -402,7 +458,7 @@ class Printer:
         with self.out.block(f"for {k} in range({tid}, {self.total(self.kept)}, {threads})"):
             self.unravel(k, self.kept)
             self.start()
-            self._reduce("ix(0)", self.total(self.kernel.reduced), "ix(1)")
+            self.sweep(self.n("r"), self.kernel.reduced, "ix(0)", self.total(self.kernel.reduced), "ix(1)")
             for j in self.reducing:
                 self.store(j, self.n(f"t{j}"), self.index(self.count + j, self.kept))
 
@@ -420,16 +476,6 @@ class Printer:
         for j in self.reducing:
             combine = self.kernel.outputs[j].combine
             self.out.add(f"{self.n(f't{j}')} = identity_{combine}_{self.sum_code(j)}()")
-
-    def _reduce(self, start: str, end: str, step: str) -> None:
-        r, reduced = self.n("r"), self.kernel.reduced
-        with self.out.block(f"for {r} in range({start}, {end}, {step})"):
-            self.unravel(r, reduced)
-            self.element()
-            for j in self.reducing:
-                store = self.kernel.outputs[j]
-                value = _cast(code_of(store.access.dtype), self.sum_code(j), self.name(store.ref))
-                self.out.add(f"{self.n(f't{j}')} = {self._combine(j, self.n(f't{j}'), value)}")
 
     def shared(self) -> None:
         for j in self.reducing:

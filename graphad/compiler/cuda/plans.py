@@ -111,7 +111,8 @@ class Instance:
         if image.check is not None and not image.check(*arguments):
             return MISFIT
         arrays = [x.data if isinstance(x, Handle) else x for x in arguments]
-        self._addresses[: len(arrays)] = [x.held.data.ptr for x in arrays]
+        places = [x.held.data.ptr for x in arrays]
+        self._addresses[: len(places)] = places
         with on(self.index) as stream:
             strangers = others(stream, arrays)
             for other in (*strangers, *([] if self._stream is stream else [self._stream])):
@@ -125,7 +126,7 @@ class Instance:
                 library().cuda.cusolver.setStream(state[walk.SOLVER], stream.ptr)
             is_rounded = image.has_products and flags.tensor_float_32
             state[walk.ROUNDED] = int(is_rounded)
-            key = (*self._addresses, state[walk.WORKSPACE], is_rounded)  # what a graph holds of others
+            key = (*places, state[walk.WORKSPACE], is_rounded)  # what a graph holds of others
             with _rounded(state[walk.HANDLE]) if is_rounded else nullcontext():
                 status = self._captures.run(key, self.index, stream, self._call, self._place)
             for other in strangers if stream is self._home else (*strangers, self._home):
