@@ -17,7 +17,7 @@ assignment of elements to threads depends on sizes only, so the same sizes give 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 
 from graphad.compiler import plain
@@ -255,12 +255,8 @@ class Printer:
             add(f"{ahead} = ixmul(ix({TOGETHER - 1}), {step})")
             with self.out.block(f"while ixadd({t}, {ahead}) < {end}"):
                 self._apart = frozenset(dims)
-                for part in (
-                    lambda: self._arrive(t, dims, step),
-                    self._compute,
-                    self._store,
-                    self._combine_all,
-                ):
+                arrive = partial(self._arrive, t, dims, step)
+                for part in (arrive, self._compute, self._store, self._combine_all):
                     for lane in range(TOGETHER):
                         self.lane = f"_{lane}"
                         part()
