@@ -358,6 +358,7 @@ class ConcreteFunction:
         if wrong is None and unknown:
             wrong = f"unknown {unknown}"
         if wrong is not None:
+            reason = reason.removeprefix(f"{self._name}: ").rstrip(".")
             raise ArgumentTypeError(
                 f"{self._name}: {reason}. Fallback to flat signature also failed due to: "
                 f"{self._name}({', '.join(names)}): {wrong}."

@@ -76,6 +76,19 @@ class Layer(Module):
         if "build" in cls.__dict__:
             cls.build = _as_built(cls.__dict__["build"])  # type: ignore[method-assign]
 
+    # Type checkers are not told: to them a name that no class has stays a mistake.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What is said of an attribute that is not there: before the first call it may only not be there yet."""
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if not name.startswith("_") and self.__dict__.get("built") is False:
+                text += (
+                    f". The layer {self.name!r} is not built yet: its weights are made by its first call, "
+                    "or by build(input_shape)"
+                )
+            raise AttributeError(f"{text}.", name=name, obj=self)
+
     @property
     def dtype(self) -> str:
         return self._graphad_dtype.name

@@ -188,7 +188,8 @@ def _concrete_of(function: object) -> ConcreteFunction | SignatureFunction:
             "concrete function (get_concrete_function)."
         )
     raise SaveError(
-        f"Expected a TensorFlow function for which to generate a signature, but got {function!r}."
+        f"Expected a TensorFlow function for which to generate a signature, but got {function!r}. Give a tf.function that has "
+        "an input_signature, a concrete function, or a dict of them by name."
     )
 
 
