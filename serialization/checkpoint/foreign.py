@@ -15,8 +15,28 @@ from serialization.tensorflow import GRAPH, INDEX, STRING, Bundle, ObjectNode, n
 from serialization.wire.limits import Limits
 
 _VARIABLES = "_trainable_variables"
-# Keras' lists of an optimizer's slots, with graphad's names; older files name slots one by one.
-_LISTS = {"_momentums": "m", "_velocities": "v", "momentums": "momentum"}
+# Keras' lists of an optimizer's slots, with the names that graphad's optimizers may have for them.
+_LISTS: dict[str, tuple[str, ...]] = {
+    "_momentums": ("m", "momentum"),
+    "momentums": ("momentum",),
+    "_m": ("m",),
+    "_u": ("u",),
+    "_velocities": ("v", "velocity"),
+    "_velocity_hats": ("largest_v",),
+    "_average_gradients": ("average_gradient",),
+    "_accumulators": ("accumulator",),
+    "_linears": ("linear",),
+    "_accumulated_grads": ("accumulated_grad",),
+    "_accumulated_delta_vars": ("accumulated_delta",),
+}
+# Older files name slots one by one; where the name is another, it is one of these.
+_OLDER = {
+    "vhat": "largest_v",
+    "rms": "velocity",
+    "mg": "average_gradient",
+    "accum_grad": "accumulated_grad",
+    "accum_var": "accumulated_delta",
+}
 
 
 def prefix_at(path: str) -> str | None:
@@ -34,8 +54,9 @@ def saved_of_bundle(prefix: str, limits: Limits) -> Saved:
     for key, entry in bundle.entries.items():
         if entry.dtype is not None and entry.dtype != STRING:
             values[key] = Stored(entry.dtype, entry.shape, partial(bundle.array, key))
+    left_out = frozenset(bundle.entries) - frozenset(values) - {GRAPH}
     if GRAPH not in bundle.entries:
-        return Saved(prefix, (), values)
+        return Saved(prefix, (), values, left_out)
     try:
         listed = nodes_of(bundle.string(GRAPH), limits)
     except LoadError as error:
@@ -55,7 +76,7 @@ def saved_of_bundle(prefix: str, limits: Limits) -> Saved:
         if layers and "layers" not in node.children:
             nodes[number] = nodes[number].replace(children={**nodes[number].children, "layers": len(nodes)})
             nodes.append(Node({str(i): layer for i, layer in enumerate(layers)}))
-    return Saved(prefix, tuple(nodes), values)
+    return Saved(prefix, tuple(nodes), values, left_out)
 
 
 def _require_few(total: int, limits: Limits, prefix: str) -> None:
@@ -85,16 +106,18 @@ def _key(node: ObjectNode, values: dict[str, Stored]) -> str | None:
 def _slots(node: ObjectNode, listed: tuple[ObjectNode, ...]) -> tuple[tuple[Slot, ...], int]:
     """An optimizer's slots, and how many list entries were read for them."""
     looked_at = 0
-    slots = [Slot(*slot) for slot in node.slots]
+    slots = [Slot(_OLDER.get(name, name), *places) for name, *places in node.slots]
     variables = node.children.get(_VARIABLES)
     if variables is not None:
         of = listed[variables].children
-        for name, slot in _LISTS.items():
+        for name, kinds in _LISTS.items():
             kept = node.children.get(name)
             if kept is not None:
                 there = listed[kept].children
-                looked_at += len(there)
-                slots += [Slot(slot, of[place], there[place]) for place in there if place in of]
+                looked_at += len(kinds) * len(there)
+                slots += [
+                    Slot(kind, of[place], there[place]) for place in there if place in of for kind in kinds
+                ]
     return tuple(slots), looked_at
 
 

@@ -73,6 +73,11 @@ class CheckpointReader:
         Raises: MissingKeyError (a KeyError): there is none of that name. LoadError: it is damaged.
         """
         stored = self._found(name)
+        if stored is None and not self._saved.left_out.isdisjoint(_keys(name)):
+            raise MissingKeyError(
+                f"load_variable: Key {name} in checkpoint {self._saved.place} holds texts, or numbers of a dtype that graphad "
+                "does not have."
+            )
         if stored is None:
             names = sorted(self._saved.values)
             plain = {plain_of(key): key for key in names}
@@ -101,8 +106,12 @@ class CheckpointReader:
         return sorted(self._saved.values.items())
 
     def _found(self, name: str) -> Stored | None:
-        values = self._saved.values
-        return values.get(name) or values.get(f"{name}/.ATTRIBUTES/VARIABLE_VALUE")
+        return next((self._saved.values[key] for key in _keys(name) if key in self._saved.values), None)
+
+
+def _keys(name: str) -> tuple[str, str]:
+    """The keys that a user may mean by a name."""
+    return name, f"{name}/.ATTRIBUTES/VARIABLE_VALUE"
 
 
 def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReader:

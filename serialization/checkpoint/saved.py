@@ -55,12 +55,14 @@ class Stored(Record):
 class Saved(Record):
     """A checkpoint, open.
 
-    If a file was not made from objects, `values` has more than the nodes name.
+    If a file was not made from objects, `values` has more than the nodes name. `left_out` are the keys of values whose dtypes
+    graphad does not have.
     """
 
     place: str
     nodes: tuple[Node, ...]
     values: Mapping[str, Stored]
+    left_out: frozenset[str] = frozenset()
 
 
 def saved_of_model(
@@ -183,4 +185,4 @@ def find_child(node: Node, name: str) -> int | None:
 
 
 # Names of optimizers' attributes in graphad's saved models and in Keras' files.
-_OTHER_NAMES = {"learning_rate": ("_rate",), "iterations": ("iter",)}
+_OTHER_NAMES = {"learning_rate": ("_rate",), "iterations": ("iter",), "product": ("_u_product",)}

@@ -21,7 +21,7 @@ from serialization.errors import (
     shown,
 )
 from serialization.hdf5.cursor import UNDEFINED, Cursor, text_of
-from serialization.hdf5.types import POINTED, TEXT, Type, shape_of, type_of
+from serialization.hdf5.types import BARE, POINTED, TEXT, Type, shape_of, type_of
 from serialization.wire.arrays import DTYPES, from_bytes
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -341,13 +341,15 @@ class Dataset(Object):
     """An array in a file.
 
     Attributes:
-      dtype: The name of its dtype, `TEXT` or `POINTED`.
+      dtype: The name of its dtype, `TEXT`, `POINTED` or `BARE`.
       shape: Its sizes.
     """
 
     def __init__(self, file: File, messages: list[Message]) -> None:
         super().__init__(file, messages)
         self._type: Type = type_of(Cursor(self._one(_TYPE) or b""))
+        if self._type == Type(BARE, 2) and self.strings("dtype") == ["bfloat16"]:
+            self._type = Type("bfloat16", 2)  # as Keras writes it
         self.dtype = self._type.name
         shape = shape_of(Cursor(self._one(_SPACE) or b""), file.limits)
         self.shape: tuple[int, ...] = (0,) if shape is None else shape
@@ -356,7 +358,8 @@ class Dataset(Object):
     def read(self) -> np.ndarray[Any, Any]:
         """The elements, with memory of their own."""
         if self.dtype not in DTYPES:
-            raise UnsupportedModelError("it holds strings, not numbers.")
+            kind = "bytes without a meaning" if self.dtype == BARE else "strings"
+            raise UnsupportedModelError(f"it holds {kind}, not numbers.")
         name = self.dtype
         marked = self.strings("dtype")
         return from_bytes(

@@ -9,15 +9,16 @@ from serialization.hdf5.cursor import Cursor, text_of
 from serialization.wire.limits import LARGEST_DIM, Limits
 from serialization.wire.record import Record
 
-FIXED, FLOAT, STRING, COMPOUND, ENUM, VARIABLE = 0, 1, 3, 6, 8, 9
-TEXT, POINTED = "text", "pointed"  # strings in place, and strings in a heap of the file
+FIXED, FLOAT, STRING, OPAQUE, COMPOUND, ENUM, VARIABLE = 0, 1, 3, 5, 6, 8, 9
+# strings in place, strings in a heap of the file, and bytes of which only an attribute says what they are
+TEXT, POINTED, BARE = "text", "pointed", "bare"
 
 # size, bits of the exponent, bits of the mantissa
 _FLOATS = {(2, 5, 10): "float16", (2, 8, 7): "bfloat16", (4, 8, 23): "float32", (8, 11, 52): "float64"}
 
 
 class Type(Record):
-    """One kind of element: the name of its dtype, `TEXT` or `POINTED`, and how many bytes it takes."""
+    """One kind of element: the name of its dtype, `TEXT`, `POINTED` or `BARE`, and how many bytes it takes."""
 
     name: str
     size: int
@@ -46,6 +47,8 @@ def type_of(cursor: Cursor, depth: int = 0) -> Type:
         return Type(name, size)
     if kind == STRING:
         return Type(TEXT, size)
+    if kind == OPAQUE:
+        return Type(BARE, size)
     if kind == VARIABLE and bits & 15 == 1 and size == 16:
         return Type(POINTED, size)
     if kind == ENUM and bits & 0xFFFF == 2 and type_of(cursor, depth + 1) == Type("int8", 1):

@@ -1,5 +1,6 @@
 """A checkpoint of TensorFlow's: `prefix.index` says where each value is, `prefix.data-00000-of-00001` holds them.
 
+There may be several data files, and a large value may be cut into parts that stand in any of them (`slices.py`).
 Every length is checked against the size of the file; every value is checked against its checksum when it is read.
 """
 
@@ -21,6 +22,7 @@ from serialization.errors import (
 )
 from serialization.tensorflow.crc import crc32c, masked
 from serialization.tensorflow.proto import BYTES, FIXED32, VARINT, message, signed, text, varint
+from serialization.tensorflow.slices import Extent, key_of, part_of, place_of
 from serialization.tensorflow.table import entries_of
 from serialization.wire.arrays import DTYPES, byte_count, from_bytes
 from serialization.wire.files import Directory, read_exactly
@@ -38,7 +40,7 @@ _SHARDS = 10_000
 
 
 class Entry(Record):
-    """One value. `dtype` is None if graphad has no such dtype."""
+    """One value, or a part of one. `dtype` is None if graphad has no such dtype. `parts` are those of a value that was cut."""
 
     dtype: str | None
     shape: tuple[int, ...]
@@ -46,7 +48,7 @@ class Entry(Record):
     offset: int
     size: int
     check: int
-    is_sliced: bool
+    parts: tuple[tuple[Extent, ...], ...] = ()
 
 
 class Bundle:
@@ -68,11 +70,12 @@ class Bundle:
                 raise CorruptModelError("it is not an index of a checkpoint: it has no header.")
             self._count = _header(header)
             self.entries: dict[str, Entry] = {}
+            self._parts: dict[bytes, bytes] = {}
             for key, value in listed:
-                name = (
-                    text(key) if not key.startswith(b"\0") else None
-                )  # parts of a value that is stored in slices
-                if name is not None:
+                if key.startswith(b"\0"):
+                    self._parts[key] = value
+                else:
+                    name = text(key)
                     self.entries[name] = self._entry(name, value)
         except LoadError as error:
             error.file = error.file or prefix + INDEX
@@ -81,7 +84,7 @@ class Bundle:
     def _entry(self, name: str, data: bytes) -> Entry:
         dtype = shard = offset = size = check = 0
         shape: tuple[int, ...] = ()
-        sliced = False
+        parts = []
         try:
             for number, value in message(
                 data, {1: VARINT, 2: BYTES, 3: VARINT, 4: VARINT, 5: VARINT, 6: FIXED32, 7: BYTES}
@@ -90,7 +93,8 @@ class Bundle:
                     assert isinstance(value, bytes)
                     shape = _shape(value, self._limits)
                 elif number == 7:
-                    sliced = True
+                    assert isinstance(value, bytes)
+                    parts.append(part_of(value, self._limits))
                 elif number == 1:
                     dtype = signed(value)
                 elif number == 3:
@@ -104,37 +108,80 @@ class Bundle:
             known = _DTYPES.get(dtype)
             if not 0 <= shard < self._count or offset < 0 or size < 0:
                 raise CorruptModelError(f"{size} bytes at {offset} of part {shard} of {self._count}.")
-            if known in DTYPES and not sliced and size != byte_count(known, shape):
+            if known in DTYPES and not parts and size != byte_count(known, shape):
                 raise CorruptModelError(f"{size} bytes for {known} of shape {shape}.")
         except LoadError as error:
             error.within(shown(name))
             raise
-        return Entry(known, shape, shard, offset, size, check, sliced)
+        return Entry(known, shape, shard, offset, size, check, tuple(parts))
 
     def array(self, name: str) -> np.ndarray[Any, Any]:
         """A value, checked, with memory of its own."""
         entry = self.entries[name]
         try:
-            if entry.is_sliced:
-                raise UnsupportedModelError(
-                    "it is stored in slices (a partitioned variable), which are not read; save it again as one variable."
-                )
             if entry.dtype is None or entry.dtype == STRING:
                 raise UnsupportedModelError("graphad does not have its dtype.")
-            data = self._bytes(entry)
-            if masked(crc32c(data)) != entry.check:
-                raise CorruptModelError("its bytes are damaged: their checksum does not match.")
-            array = from_bytes(entry.dtype, entry.shape, bytearray(data), 0)
+            if not entry.parts:
+                return self._whole(entry)
         except LoadError as error:
             self._located(error, entry, name)
             raise
+        return self._joined(name, entry)
+
+    def _whole(self, entry: Entry) -> np.ndarray[Any, Any]:
+        assert entry.dtype is not None
+        data = self._bytes(entry)
+        if masked(crc32c(data)) != entry.check:
+            raise CorruptModelError("its bytes are damaged: their checksum does not match.")
+        return from_bytes(entry.dtype, entry.shape, bytearray(data), 0)
+
+    def _joined(self, name: str, entry: Entry) -> np.ndarray[Any, Any]:
+        """A value that was cut. All is known to be there before it takes memory."""
+        assert entry.dtype is not None
+        try:
+            found = []
+            for part in entry.parts:
+                place = place_of(part, entry.shape)
+                data = self._parts.get(key_of(name, part))
+                if data is None:
+                    raise CorruptModelError(f"its part at {_shown(place)} is missing.")
+                inner = self._entry(name, data)
+                if inner.parts or inner.dtype != entry.dtype or inner.shape != _sizes(place):
+                    raise CorruptModelError(
+                        f"its part at {_shown(place)} is {inner.dtype} of shape {inner.shape}."
+                    )
+                found.append((place, inner))
+            size = sum(inner.size for _, inner in found)
+            if size != byte_count(entry.dtype, entry.shape) or size > sum(
+                len(self._shard(shard)) for shard in {inner.shard for _, inner in found}
+            ):
+                raise CorruptModelError(f"{size} bytes in parts for {entry.dtype} of shape {entry.shape}.")
+        except LoadError as error:
+            error.file = error.file or self.prefix + INDEX
+            error.within(shown(name))
+            raise
+        array = None
+        covered = np.zeros(entry.shape, np.bool_)
+        for place, inner in found:
+            try:
+                values = self._whole(inner)
+            except LoadError as error:
+                self._located(error, inner, name)
+                raise
+            array = np.empty(entry.shape, values.dtype) if array is None else array
+            array[place] = values
+            covered[place] = True
+        if array is None or not covered.all():
+            raise CorruptModelError(
+                f"the parts of {shown(name)} lie one over the other.", file=self.prefix + INDEX
+            )
         return array
 
     def string(self, name: str) -> bytes:
         """The one string that a value of dtype string is."""
         entry = self.entries[name]
         try:
-            if entry.dtype != STRING or entry.shape or entry.is_sliced:
+            if entry.dtype != STRING or entry.shape or entry.parts:
                 raise CorruptModelError("it is not a string.")
             if entry.size > self._limits.manifest_bytes:
                 raise LimitExceededError(
@@ -159,14 +206,18 @@ class Bundle:
             raise
 
     def _bytes(self, entry: Entry) -> bytes:
-        shard = self._shards.get(entry.shard)
-        if shard is None:
-            shard = self._shards[entry.shard] = _mapped(self._path(entry.shard))
+        shard = self._shard(entry.shard)
         if entry.offset + entry.size > len(shard):
             raise CorruptModelError(
                 f"{entry.size} bytes at {entry.offset} of a file of {len(shard)}; it was cut short or replaced."
             )
         return bytes(shard[entry.offset : entry.offset + entry.size])
+
+    def _shard(self, number: int) -> Any:
+        shard = self._shards.get(number)
+        if shard is None:
+            shard = self._shards[number] = _mapped(self._path(number))
+        return shard
 
     def _path(self, shard: int) -> str:
         return f"{self.prefix}.data-{shard:05d}-of-{self._count:05d}"
@@ -174,6 +225,14 @@ class Bundle:
     def _located(self, error: LoadError, entry: Entry, name: str) -> None:
         error.file = error.file or self._path(entry.shard)
         error.within(shown(name))
+
+
+def _sizes(place: tuple[slice, ...]) -> tuple[int, ...]:
+    return tuple(along.stop - along.start for along in place)
+
+
+def _shown(place: tuple[slice, ...]) -> str:
+    return "[" + ", ".join(f"{along.start}:{along.stop}" for along in place) + "]"
 
 
 def _header(data: bytes) -> int:

@@ -10,6 +10,23 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+# Optimizers whose slots have all the names that there are, with what their constructors take besides the rate.
+OPTIMIZERS: dict[str, dict[str, Any]] = {
+    "Adam": {},
+    "Adam_amsgrad": {"amsgrad": True},
+    "AdamW": {},
+    "Adamax": {},
+    "Nadam": {},
+    "Lion": {},
+    "SGD": {"momentum": 0.9},
+    "SGD_nesterov": {"momentum": 0.9, "nesterov": True},
+    "RMSprop": {},
+    "RMSprop_all": {"momentum": 0.5, "centered": True},
+    "Adagrad": {},
+    "Adadelta": {},
+    "Ftrl": {},
+}
+
 
 class Program:
     """One run of all cases on one library."""

@@ -55,6 +55,17 @@ def test_weights_by_name(name):
     found[key][:] = 0.0  # the caller's own
 
 
+def test_weights_of_bfloat16_and_float16():
+    layers = tf.keras.layers
+    net = tf.keras.Sequential([layers.Dense(3, dtype="bfloat16"), layers.Dense(2, dtype="float16")])
+    net(tf.zeros([1, 2]))
+    net.load_weights(place("bfloat16.weights.h5"))
+    assert [value.dtype.name for value in net.get_weights()] == ["bfloat16"] * 2 + ["float16"] * 2
+    close([value.astype(np.float64) for value in net.get_weights()], EXPECTED["bfloat16"])
+    found = tf.train.load_keras_weights(place("bfloat16.weights.h5"))
+    assert {value.dtype.name for value in found.values()} == {"bfloat16", "float16"}
+
+
 @pytest.mark.parametrize("name", ["compiled.keras", "compiled.weights.h5"])
 def test_what_compiled_models_have_besides_is_left_out(name):
     layers = tf.keras.layers

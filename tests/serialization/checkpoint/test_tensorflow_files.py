@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import shutil
@@ -17,8 +18,10 @@ from serialization.errors import CorruptModelError, LimitExceededError, LoadErro
 from serialization.tensorflow import Bundle, nodes_of
 from serialization.tensorflow.crc import crc32c, masked
 from serialization.tensorflow.proto import fields
+from serialization.tensorflow.slices import WHOLE, key_of
 from serialization.tensorflow.table import entries_of
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
+from tests.serialization.checkpoint.cases import OPTIMIZERS
 from tests.serialization.checkpoint.foreign import (
     EXPECTED,
     Small,
@@ -43,6 +46,8 @@ def test_values_of_every_dtype(tmp_path):
     assert reader.get_tensor("empty").shape == (0, 3)
     assert reader.get_tensor("large").tolist() == list(range(1000))
     assert not reader.has_tensor("text")  # there are no strings
+    with pytest.raises(KeyError, match=r"Key text in checkpoint .* holds texts, or numbers of a dtype"):
+        reader.get_tensor("text")
 
 
 def test_keys_are_those_of_tensorflow():
@@ -156,16 +161,117 @@ def test_loading_a_saved_model_of_tensorflow_says_what_can_be_read(tmp_path):
 def test_names_without_objects():
     reader = tf.train.load_checkpoint(place("by_name"))
     assert reader.get_tensor("scope/w").tolist() == [1.0, 2.0]
-    with pytest.raises(UnsupportedModelError, match="stored in slices"):
-        reader.get_tensor("sliced")
+    assert reader.get_tensor("sliced").tolist() == [[1.0, 1.0]] * 4
     with pytest.raises(UnsupportedModelError, match=r"by_name: it has no object graph.*load_checkpoint"):
         tf.train.Checkpoint(w=tf.Variable([0.0, 0.0])).restore(place("by_name"))
 
 
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_optimizer_goes_on_where_keras_was(name):
+    net, optimizer = tf.Module(), getattr(tf.keras.optimizers, name.split("_")[0])(0.1, **OPTIMIZERS[name])
+    net.v, net.w = tf.Variable([0.0, 0.0]), tf.Variable(0.0)
+    status = tf.train.Checkpoint(nets={name: net}, optimizers={name: optimizer}).read(place("optimizers"))
+    for _ in range(2):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(net.v**2 * net.w) + net.w**2
+        optimizer.apply_gradients(zip(tape.gradient(loss, [net.v, net.w]), [net.v, net.w]))
+    status.assert_existing_objects_matched()
+    close([net.v, net.w], EXPECTED["optimizers"][name], 2e-6)
+
+
+CUT = {
+    "matrix": np.arange(600, dtype=np.float64).reshape(200, 3),
+    "vector": np.arange(1000, dtype=np.int16),
+    **{f"small/{i}": np.full((2, 2), i, np.complex64) for i in range(5)},
+}
+
+
+def test_values_that_are_cut_and_several_data_files():
+    assert os.path.exists(place("cut") + ".data-00003-of-00005")
+    reader = tf.train.load_checkpoint(place("cut"))
+    for name, expected in CUT.items():
+        value = reader.get_tensor(name)
+        assert value.dtype == expected.dtype
+        np.testing.assert_array_equal(value, expected)
+    root = tf.Module()
+    root.matrix, root.vector = tf.Variable(np.zeros((200, 3))), tf.Variable(np.zeros(1000, np.int16))
+    root.small = [tf.Variable(np.zeros((2, 2), np.complex64)) for _ in range(5)]
+    tf.train.Checkpoint(root=root).read(place("cut")).assert_consumed()
+    np.testing.assert_array_equal(root.matrix, CUT["matrix"])
+    np.testing.assert_array_equal(root.small[4], CUT["small/4"])
+
+
 def copied(tmp_path, name: str) -> str:
-    for part in (".index", ".data-00000-of-00001"):
-        shutil.copy(place(name) + part, tmp_path / (name + part))
+    directory, prefix = os.path.split(place(name))
+    for file in os.listdir(directory):
+        if file.startswith(prefix + ".") and not file.endswith(".h5"):
+            shutil.copy(os.path.join(directory, file), tmp_path / file)
     return str(tmp_path / name)
+
+
+def with_changed_index(prefix: str, change) -> Bundle:
+    with open(prefix + ".index", "rb") as file:
+        entries = dict(entries_of(file.read(), DEFAULT_LIMITS))
+    change(entries)
+    with open(prefix + ".index", "wb") as file:
+        file.write(table_of(sorted(entries.items())))
+    return Bundle(prefix, DEFAULT_LIMITS)
+
+
+def a_part(entries) -> bytes:
+    return next(key for key in entries if key.startswith(b"\0") and b"matrix" in key)
+
+
+def missing_part(entries):
+    del entries[a_part(entries)]
+
+
+def part_twice(entries):
+    whole = next(key for key in entries if key.startswith(b"matrix"))
+    at = entries[whole].index(b"\x3a")  # its first part, once more
+    size = 2 + entries[whole][at + 1]
+    entries[whole] += entries[whole][at : at + size]
+
+
+def other_part(entries):
+    first, second = [key for key in entries if key.startswith(b"\0") and b"vector" in key][:2]
+    entries[a_part(entries)] = entries[first]
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [(missing_part, "is missing"), (part_twice, "in parts for float64"), (other_part, "is int16 of shape")],
+    ids=["missing", "twice", "other"],
+)
+def test_parts_that_do_not_make_a_value_are_refused(tmp_path, change, text):
+    bundle = with_changed_index(copied(tmp_path, "cut"), change)
+    with pytest.raises(CorruptModelError, match=rf"cut\.index.*{text}"):
+        bundle.array("matrix/.ATTRIBUTES/VARIABLE_VALUE")
+
+
+def test_parts_that_lie_one_over_the_other_are_refused(tmp_path):
+    def first_part_in_place_of_the_second(entries):
+        parts = [part for number, _, part in fields(entries[b"sliced"]) if number == 7]
+        assert len(parts) == 2
+        head = entries[b"sliced"].split(b"\x3a")[0]
+        entries[b"sliced"] = head + 2 * (b"\x3a" + bytes((len(parts[0]),)) + parts[0])
+
+    bundle = with_changed_index(copied(tmp_path, "by_name"), first_part_in_place_of_the_second)
+    with pytest.raises(CorruptModelError, match="the parts of 'sliced' lie one over the other"):
+        bundle.array("sliced")
+
+
+def test_keys_of_parts_sort_as_their_numbers():
+    def key(*numbers):
+        return key_of("x", tuple((n, 1) for n in numbers))
+
+    several = [*range(300), 8191, 8192, 1 << 20, (1 << 20) + 1, 1 << 40, (1 << 46) - 1]
+    keys = [key(n) for n in several]
+    assert keys == sorted(keys)
+    assert len(set(keys)) == len(keys)
+    # 0 and -1, an axis that is not cut; 63 and 64, the largest number of one byte and the least of two
+    assert key_of("x", ((0, WHOLE),)) == b"\0x\0\1\1\1\x80\x7f"
+    assert key_of("x\0", ((63, 64),)) == b"\0x\0\xff\0\1\1\1\xbf\xc0\x40"
 
 
 def read_all(prefix: str) -> None:
@@ -178,8 +284,13 @@ def read_all(prefix: str) -> None:
     tf.train.Checkpoint(net=net).restore(prefix).expect_partial()
 
 
-@pytest.mark.parametrize("name", ["sequential-1", "dtypes"])
-@pytest.mark.parametrize("part", [".index", ".data-00000-of-00001"])
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        *itertools.product(["sequential-1", "dtypes"], [".index", ".data-00000-of-00001"]),
+        *itertools.product(["cut"], [".index", ".data-00001-of-00005"]),
+    ],
+)
 def test_every_damaged_byte_is_found(tmp_path, name, part):
     prefix = copied(tmp_path, name)
     whole = Bundle(prefix, DEFAULT_LIMITS)

@@ -249,6 +249,54 @@ def by_name() -> None:
         v1.train.Saver().save(session, place("by_name"), write_meta_graph=False, write_state=False)
 
 
+def optimizers() -> Any:
+    """Every kind of optimizer in the middle of a training of its own variables, and their values two steps later."""
+    nets = {name: tf.Module() for name in cases.OPTIMIZERS}
+    made = {
+        name: getattr(keras.optimizers, name.split("_")[0])(0.1, **options)
+        for name, options in cases.OPTIMIZERS.items()
+    }
+    for net in nets.values():
+        net.v, net.w = tf.Variable([1.0, -2.0]), tf.Variable(3.0)
+
+    def steps(count: int) -> None:
+        for name, net in nets.items():
+            for _ in range(count):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_sum(net.v**2 * net.w) + net.w**2
+                pairs = zip(tape.gradient(loss, [net.v, net.w]), [net.v, net.w])
+                made[name].apply_gradients(pairs)
+
+    steps(2)
+    tf.train.Checkpoint(nets=nets, optimizers=made).write(place("optimizers"))
+    steps(2)
+    return {name: [net.v.numpy().tolist(), float(net.w.numpy())] for name, net in nets.items()}
+
+
+def cut() -> None:
+    """Several data files, and values that are cut along an axis: some keep what belongs to their size in two of them."""
+    from tensorflow.python.checkpoint.sharding import sharding_policies
+
+    root = tf.Module()
+    root.matrix = tf.Variable(np.arange(600, dtype=np.float64).reshape(200, 3))
+    root.vector = tf.Variable(np.arange(1000, dtype=np.int16))
+    root.small = [tf.Variable(np.full((2, 2), i, np.complex64)) for i in range(5)]
+    options = tf.train.CheckpointOptions(
+        experimental_sharding_callback=sharding_policies.MaxShardSizePolicy(1500)
+    )
+    tf.train.Checkpoint(root=root).write(place("cut"), options=options)
+
+
+def bfloat16() -> Any:
+    keras.utils.set_random_seed(6)
+    layers = keras.layers
+    net = keras.Sequential(
+        [layers.Input((2,)), layers.Dense(3, dtype="bfloat16"), layers.Dense(2, dtype="float16")]
+    )
+    net.save_weights(place("bfloat16.weights.h5"))
+    return weights(net)
+
+
 def main() -> None:
     for name in os.listdir(HERE):
         if name != os.path.basename(__file__):
@@ -265,7 +313,10 @@ def main() -> None:
         "subclassed": subclassed(),
         "with_list": with_list(),
         "mixed": mixed(),
+        "optimizers": optimizers(),
+        "bfloat16": bfloat16(),
     }
+    cut()
     saved_model()
     by_name()
     plain_hdf5()
