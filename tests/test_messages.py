@@ -117,6 +117,12 @@ WRONG = [
     ),
     (lambda: tf.cast(X, "flot32"), TypeError, r"'flot32' to a dtype; the nearest name is 'float32'"),
     (lambda: tf.zeros([2], "qqq"), TypeError, r"'qqq' to a dtype; names are bfloat16"),
+    (
+        lambda: tf.constant(np.array([[1], [1, 2]], dtype=object)),
+        ValueError,
+        r"an array of objects \(list\), as of rows .*by astype",
+    ),
+    (lambda: X + np.array(["a", "b"]), ValueError, r"^add: .*Its dtype is <U1; .*tensors of numbers only"),
     # variables
     (
         lambda: tf.Variable([1.0], name="w").assign(tf.constant([1])),

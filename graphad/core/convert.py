@@ -204,6 +204,7 @@ def to_numpy(x: object, dtype: DType | None = None) -> Any:
     try:
         mine = dtypes.as_dtype(array.dtype)
     except ArgumentTypeError as cause:
+        _as_known(array, x)
         raise _refused(UnconvertibleError, str(cause).removeprefix("as_dtype: ")) from cause
     if dtype is not None and mine is not dtype:
         if not array.size:  # an empty array has no number of a wrong kind
@@ -401,14 +402,25 @@ def _exported(x: object) -> np.ndarray:
 
 def _as_known(array: np.ndarray, x: object) -> np.ndarray:
     if array.dtype.kind in "USOV" and array.dtype.name != dtypes.bfloat16.name:
-        raise _unsupported(x)
+        raise _unsupported(x, _of_objects(array) if exports_array(x) else "")
     return array
 
 
-def _unsupported(x: object) -> UnconvertibleError:
+def _of_objects(array: np.ndarray) -> str:
+    """What is in an array that does not hold numbers."""
+    if array.dtype.kind != "O":
+        return f" Its dtype is {array.dtype}; graphad has tensors of numbers only."
+    kinds = sorted({type(item).__name__ for item in array.flat})
+    return (
+        f" It is an array of objects ({', '.join(kinds[:3])}{', ...' if kinds[3:] else ''}), as of rows of different lengths or "
+        "columns of texts; make it one of numbers, as by astype, or take the columns of numbers alone."
+    )
+
+
+def _unsupported(x: object, more: str = "") -> UnconvertibleError:
     return _refused(
         UnconvertibleError,
-        f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor.{_strange(x)}",
+        f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor.{_strange(x) or more}",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.core.spec import TensorSpec
-from graphad.function.printing import typed_parameters
+from graphad.function.printing import line, typed_parameters
 from graphad.function.signature import Arguments, Signature
 
 
@@ -49,6 +49,13 @@ class FunctionType(inspect.Signature):
         )
         self.output = output
         self.captures = {id(x): x.spec for x in captured}
+        self._shown = line(signature, arguments, output)
+
+    def __str__(self) -> str:
+        return self._shown
+
+    def __repr__(self) -> str:
+        return f"<FunctionType {self._shown}>"
 
 
 def _has_specs(x: Any) -> bool:

@@ -52,11 +52,15 @@ def typed_parameters(signature: Signature, arguments: Arguments) -> list[tuple[s
         for i, (leaf, slot) in enumerate(zip(arguments.leaves, arguments.slots, strict=True))
     ]
     args, kwargs = arguments.rebuild(shown)
-    known = list(signature.signature.parameters.values())
+    kinds = inspect.Parameter
+    known = [
+        p.kind.name
+        for p in signature.signature.parameters.values()
+        if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+    ]
     out = []
     for i, value in enumerate(args):
-        plain = i < len(known) and known[i].kind is not inspect.Parameter.VAR_POSITIONAL
-        kind = known[i].kind.name if plain else "POSITIONAL_ONLY"
+        kind = known[i] if i < len(known) else "POSITIONAL_ONLY"  # one of `*args`
         out.append((signature.positional_name(i), kind, value))
     return out + [(key, "KEYWORD_ONLY", value) for key, value in kwargs.items()]
 

@@ -207,12 +207,13 @@ def test_kinds_of_parameters_are_printed():
     def f(x, /, y, *rest, flag=True, **more):
         return x
 
-    lines = printed(f, SCALAR, 2, 3.5, k=SCALAR)
-    shown = [line.strip().split(":")[0] for line in lines[1:6]]
+    lines = printed(f, SCALAR, 2, 3.5, 4.5, k=SCALAR)
+    shown = [line.strip().split(":")[0] for line in lines[1:7]]
     assert shown == [
         "x (POSITIONAL_ONLY)",
         "y (POSITIONAL_OR_KEYWORD)",
         "rest_0 (POSITIONAL_ONLY)",
+        "rest_1 (POSITIONAL_ONLY)",
         "flag (KEYWORD_ONLY)",
         "k (KEYWORD_ONLY)",
     ]
@@ -277,3 +278,4 @@ def test_the_type_of_a_trace_says_what_it_takes_returns_and_captures():
     assert found.captures == {id(captured): pair}
     plain = tf.function(lambda x, n=2: x).get_concrete_function(SCALAR).function_type
     assert [p.kind.name for p in plain.parameters.values()] == ["POSITIONAL_OR_KEYWORD"] * 2
+    assert str(plain) == f"(x: {SCALAR}, n: Literal[2]) -> {SCALAR}"
