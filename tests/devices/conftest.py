@@ -4,7 +4,6 @@ machine instead, but for those that look at what the fake one wrote down, or wan
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,22 +14,42 @@ from graphad.compiler.cuda import backend, build, epilogues
 from graphad.devices import faults
 from graphad.devices.library import set_library
 from tests.devices import fake_cublaslt, fake_cupy, fake_driver, fake_streams
+from tests.support.devices import IS_REAL
 
-IS_REAL = os.environ.get("GRAPHAD_REAL_DEVICE", "0") != "0"
-_FAKES = {"fake_cublaslt", "fake_cupy", "fake_driver", "fake_streams", "set_library", "late_streams"}
+_FAKES = frozenset(
+    "fake_cublaslt fake_cupy fake_driver fake_streams late_streams set_library _memory".split()
+)
 
 
-def _looks_at_fakes(item: Any) -> bool:
-    code = item.function.__code__
-    return bool(_FAKES & ({*code.co_names, *item.fixturenames})) or "cuda:1" in str(code.co_consts)
+def _wants_fakes(item: Any) -> bool:
+    """Whether a test names the fakes, a second device, or a helper of its file that does."""
+    if item.get_closest_marker("fake_device"):
+        return True
+    parameters = getattr(item, "callspec", None)
+    if _FAKES & {*item.fixturenames} or "cuda:1" in str(parameters and parameters.params):
+        return True
+    home, seen, rest = vars(item.module), set(), [item.function.__code__]
+    while rest:
+        code = rest.pop()
+        if _FAKES & {*code.co_names, *code.co_freevars} or "cuda:1" in str(code.co_consts):
+            return True
+        rest += [each for each in code.co_consts if hasattr(each, "co_names")]
+        for name in {*code.co_names} - seen:
+            seen.add(name)
+            found = home.get(name)
+            if getattr(found, "__module__", None) == item.module.__name__:
+                rest += [
+                    each.__code__ for each in (found, *vars(found).values()) if hasattr(each, "__code__")
+                ]
+    return False
 
 
 @pytest.fixture(autouse=True)
 def fake_device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """`cuda:0` and `cuda:1` are NumPy behind CuPy's names; what is compiled for them is the text of kernels, run by Python."""
     if IS_REAL:
-        if _looks_at_fakes(request.node):
-            pytest.skip("looks at what the fake device wrote down, or wants two")
+        if _wants_fakes(request.node):
+            pytest.skip("looks at what the fake device wrote down, or wants two devices")
         yield
         return
     before = set_library(fake_cupy.module(), fake_driver.function_at)

@@ -39,6 +39,9 @@ class ndarray:
     def __init__(
         self, memory: np.ndarray, device: int, base: ndarray | None = None, block: Any = None
     ) -> None:
+        if type(memory) is tuple:  # a shape and a dtype, as CuPy's own
+            vars(self).update(vars(empty(memory, device)))
+            return
         assert type(memory) is np.ndarray, type(memory)
         self._memory = memory
         self._device = device

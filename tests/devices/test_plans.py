@@ -281,6 +281,7 @@ def test_a_refused_launch_names_its_ops(monkeypatch: pytest.MonkeyPatch) -> None
         f(x)
 
 
+@pytest.mark.fake_device  # a real one is lost with such a fault
 def test_an_address_of_the_host_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     from graphad.compiler.cuda.backend import Cuda
 
@@ -316,6 +317,7 @@ def test_cubins_are_kept_by_processor_and_width() -> None:
     assert len(keys) == 4
 
 
+@pytest.mark.fake_device  # whose memory of cubins is emptied before each test
 @pytest.mark.parametrize("payload", [b"", b"kernel", b"\xff\xfe\nrest", b"\nrest"])
 def test_a_damaged_cached_cubin_is_compiled_again(payload: bytes) -> None:
     kernel, store = tanh_kernel(), cache.default_cache()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 from functools import cache
+
+# Whether the tests of the fake device run on the machine's own.
+IS_REAL = os.environ.get("GRAPHAD_REAL_DEVICE", "0") != "0"
 
 
 @cache

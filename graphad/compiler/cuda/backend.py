@@ -168,7 +168,9 @@ class Cuda(Backend):
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
         with on(self.index):
-            return DeviceArray(library().empty(shape, dtype), self.index)
+            return DeviceArray(
+                library().ndarray(shape, dtype), self.index
+            )  # `empty` is one more call of Python
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
         return self.empty(shape, dtype)  # CuPy's own pool keeps unreferenced arrays

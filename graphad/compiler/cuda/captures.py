@@ -89,10 +89,19 @@ class Captures:
         self._counts: OrderedDict[tuple[int, ...], int] = OrderedDict()
         self._graphs: OrderedDict[tuple[int, ...], Sequence[_Graph]] = OrderedDict()
 
+    def replays(self, key: tuple[int, ...], stream: Any) -> bool:
+        """Put a plan on a stream by its graph, if there is a whole one for these addresses."""
+        found = self._graphs.get(key) if self._is_whole else None
+        if found is None:
+            return False
+        library().cuda.runtime.graphLaunch(found[0].place, stream.ptr)
+        self._graphs.move_to_end(key)
+        return True
+
     def run(
         self, key: tuple[int, ...], index: int, stream: Any, call: Callable[[int], int], place: int
     ) -> int:
-        """Put a plan on a stream, by its graph where there is one for these addresses: the status of the walk."""
+        """Put a plan on a stream, whose loops may run by graphs, or capture it: the status of the walk."""
         if self._is_off:
             return call(place)
         found = self._graphs.get(key)
@@ -110,11 +119,9 @@ class Captures:
             self._graphs[key] = found
             if len(self._graphs) > KEPT:
                 self._graphs.popitem(last=False)
-        self._graphs.move_to_end(key)
-        self._state[walk.STREAM] = stream.ptr
-        if self._is_whole:
-            library().cuda.runtime.graphLaunch(found[0].place, stream.ptr)
+        if self.replays(key, stream):
             return 0
+        self._graphs.move_to_end(key)
         for loop, graph in zip(self._loops, found, strict=True):
             block, alone = loop.replay
             block[walk.GRAPH] = graph.place

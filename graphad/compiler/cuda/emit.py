@@ -16,7 +16,7 @@ assignment of elements to threads depends on sizes only, so the same sizes give 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from types import MappingProxyType
 
@@ -26,7 +26,7 @@ from graphad.compiler.source import Source, Text, code_of
 from graphad.core.dtypes import DType
 from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access, Kernel, Ref, block_layout
 
-WIDE_STATEMENTS = 12  # longer bodies are not memory-bound, and would be compiled several times
+WIDE_STATEMENTS = 40  # longer bodies are not memory-bound, and would be compiled several times
 TOGETHER = 4  # elements whose loads a thread has under way at a time, where one load does not hold several
 # the names of the text that are Python's or numba-cuda's own
 BUILTIN = frozenset(
@@ -339,13 +339,14 @@ class Printer:
         self._pieces()
         with self.out.block("for g in range(ix(cuda.blockIdx.x), ixmul(kept, cuts), ix(cuda.gridDim.x))"):
             add("k = ixdiv(g, cuts)")
-            self._bounds("ixsub(g, ixmul(k, cuts))")
+            add("p = ixsub(g, ixmul(k, cuts))")
+            self._bounds("p")
             self.unravel("k", self.kept)
             self.start()
             self.sweep("r", self.kernel.reduced, "ixadd(first, tid)", "last", "T")
             self.tree("tid", "T")
             with self.out.block("if tid == 0"):
-                self._result("g", lambda j: f"q{j}[0]")
+                self._result(lambda j: f"q{j}[0]")
         self._finish()
 
     def grid_columns(self) -> None:
@@ -372,7 +373,7 @@ class Printer:
             self.tree("tid", "T", "X")
             with self.out.block("if ty == 0"), self.out.block("if k < kept"):
                 self.unravel("k", self.kept)
-                self._result("ixadd(ixmul(k, cuts), p)", lambda j: f"q{j}[tx]")
+                self._result(lambda j: f"q{j}[tx]")
         self._finish()
 
     def _threads(self) -> None:
@@ -390,16 +391,16 @@ class Printer:
         self.out.add(f"first = ixmin(ixmul({part}, piece), inner)")
         self.out.add("last = ixmin(ixadd(first, piece), inner)")
 
-    def _result(self, place: str, value: object) -> None:
-        """Store a result, or one part of it."""
+    def _result(self, value: Callable[[int], str]) -> None:
+        """Store result k, or its part p."""
         with self.out.block("if parts == 1"):
             for j in self.reducing:
-                self.store(j, value(j), self.index(self.count + j, self.kept))  # type: ignore[operator]
+                self.store(j, value(j), self.index(self.count + j, self.kept))
         with self.out.block("else"):
             for position, j in enumerate(self.reducing):
                 word = partial_code(self.sum_code(j))
-                target = f"ixadd({place}, ixmul(ix({position}), ixmul(kept, cuts)))"
-                self.out.add(f"st_{word}(w, {target}, {_cast(self.sum_code(j), word, value(j))})")  # type: ignore[operator]
+                target = self._part("k", position)
+                self.out.add(f"st_{word}(w, {target}, {_cast(self.sum_code(j), word, value(j))})")
 
     def _finish(self) -> None:
         """The last block to finish combines the parts in order."""
@@ -417,21 +418,41 @@ class Printer:
                             self.store(j, f"q{j}[0]", "ix(0)")
                 else:
                     with self.out.block("for k in range(tid, kept, T)"):
-                        self._gather_parts("ixmul(k, cuts)", "ix(0)", "ix(1)")
+                        self._gather_parts("k", "ix(0)", "ix(1)")
                         self.unravel("k", self.kept)
                         for j in self.reducing:
                             self.store(j, self.n(f"t{j}"), self.index(self.count + j, self.kept))
                 with self.out.block("if tid == 0"):
                     add("st_i32(z, ix(0), zero_i32())")
 
-    def _gather_parts(self, place: str, start: str, step: str) -> None:
+    def _gather_parts(self, k: str, start: str, step: str) -> None:
+        """Combine the parts of a result in order, several loads at a time."""
         self.start()
-        with self.out.block(f"for p in range({start}, cuts, {step})"):
-            for position, j in enumerate(self.reducing):
-                word, code = partial_code(self.sum_code(j)), self.sum_code(j)
-                target = f"ixadd(ixadd({place}, p), ixmul(ix({position}), ixmul(kept, cuts)))"
-                value = _cast(word, code, f"ld_{word}(w, {target})")
-                self.out.add(f"{self.n(f't{j}')} = {self._combine(j, self.n(f't{j}'), value)}")
+        add, ahead = self.out.add, f"ixmul(ix({TOGETHER - 1}), {step})"
+        add(f"p = {start}")
+        with self.out.block(f"while ixadd(p, {ahead}) < cuts"):
+            for lane in range(TOGETHER):
+                self._load_parts(k, f"_{lane}")
+                add(f"p = ixadd(p, {step})")
+            for lane in range(TOGETHER):
+                self._combine_parts(f"_{lane}")
+        with self.out.block(f"for p in range(p, cuts, {step})"):
+            self._load_parts(k, "")
+            self._combine_parts("")
+
+    def _load_parts(self, k: str, lane: str) -> None:
+        for position, j in enumerate(self.reducing):
+            word, code = partial_code(self.sum_code(j)), self.sum_code(j)
+            value = f"ld_{word}(w, {self._part(k, position)})"
+            self.out.add(f"y{j}{lane} = {_cast(word, code, value)}")
+
+    def _combine_parts(self, lane: str) -> None:
+        for j in self.reducing:
+            self.out.add(f"{self.n(f't{j}')} = {self._combine(j, self.n(f't{j}'), f'y{j}{lane}')}")
+
+    def _part(self, k: str, position: int) -> str:
+        """Where part p of result k is: neighbours are parts of neighbouring results."""
+        return f"ixadd(ixadd(ixmul(p, kept), {k}), ixmul(ix({position}), ixmul(kept, cuts)))"
 
     # -- reductions, by one block --
 

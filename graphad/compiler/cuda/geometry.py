@@ -20,7 +20,7 @@ TILE = (32, 8)  # of a sum over columns: results side by side, and threads for e
 EACH = 4  # elements that a thread of a row takes before there are more threads
 PIECE = 4096  # elements of a result's part at least
 COLUMN_PIECE = 256
-ENOUGH = 1024  # blocks that keep a device busy
+ENOUGH = 1024  # blocks that keep a device busy, and that a large one runs all at once
 NARROW = 1 << 30  # elements and steps below which positions have 32 bits
 PARAMETER_BYTES = 4000  # of a launch, what every driver takes
 
@@ -78,7 +78,7 @@ def parts_of(kernel: Kernel, extents: Sequence[int]) -> int:
         kept, piece = -(-kept // TILE[0]), COLUMN_PIECE
     if kept >= ENOUGH // 2 or reduced <= piece or not kept:
         return 1
-    return min(-(-reduced // piece), -(-ENOUGH // kept))
+    return min(-(-reduced // piece), ENOUGH // kept)
 
 
 def row_threads(length: int, most: int) -> int:

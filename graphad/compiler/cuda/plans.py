@@ -118,26 +118,29 @@ class Instance:
             for other in (*strangers, *([] if self._stream is stream else [self._stream])):
                 wait_for(stream, other)
             self._stream = stream
-            state[walk.STREAM] = stream.ptr
-            if image.has_products:
-                self._use_cublas(stream)
-            if image.has_routines:
-                state[walk.SOLVER] = library().cuda.device.get_cusolver_handle()
-                library().cuda.cusolver.setStream(state[walk.SOLVER], stream.ptr)
+            memory = workspace(self.index, stream) if image.has_products else None
             is_rounded = image.has_products and flags.tensor_float_32
-            state[walk.ROUNDED] = int(is_rounded)
-            key = (*places, state[walk.WORKSPACE], is_rounded)  # what a graph holds of others
-            with _rounded(state[walk.HANDLE]) if is_rounded else nullcontext():
-                status = self._captures.run(key, self.index, stream, self._call, self._place)
+            # What a graph holds of others.
+            key = (*places, 0 if memory is None else memory.data.ptr, is_rounded)
+            status = 0
+            if not self._captures.replays(key, stream):
+                self._prepare(stream, memory, is_rounded)
+                with _rounded(state[walk.HANDLE]) if is_rounded else nullcontext():
+                    status = self._captures.run(key, self.index, stream, self._call, self._place)
             for other in strangers if stream is self._home else (*strangers, self._home):
                 wait_for(other, stream)
         return self._judged(status) if status else 0
 
-    def _use_cublas(self, stream: Any) -> None:
-        state = self._state
-        memory = workspace(self.index, stream)
-        state[walk.HANDLE] = library().cuda.device.get_cublas_handle()
-        state[walk.WORKSPACE], state[walk.WORKSPACE_BYTES] = memory.data.ptr, memory.nbytes
+    def _prepare(self, stream: Any, memory: Any, is_rounded: bool) -> None:
+        """Tell a walk its stream, and the libraries that it calls theirs."""
+        state, cuda = self._state, library().cuda
+        state[walk.STREAM], state[walk.ROUNDED] = stream.ptr, int(is_rounded)
+        if memory is not None:
+            state[walk.HANDLE] = cuda.device.get_cublas_handle()
+            state[walk.WORKSPACE], state[walk.WORKSPACE_BYTES] = memory.data.ptr, memory.nbytes
+        if self.image.has_routines:
+            state[walk.SOLVER] = cuda.device.get_cusolver_handle()
+            cuda.cusolver.setStream(state[walk.SOLVER], stream.ptr)
 
     def _judged(self, status: int) -> int:
         """A status of a loop. Raises: DeviceError: of the driver or a library, with the ops of the step and the user's line."""

@@ -76,17 +76,30 @@ def _copysign(x: DeviceArray | Array, y: DeviceArray | Array) -> Any:
     return np.copysign(x, y)
 
 
-Log2 = elementwise("log2", np.log2, vjp=over(_log2_slope), kinds=INEXACT, doc="The logarithm to base 2.")
-Log10 = elementwise("log10", np.log10, vjp=over(_log10_slope), kinds=INEXACT, doc="The logarithm to base 10.")
-Exp2 = elementwise("exp2", np.exp2, vjp=_exp2_vjp, kinds=FLOATING, keeps=(False, True), doc="2^x.")
+Log2 = elementwise(
+    "log2", np.log2, vjp=over(_log2_slope), kinds=INEXACT, scalar="log2", doc="The logarithm to base 2."
+)
+Log10 = elementwise(
+    "log10", np.log10, vjp=over(_log10_slope), kinds=INEXACT, scalar="log10", doc="The logarithm to base 10."
+)
+Exp2 = elementwise(
+    "exp2", np.exp2, vjp=_exp2_vjp, kinds=FLOATING, scalar="exp2", keeps=(False, True), doc="2^x."
+)
 Cbrt = elementwise(
-    "cbrt", in_float32(_cbrt), vjp=_cbrt_vjp, kinds=FLOATING, keeps=(False, True), doc="The real cube root."
+    "cbrt",
+    in_float32(_cbrt),
+    vjp=_cbrt_vjp,
+    kinds=FLOATING,
+    scalar="cbrt",
+    keeps=(False, True),
+    doc="The real cube root.",
 )
 Hypot = elementwise(
     "hypot",
     _hypot,
     vjp=_hypot_vjp,
     kinds=FLOATING,
+    scalar="hypot",
     keeps=(True, True),
     doc="The square root of x^2 + y^2, even if the squares would overflow.",
 )
