@@ -40,7 +40,11 @@ LIBRARY = frozenset(
 )
 # functions without a counterpart in the device library, in terms of those with one; {0} is the argument, {c} its type
 COMPOSED = {
-    "sigmoid": "reciprocal_{c}(add_{c}(identity_mul_{c}(), exp_{c}(neg_{c}({0}))))",
+    # e / (1 + e) below 0, e = exp(x), since 1 / (1 + 1 / e) is 0 where 1 / e is infinite.
+    "sigmoid": (
+        "div_{c}(select_{c}(lt_{c}({0}, identity_add_{c}()), exp_{c}({0}), identity_mul_{c}()), "
+        "add_{c}(identity_mul_{c}(), exp_{c}(neg_{c}(abs_{c}({0})))))"
+    ),
     "softplus": "add_{c}(maximum_{c}({0}, identity_add_{c}()), log1p_{c}(exp_{c}(neg_{c}(abs_{c}({0})))))",
 }
 

@@ -80,8 +80,12 @@ def _function(name: str, address: int) -> Any:
     return ctypes.CFUNCTYPE(ctypes.c_int32, *[_KINDS[kind] for kind in DECLARED[name]])(address)
 
 
+def _named(name: str) -> Any:
+    return _function(name, address_of(name))
+
+
 def _call(name: str, *given: Any) -> None:
-    status = _function(name, address_of(name))(*given)
+    status = _named(name)(*given)
     if status:
         library().cuda.cublas.check_status(status)
 
@@ -91,7 +95,7 @@ class _Described:
 
     def __init__(self, what: str, *given: Any) -> None:
         self._what, held = what, ctypes.c_void_p()
-        self.place = 0
+        self.place, self._destroy = 0, _named(f"cublasLt{what}Destroy")
         _call(f"cublasLt{what}Create", ctypes.byref(held), *given)
         self.place = held.value or 0
 
@@ -107,7 +111,7 @@ class _Described:
     def __del__(self) -> None:
         if self.place:
             with suppress(Exception):  # at the end of the process the library may be gone
-                _call(f"cublasLt{self._what}Destroy", self.place)
+                self._destroy(self.place)
 
 
 class Description:
