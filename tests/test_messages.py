@@ -141,6 +141,28 @@ WRONG = [
     (lambda: tf.cond(X > 0.0, lambda: 1.0, lambda: 2.0), ValueError, r"shape \(3,\).*tf.where chooses"),
     (lambda: tf.linalg.cholesky(-tf.eye(2)), ValueError, r"^cholesky: .*positive definite.*tf.eye"),
     (lambda: tf.keras.layers.Dense(3)(X), ValueError, r"\(3,\); an example alone .*tf.newaxis"),
+    (
+        lambda: tf.tensordot(tf.ones([3, 4]), tf.ones([5, 2]), 1),
+        ValueError,
+        r"^tensordot: axis 1 of a with shape \(3, 4\) has size 4, axis 0 of b .* has size 5",
+    ),
+    (lambda: tf.tensordot(tf.ones([3, 1]), tf.ones([5, 2]), 1), ValueError, r"^tensordot: .*of one size"),
+    (
+        lambda: tf.Variable([1.0, 2.0])[0].assign([1.0, 2.0]),
+        ValueError,
+        r"^assign: a value with shape \(2,\) does not fit the slice, which has shape \(\)",
+    ),
+    (lambda: tf.linalg.inv(tf.ones([2, 2])), ValueError, r"^inv: Input is not invertible: .*tf.linalg.pinv"),
+    (lambda: int(X), TypeError, r"^int\(\): a tensor with shape \(3,\) and dtype float32 .*x.numpy\(\)"),
+    (lambda: tf.cast(X, "foo"), TypeError, r"cannot convert 'foo' to a dtype; names are bfloat16"),
+    # optimizers
+    (lambda: tf.keras.optimizers.Adam("x"), TypeError, r"^adam: learning_rate is 'x'; give a number"),
+    (
+        lambda: tf.keras.optimizers.SGD().apply_gradients([tf.Variable(1.0)]),
+        TypeError,
+        r"^sgd: .*pairs \(gradient, variable\), as zip",
+    ),
+    (lambda: tf.keras.optimizers.SGD().minimize, AttributeError, r"'minimize': take .*GradientTape"),
     # gradients
     (
         one_gradient,

@@ -274,5 +274,5 @@ def _nearest(x: object) -> str:
         return "; give a name like 'float32', a tf.DType or a NumPy dtype"
     import difflib  # slow to import, and this is rare
 
-    found = difflib.get_close_matches(x.lower(), _BY_NAME, 1, 0.5)
+    found = difflib.get_close_matches(x.lower(), _BY_NAME, 1, 0.65)
     return f"; the nearest name is {found[0]!r}" if found else f"; names are {', '.join(sorted(_BY_NAME))}"

@@ -285,7 +285,13 @@ def _leaving(way: str, give: Callable[[Any], Any]) -> Any:
     def method(self: Any) -> Any:
         if busy() is not None:
             note_exit(self, way)
-        return give(self.data)
+        try:
+            return give(self.data)
+        except TypeError as cause:
+            raise ArgumentTypeError(
+                f"{way}: a tensor with shape {self.data.shape} and dtype {self.dtype.name} is not one number of Python; "
+                "x.numpy() gives an array, tf.cast another dtype."
+            ) from cause
 
     method.__name__ = f"__{give.__name__}__"
     return method

@@ -61,10 +61,31 @@ class Optimizer(Trackable):
         self._graphad_schedule: Callable[..., Any] | None = learning_rate if callable(learning_rate) else None
         self._graphad_undecayed: set[int] = set()
         rate: Any = 0.0 if self._graphad_schedule is not None else learning_rate
-        self._rate = Variable(float(rate), trainable=False, name="learning_rate")
+        try:
+            rate = float(rate)
+        except (TypeError, ValueError) as cause:
+            raise ArgumentTypeError(
+                f"{self.name}: learning_rate is {rate!r}; give a number, a scalar tensor, a schedule, or a function of no "
+                "arguments."
+            ) from cause
+        self._rate = Variable(rate, trainable=False, name="learning_rate")
         self.iterations = Variable(0, trainable=False, name="iterations", dtype="int64")
         self._slot_variables: list[Any] = []
         self._graphad_slots: dict[int, tuple[Any, ...]] = {}
+
+    # Type checkers are not told: to them a name that no class has stays a mistake.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What is said of an attribute that is not there."""
+            cure = (
+                ": take the gradients from a tf.GradientTape and apply them by apply_gradients(zip(gradients, variables))"
+                if name in ("minimize", "compute_gradients", "get_gradients")
+                else ""
+            )
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{cure}.", name=name, obj=self
+            )
 
     @property
     def name(self) -> str:
@@ -141,6 +162,12 @@ class Optimizer(Trackable):
         Raises: InvalidArgumentError (a ValueError): no variable has a gradient.
         """
         listed = list(grads_and_vars)
+        for k, pair in enumerate(listed):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise ArgumentTypeError(
+                    f"{self.name}: apply_gradients takes pairs (gradient, variable), as zip(gradients, variables) gives; "
+                    f"item {k} is {pair!r}."
+                )
         pairs = [(gradient, variable) for gradient, variable in listed if gradient is not None]
         if listed and not pairs:
             raise InvalidArgumentError(

@@ -502,7 +502,13 @@ def slice_update(x: TensorLike, key: object, value: TensorLike) -> Tensor:
     if not is_definite(part):
         value = broadcast_to(value, shape(bind(GetItem(encoded), x, *given)))
     elif value.dims != part:
-        value = broadcast_to(value, part)
+        try:
+            value = broadcast_to(value, part)
+        except InvalidArgumentError as cause:
+            raise InvalidArgumentError(
+                f"assign: a value with shape {format_dims(value.dims)} does not fit the slice, which has shape "
+                f"{format_dims(part)}; the whole has shape {format_dims(x.dims)}."
+            ) from cause
     return bind(SliceUpdate(encoded), x, value, *given)
 
 

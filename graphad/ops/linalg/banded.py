@@ -106,7 +106,9 @@ class BandedSolve(Op):
             try:
                 out[place] = solve((self.below, self.above), packed[place], right[place], check_finite=False)
             except np.linalg.LinAlgError as cause:
-                raise InvalidArgumentError("Input matrix is not invertible.") from cause
+                raise InvalidArgumentError(
+                    "Input matrix is not invertible: it, or one of the stack, is singular."
+                ) from cause
         return out
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:

@@ -505,6 +505,12 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
     la = list(letters[: a.ndim])
     lb = list(letters[a.ndim : a.ndim + b.ndim])
     for i, j in zip(left, right, strict=True):
+        mine, other = a.dims[i], b.dims[j]
+        if isinstance(mine, int) and isinstance(other, int) and mine != other:
+            raise InvalidArgumentError(
+                f"tensordot: axis {i} of a with shape {format_dims(a.dims)} has size {mine}, axis {j} of b with shape "
+                f"{format_dims(b.dims)} has size {other}; axes that are summed together must be of one size."
+            )
         lb[j] = la[i]
     result = [label for label in la if label not in lb] + [label for label in lb if label not in la]
     _check_sizes([tuple(la), tuple(lb)], [a.dims, b.dims])

@@ -156,7 +156,7 @@ class Lu(_Factors):
         for place in np.ndindex(x.shape[:-2]):
             factors[place], pivots, info = getrf(x[place])
             if info > 0:
-                raise InvalidArgumentError("Input is not invertible.")
+                raise InvalidArgumentError("lu: Input is not invertible: a matrix of it is singular.")
             order[place] = _swapped(pivots.tolist())
         return factors, order
 
@@ -166,7 +166,7 @@ class Lu(_Factors):
             factors[place], pivots = x[place].factored()
             order[place] = _swapped(pivots.tolist())
         if not (np.diagonal(factors, 0, -2, -1) != 0).all():
-            raise InvalidArgumentError("Input is not invertible.")
+            raise InvalidArgumentError("lu: Input is not invertible: a matrix of it is singular.")
         return factors, x.given(order)
 
     def vjp(self, ctx: VjpContext, g: Tensor | None, p_bar: Tensor | None) -> Cotangents:

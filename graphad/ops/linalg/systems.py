@@ -82,6 +82,9 @@ def _adjoint(a: Array) -> Array:
     return np.conj(np.swapaxes(a, -1, -2)) if a.dtype.kind == "c" else np.swapaxes(a, -1, -2)
 
 
+_SINGULAR = "Input matrix is not invertible: it, or one of the stack, is singular."
+
+
 def _solve(a: Array, b: Array) -> Array:
     try:
         if a.ndim == 2 and b.ndim > 2:
@@ -94,12 +97,12 @@ def _solve(a: Array, b: Array) -> Array:
             )
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError as cause:
-        raise InvalidArgumentError("Input matrix is not invertible.") from cause
+        raise InvalidArgumentError(_SINGULAR) from cause
 
 
 def _by_blas(blas: Any, a: Any, b: Any, is_lower: bool) -> Any:
     if not np.diagonal(a).all():
-        raise InvalidArgumentError("Input matrix is not invertible.")
+        raise InvalidArgumentError(_SINGULAR)
     (trsm,) = blas.get_blas_funcs(("trsm",), (a, b))
     # BLAS is column-major, NumPy row-major: solving x^T a^T = b^T needs no copies.
     if a.flags.f_contiguous and not a.flags.c_contiguous:
@@ -231,7 +234,9 @@ class Inverse(_OfMatrix):
         try:
             return np.linalg.inv(x)
         except np.linalg.LinAlgError as cause:
-            raise InvalidArgumentError("Input is not invertible.") from cause
+            raise InvalidArgumentError(
+                "inv: Input is not invertible: a matrix of it is singular; tf.linalg.pinv gives a pseudo-inverse."
+            ) from cause
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         y = ctx.outputs[0]
