@@ -28,7 +28,7 @@ from graphad.core.errors import (
 )
 from graphad.core.flags import flags
 from graphad.core.frames import note_user_line
-from graphad.core.levels import busy, current, entered
+from graphad.core.levels import busy, current, entered, trace_in_progress
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.core.tracebacks import for_user
 from graphad.core.turns import Turn
@@ -212,7 +212,10 @@ class Function(Printed, Generic[P, R]):
                 self._quick_calls += 1
                 return known(args)
         arguments = self.signature.arguments(args, kwargs)
+        made = self._trace_count
         concrete = self.concrete_for(arguments)
+        if made != self._trace_count and trace_in_progress() is None:
+            self._report()  # a call inside of another function that is traced is that one's matter
         result = concrete.call_flat(arguments.values)
         if not kwargs and args and getattr(args[0], "away", False) and len(args) == len(arguments.values):
             self._keep_away(args, concrete)
@@ -316,7 +319,6 @@ class Function(Printed, Generic[P, R]):
                 key = (*arguments.key, *found.pinned.values())
                 self._traces[key] = found
                 self._latest.append(key)
-                self._report()
             for slot in found.pinned:
                 pin(arguments.values[slot])
             return found

@@ -469,6 +469,27 @@ def test_retracing_that_is_rare_is_not_logged(caplog):
     assert not caplog.records
 
 
+def test_calls_inside_of_traces_and_asked_for_traces_are_not_counted(caplog):
+    @tf.function
+    def inner(x, step):
+        return x
+
+    @tf.function
+    def outer(x, first):
+        return sum(inner(x, step) for step in range(first, first + 4))
+
+    x = tf.constant(1.0)
+    with caplog.at_level(logging.WARNING, logger="graphad"):
+        for first in range(0, 16, 4):
+            outer(x, first)
+        for step in range(100, 120):
+            inner.get_concrete_function(x, step)
+        assert not caplog.records
+        outer(x, 16)
+    (record,) = caplog.records
+    assert "outer: argument 'first' was Literal[12], is now Literal[16]" in record.getMessage()
+
+
 def test_a_function_made_anew_in_a_loop_is_noticed(caplog):
     def body(x):
         return x * 2.0

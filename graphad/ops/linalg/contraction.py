@@ -505,11 +505,11 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
     la = list(letters[: a.ndim])
     lb = list(letters[a.ndim : a.ndim + b.ndim])
     for i, j in zip(left, right, strict=True):
-        mine, other = a.dims[i], b.dims[j]
-        if isinstance(mine, int) and isinstance(other, int) and mine != other:
+        of_a, of_b = ranked(a.dims)[i], ranked(b.dims)[j]
+        if isinstance(of_a, int) and isinstance(of_b, int) and of_a != of_b:
             raise InvalidArgumentError(
-                f"tensordot: axis {i} of a with shape {format_dims(a.dims)} has size {mine}, axis {j} of b with shape "
-                f"{format_dims(b.dims)} has size {other}; axes that are summed together must be of one size."
+                f"tensordot: axis {i} of a with shape {format_dims(a.dims)} has size {of_a}, axis {j} of b with shape "
+                f"{format_dims(b.dims)} has size {of_b}; axes that are summed together must be of one size."
             )
         lb[j] = la[i]
     result = [label for label in la if label not in lb] + [label for label in lb if label not in la]
