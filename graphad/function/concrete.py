@@ -7,6 +7,7 @@ traces and batch levels see one op.
 from __future__ import annotations
 
 import copy
+import inspect
 import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -292,10 +293,7 @@ class ConcreteFunction:
             ordered, named = self._completed(args, kwargs)
             given, _, structure = flatten_call(ordered, named)
             if structure != self.arguments.structure:
-                raise ArgumentTypeError(
-                    f"the structure of the arguments differs: they are {_shown(ordered, named)}, it was traced for "
-                    f"{_shown(*self.structured_input_signature)}"
-                )
+                raise ArgumentTypeError(self._difference(ordered, named))
             values: dict[int, Any] = {}
             for mine, slot, x in zip(self.arguments.leaves, self.arguments.slots, given, strict=True):
                 if slot >= 0:
@@ -305,6 +303,28 @@ class ConcreteFunction:
             return [values[slot] for slot in range(len(values))]
         except ArgumentTypeError as cause:
             return self._by_name(args, kwargs, str(cause), cause)
+
+    def _difference(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """How the structure of arguments differs from that of the trace, by the first parameter where it does."""
+        traced, traced_by_name = self.structured_input_signature
+        if len(args) > len(traced):
+            return (
+                f"too many positional arguments: it was traced for {len(traced)}, and {len(args)} are given"
+            )
+        for name in kwargs:
+            if name not in traced_by_name:
+                return f"got an unexpected keyword argument {name!r}: it was traced without one"
+        pairs = [
+            *(
+                (self.signature.positional_name(i), *pair)
+                for i, pair in enumerate(zip(args, traced, strict=False))
+            ),
+            *((name, x, traced_by_name[name]) for name, x in kwargs.items()),
+        ]
+        for name, given, wanted in pairs:
+            if flatten_call((given,), {})[2] != flatten_call((wanted,), {})[2]:
+                return f"argument {name!r} is {_shown(given)}, and it was traced for {_shown(wanted)}"
+        return "the structure of the arguments is not the one that it was traced for"
 
     def _completed(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -319,8 +339,10 @@ class ConcreteFunction:
         for name in self.signature.signature.parameters:
             if name in bound.arguments or name not in traced:
                 continue
-            if any(isinstance(leaf, TensorSpec) for leaf in flatten_records(traced[name])[0]):
-                raise ArgumentTypeError(f"missing a required argument: {name!r}")
+            if _has_tensors(traced[name]):
+                raise ArgumentTypeError(
+                    f"missing a required argument: {self._first_of(name, traced[name])!r}"
+                )
             bound.arguments[name] = traced[name]
         bound.arguments = {
             name: with_tensors_for_lists(traced.get(name), bound.arguments[name])
@@ -328,6 +350,13 @@ class ConcreteFunction:
             if name in bound.arguments
         }
         return bound.args, bound.kwargs
+
+    def _first_of(self, name: str, traced: Any) -> str:
+        """The name of a parameter's first argument with tensors."""
+        kind = self.signature.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            return str(next(key for key, x in traced.items() if _has_tensors(x)))
+        return f"{name}_0" if kind is inspect.Parameter.VAR_POSITIONAL else name
 
     def _by_name(
         self, args: tuple[Tensor, ...], kwargs: dict[str, Any], reason: str, cause: Exception
@@ -359,10 +388,12 @@ class ConcreteFunction:
             wrong = f"unknown {unknown}"
         if wrong is not None:
             reason = reason.removeprefix(f"{self._name}: ").rstrip(".")
-            raise ArgumentTypeError(
-                f"{self._name}: {reason}. Fallback to flat signature also failed due to: "
-                f"{self._name}({', '.join(names)}): {wrong}."
-            ) from cause
+            fallback = (
+                ""
+                if reason == wrong
+                else f" Fallback to flat signature also failed due to: {self._name}({', '.join(names)}): {wrong}."
+            )
+            raise ArgumentTypeError(f"{self._name}: {reason}.{fallback}") from cause
         return [self.checked(value, i) for i, value in enumerate(values)]
 
     def checked(self, value: object, i: int) -> Any:
@@ -390,11 +421,18 @@ class ConcreteFunction:
         return tensor
 
 
-def _shown(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """Arguments for messages: tensors as dtype and shape, other values as their repr."""
-    leaves, rebuild = flatten_records((args, kwargs))
-    args, kwargs = rebuild([_Words(pretty(classify(leaf)[0])) for leaf in leaves])
-    return f"({', '.join([*map(repr, args), *[f'{key}={x!r}' for key, x in kwargs.items()]])})"
+def _shown(x: Any) -> str:
+    """An argument for messages: tensors as dtype and shape, other values as their repr."""
+    leaves, rebuild = flatten_records(x)
+    return repr(rebuild([_Words(pretty(_nameless(classify(leaf)[0]))) for leaf in leaves]))
+
+
+def _nameless(x: Any) -> Any:
+    return TensorSpec.of(x.dims, x.dtype) if isinstance(x, TensorSpec) and not x.is_handle else x
+
+
+def _has_tensors(x: Any) -> bool:
+    return any(isinstance(leaf, TensorSpec) for leaf in flatten_records(x)[0])
 
 
 class _Words(str):

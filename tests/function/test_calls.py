@@ -473,9 +473,7 @@ def test_a_list_where_a_tensor_is_due_becomes_one(concrete):
         concrete({"a": 1.0}, 2, Y)
     with pytest.raises(TypeError, match=r"\(3,\); this concrete function was traced for \(2,\).*None"):
         concrete([1.0, 2.0, 3.0], Y)
-    with pytest.raises(
-        TypeError, match=r"they are \(\{'b': TensorSpec.*it was traced for \(\{'a': TensorSpec"
-    ):
+    with pytest.raises(TypeError, match=r"'d' is \{'b': TensorSpec.*it was traced for \{'a': TensorSpec"):
         nested({"b": X}, [X, X])
 
 
@@ -523,6 +521,33 @@ def test_missing_and_unknown_arguments_of_a_concrete_function_are_named(concrete
         concrete(X, y=Y, z=Y)
     with pytest.raises(TypeError, match=r"3 tensors for 2 arguments"):
         concrete(X, Y, Y)
+
+
+SCALAR = tf.TensorSpec([])
+MANY = tf.function(lambda x, *rest, **more: x).get_concrete_function(SCALAR, SCALAR, c=SCALAR)
+NESTED = tf.function(lambda d, pair, n=2: d["a"]).get_concrete_function({"a": SCALAR}, [SCALAR, SCALAR])
+
+
+@pytest.mark.parametrize(
+    "call, said",
+    [
+        (lambda x: MANY(x), "missing a required argument: 'rest_0'"),
+        (lambda x: MANY(x, x), "missing a required argument: 'c'"),
+        (lambda x: MANY(x, x, c=x, d=x), "got an unexpected keyword argument 'd'"),
+        (lambda x: MANY(x, x, x, c=x), "too many positional arguments: it was traced for 2, and 3 are given"),
+        (
+            lambda x: NESTED(x, [x, x]),
+            r"argument 'd' is TensorSpec\(.*\), and it was traced for \{'a': TensorSpec",
+        ),
+        (lambda x: NESTED({"b": x}, [x, x]), r"argument 'd' is \{'b': TensorSpec.*traced for \{'a': Tensor"),
+        (lambda x: NESTED({"a": x}, [x]), r"argument 'pair' is \[TensorSpec\([^)]*\)[^)]*\)\], and it was"),
+        (lambda x: NESTED({"a": x}, [x, x], 3), r"Can not cast 3 to Literal\[2\]"),
+    ],
+)
+def test_the_first_argument_that_does_not_fit_a_trace_is_named(call, said):
+    with pytest.raises(TypeError, match=said) as caught:
+        call(tf.constant(1.0))
+    assert str(caught.value).startswith("<lambda>: ")
 
 
 def test_what_a_concrete_function_says_of_itself():
