@@ -162,6 +162,36 @@ WRONG = [
         TypeError,
         r"^sgd: .*pairs \(gradient, variable\), as zip",
     ),
+    # layers
+    (lambda: tf.keras.Sequential([3]), TypeError, r"^Sequential: 3 is neither a layer nor a function"),
+    (
+        lambda: tf.keras.Sequential(tf.keras.layers.Dense(2)),
+        TypeError,
+        r"are one Dense; give a list, \[layer\]",
+    ),
+    (lambda: tf.keras.Sequential([]).fit, AttributeError, r"'fit'. Keras' training is not .*GradientTape"),
+    (
+        lambda: tf.keras.layers.Dense(2).kernel,
+        AttributeError,
+        r"not built yet: if it is a weight, .*first call",
+    ),
+    # seeds, sizes, paths, rows
+    (
+        lambda: tf.random.Generator.from_seed("a"),
+        ValueError,
+        r"^Generator.from_seed: seed is 'a' of type str",
+    ),
+    (
+        lambda: tf.data.Dataset.range(3).batch("a"),
+        ValueError,
+        r"^batch: batch_size is 'a' of type str; .*integer",
+    ),
+    (lambda: tf.saved_model.Asset(3), TypeError, r"^Asset: path is 3; a string or a path"),
+    (
+        lambda: tf.vectorized_map(lambda x: x.numpy(), X),
+        AttributeError,
+        r"'numpy': all rows are computed together",
+    ),
     (lambda: tf.keras.optimizers.SGD().minimize, AttributeError, r"'minimize': take .*GradientTape"),
     # gradients
     (

@@ -15,6 +15,7 @@ import numpy as np
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
+from graphad.core.refusal import refuse
 from graphad.core.scopes import executing_eagerly
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -219,7 +220,10 @@ class Dataset:
     def _batched(
         self, batch_size: int, drop: bool, join: Callable[[list[Any]], Any], sizes: Callable[[Any], Any]
     ) -> Dataset:
-        size = int(batch_size)
+        try:
+            size = int(batch_size)
+        except (TypeError, ValueError, OverflowError) as cause:
+            refuse(cause, "batch", "batch_size", batch_size, "a positive integer is needed")
         if size < 1:
             raise InvalidArgumentError(f"batch: batch_size is {size}; it must be positive.")
 

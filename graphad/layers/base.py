@@ -16,7 +16,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
-from graphad.core.shapes import TensorShape
+from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.tensor import Tensor
 from graphad.core.trackable import PRIVATE, arrived, settle
 from graphad.eager.variable import Variable
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
 
+# What Keras' models have besides layers.
+_OF_MODELS = ("compile", "fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
 _PARTS = (Variable, Module, list, tuple, dict)  # types of values that may hold variables
 _made: Counter[str] = Counter()
 _serial = itertools.count()
@@ -82,10 +84,15 @@ class Layer(Module):
         def __getattr__(self, name: str) -> Any:
             """What is said of an attribute that is not there: before the first call it may only not be there yet."""
             text = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if not name.startswith("_") and self.__dict__.get("built") is False:
+            if name in _OF_MODELS:
                 text += (
-                    f". The layer {self.name!r} is not built yet: its weights are made by its first call, "
-                    "or by build(input_shape)"
+                    ". Keras' training is not part of graphad: take gradients from a tf.GradientTape in a loop of your own "
+                    "and apply them by optimizer.apply_gradients"
+                )
+            elif not name.startswith("_") and self.__dict__.get("built") is False:
+                text += (
+                    f". The layer {self.name!r} is not built yet: if it is a weight, it is made by the first call, or by "
+                    "build(input_shape)"
                 )
             raise AttributeError(f"{text}.", name=name, obj=self)
 
@@ -226,13 +233,20 @@ class Layer(Module):
         return [v.numpy() for v in self.weights]
 
     def set_weights(self, weights: Sequence[TensorLike]) -> None:
-        """Give all variables new weights, in the order of `weights`."""
+        """Give all variables new weights, in the order of `weights`. If one does not fit, nothing is changed."""
         variables = self.weights
         if len(weights) != len(variables):
             raise InvalidArgumentError(
                 f"{self.name}: set_weights got {len(weights)} arrays for {len(variables)} weights."
             )
-        for variable, value in zip(variables, weights, strict=True):
+        values = [lift(value, variable.dtype) for variable, value in zip(variables, weights, strict=True)]
+        for variable, value in zip(variables, values, strict=True):
+            if not variable.shape.is_compatible_with(value.shape):
+                raise InvalidArgumentError(
+                    f"{self.name}: set_weights got an array of shape {format_dims(value.dims)} for {variable.name!r} of shape "
+                    f"{variable.shape}; nothing was set."
+                )
+        for variable, value in zip(variables, values, strict=True):
             variable.assign(value)
 
     def save_weights(

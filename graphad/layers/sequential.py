@@ -7,11 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.core.annotations import NestLike, TensorLike
+from graphad.core.errors import ArgumentTypeError
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import TensorSpec
 from graphad.core.trackable import settle
 from graphad.function.decorator import function
 from graphad.layers.base import Layer
+
+
+def _require_callable(layer: object) -> None:
+    if not callable(layer):
+        raise ArgumentTypeError(f"Sequential: {layer!r} is neither a layer nor a function of a tensor.")
 
 
 class Sequential(Layer):
@@ -27,7 +33,13 @@ class Sequential(Layer):
 
     def __init__(self, layers: Sequence[Any] = (), name: str | None = None) -> None:
         super().__init__(name=name)
+        if callable(layers):
+            raise ArgumentTypeError(
+                f"Sequential: the layers are one {type(layers).__name__}; give a list, [layer]."
+            )
         self.layers = list(layers)
+        for layer in self.layers:
+            _require_callable(layer)
         self._build_from_first()
 
     def _build_from_first(self) -> None:
@@ -39,6 +51,7 @@ class Sequential(Layer):
 
     def add(self, layer: Layer) -> None:
         """Append a layer."""
+        _require_callable(layer)
         self.layers.append(layer)
         settle()
         self._build_from_first()

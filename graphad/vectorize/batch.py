@@ -31,6 +31,7 @@ from graphad.ops.array.shape import BroadcastTo, ExpandDims, Reshape, reshape, s
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.layers import merged
 from graphad.ops.control.stacks import known_spec
+from graphad.ops.hints import HINTS
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_sum
 from graphad.trace.known import KnownSlices
@@ -60,6 +61,19 @@ class BatchedTensor(Tensor):
         return OutOfScopeError(
             f"{op.name}: {self!r} is a row of a vectorized computation and cannot be used outside of it."
         )
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "data":  # what a property raises as an AttributeError comes here
+            return Tensor.data.fget(self)  # type: ignore[attr-defined]
+        if name in HINTS:
+            raise AttributeError(HINTS[name].sentence("Tensor"))
+        told = (
+            ": all rows are computed together, and one of them has no value. Compute with the tensor itself, and read values of "
+            "the result."
+            if name in ("numpy", "item", "tolist")
+            else ""
+        )
+        raise AttributeError(f"'BatchedTensor' object has no attribute {name!r}{told}", name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"<tf.Tensor: one row, shape={self.spec.shape} dtype={self.spec.dtype.name}>"

@@ -44,7 +44,12 @@ class Asset(Trackable):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._graphad_path = os.fspath(path)
+        try:
+            self._graphad_path = os.fspath(path)
+        except TypeError as cause:
+            raise ArgumentTypeError(
+                f"Asset: path is {path!r}; a string or a path of a file is needed."
+            ) from cause
 
     @property
     def asset_path(self) -> str:

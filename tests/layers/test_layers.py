@@ -412,6 +412,16 @@ def test_weights_can_be_read_and_set():
         dense.set_weights([np.ones((3, 2))])
 
 
+def test_weights_that_do_not_fit_leave_all_as_they_were():
+    dense = layers.Dense(2)
+    dense(tf.ones([1, 3]))
+    before = dense.get_weights()
+    with pytest.raises(ValueError, match=r"shape \(5,\) for '.*bias:0' of shape \(2,\); nothing was set"):
+        dense.set_weights([np.ones((3, 2)), np.ones(5)])
+    for old, now in zip(before, dense.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, now)
+
+
 def test_a_layer_of_ones_own():
     class Scale(layers.Layer):
         def build(self, input_shape):

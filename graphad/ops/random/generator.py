@@ -17,6 +17,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.refusal import refuse
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import HandleSpec
 from graphad.core.tensor import Handle, Tensor
@@ -176,7 +177,11 @@ class Generator:
     @classmethod
     def from_seed(cls, seed: int, alg: Any = None) -> Generator:
         """A generator that always gives the same numbers for the same seed."""
-        return cls(state=philox.key_of_seed(int(seed)), alg=alg)
+        try:
+            number = int(seed)
+        except (TypeError, ValueError, OverflowError) as cause:
+            refuse(cause, "Generator.from_seed", "seed", seed, "a number is needed, such as from_seed(1)")
+        return cls(state=philox.key_of_seed(number), alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
