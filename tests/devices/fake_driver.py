@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler import oracle
+from graphad.compiler.cuda.emit import EXCHANGED
 from graphad.compiler.source import NAMES
 from graphad.core.dtypes import as_dtype
 from tests.devices import fake_cublaslt, fake_streams
@@ -233,6 +234,9 @@ class _Block:
         count = threads[0] * threads[1]
         self.barrier = threading.Barrier(count, timeout=60) if count > 1 else None
         self.errors: list[BaseException] = []
+        self.held: list[Any] = [None] * count  # what threads of a warp show each other
+        sizes = [min(32, count - first) for first in range(0, count, 32)]
+        self.warps = [threading.Barrier(size, timeout=60) for size in sizes]
 
     def run(self) -> None:
         if self.barrier is None:
@@ -253,7 +257,8 @@ class _Block:
         except BaseException as error:
             self.errors.append(error)
             assert self.barrier is not None
-            self.barrier.abort()
+            for each in (self.barrier, *self.warps):
+                each.abort()
 
     def _thread(self, x: int, y: int) -> None:
         asked = [0]
@@ -271,7 +276,18 @@ class _Block:
             syncthreads=self.barrier.wait if self.barrier is not None else lambda: None,
             threadfence=lambda: None,
         )
+        tid = y * self.threads[0] + x
+        warp = self.warps[tid // 32]
+
+        def further(value: Any, reach: int) -> Any:
+            self.held[tid] = value
+            warp.wait()
+            found = self.held[tid + reach] if tid % 32 + reach < warp.parties else value
+            warp.wait()
+            return found
+
         names: dict[str, Any] = {"cuda": cuda, "shared_base": lambda: address_of(self.memory)}
+        names |= dict.fromkeys([f"further_{code}" for code in EXCHANGED], further)
         for name in self.kernel.__code__.co_names:
             if name not in names and name not in ("range", *_CUDA):
                 names[name] = _meaning(name)

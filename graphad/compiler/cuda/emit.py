@@ -21,12 +21,13 @@ from functools import lru_cache, partial
 from types import MappingProxyType
 
 from graphad.compiler import plain
-from graphad.compiler.cuda.shared import sum_code, threads_of
+from graphad.compiler.cuda.shared import WARP, sum_code, threads_of
 from graphad.compiler.source import Source, Text, code_of
 from graphad.core.dtypes import DType
 from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access, Kernel, Ref, block_layout
 
 WIDE_STATEMENTS = 40  # longer bodies are not memory-bound, and would be compiled several times
+EXCHANGED = frozenset("f32 f64 i32 i64 u32 u64".split())  # what threads of a warp read of each other
 TOGETHER = 4  # elements whose loads a thread has under way at a time, where one load does not hold several
 # the names of the text that are Python's or numba-cuda's own
 BUILTIN = frozenset(
@@ -348,7 +349,7 @@ class Printer:
             self.unravel("k", self.kept)
             self.start()
             self.sweep("r", self.kernel.reduced, "ixadd(first, tid)", "last", "T")
-            self.tree("tid", "T")
+            self.rows_tree("tid", "T")
             with self.out.block("if tid == 0"):
                 self._result(lambda j: f"q{j}[0]")
         self._finish()
@@ -416,7 +417,7 @@ class Printer:
                 add("cuda.threadfence()")
                 if is_full:
                     self._gather_parts("ix(0)", "tid", "T")
-                    self.tree("tid", "T")
+                    self.rows_tree("tid", "T")
                     with self.out.block("if tid == 0"):
                         for j in self.reducing:
                             self.store(j, f"q{j}[0]", "ix(0)")
@@ -467,7 +468,7 @@ class Printer:
             self.unravel(k, self.kept)
             self.start()
             self.sweep(self.n("r"), self.kernel.reduced, tid, self.total(self.kernel.reduced), threads)
-            self.tree(tid, threads)
+            self.rows_tree(tid, threads)
             with self.out.block(f"if {tid} == 0"):
                 for j in self.reducing:
                     self.store(j, f"{self.n(f'q{j}')}[0]", self.index(self.count + j, self.kept))
@@ -503,6 +504,44 @@ class Printer:
             self.out.add(
                 f"{self.n(f'q{j}')} = cuda.shared.array({threads_of(self.kernel)}, {self.sum_code(j)})"
             )
+
+    def rows_tree(self, tid: str, threads: str) -> None:
+        """q<j>[0] = t<j> of all threads, a power of two of them, combined in a fixed order: each warp by itself, then the first
+        one what the others have.
+        """
+        if any(self.sum_code(j) not in EXCHANGED for j in self.reducing):
+            self.tree(tid, threads)
+            return
+        add, warps = self.out.add, self.n("warps")
+        add("cuda.syncthreads()")
+        self._within_warp(f"ixdiv(ixmin({threads}, ix({WARP})), ix(2))")
+        add(f"{warps} = ixdiv(ixadd({threads}, ix({WARP - 1})), ix({WARP}))")
+        with self.out.block(f"if ixsub({tid}, ixmul(ixdiv({tid}, ix({WARP})), ix({WARP}))) == 0"):
+            for j in self.reducing:
+                add(f"{self.n(f'q{j}')}[ixdiv({tid}, ix({WARP}))] = {self.n(f't{j}')}")
+        add("cuda.syncthreads()")
+        with self.out.block(f"if {warps} > 1"):
+            with self.out.block(f"if {tid} < {WARP}"):
+                self.start()
+                with self.out.block(f"if {tid} < {warps}"):
+                    for j in self.reducing:
+                        add(f"{self.n(f't{j}')} = {self.n(f'q{j}')}[{tid}]")
+                self._within_warp(f"ixdiv({warps}, ix(2))")
+                with self.out.block(f"if {tid} == 0"):
+                    for j in self.reducing:
+                        add(f"{self.n(f'q{j}')}[0] = {self.n(f't{j}')}")
+            add("cuda.syncthreads()")
+
+    def _within_warp(self, reach: str) -> None:
+        """t<j> of a warp's first thread: those of all up to twice the `reach`."""
+        name = self.n("reach")
+        self.out.add(f"{name} = {reach}")
+        with self.out.block(f"while {name} > 0"):
+            for j in self.reducing:
+                mine = self.n(f"t{j}")
+                other = f"further_{self.sum_code(j)}({mine}, {name})"
+                self.out.add(f"{mine} = {self._combine(j, mine, other)}")
+            self.out.add(f"{name} = ixdiv({name}, ix(2))")
 
     def tree(self, tid: str, threads: str, apart: str = "ix(1)") -> None:
         """q<j>[k] = t<j> of all threads whose number is k modulo `apart`, combined in a fixed order."""

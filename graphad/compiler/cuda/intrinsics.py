@@ -64,6 +64,8 @@ def _make(name: str, places: str) -> Any:
         return _wide_load(int(head[-1]), rest)
     if head in ("st2", "st4"):
         return _wide_store(int(head[-1]), rest)
+    if head == "further":
+        return _define(rest, (rest, "index"), lambda b, value, reach: _further(b, value, reach))
     if head == "ld":
         return _define(
             rest,
@@ -201,6 +203,27 @@ _PLACES: dict[str, tuple[int, Callable[[Any], Callable[..., Any]]]] = {
 def _arrive(builder: ir.IRBuilder, counter: ir.Value) -> ir.Value:
     kind = ir.IntType(32)
     return builder.atomic_rmw("add", builder.inttoptr(counter, kind.as_pointer()), kind(1), "monotonic")
+
+
+def _further(builder: ir.IRBuilder, value: ir.Value, reach: ir.Value) -> ir.Value:
+    """The value that the thread `reach` places further on in the warp has; all threads of the warp ask at once."""
+    word, kind = ir.IntType(32), value.type
+    name = "llvm.nvvm.shfl.sync.down.i32"
+    function = builder.module.globals.get(name)
+    if function is None:
+        function = ir.Function(builder.module, ir.FunctionType(word, [word] * 4), name)
+    size = {"float": 32, "double": 64}.get(str(kind)) or kind.width
+    bits = builder.bitcast(value, ir.IntType(size)) if str(kind) in ("float", "double") else value
+    pieces = []
+    for low in range(0, size, 32):
+        piece = builder.trunc(builder.lshr(bits, bits.type(low)), word) if size > 32 else bits
+        distance = builder.trunc(reach, word) if reach.type.width > 32 else reach
+        pieces.append(builder.call(function, [word(-1), piece, distance, word(31)]))
+    found = pieces[0]
+    if size > 32:
+        high = builder.shl(builder.zext(pieces[1], bits.type), bits.type(32))
+        found = builder.or_(builder.zext(pieces[0], bits.type), high)
+    return builder.bitcast(found, kind) if str(kind) in ("float", "double") else found
 
 
 def _shared_base(builder: ir.IRBuilder) -> ir.Value:

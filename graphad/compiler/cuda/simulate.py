@@ -5,6 +5,7 @@ Only in a process that was started with NUMBA_ENABLE_CUDASIM=1. Pointer words ar
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,6 +43,8 @@ def _meaning(name: str) -> Any:
     head, _, rest = name.partition("_")
     if head == "bits":
         return lambda value: value
+    if head == "further":
+        return _further
     if head == "round" and rest in ("f16", "bf16"):
         return lambda x: np.asarray(x).astype(as_dtype(NAMES[rest]).numpy)[()]
     if head in ("ld2", "ld4"):
@@ -59,6 +62,19 @@ def _arrive(counter: Any) -> int:
     with _lock:
         counter[0] += 1
         return int(counter[0]) - 1
+
+
+_shown: dict[int, Any] = {}  # by the threads of the one block that runs
+
+
+def _further(value: Any, reach: int) -> Any:
+    """Of the thread that many places further on; a block is one warp here, all of whose threads ask."""
+    me: Any = threading.current_thread()
+    _shown[me.thread_id] = value
+    me.syncthreads()
+    found = _shown.get(me.thread_id + reach, value)
+    me.syncthreads()
+    return found
 
 
 _NAMED = {
