@@ -261,17 +261,26 @@ class Layer(Module):
         """
         _files().save_weights(self, filepath, overwrite, options)
 
-    def load_weights(self, filepath: str | os.PathLike[str], options: object = None) -> Any:
+    def load_weights(
+        self,
+        filepath: str | os.PathLike[str],
+        options: object = None,
+        *,
+        skip_mismatch: bool = False,
+        by_name: bool = False,
+    ) -> Any:
         """Give the variables the values of a file.
 
         Args:
           filepath: What `save_weights` has written, or a checkpoint, of this library or of TensorFlow; or a `.weights.h5`,
             `.keras` or `.h5` file of Keras, for which the layer must be built.
           options: See `tf.train.CheckpointOptions`.
+          skip_mismatch: Load what fits of a file of Keras, and warn of the rest.
+          by_name: Load what an older `.h5` file has for layers of the same names, and leave the others.
         Returns: For checkpoints, the status that `tf.train.Checkpoint.read` gives; layers that are built later are restored then.
         Raises: InvalidArgumentError (a ValueError): the values do not fit; the message lists both sides.
         """
-        return _files().load_weights(self, filepath, options)
+        return _files().load_weights(self, filepath, options, skip_mismatch, by_name)
 
     def require_axis(self, shape: TensorShape, axis: int, size: int | None, least_rank: int) -> None:
         """Raise unless an input of this shape fits what the layer was built for."""

@@ -11,6 +11,7 @@ import io
 import mmap
 import os
 import re
+import warnings
 import zipfile
 import zlib
 from collections import Counter
@@ -225,15 +226,31 @@ def _read(weights: KerasWeights, name: str, dataset: Dataset) -> np.ndarray[Any,
 # -- into a model ------------------------------------------------------------------------------------------------------
 
 
-def load_into(model: Module, weights: KerasWeights) -> None:
+def load_into(
+    model: Module, weights: KerasWeights, skip_mismatch: bool = False, by_name: bool = False
+) -> None:
     """Load the weights of a file into a built model, all or none.
 
+    Args:
+      skip_mismatch: Load those that fit, and warn of the others.
+      by_name: Load into layers whose names are in an older file, and leave the others.
     Raises: InvalidArgumentError (a ValueError): they do not fit; the message lists weights that only the file or only the model
     has, and shapes that differ.
     """
-    newer = weights.layers is None
-    mine = dict(_by_path(model, weights.datasets)) if newer else dict(_by_order(model, weights))
-    theirs = _of_model(weights.datasets, mine) if newer else _ordered(weights)
+    if by_name and weights.layers is None:
+        raise InvalidArgumentError(
+            f"load_weights: by_name is for older .h5 files, which list layers by name; {weights.place} does not."
+        )
+    if by_name:
+        mine, theirs = dict(_named(model)), _named_in(weights)
+        known = {path.rpartition(",")[0] for path in mine} & {path.rpartition(",")[0] for path in theirs}
+        mine = {path: variable for path, variable in mine.items() if path.rpartition(",")[0] in known}
+        theirs = {path: dataset for path, dataset in theirs.items() if path.rpartition(",")[0] in known}
+    elif weights.layers is None:
+        mine = dict(_by_path(model, weights.datasets))
+        theirs = _of_model(weights.datasets, mine)
+    else:
+        mine, theirs = dict(_by_order(model)), _ordered(weights)
     wrong = []
     for path in sorted({*mine, *theirs}):
         variable, dataset = mine.get(path), theirs.get(path)
@@ -250,19 +267,26 @@ def load_into(model: Module, weights: KerasWeights) -> None:
             wrong.append(
                 f"{shown(path)}: shape {dataset.shape} in the file, {format_dims(variable.dims)} for {variable.name} in the model"
             )
-    if wrong:
-        more = f"\n  and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
+    listed = "\n  ".join(wrong[:_LISTED]) + (
+        f"\n  and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
+    )
+    if wrong and not skip_mismatch:
         raise InvalidArgumentError(
             f"load_weights: {len(wrong)} weights of {weights.place} do not fit the model; nothing has been loaded. "
-            "A model must be built, by a call or by build(), before weights of Keras are loaded:\n  "
-            + "\n  ".join(wrong[:_LISTED])
-            + more
+            f"A model must be built, by a call or by build(), before weights of Keras are loaded:\n  {listed}"
         )
     values = []
     for path, variable in mine.items():
-        array = _read(weights, path, theirs[path])
-        values.append((variable, array.astype(variable.data.dtype, copy=False)))
+        dataset = theirs.get(path)
+        if dataset is not None and variable.spec.describes(dataset.shape):
+            array = _read(weights, path, dataset)
+            values.append((variable, array.astype(variable.data.dtype, copy=False)))
     assign_all(values)
+    if wrong:
+        warnings.warn(
+            f"load_weights: {len(wrong)} weights of {weights.place} do not fit the model and were left out:\n  {listed}",
+            stacklevel=4,
+        )
 
 
 def _of_model(datasets: dict[str, Dataset], mine: dict[str, Variable]) -> dict[str, Dataset]:
@@ -283,16 +307,30 @@ def _ordered(weights: KerasWeights) -> dict[str, Dataset]:
     }
 
 
-def _by_order(model: Module, weights: KerasWeights) -> Iterator[tuple[str, Variable]]:
-    layers = (
-        model.layers
-        if isinstance(model, Sequential)
-        else [x for _, x in _children(model) if isinstance(x, Layer)]
-    )
-    with_weights = [layer for layer in layers if layer.weights]
+def _by_order(model: Module) -> Iterator[tuple[str, Variable]]:
+    with_weights = [layer for layer in _layers(model) if layer.weights]
     for i, layer in enumerate(with_weights):
         for k, variable in enumerate([*layer.trainable_weights, *layer.non_trainable_weights]):
             yield f"layer {i}, weight {k}", variable
+
+
+def _layers(model: Module) -> list[Layer]:
+    parts = model.layers if isinstance(model, Sequential) else [x for _, x in _children(model)]
+    return [x for x in parts if isinstance(x, Layer)]
+
+
+def _named(model: Module) -> Iterator[tuple[str, Variable]]:
+    for layer in _layers(model):
+        for k, variable in enumerate([*layer.trainable_weights, *layer.non_trainable_weights]):
+            yield f"layer {layer.name!r}, weight {k}", variable
+
+
+def _named_in(weights: KerasWeights) -> dict[str, Dataset]:
+    return {
+        f"layer {name!r}, weight {k}": one
+        for name, listed in weights.layers or ()
+        for k, one in enumerate(listed)
+    }
 
 
 def _by_path(model: Module, datasets: dict[str, Dataset]) -> Iterator[tuple[str, Variable]]:

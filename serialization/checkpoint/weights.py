@@ -34,12 +34,22 @@ def save_weights(
 
 
 def load_weights(
-    model: Module, filepath: str | os.PathLike[str], options: Any = None
+    model: Module,
+    filepath: str | os.PathLike[str],
+    options: Any = None,
+    skip_mismatch: bool = False,
+    by_name: bool = False,
 ) -> CheckpointLoadStatus | None:
     """Load the values of a file into a model; see `Layer.load_weights`."""
     path = path_of_user("load_weights", filepath, "filepath")
     options = options_of("load_weights", CheckpointOptions, options)
     if os.path.isfile(path) and (is_keras_file(path) or path.endswith((".h5", ".hdf5", ".keras"))):
-        load_into(model, open_keras_weights(path, options.limits or DEFAULT_LIMITS))
+        weights = open_keras_weights(path, options.limits or DEFAULT_LIMITS)
+        load_into(model, weights, skip_mismatch, by_name)
         return None
+    if skip_mismatch or by_name:
+        raise InvalidArgumentError(
+            f"load_weights: skip_mismatch and by_name are for files of Keras, and {path!r} is none; a checkpoint is restored by "
+            "structure, and its status says what did not match."
+        )
     return Checkpoint(model).read(path, options)

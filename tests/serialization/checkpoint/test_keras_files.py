@@ -101,6 +101,42 @@ def test_weights_that_do_not_fit_change_nothing():
     close(net.get_weights(), before)
 
 
+@pytest.mark.parametrize("name", ["sequential.weights.h5", "sequential.h5"])
+def test_what_fits_is_loaded_and_the_rest_is_told_if_asked_for(name):
+    layers = tf.keras.layers
+    net = built(tf.keras.Sequential([layers.Dense(4), layers.BatchNormalization(), layers.Dense(7)]))
+    last = net.layers[2].get_weights()
+    with pytest.warns(UserWarning, match=r"do not fit the model and were left out") as caught:
+        net.load_weights(place(name), skip_mismatch=True)
+    assert len(caught) == 1
+    assert "(4, 7)" in str(caught[0].message)
+    assert caught[0].filename == __file__
+    close(net.layers[0].get_weights(), EXPECTED["sequential"]["before"][:2])
+    close(net.layers[1].get_weights(), EXPECTED["sequential"]["before"][2:6])
+    close(net.layers[2].get_weights(), last)
+
+
+def test_layers_are_found_by_name_in_older_files():
+    layers = tf.keras.layers
+    net = built(tf.keras.Sequential([layers.Dense(4, name="new"), layers.Dense(1, name="dense_2")]))
+    before = net.layers[0].get_weights()
+    with pytest.raises(ValueError, match=r"layer .dense_2., weight 0.: shape \(2, 1\) in the file, \(4, 1\)"):
+        net.load_weights(place("sequential.h5"), by_name=True)
+    other = built(tf.keras.Sequential([layers.Dense(2, name="new"), layers.Dense(1, name="dense_2")]))
+    other.load_weights(place("sequential.h5"), by_name=True)
+    close(other.layers[1].get_weights(), EXPECTED["sequential"]["before"][-2:])
+    close(net.layers[0].get_weights(), before)
+    with pytest.raises(ValueError, match=r"by_name is for older \.h5 files"):
+        net.load_weights(place("sequential.weights.h5"), by_name=True)
+
+
+def test_a_checkpoint_takes_no_options_of_keras_files(tmp_path):
+    net = built(tf.keras.Sequential([tf.keras.layers.Dense(1)]))
+    net.save_weights(tmp_path / "own")
+    with pytest.raises(ValueError, match="are for files of Keras"):
+        net.load_weights(tmp_path / "own", skip_mismatch=True)
+
+
 def test_a_model_must_be_built():
     with pytest.raises(ValueError, match="A model must be built"):
         sequential().load_weights(place("sequential.weights.h5"))
