@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import os
+import subprocess
+import sys
 import threading
 import warnings
 from typing import Any
@@ -185,3 +187,21 @@ def test_the_worker_makes_cubins_too() -> None:
         assert error is None and resources(Cubin.unpack(payload).code).registers > 0
     finally:
         worker.close()
+
+
+REMOVED = """
+import numpy as np
+if "row_stack" in vars(np):  # which NumPy 2.5 has no more
+    vars(np).pop("row_stack")
+    np.__all__.remove("row_stack")
+from graphad.compiler.cuda.compile import compile_source
+print(len(compile_source("def kernel(a, n):\\n    pass\\n").code), "row_stack" in vars(np))
+"""
+
+
+@needs_numba_cuda
+def test_a_name_that_newer_numpys_have_no_more_is_not_missed() -> None:
+    done = subprocess.run([sys.executable, "-c", REMOVED], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    size, is_left = done.stdout.split()
+    assert int(size) > 1000 and is_left == "False"
