@@ -124,10 +124,14 @@ def _lacking(value: object, like: object) -> list[tuple[Any, Any]]:
     others = flatten_records(like)[0]
     if len(others) != len(leaves):
         return []
-    return [
-        (x, y if is_composite(x) and not is_complete(x) and is_composite(y) and is_complete(y) else None)
-        for x, y in zip(leaves, others, strict=True)
-    ]
+    return [(x, y if _lacks(x, y) else None) for x, y in zip(leaves, others, strict=True)]
+
+
+def _lacks(x: Any, y: Any) -> bool:
+    if not is_composite(x) or not is_composite(y) or not is_complete(y):
+        return False
+    claims = getattr(x, "__graphad_claims__", None)  # of sizes, which another value may not have
+    return not is_complete(x) or (claims is not None and type(x) is type(y) and claims(y))
 
 
 def lacks(value: object, like: object) -> bool:

@@ -14,11 +14,12 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.bind import bind
-from graphad.core.composites import is_composite, is_record, record_of
+from graphad.core.composites import flatten_records, is_composite, is_record, record_of
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import trace_in_progress
 from graphad.core.shapes import TensorShape, are_compatible, as_dims, format_dims
+from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.ops.array.create import stop_gradient, told_apart
@@ -117,12 +118,13 @@ def repeat(
     names: Sequence[str],
 ) -> Any:
     """`while_loop` with a name for each loop variable, for messages."""
-    try:
-        return _repeated(test, body, loop_vars, shape_invariants, maximum, names)
-    except Again as again:  # a step determined the shapes of an array's elements
-        if again.owner is not loop_vars:
-            raise
-        return _repeated(test, body, again.value, shape_invariants, maximum, names)
+    while True:
+        try:
+            return _repeated(test, body, loop_vars, shape_invariants, maximum, names)
+        except Again as again:  # a step determined the shapes of an array's elements, or gave a sparse tensor other sizes
+            if again.owner is not loop_vars:
+                raise
+            loop_vars = again.value  # each time more is known, or less is claimed
 
 
 def _repeated(
@@ -281,7 +283,9 @@ def _carried(
     own = [
         dims for dims, leaf in zip(loop_dims(loop_vars), nest.leaves, strict=True) if not nest.is_fixed(leaf)
     ]
-    given: list[Any] = [...] * len(specs) if shape_invariants is None else list(_shapes(shape_invariants))
+    given: list[Any] = [...] * len(specs)
+    if shape_invariants is not None:
+        given = _for_parts(loop_vars, list(_shapes(shape_invariants)))
     if len(given) != len(specs):
         raise InvalidArgumentError(
             f"while_loop: shape_invariants has {len(given)} shapes for {len(specs)} loop variables; give one for each."
@@ -310,6 +314,27 @@ def _carried(
             first[k] = ensure_shape(values[k], TensorShape(dims))
         out.append(wide)
     return first, out
+
+
+def _for_parts(loop_vars: Sequence[Any], shapes: list[Any]) -> list[Any]:
+    """The shapes of loop variables as those of their parts. Sparse tensors and slices, which have several, say themselves what
+    may change: their rank stays."""
+    leaves = flatten_records(loop_vars)[0]
+    if len(leaves) != len(shapes):
+        return shapes
+    out: list[Any] = []
+    for leaf, shape in zip(leaves, shapes, strict=True):
+        if not isinstance(leaf, Sparse):
+            out.append(shape)
+            continue
+        out += [...] * len(loop_dims(leaf))
+        rank = shape.shape.rank if isinstance(shape, TensorSpec) else shape.rank
+        if None not in (rank, leaf.shape.rank) and rank != leaf.shape.rank:
+            raise InvalidArgumentError(
+                f"while_loop: a loop variable, a {type(leaf).__name__}, has shape {leaf.shape}, which its shape invariant "
+                f"{shape} does not allow."
+            )
+    return out
 
 
 def _shapes(shape_invariants: Sequence[TensorShape] | dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Any:

@@ -146,6 +146,22 @@ class SparseTensor(Sparse):
     __graphad_parts__ = apart
     __graphad_complete__ = True
 
+    def __graphad_claims__(self, other: SparseTensor) -> bool:
+        """Whether this one's known sizes are not those of `other`, which takes its place in a loop or branch."""
+        mine, theirs = self.dims, other.dims
+        return (
+            mine is not None
+            and theirs is not None
+            and len(mine) == len(theirs)
+            and any(a is not None and a != b for a, b in zip(mine, theirs, strict=True))
+        )
+
+    def __graphad_like__(self, other: SparseTensor) -> SparseTensor:
+        """The same without the sizes that are others in `other`."""
+        pairs = zip(self.dims or (), other.dims or (), strict=True)
+        dims = tuple([a if a == b else None for a, b in pairs])
+        return SparseTensor.of(self.indices, self.values, self.dense_shape, dims)
+
     def __graphad_loop_dims__(self) -> Sequence[Any]:
         """The number of values may change from step to step."""
         rank = self.rank

@@ -234,3 +234,62 @@ def test_a_sparse_tensor_is_what_it_says():
 def test_what_does_not_fit_is_refused_by_name(call, words):
     with pytest.raises((ValueError, TypeError, AttributeError), match=words):
         call()
+
+
+# -- sizes that change in loops and branches -----------------------------------------------------------------------------
+
+
+def small():
+    return tf.SparseTensor([[0, 0], [1, 1]], [1.0, 2.0], [3, 3])
+
+
+def doubled(x, axis=0):
+    return tf.sparse.concat(axis, [x, x])
+
+
+def with_invariants(n):
+    shapes = [tf.TensorShape([]), tf.TensorShape([None, 3])]
+    return tf.while_loop(
+        lambda i, x: i < n, lambda i, x: (i + 1, doubled(x)), [0, small()], shape_invariants=shapes
+    )[1]
+
+
+def without(n):
+    return tf.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, doubled(x)), [0, small()])[1]
+
+
+def by_branches(n):
+    x = small()
+    if n > 1:
+        x = doubled(x)
+    for _ in tf.range(n - 1):
+        x = doubled(x, 1)
+    while n > 1:
+        x, n = doubled(x), n - 1
+    return x
+
+
+def chosen(n):
+    return tf.cond(n > 1, lambda: doubled(doubled(small())), small)
+
+
+@pytest.mark.parametrize("f", [with_invariants, without, by_branches, chosen])
+def test_sizes_that_a_loop_or_branch_changes_are_not_claimed(f):
+    for n in (1, 2):
+        want = tf.sparse.to_dense(f(tf.constant(n)))
+        traced = tf.function(lambda n, f=f: tf.sparse.to_dense(f(n)))(tf.constant(n))
+        np.testing.assert_array_equal(traced, want)
+
+
+def test_a_shape_invariant_of_another_rank_is_refused():
+    shapes = [tf.TensorShape([]), tf.TensorShape([3])]
+
+    @tf.function
+    def f(n):
+        body = lambda i, x: (i + 1, x)  # noqa: E731
+        return tf.while_loop(lambda i, x: i < n, body, [0, small()], shape_invariants=shapes)[1]
+
+    with pytest.raises(
+        ValueError, match=r"a SparseTensor, has shape \(3, 3\), which .* \(3,\) does not allow"
+    ):
+        f(tf.constant(1))
