@@ -17,6 +17,7 @@ from graphad.autograph.state import MARKS, UNBOUND, Local, Parts, bound_referenc
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.shapes import TensorShape, as_dims, format_dims, is_definite
+from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.graph.compose import inputs_behind
@@ -236,6 +237,8 @@ class _Tracing:
                     specs[number] = specs[number] if dims is ... else specs[number].with_dims(dims)
                     number += 1
         for variable, given in shape_invariants or ():
+            if isinstance(variable, Sparse):
+                continue  # the number of its values and its sizes may change in any loop, its rank in none
             dims = given.dims if isinstance(given, TensorSpec) else as_dims(given)
             number, found = 0, False
             for parts in self._parts:

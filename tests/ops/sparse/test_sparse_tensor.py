@@ -263,6 +263,7 @@ def by_branches(n):
     if n > 1:
         x = doubled(x)
     for _ in tf.range(n - 1):
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(x, tf.TensorShape([None, None]))])
         x = doubled(x, 1)
     while n > 1:
         x, n = doubled(x), n - 1
