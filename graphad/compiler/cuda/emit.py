@@ -254,14 +254,14 @@ class Printer:
         A thread takes several at a time: it asks for all that they load before it computes with the first.
         """
         add = self.out.add
-        if TOGETHER > 1 and len(self.kernel.body) <= WIDE_STATEMENTS:
+        if len(self.kernel.body) <= WIDE_STATEMENTS:
             ahead = self.n("ahead")
             add(f"{t} = {start}")
             add(f"{ahead} = ixmul(ix({TOGETHER - 1}), {step})")
             with self.out.block(f"while ixadd({t}, {ahead}) < {end}"):
                 self._apart = frozenset(dims)
-                arrive = partial(self._arrive, t, dims, step)
-                for part in (arrive, self._compute, self._store, self._combine_all):
+                load = partial(self._load_next, t, dims, step)
+                for part in (load, self._compute, self._store, self._combine_all):
                     for lane in range(TOGETHER):
                         self.lane = f"_{lane}"
                         part()
@@ -273,7 +273,7 @@ class Printer:
             self.element()
             self._combine_all()
 
-    def _arrive(self, t: str, dims: Sequence[int], step: str) -> None:
+    def _load_next(self, t: str, dims: Sequence[int], step: str) -> None:
         """Load the next of several elements."""
         if self.lane != "_0":
             self.out.add(f"{t} = ixadd({t}, {step})")
