@@ -22,7 +22,7 @@ from graphad.devices import places
 from graphad.devices.faults import reported
 from graphad.devices.library import cupyx, library
 from graphad.devices.streams import current, on, using
-from graphad.devices.substitutes import INTEGER, VALUES, are_integers, dtype_of
+from graphad.devices.substitutes import INTEGER, VALUES, are_integers, checked, dtype_of, solve
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -338,10 +338,10 @@ class DeviceArray:
         if name in TRANSFORMS and function.__module__.startswith("numpy.fft"):
             return _on_device(getattr(library().fft, name), args, kwargs, self.index)
         if name in VALUES and function.__module__.startswith("numpy.linalg"):
-            return _on_device(_checked(VALUES[name]), args, kwargs, self.index)
+            return _on_device(checked(VALUES[name]), args, kwargs, self.index)
         if name in LINALG and function.__module__.startswith("numpy.linalg"):
-            function = _solve if name == "solve" else getattr(library().linalg, name)
-            return _on_device(_checked(function), args, kwargs, self.index)
+            function = solve if name == "solve" else getattr(library().linalg, name)
+            return _on_device(checked(function), args, kwargs, self.index)
         if name == "take_along_axis" and _is_along(*args, **kwargs):
             return _on_device(library().take_along_axis, args, kwargs, self.index)
         if name in FUNCTIONS:
@@ -539,23 +539,6 @@ def _is_along(a: Any, indices: Any, axis: Any = -1) -> bool:
         and a.ndim == indices.ndim
         and _takes_inside(a, indices, axis)
     )
-
-
-def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A factorisation that raises what NumPy's does: CuPy looks at cuSOLVER's answers where it is told to."""
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        with cupyx().errstate(linalg="raise"):
-            return function(*args, **kwargs)
-
-    return run
-
-
-def _solve(a: Any, b: Any) -> Any:
-    """NumPy's solve: CuPy's takes stacks of one shape alone."""
-    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    both = [library().broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, b)]
-    return library().linalg.solve(*both)
 
 
 def _in_itself(array: DeviceArray, value: Any) -> Any:

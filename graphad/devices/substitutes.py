@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.devices.library import library
+from graphad.devices.library import cupyx, library
 
 
 def dtype_of(x: Any) -> np.dtype:
@@ -97,3 +97,20 @@ VALUES: dict[str, Callable[..., Any]] = {
     "det": _det,
     "svdvals": lambda a: library().linalg.svd(a, compute_uv=False),
 }
+
+
+def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A factorisation that raises what NumPy's does: CuPy looks at cuSOLVER's answers where it is told to."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with cupyx().errstate(linalg="raise"):
+            return function(*args, **kwargs)
+
+    return run
+
+
+def solve(a: Any, b: Any) -> Any:
+    """NumPy's solve: CuPy's takes stacks of one shape alone."""
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    both = [library().broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, b)]
+    return library().linalg.solve(*both)
