@@ -6,5 +6,8 @@ from graphad.keras import initializers as initializers
 from graphad.keras import layers as layers
 from graphad.keras import losses as losses
 from graphad.keras import metrics as metrics
+from graphad.keras import models as models
 from graphad.keras import optimizers as optimizers
+from graphad.layers import Layer as Layer
+from graphad.layers import Model as Model
 from graphad.layers import Sequential as Sequential

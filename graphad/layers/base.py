@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import itertools
 import os
 from collections import Counter
@@ -14,8 +15,9 @@ from graphad.autograph.convert import converted_here
 from graphad.core.annotations import DTypeLike, NestLike, ShapeLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
+from graphad.core.nest import leaves_of, map_leaves
 from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.tensor import Tensor
 from graphad.core.trackable import PRIVATE, arrived, settle
@@ -126,16 +128,25 @@ class Layer(Module):
         if not self.built:
             self.build(inputs.shape if isinstance(inputs, Tensor) else TensorShape(None))
             self.built = True
+        if "training" in kwargs and not _takes_training(type(self).call):
+            kwargs.pop("training")  # a model hands it to every layer
         return converted_here(self.call)(inputs, *args, **kwargs)
 
     def _cast(self, inputs: TensorLike) -> Any:
+        """The inputs as `call` gets them: tensors, the float ones in the layer's dtype; integers and bools stay."""
         if isinstance(inputs, list | tuple | dict):
-            try:
-                inputs = lift(inputs)
-            except (ArgumentTypeError, InvalidArgumentError):  # several tensors
-                return inputs
-        inputs = lift(inputs)
-        return inputs if inputs.dtype is self._graphad_dtype else cast(inputs, self._graphad_dtype)
+            if any(_is_array(x) for x in leaves_of(inputs)):  # several tensors
+                return map_leaves(lambda x: self._cast_float(x) if _is_array(x) else x, inputs)
+        return self._cast_float(inputs)
+
+    def _cast_float(self, inputs: TensorLike) -> Tensor:
+        x = lift(inputs)
+        return self._cast_any(x) if x.dtype.is_floating else x
+
+    def _cast_any(self, inputs: TensorLike) -> Tensor:
+        """One tensor in the layer's dtype."""
+        x = lift(inputs)
+        return x if x.dtype is self._graphad_dtype else cast(x, self._graphad_dtype)
 
     def add_weight(
         self,
@@ -296,6 +307,16 @@ class Layer(Module):
                 f'Input 0 of layer "{self.name}" is incompatible with the layer: expected axis {axis} of input shape to '
                 f"have value {size}, but received input with shape {shape}"
             )
+
+
+@functools.lru_cache(maxsize=256)
+def _takes_training(call: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(call).parameters
+    return "training" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def _is_array(x: object) -> bool:
+    return isinstance(x, Tensor | Variable) or hasattr(x, "__array__")
 
 
 def _files() -> Any:

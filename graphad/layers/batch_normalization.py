@@ -79,6 +79,9 @@ class BatchNormalization(Layer):
 
         def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
+    def _cast(self, inputs: TensorLike) -> Any:
+        return self._cast_any(inputs)
+
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Tensor:
         rank = inputs.ndim
         axis = normalize_axis("BatchNormalization", self.axis, rank)

@@ -67,6 +67,9 @@ class Dense(Layer):
 
         def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
+    def _cast(self, inputs: TensorLike) -> Any:
+        return self._cast_any(inputs)
+
     def call(self, inputs: Tensor) -> Tensor:
         self.require_axis(inputs.shape, -1, self.kernel.shape[0], 2)
         y = (

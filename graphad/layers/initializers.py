@@ -364,6 +364,9 @@ _KINDS = (
 _BY_NAME: dict[str, Any] = {snake_case(kind.__name__): kind for kind in _KINDS}
 
 
+_SHORT = {"uniform": "random_uniform", "normal": "random_normal", "one": "ones", "zero": "zeros"}
+
+
 def get(identifier: object) -> Callable[..., Any] | None:
     """The initializer that a name, a class or a function of (shape, dtype) stands for; None for None.
 
@@ -372,6 +375,8 @@ def get(identifier: object) -> Callable[..., Any] | None:
     Returns: A function of (shape, dtype), or None.
     Raises: InvalidArgumentError (a ValueError): no such name.
     """
+    if isinstance(identifier, str):
+        identifier = _SHORT.get(identifier, identifier)
     if identifier is None or isinstance(identifier, Initializer):
         return identifier
     if isinstance(identifier, type) and issubclass(identifier, Initializer):

@@ -1,13 +1,15 @@
-"""`Flatten` and `Dropout`: layers without weights."""
+"""Layers without weights: `Flatten`, `Reshape`, `Dropout`, and activations as layers."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
+from graphad.layers import activations
 from graphad.layers.base import Layer
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.join import stack
@@ -64,3 +66,121 @@ class Dropout(Layer):
         if not training or not self.rate:
             return inputs
         return dropout(inputs, self.rate) if self.rate < 1 else multiply_no_nan(inputs, zeros_like(inputs))
+
+
+class Reshape(Layer):
+    """[batch, ...] to [batch, *target_shape].
+
+    Args:
+      target_shape: The new shape of an example; one size may be -1.
+      options: Those of `Layer`.
+    Raises: InvalidArgumentError (a ValueError), when it is called: the numbers of elements differ.
+    Example:
+      >>> keras.layers.Reshape([2, -1])(ones([3, 8])).shape
+      TensorShape([3, 2, 4])
+    """
+
+    def __init__(self, target_shape: Sequence[int], **options: Any) -> None:
+        super().__init__(**options)
+        self.target_shape = tuple(target_shape)
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
+
+    def call(self, inputs: Tensor) -> Tensor:
+        batch = None if inputs.ndim is None else inputs.shape[0]
+        return reshape(inputs, [shape(inputs)[0] if batch is None else batch, *self.target_shape])
+
+
+class Activation(Layer):
+    """A function of a tensor as a layer.
+
+    Args:
+      activation: A function or its name; None changes nothing.
+      options: Those of `Layer`.
+    Raises: InvalidArgumentError (a ValueError): no such name.
+    Example:
+      >>> keras.layers.Activation("relu")([-1.0, 2.0]).numpy()
+      array([0., 2.], dtype=float32)
+    """
+
+    def __init__(self, activation: Callable[..., Any] | str | None, **options: Any) -> None:
+        super().__init__(**options)
+        self.activation = activations.get(activation)
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return inputs if self.activation is None else self.activation(inputs)
+
+
+class ReLU(Layer):
+    """x where it is positive, else 0, as a layer.
+
+    Args:
+      max_value: The largest result; None does not limit it.
+      negative_slope: The slope below the threshold.
+      threshold: Below it x counts as negative.
+      options: Those of `Layer`.
+    Raises: InvalidArgumentError (a ValueError): a number is negative.
+    Example:
+      >>> keras.layers.ReLU(max_value=6)([-1.0, 2.0, 9.0]).numpy()
+      array([0., 2., 6.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        max_value: float | None = None,
+        negative_slope: float = 0.0,
+        threshold: float = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        for name, value in (
+            ("max_value", max_value or 0.0),
+            ("negative_slope", negative_slope),
+            ("threshold", threshold),
+        ):
+            if value < 0:
+                raise InvalidArgumentError(f"ReLU: {name} is {value}; it must be 0 or more.")
+        self.max_value = max_value
+        self.negative_slope = float(negative_slope)
+        self.threshold = float(threshold)
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
+
+
+class LeakyReLU(Layer):
+    """x where it is positive, else a small part of it, as a layer.
+
+    Args:
+      negative_slope: The part.
+      options: Those of `Layer`.
+    Raises: InvalidArgumentError (a ValueError): the slope is negative.
+    Example:
+      >>> keras.layers.LeakyReLU(0.5)([-1.0, 2.0]).numpy()
+      array([-0.5,  2. ], dtype=float32)
+    """
+
+    def __init__(self, negative_slope: float = 0.3, **options: Any) -> None:
+        super().__init__(**options)
+        if negative_slope < 0:
+            raise InvalidArgumentError(
+                f"LeakyReLU: negative_slope is {negative_slope}; it must be 0 or more."
+            )
+        self.negative_slope = float(negative_slope)
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return activations.leaky_relu(inputs, self.negative_slope)

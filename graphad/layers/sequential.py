@@ -6,13 +6,11 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from graphad.core.annotations import NestLike, TensorLike
+from graphad.core.annotations import TensorLike
 from graphad.core.errors import ArgumentTypeError
-from graphad.core.shapes import TensorShape
-from graphad.core.spec import TensorSpec
 from graphad.core.trackable import settle
-from graphad.function.decorator import function
 from graphad.layers.base import Layer
+from graphad.layers.model import Model
 
 
 def _require_callable(layer: object) -> None:
@@ -20,7 +18,7 @@ def _require_callable(layer: object) -> None:
         raise ArgumentTypeError(f"Sequential: {layer!r} is neither a layer nor a function of a tensor.")
 
 
-class Sequential(Layer):
+class Sequential(Model):
     """Applies its layers in order; `training` is handed to those that take it.
 
     Args:
@@ -55,15 +53,6 @@ class Sequential(Layer):
         self.layers.append(layer)
         settle()
         self._build_from_first()
-
-    def build(self, input_shape: TensorShape) -> None:
-        """Make the weights of all layers: they are traced on an input of this shape."""
-        spec = TensorSpec(input_shape, self._graphad_dtype)
-        function(self.call, input_signature=[spec]).get_concrete_function()
-
-    def __call__(self, inputs: NestLike, *args: NestLike, **kwargs: Any) -> Any:
-        self.built = True  # each layer is built by its own first call
-        return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs: TensorLike, training: bool | None = None) -> Any:
         x = inputs

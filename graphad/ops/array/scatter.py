@@ -24,7 +24,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
-from graphad.core.dtypes import int64
+from graphad.core.dtypes import as_dtype, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import BOOLEAN, require_kind, require_same_dtype
 from graphad.core.op import MIXED, Op, define
@@ -106,6 +106,9 @@ class TensorScatterUpdate(Op):
         return x
 
     def eval(self, x: Array, indices: Array, updates: Array) -> Array:
+        if np.shape(updates) != (*indices.shape[:-1], *x.shape[self.batch_dims + indices.shape[-1] :]):
+            # Sizes that were not known while tracing, which NumPy might broadcast.
+            self.infer(*[TensorSpec.of(np.shape(v), as_dtype(v.dtype)) for v in (x, indices, updates)])
         out = arrays.copy(x)
         if np.size(updates):
             out[nd_index(self.caller, indices, x.shape, self.batch_dims)] = updates

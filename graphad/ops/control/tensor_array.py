@@ -26,7 +26,7 @@ from graphad.ops.array.shape import expand_dims, reshape, shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.branch import conditional
-from graphad.ops.math import cast, equal, maximum, reduce_all, reduce_max
+from graphad.ops.math import cast, equal, maximum, reduce_max, reduce_prod
 
 if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
@@ -82,6 +82,7 @@ class TensorArray:
         self._infer_shape = bool(infer_shape)
         self._required: Dims = as_dims(element_shape)  # of all elements, whatever infer_shape says
         self._dims = self._required
+        self._unranked = False  # whether elements come whose rank is known only at run time
         self._items: list[Any] | None = None
         self._buffer: Tensor | None = None
         self._size: Any = None
@@ -294,17 +295,22 @@ class TensorArray:
     @property
     def __graphad_complete__(self) -> bool:
         """Whether the rank of its elements is known, so that they can be stacked."""
-        return self._buffer is not None or self._dims is not None
+        return self._buffer is not None or self._dims is not None or self._unranked
 
     def __graphad_like__(self, other: TensorArray) -> TensorArray:
         """The same array with the other's element shape; unknown sizes are 0 until an element is written."""
         if other._dims is not None:
             return self._allocated(other._dims)
-        rank = 1 + len(other._written()[0].dims) if other._buffer is None else len(other._buffer.shape)
-        return self._allocated((None,) * (rank - 1))
+        like = other._written()[0].dims if other._buffer is None else other._buffer.dims
+        if like is None:
+            return self._allocated(None)
+        return self._allocated((None,) * (len(like) - (other._buffer is not None)))
 
     def _allocated(self, dims: Dims) -> TensorArray:
-        return self._with(items=self._items, buffer=self._buffer, dims=dims, copy=True)
+        """The array with room for elements of this shape; None stands for a rank that the first one determines."""
+        made = self._with(items=self._items, buffer=self._buffer, dims=dims, copy=True)
+        made._unranked = dims is None
+        return made
 
     def __graphad_parts__(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
         """Its stacked tensor, and a function that rebuilds the array from another one."""
@@ -361,11 +367,12 @@ class TensorArray:
             like = self._written()[0]
             blank = zeros(like.dims if is_definite(like.dims) else shape(like), self._dtype)
             return stack([blank if x is None or x is _CLEARED else x for x in self._items])
-        if self._dims is None:
+        if self._dims is None and not self._unranked:
             raise InvalidArgumentError(
                 "TensorArray: no element was written yet, so their shape is not known; give element_shape."
             )
-        sizes = [0 if size is None else size for size in self._dims]
+        # What is not known is 0, the size of all elements together where not even their rank is.
+        sizes = [0] if self._dims is None else [0 if size is None else size for size in self._dims]
         if self._items is not None:
             return zeros([len(self._items), *sizes], self._dtype)
         return zeros(stack([self._size, *sizes]) if sizes else reshape(self._size, [1]), self._dtype)
@@ -380,10 +387,10 @@ class TensorArray:
         buffer = self._stacked()
         if is_definite(self._dims):
             return buffer
-        # The first element determines unknown sizes.
+        # The first element determines what is unknown; until then the tensor holds no number.
         wanted = concat([reshape(getitem(shape(buffer), 0), [1]), shape(value)], 0)
-        fits = reduce_all(equal(shape(buffer), wanted))
-        room: Tensor = conditional(fits, lambda: buffer, lambda: zeros(wanted, self._dtype))
+        is_blank = equal(reduce_prod(shape(buffer)), 0)
+        room: Tensor = conditional(is_blank, lambda: zeros(wanted, self._dtype), lambda: buffer)
         return room
 
     def _grown(self, value: Tensor, indices: Tensor, is_element: bool = False) -> Tensor:

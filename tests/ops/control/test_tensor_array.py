@@ -419,3 +419,69 @@ def test_the_shape_of_the_elements_holds_where_shapes_differ():
     ta = ta.write(1, tf.zeros([1, 2]))
     assert ta.element_shape.as_list() == [None, 2]
     assert ta.concat().shape == (6, 2)
+
+
+UNRANKED = [tf.TensorSpec(None, tf.float32), tf.TensorSpec([], tf.int32)]
+
+
+@pytest.mark.parametrize("x", [3.0, [3.0, 1.0], [[1.0, 2.0], [3.0, 4.0]]])
+@pytest.mark.parametrize("size", [0, 3])
+def test_elements_of_unknown_rank_are_stacked_by_a_converted_loop(x, size):
+    @tf.function(input_signature=UNRANKED)
+    def f(x, n):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            array = tf.TensorArray(tf.float32, size=size, dynamic_size=size == 0)
+            for i in tf.range(n):
+                array = array.write(n - 1 - i if size else i, x * tf.cast(i + 1, tf.float32))
+            stacked = array.stack()
+            y = tf.reduce_sum(stacked * stacked)
+        return stacked, array.read(0), tape.gradient(y, x)
+
+    x = np.array(x, np.float32)
+    factors = [3.0, 2.0, 1.0] if size else [1.0, 2.0, 3.0]
+    stacked, first, slope = f(x, 3)
+    np.testing.assert_array_equal(stacked, np.stack([k * x for k in factors]))
+    np.testing.assert_array_equal(first, factors[0] * x)
+    np.testing.assert_allclose(slope, 28.0 * x)
+
+
+@pytest.mark.parametrize("x", [3.0, [3.0, 1.0]])
+def test_what_no_step_wrote_is_zeros_whatever_the_rank(x):
+    @tf.function(input_signature=UNRANKED)
+    def f(x, n):
+        array = tf.TensorArray(tf.float32, size=4)
+        for i in tf.range(n):
+            if i > 1:
+                array = array.write(i, x)
+        return array.stack()
+
+    x = np.array(x, np.float32)
+    np.testing.assert_array_equal(f(x, 3), np.stack([0 * x, 0 * x, x, 0 * x]))
+
+
+def test_values_from_python_are_collected_until_a_step_leaves_the_loop():
+    @tf.function
+    def f(n):
+        array = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in tf.range(n):
+            value = tf.numpy_function(lambda i: np.float32(i), [i], tf.float32)
+            array = array.write(i, value)
+            if value > 2.0:
+                break
+        return array.stack()
+
+    np.testing.assert_array_equal(f(tf.constant(9)), [0.0, 1.0, 2.0, 3.0])
+
+
+def test_elements_of_two_sizes_are_refused_where_sizes_come_at_run_time():
+    @tf.function
+    def f(n, least):
+        array = tf.TensorArray(tf.float32, size=0, dynamic_size=True, infer_shape=False)
+        for i in tf.range(n):
+            array = array.write(i, tf.ones([tf.maximum(n - i, least)]))
+        return array.stack()
+
+    np.testing.assert_array_equal(f(tf.constant(3), tf.constant(3)), np.ones([3, 3]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"updates .*\(1, 1\)"):
+        f(tf.constant(2), tf.constant(1))  # not the one number twice

@@ -1,0 +1,5 @@
+"""Models: layers made of layers."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__ = attach(__name__)

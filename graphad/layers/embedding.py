@@ -1,0 +1,67 @@
+"""`Embedding`: rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from graphad.core import dtypes
+from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import TensorShape
+from graphad.layers.base import Layer
+from graphad.ops.array.gather import gather
+from graphad.ops.math.cast import cast
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+    from graphad.core.tensor import Tensor
+
+
+class Embedding(Layer):
+    """The rows of a trained table under integer numbers.
+
+    Args:
+      input_dim: How many rows there are.
+      output_dim: Their size.
+      embeddings_initializer: A name or a function of (shape, dtype).
+      options: Those of `Layer`.
+    Call: Numbers [...] from 0 to input_dim - 1 give [..., output_dim]; floats are cut off. Weights: embeddings [input_dim,
+      output_dim]; its gradient is one of rows.
+    Raises: InvalidArgumentError (a ValueError): a size is not positive; OutOfRangeError or the like of `gather`: a number out of
+      range.
+    Example:
+      >>> keras.layers.Embedding(10, 3)([[1, 2], [2, 0]]).shape
+      TensorShape([2, 2, 3])
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Callable[..., Any] | str = "uniform",
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        for name, size in (("input_dim", input_dim), ("output_dim", output_dim)):
+            if not isinstance(size, int) or size <= 0:
+                raise InvalidArgumentError(f"Embedding: {name} is {size!r}; it must be a positive integer.")
+        self.input_dim = input_dim
+        self.output_dim = output_dim
+        self._graphad_initializers = embeddings_initializer
+
+    def build(self, input_shape: TensorShape | None = None) -> None:
+        self.embeddings = self.add_weight(
+            (self.input_dim, self.output_dim), self._graphad_initializers, name="embeddings"
+        )
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
+
+    def _cast(self, inputs: TensorLike) -> Any:
+        numbers = lift(inputs)
+        return numbers if numbers.dtype.is_integer else cast(numbers, dtypes.int32)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return gather(self.embeddings, inputs)

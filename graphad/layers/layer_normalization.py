@@ -1,0 +1,95 @@
+"""`LayerNormalization` (Ba, Kiros & Hinton, 2016)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import TensorShape, normalize_axis
+from graphad.eager.variable import Variable
+from graphad.layers.base import Layer
+from graphad.ops.array.shape import reshape
+from graphad.ops.nn import batch_normalization, moments
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
+    from graphad.core.tensor import Tensor
+
+_Make = Callable[..., Any] | str
+
+
+class LayerNormalization(Layer):
+    """Normalise each example by the mean and variance over its own features.
+
+    Args:
+      axis: The axis of the features, or several.
+      epsilon: Added to the variance.
+      center, scale: Whether there are beta and gamma.
+      beta_initializer, gamma_initializer: Names or functions of (shape, dtype).
+      options: Those of `Layer`.
+    Call: x gives a tensor of its shape. Weights: gamma and beta, of the sizes of the axes.
+    Raises: InvalidArgumentError (a ValueError), when it is built: an axis is out of range or of unknown size.
+    Source: Ba, Kiros and Hinton, Layer normalization, 2016.
+    Example:
+      >>> keras.layers.LayerNormalization()([[1.0, 2.0, 3.0]]).numpy().round(3)
+      array([[-1.224,  0.   ,  1.224]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        axis: int | Sequence[int] = -1,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: _Make = "zeros",
+        gamma_initializer: _Make = "ones",
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.axis = axis if isinstance(axis, int) else list(axis)
+        self.epsilon = float(epsilon)
+        self.center = bool(center)
+        self.scale = bool(scale)
+        self.gamma: Variable | None = None
+        self.beta: Variable | None = None
+        self._graphad_initializers = (gamma_initializer, beta_initializer)
+
+    def _axes(self, rank: int) -> list[int]:
+        axes = [self.axis] if isinstance(self.axis, int) else self.axis
+        return sorted(normalize_axis("LayerNormalization", axis, rank) for axis in axes)
+
+    def build(self, input_shape: TensorShape) -> None:
+        sizes = [] if input_shape.rank is None else [input_shape[k] for k in self._axes(input_shape.rank)]
+        if input_shape.rank is None or None in sizes:
+            raise InvalidArgumentError(
+                f"LayerNormalization: the sizes of axis {self.axis} of the input {input_shape} must be known."
+            )
+        gamma, beta = self._graphad_initializers
+        if self.scale:
+            self.gamma = self.add_weight(tuple(sizes), gamma, name="gamma")
+        if self.center:
+            self.beta = self.add_weight(tuple(sizes), beta, name="beta")
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
+
+    def _cast(self, inputs: TensorLike) -> Any:
+        return self._cast_any(inputs)
+
+    def call(self, inputs: Any) -> Tensor:
+        rank = inputs.ndim
+        axes = self._axes(rank)
+        mean, variance = moments(inputs, axes, keepdims=True)
+        gamma: Any = self.gamma
+        beta: Any = self.beta
+        known = gamma if gamma is not None else beta
+        if known is not None:
+            for axis, size in zip(axes, known.shape, strict=True):
+                self.require_axis(inputs.shape, axis, size, 1)
+        if axes != list(range(rank - len(axes), rank)):
+            shape = [inputs.shape[k] if k in axes else 1 for k in range(rank)]
+            gamma = None if gamma is None else reshape(gamma, shape)
+            beta = None if beta is None else reshape(beta, shape)
+        return batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)
