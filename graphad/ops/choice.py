@@ -169,15 +169,20 @@ def negated(x: Any) -> Any:
     return -x
 
 
+_ARRAY = np.ndarray  # looked up for every product of an eager step
+
+
 def product(x: Any, y: Any) -> Any:
     """x * y; where one is 1 for all elements, as a tape begins with, the other one: a view, which nobody writes over."""
-    if type(x) is np.ndarray and type(y) is np.ndarray and x.size > _MANY and x.shape == y.shape:
-        if are_ones(x, y.dtype):
-            return y[...]
-        if are_ones(y, x.dtype):
-            return x[...]
-    elif type(y) is np.ndarray and isinstance(x, np.generic) and y.size > _MANY and not any(y.strides):
-        if x.dtype == y.dtype:  # again one number for all elements
+    if type(y) is _ARRAY and y.size > _MANY:
+        if type(x) is _ARRAY:
+            if x.shape == y.shape:
+                if are_ones(x, y.dtype):
+                    return y[...]
+                if are_ones(y, x.dtype):
+                    return x[...]
+        elif isinstance(x, np.generic) and x.dtype == y.dtype and not any(y.strides):
+            # again one number for all elements
             return np.ndarray(y.shape, y.dtype, x * y[(slice(0, 1),) * y.ndim], 0, y.strides)
     return x * y
 

@@ -72,7 +72,7 @@ ASKS = {
     "serialization/convert/restored.py": "the call of a loaded function with tensors alone",
 }
 # The ops whose derivative rule has a short way, of which more than 3 % of a small gradient would be lost.
-QUICK_RULES = {"matmul", "reduce_mean"}
+QUICK_RULES = {"matmul", "mul", "reduce_mean"}
 
 
 def _reads_level(text: str) -> bool:
@@ -122,7 +122,7 @@ def test_the_short_way_of_a_rule_gives_the_bits_of_the_rule(
     def gradients() -> list[Any]:
         with gd.GradientTape() as tape:
             tape.watch([x, w])
-            y = gd.reduce_mean(gd.matmul(x, w, transpose_b=transposed))
+            y = gd.reduce_mean(gd.matmul(x * w, w, transpose_b=transposed) * x)
         return [g.numpy() for g in tape.gradient(y, [x, w])]
 
     short = gradients()

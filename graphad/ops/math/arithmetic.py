@@ -81,6 +81,14 @@ def _mul_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     )
 
 
+def _quick_mul_vjp(op: object, ctx: VjpContext, g: Array) -> tuple[Any, ...] | None:
+    """The same for NumPy values of real numbers of one shape."""
+    a, b, dtype = ctx.inputs[0].data, ctx.inputs[1].data, g.dtype
+    if dtype.kind != "f" or a.dtype is not dtype or b.dtype is not dtype or a.shape != b.shape:
+        return None
+    return product(g, b) if ctx.needs(0) else None, product(g, a) if ctx.needs(1) else None
+
+
 def _div_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y, x_bar, y_bar = ctx.inputs[1], None, None
     over = bind(DIV, g, conjugate(y))
@@ -154,6 +162,7 @@ Mul = elementwise(
     "mul",
     product,
     vjp=_mul_vjp,
+    quick_vjp=_quick_mul_vjp,
     scalar="mul",
     doc="x * y.",
     infix="{} * {}",
