@@ -22,6 +22,7 @@ from graphad.core.errors import (
     SymbolicValueError,
 )
 from graphad.core.levels import busy, note_exit
+from graphad.core.owners import after_writing
 from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 
@@ -410,7 +411,8 @@ class Handle(Exports):
     """A place that holds an array and can be given another: what a variable is to ops, which pass it by reference.
 
     Assigning rebinds `data` and never writes into an array that somebody has read, so every earlier read keeps its value. Who
-    gives it a value does so under its guard, who makes that value of the old one holds the guard in between.
+    gives it a value does so under its guard, who makes that value of the old one holds the guard in between. Who writes
+    into the array itself, which has no other owner then, takes it out meanwhile (`core/owners.py`): readers wait.
 
     Attributes:
       guard: The lock of those who give it a value, which a thread may take again; None until `guard_of` is first asked.
@@ -435,6 +437,11 @@ class Handle(Exports):
     def trainable(self) -> bool:
         return self._trainable
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "data":  # it is not there while it is written into
+            return after_writing(self, _DATA)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
     @property
     def place(self) -> Handle:
         """What `eval` is given: itself, or what holds the array of another device."""
@@ -445,6 +452,7 @@ class Handle(Exports):
         return self.data
 
 
+_DATA = Handle.__dict__["data"].__get__  # the slot without `__getattr__`
 _guards = forks.lock()
 
 

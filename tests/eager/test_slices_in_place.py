@@ -268,3 +268,69 @@ def test_an_optimizer_of_ones_own_is_given_the_whole_gradient():
         loss = tf.reduce_sum(tf.gather(variable, [1, 1]))
     Mine(0.5).apply_gradients([(tape.gradient(loss, variable), variable)])
     np.testing.assert_array_equal(variable.numpy(), [[1, 1], [0.5, 0.5], [1, 1], [1, 1]])
+
+
+READS = {
+    "read": lambda v: v.read_value(),
+    "value + 0": lambda v: v + 0.0,
+    "concat": lambda v: tf.concat([v, v], 0),
+    "numpy": lambda v: tf.constant(v.numpy()),
+    "function": tf.function(lambda v: v * 1.0),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_other_threads_read_all_of_the_rows_or_none(read):
+    variable = tf.Variable(np.zeros((1000, 64), np.float32))
+    rows, ones = tf.reshape(tf.range(1000), [1000, 1]), tf.ones((1000, 64))
+    torn, changed, is_over = [], [], threading.Event()
+
+    def look():
+        while not is_over.is_set():
+            seen = READS[read](variable).numpy()
+            first = seen.copy()
+            torn.append((first != first[0, 0]).any())
+            changed.append((seen != first).any())
+
+    threads = [threading.Thread(target=look) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(60):
+            variable.scatter_nd_add(rows, ones)
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+    assert torn and not any(torn) and not any(changed)
+    np.testing.assert_array_equal(variable.numpy(), np.full((1000, 64), 60.0))
+
+
+def test_a_handler_that_reads_in_the_midst_of_writing_gets_a_copy():
+    from graphad.core.owners import rewrite
+
+    variable = tf.Variable([1.0, 2.0])
+    seen = []
+
+    def write(into):
+        seen.append(variable.read_value())
+        into[0] = 5.0
+
+    rewrite(variable, lambda _: True, write)
+    np.testing.assert_array_equal(seen[0].numpy(), [1.0, 2.0])
+    np.testing.assert_array_equal(variable.numpy(), [5.0, 2.0])
+
+
+def test_a_write_that_fails_leaves_the_variable_its_array():
+    from graphad.core.owners import rewrite
+
+    variable = tf.Variable([1.0, 2.0])
+
+    def fail(into):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        rewrite(variable, lambda _: True, fail)
+    np.testing.assert_array_equal(variable.numpy(), [1.0, 2.0])
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        variable.nothing

@@ -2,8 +2,8 @@
 
 Otherwise a variable's array is never written into, so that whoever has read it keeps what was read. Where the variable is the
 only owner of its array there is no such reader: a step that changes a few rows of a large table costs those rows alone. Python
-counts the owners: a tensor, a view, a residual of a tape or an export of the array each hold a reference. What another thread
-reads without the variable's guard while rows are written may have some of them.
+counts the owners: a tensor, a view, a residual of a tape or an export of the array each hold a reference. Another thread that
+reads the variable while rows are written waits, with or without the guard.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graphad.core.errors import DTypeError, FailedPreconditionError, InvalidArgu
 from graphad.core.ieee import unreported
 from graphad.core.kinds import REAL, require_kind, require_numeric
 from graphad.core.op import WRITES, TupleOp, define, no_gradient
-from graphad.core.owners import is_alone
+from graphad.core.owners import rewrite
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle, guard_of
@@ -90,12 +90,8 @@ class AssignSlices(TupleOp):
         is_here = arrays.is_here(handle.data)
         if self.kind in ("add", "sub") and (is_here or not place):
             place, updates = _summed(place, updates, handle.data.shape)
-        if not _owns(handle):
-            handle.data = arrays.copy(handle.data)
-        if is_here or not place:
-            self._write(handle.data, place, updates)
-        else:
-            self._write_there(handle.data, place, updates)
+        write = self._write if is_here or not place else self._write_there
+        rewrite(handle, _is_whole, lambda into: write(into, place, updates))
 
     def _write_there(self, into: Any, place: tuple[Array, ...], updates: Array) -> None:
         """On a device, whose ways of combining take repeated places."""
@@ -150,11 +146,6 @@ def _summed(
     if len(once) < len(number):
         number, rows = once, added_at((len(once), *rows.shape[1:]), which.reshape(-1), rows)
     return np.unravel_index(number, lead), rows
-
-
-def _owns(handle: Handle) -> bool:
-    """Whether nobody but the variable has its array."""
-    return is_alone(handle) and _is_whole(handle.data)
 
 
 def _is_whole(data: Any) -> bool:
