@@ -2,10 +2,12 @@
 
 Who wants to write into the array of a handle takes it out of the handle first, and counts then: another thread that reads the
 handle waits until the array is back. It gets the array before or after the change, and never one that changes in its hands.
+Meanwhile the handle is of a class whose `data` waits, so that reading costs nothing more at any other time.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -48,26 +50,45 @@ def rewrite(handle: Any, is_whole: Callable[[Any], bool], write: Callable[[Any],
       is_whole: Whether an array has memory of its own that may be written.
       write: Changes the array that it is given. It reads neither the handle nor another one.
     """
+    kind: Any = type(handle)
+    slot = kind.data
     with _writing:
         taken = _Owner()
-        taken.data = handle.data
+        taken.data = slot.__get__(handle)
         _taken[id(handle)] = taken
+        handle.__class__ = _waiting(kind)
         try:
-            del handle.data
+            slot.__delete__(handle)
             if not (is_alone(taken) and is_whole(taken.data)):
                 taken.data = arrays.copy(taken.data)
             write(taken.data)
         finally:
-            handle.data = taken.data
+            slot.__set__(handle, taken.data)
+            handle.__class__ = kind
             del _taken[id(handle)]
 
 
-def after_writing(handle: Any, read: Callable[[Any], Any]) -> Any:
-    """The array of a handle that had none a moment ago: what `read` gives of it as soon as nobody writes.
+@functools.cache
+def _waiting(kind: type) -> type:
+    """The class of such handles while they are written into."""
+    return type(kind)(
+        kind.__name__,
+        (kind,),
+        {"__slots__": (), "__module__": kind.__module__, "data": property(_read_later, _set_later)},
+    )
 
-    Raises: AttributeError: the handle was never given an array.
-    """
+
+def _read_later(handle: Any) -> Any:
     with _writing:
         taken = _taken.get(id(handle))
         # The thread that writes is here only in a signal's handler or a finalizer.
-        return read(handle) if taken is None else arrays.copy(taken.data)
+        return handle.data if taken is None else arrays.copy(taken.data)
+
+
+def _set_later(handle: Any, value: Any) -> None:
+    with _writing:
+        taken = _taken.get(id(handle))
+        if taken is None:
+            handle.data = value
+        else:
+            taken.data = value

@@ -22,7 +22,6 @@ from graphad.core.errors import (
     SymbolicValueError,
 )
 from graphad.core.levels import busy, note_exit
-from graphad.core.owners import after_writing
 from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 
@@ -437,11 +436,6 @@ class Handle(Exports):
     def trainable(self) -> bool:
         return self._trainable
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "data":  # it is not there while it is written into
-            return after_writing(self, _DATA)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-
     @property
     def place(self) -> Handle:
         """What `eval` is given: itself, or what holds the array of another device."""
@@ -452,7 +446,6 @@ class Handle(Exports):
         return self.data
 
 
-_DATA = Handle.__dict__["data"].__get__  # the slot without `__getattr__`
 _guards = forks.lock()
 
 
