@@ -17,7 +17,7 @@ from graphad.core.errors import InternalError
 from graphad.core.ieee import REPORTED, SHORT_WAY_ENDS, unreported
 from graphad.core.levels import add_recorder, busy, current, here
 from graphad.core.memo import Memo
-from graphad.core.op import IO, WRITES, Op, TupleOp, explained
+from graphad.core.op import IO, WRITES, Op, TupleOp, explained, in_tuple, output_specs
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 
@@ -155,7 +155,7 @@ def checked(op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[Tensor, ...]:
         error = explained(error, op, values)
         raise error
     if VERIFY:
-        verify_outputs(op, [x.spec for x in inputs], out if op.multiple else (out,))
+        verify_outputs(op, [x.spec for x in inputs], in_tuple(op, out))
     if not op.multiple:
         return (EagerTensor(out[()] if type(out) is np.ndarray and not out.ndim else out),)
     return tuple([EagerTensor(y[()] if type(y) is np.ndarray and not y.ndim else y) for y in out])
@@ -188,9 +188,7 @@ def check_inputs(op: Op, inputs: Sequence[Handle | Tensor]) -> None:
 
 def verify_outputs(op: Op, specs: Sequence[TensorSpec], outputs: Sequence[Array]) -> None:
     """Raise InternalError unless `infer` and `eval` agree; used under GRAPHAD_VERIFY and by tests."""
-    inferred = op.infer(*specs)
-    wanted = inferred if op.multiple else (inferred,)
-    for spec, y in zip(wanted, outputs, strict=True):
+    for spec, y in zip(output_specs(op, specs), outputs, strict=True):
         if y.dtype != spec.dtype.numpy or not spec.describes(y.shape):
             raise InternalError(
                 f"{op.name}: eval gave shape {y.shape} and dtype {y.dtype} for inputs {list(specs)}, infer says {spec}."

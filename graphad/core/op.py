@@ -8,7 +8,7 @@ absent raises
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -30,13 +30,23 @@ from graphad.core.registry import gradient_of, register
 from graphad.core.spec import TensorSpec
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import BatchContext, Cotangents, RowAxes, Rows, VjpContext
+    from graphad.core.annotations import (
+        Array,
+        BatchContext,
+        Cotangents,
+        FoldContext,
+        RowAxes,
+        Rows,
+        VjpContext,
+    )
+    from graphad.core.tensor import Tensor
 
 READS, WRITES, IO = 1, 2, 4
 _REFUSED: dict[str, Callable[[Any], Any]] = {"zero": lambda x: x == 0, "negative": lambda x: x < 0}
 _HELD = 256  # unused ops of one class that are kept alive
 Specs = TensorSpec | tuple[TensorSpec, ...]
 P = TypeVar("P", bound="Op")
+T = TypeVar("T")
 
 
 class Composed:
@@ -185,7 +195,7 @@ class Op(metaclass=OpType):
         """
         return None
 
-    def infer(self, *specs: Any) -> Any:
+    def infer(self, *specs: Any) -> TensorSpec | tuple[TensorSpec, ...]:
         """The specs of the outputs; raises an error that names the op if the inputs do not fit."""
         raise MissingRuleError(f"{self.name}: the op has no infer rule.")
 
@@ -236,7 +246,7 @@ class Op(metaclass=OpType):
         """The number of outputs that an attribute asks for, which may be anything in a file; None if the specs determine it."""
         return None
 
-    def eval(self, *values: Any) -> Any:
+    def eval(self, *values: Any) -> Array | tuple[Array, ...]:
         """The outputs as NumPy values: the plain reference."""
         raise MissingRuleError(f"{self.name}: the op has no eval rule.")
 
@@ -264,11 +274,11 @@ class Op(metaclass=OpType):
             )
         return x_bars
 
-    def batch(self, ctx: BatchContext, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Any) -> Tensor | tuple[Tensor, ...]:
         """The same op on stacked inputs; row by row unless overridden."""
         return ctx.rowwise(self, *xs)
 
-    def batch_given(self, ctx: BatchContext, *xs: Any) -> Any:
+    def batch_given(self, ctx: BatchContext, *xs: Any) -> Tensor | tuple[Tensor, ...]:
         """`batch` for a stacked input that gives a size."""
         return ctx.rowwise(self, *xs)
 
@@ -284,7 +294,7 @@ class Op(metaclass=OpType):
         """The kernel form, or None if only `eval` can run it."""
         return None
 
-    def expanded(self, *inputs: Any) -> Any:
+    def expanded(self, *inputs: Any) -> Tensor | tuple[Tensor, ...] | None:
         """The same in terms of ops that have kernel forms, for devices where those beat steps of `eval`; None: there is nothing.
 
         Called while tracing, with inputs of definite shapes, whose sizes may be symbols.
@@ -306,11 +316,11 @@ class Op(metaclass=OpType):
         """
         return None
 
-    def expand(self, *inputs: Any) -> Any:
+    def expand(self, *inputs: Any) -> Tensor | tuple[Tensor, ...] | None:
         """The same function bound with simpler ops, for compilers; None if there is none."""
         return None
 
-    def fold(self, *inputs: Any) -> Any:
+    def fold(self, *inputs: Any) -> Tensor | tuple[Tensor, ...] | None:
         """Called while specialising, with definite shapes: a simpler result, or None."""
         return None
 
@@ -318,7 +328,7 @@ class Op(metaclass=OpType):
         """The axis along which it takes the single slice given by its second input, a scalar; None if it does more."""
         return None
 
-    def settled(self, ctx: Any, *inputs: Any) -> Any:
+    def settled(self, ctx: FoldContext, *inputs: Any) -> Op | Tensor | tuple[Tensor, ...] | None:
         """Called while specialising an op whose sizes were inputs and are known: what to bind instead, None for the op
         itself."""
         return None
@@ -424,11 +434,19 @@ def no_rows(reason: str) -> Callable[..., Any]:
     return rows
 
 
+def output_specs(op: Op, specs: Iterable[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """What `infer` says, in a tuple also where there is one output."""
+    return in_tuple(op, op.infer(*specs))
+
+
+def in_tuple(op: Op, outputs: T | tuple[T, ...]) -> tuple[T, ...]:
+    """What a rule of the op gives, in a tuple also where there is one output."""
+    return outputs if op.multiple else (outputs,)  # type: ignore[return-value]
+
+
 def evaluated(op: Op, values: Sequence[Any], count: int | None = None) -> tuple[Any, ...]:
     """The outputs of `eval` as a tuple, 0-d arrays as NumPy scalars; `count` is the number that the graph declares."""
-    out = op.eval(*values)
-    if not op.multiple:
-        out = (out,)
+    out = in_tuple(op, op.eval(*values))
     if count is not None and len(out) != count:
         raise InternalError(f"{op.name}: it gave {len(out)} outputs where its graph says {count}.")
     return tuple([y[()] if type(y) is np.ndarray and not y.ndim else y for y in out])

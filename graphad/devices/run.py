@@ -18,7 +18,7 @@ from graphad.core.dtypes import from_numpy
 from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.ieee import hush, unhush
 from graphad.core.memo import Memo
-from graphad.core.op import Op, evaluated, explained
+from graphad.core.op import Op, evaluated, explained, output_specs
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, EagerTensor, Handle
 from graphad.devices.array import DeviceArray, device_array
@@ -85,7 +85,7 @@ def _alone(op: Op, values: Sequence[Any]) -> Sequence[Any]:
     if graph is None:
         builder = GraphBuilder()
         inputs = [builder.add_input(spec) for spec in specs]
-        start = builder.add_node(op, inputs, [op.infer(*specs)])
+        start = builder.add_node(op, inputs, output_specs(op, specs))
         graph = _graphs.keep((op, specs), builder.finish([start], op.name)[0])
     return run(graph, values)
 

@@ -17,7 +17,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, NonlinearGradientError
 from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.memo import Memo
-from graphad.core.op import IO, WRITES, Op, named
+from graphad.core.op import IO, WRITES, Op, named, output_specs
 from graphad.core.shapes import is_definite
 from graphad.core.sparse import Sparse, values_of
 from graphad.core.spec import TensorSpec
@@ -82,8 +82,7 @@ def push(
         context = DualContext(op, inputs, outputs, transforms)
         return list(own(context, x_dots))
     if not outputs:  # the recorder dropped them, since no rule reads them
-        inferred = op.infer(*[x.spec for x in inputs])
-        outputs = [Dropped(spec.dims, spec.dtype) for spec in (inferred if op.multiple else (inferred,))]
+        outputs = [Dropped(spec.dims, spec.dtype) for spec in output_specs(op, [x.spec for x in inputs])]
     derived = _derive(op, inputs, outputs, [dot is not None for dot in x_dots], transforms)
     if any(
         read and type(outputs[k]) is Dropped and not is_definite(outputs[k].dims) for k, read in derived.zeros

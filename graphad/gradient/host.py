@@ -106,7 +106,7 @@ class HostCall(TupleOp):
     def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
         return tuple([TensorSpec.of(None, dtype) for dtype in self.dtypes])
 
-    def eval(self, *values: Array) -> tuple[Any, ...]:
+    def eval(self, *values: Array) -> tuple[Array, ...]:
         with entered(None):
             results = self.function.results([EagerTensor(x) for x in values], self.dtypes)
         return tuple([y.data for y in results])
@@ -164,7 +164,7 @@ class HostTaped(HostCall):
     def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
         return (*[TensorSpec.of(None, dtype) for dtype in self.dtypes], TensorSpec.of((), int64))
 
-    def eval(self, *values: Array) -> tuple[Any, ...]:
+    def eval(self, *values: Array) -> tuple[Array, ...]:
         with entered(None):
             results, number = self.function.recorded([EagerTensor(x) for x in values], self.dtypes)
         return (*[y.data for y in results], np.int64(number))

@@ -15,7 +15,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import Dim, UndecidedSize
 from graphad.core.errors import InvalidArgumentError, RuleError
 from graphad.core.levels import current
-from graphad.core.op import MIXED
+from graphad.core.op import MIXED, output_specs
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Mark
@@ -92,8 +92,7 @@ def _graph_of(entries: list[Entry], source: Tensor, target: Tensor) -> tuple[Gra
         line = next((y.line for y in (*outputs, *inputs) if getattr(y, "line", None)), None)
         out_specs = [y.spec for y in outputs]
         if not out_specs:  # the tape keeps no outputs that no rule reads
-            inferred = op.infer(*[builder.specs[i] for i in serials])
-            out_specs = list(inferred) if op.multiple else [inferred]
+            out_specs = list(output_specs(op, [builder.specs[i] for i in serials]))
         first = builder.add_node(op, serials, out_specs, line)
         for k, mark in enumerate(out_marks):
             if mark is not None and mark != mark_of(source):

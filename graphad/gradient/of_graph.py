@@ -15,7 +15,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.levels import chain, current
 from graphad.core.nest import is_nested
-from graphad.core.op import Op
+from graphad.core.op import Op, output_specs
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import VALUES
 from graphad.gradient.tape import GradientTape
@@ -273,7 +273,7 @@ class _Path:
         """Replace a node by one with residuals as further outputs; the original outputs come first."""
         builder = trace.builder
         op = node.op.augmented(TRANSFORMS, follows)  # type: ignore[attr-defined]
-        specs = tuple(op.infer(*[builder.specs[i] for i in node.inputs]))
+        specs = output_specs(op, [builder.specs[i] for i in node.inputs])
         start = len(builder.specs)
         builder.specs.extend(specs)
         nodes.append(Node(op, node.inputs, start, specs, node.line))

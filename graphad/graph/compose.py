@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from graphad.core.op import WRITES, Op
+from graphad.core.op import WRITES, Op, output_specs
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node, renumbered
@@ -45,8 +45,7 @@ def append(builder: GraphBuilder, graph: Graph, inputs: Sequence[int]) -> list[i
 
 def add(builder: GraphBuilder, op: Op, *inputs: int) -> Any:
     """Append one op to a builder; returns the serial number of its output, or a tuple of them."""
-    inferred = op.infer(*[builder.specs[i] for i in inputs])
-    specs = inferred if op.multiple else (inferred,)
+    specs = output_specs(op, [builder.specs[i] for i in inputs])
     start = builder.add_node(op, inputs, specs)
     return tuple(range(start, start + len(specs))) if op.multiple else start
 

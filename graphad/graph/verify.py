@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphad.core.errors import GraphadError, InternalError
+from graphad.core.op import output_specs
 from graphad.core.shapes import are_compatible
 from graphad.graph.ir import Graph
 from graphad.graph.text import print_graph
@@ -21,10 +22,9 @@ def verify(graph: Graph, blame: str = "graph") -> None:
                 raise _broken(graph, f"{where} reads value {value} before it exists")
         specs = [graph.specs[value] for value in node.inputs]
         try:
-            inferred = node.op.infer(*specs)
+            wanted = output_specs(node.op, specs)
         except GraphadError as cause:
             raise _broken(graph, f"{where} does not take its inputs: {cause}") from cause
-        wanted = tuple(inferred) if node.op.multiple else (inferred,)
         if len(wanted) != len(node.specs):
             raise _broken(graph, f"{where} has {len(node.specs)} outputs, infer says {len(wanted)}")
         for mine, theirs in zip(node.specs, wanted, strict=True):

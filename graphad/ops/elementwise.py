@@ -84,15 +84,15 @@ class Elementwise(Op):
     def evaluator(self) -> Callable[..., Any]:
         return type(self).formula if type(self).eval is Elementwise.eval else self.eval
 
-    def quick(self, x: Tensor, y: Tensor | None = None, *more: TensorLike) -> Any:
+    def quick(self, x: Tensor, y: Tensor | None = None, *more: TensorLike) -> Array | None:
         a = x.data
         dtype = a.dtype
         if dtype.kind in self.letters:
             if y is None:
-                return self.formula(a)
+                return self.formula(a)  # type: ignore[no-any-return]
             b = y.data
             if b.dtype is dtype and not more:
-                return self.formula(a, b)
+                return self.formula(a, b)  # type: ignore[no-any-return]
         return None
 
     def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:

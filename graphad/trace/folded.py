@@ -13,7 +13,7 @@ import numpy as np
 
 from graphad.core.dims import UNKNOWN
 from graphad.core.errors import GraphadError
-from graphad.core.op import RAW_ERRORS, Op
+from graphad.core.op import RAW_ERRORS, Op, in_tuple
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 
@@ -53,10 +53,10 @@ def learn(
         return
     try:
         with np.errstate(all="ignore"):
-            out = op.eval(*values)
+            outputs = in_tuple(op, op.eval(*values))
     except (GraphadError, *RAW_ERRORS):
         return  # the node stays, and raises the same when it runs
-    for k, (y, spec) in enumerate(zip(out if op.multiple else (out,), specs, strict=True)):
+    for k, (y, spec) in enumerate(zip(outputs, specs, strict=True)):
         if np.size(y) <= MOST and getattr(y, "dtype", None) == spec.dtype.numpy:
             _note(builder, start + k, y)
 

@@ -19,7 +19,7 @@ from graphad.core.dtypes import DType
 from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.frames import note_traced_line
 from graphad.core.levels import entered
-from graphad.core.op import Op, named
+from graphad.core.op import Op, in_tuple, named, output_specs
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
@@ -206,8 +206,7 @@ class Specialiser(Trace):
             x.index if type(x) is SymbolicTensor and x.trace is self else self.serial(x, op) for x in inputs
         ]
         known = self.builder.specs
-        inferred = op.infer(*[known[i] for i in serials])
-        specs = inferred if op.multiple else (inferred,)
+        specs = output_specs(op, [known[i] for i in serials])
         start = self.builder.add_node(op, serials, specs, self.line)
         return tuple([SymbolicTensor(self, start + k, spec, None, self.line) for k, spec in enumerate(specs)])
 
@@ -452,8 +451,7 @@ class Specialiser(Trace):
 
     def _computed(self, op: Op, inputs: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...] | None:
         """Integer and boolean results for known sizes, by the op's own `eval`; None if that is not possible."""
-        inferred = op.infer(*[x.spec for x in inputs])
-        specs = inferred if op.multiple else (inferred,)
+        specs = output_specs(op, [x.spec for x in inputs])
         if not all(spec.dtype.kind in ("int", "uint", "bool") for spec in specs):
             return None
         symbolic = [i for i, value in enumerate(values) if _is_symbolic(value)]
@@ -466,12 +464,11 @@ class Specialiser(Trace):
             # Rules use the dtype, which a single symbol lacks.
             values = [_as_array(value) if isinstance(value, Dim) else value for value in values]
         try:
-            out = op.eval(*values)
+            outputs = in_tuple(op, op.eval(*values))
         except UndecidedSize:
             if all(is_definite(spec.dims) for spec in specs):
                 return None
             raise
-        outputs = out if op.multiple else (out,)
         if any(np.size(y) > KNOWN_LIMIT for y in outputs):
             return None
         return tuple(

@@ -20,7 +20,7 @@ from graphad.core.errors import (
 )
 from graphad.core.frames import user_line, why_unconverted
 from graphad.core.levels import Level, current, entered, here
-from graphad.core.op import Op
+from graphad.core.op import Op, output_specs
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.graph.builder import GraphBuilder
@@ -149,14 +149,13 @@ class Trace:
         serials = [
             x.index if type(x) is SymbolicTensor and x.trace is self else self.serial(x, op) for x in inputs
         ]
-        inferred = op.infer(*map(self.builder.specs.__getitem__, serials))
-        specs = inferred if op.multiple else (inferred,)
+        specs = output_specs(op, map(self.builder.specs.__getitem__, serials))
         line = self.line if self.line is not None else user_line()
         start = self.builder.add_node(op, serials, specs, line)
         if specs and specs[0].dtype.is_integer:
             learn(self.builder, op, serials, specs, start)
         if not op.multiple:
-            return (SymbolicTensor(self, start, inferred, None, line),)
+            return (SymbolicTensor(self, start, specs[0], None, line),)
         return tuple([SymbolicTensor(self, start + k, spec, None, line) for k, spec in enumerate(specs)])
 
     def traced(

@@ -17,7 +17,7 @@ from graphad.core.dims import questions
 from graphad.core.errors import InvalidArgumentError, OutOfScopeError, UnansweredError
 from graphad.core.levels import current, entered, here
 from graphad.core.memo import Memo
-from graphad.core.op import Op, named
+from graphad.core.op import Op, in_tuple, named, output_specs
 from graphad.core.references import entries_of
 from graphad.core.registry import lookup
 from graphad.core.shapes import is_definite
@@ -188,9 +188,8 @@ class BatchContext:
     def _no_rows(self, op: Op, xs: Sequence[Any]) -> Any:
         """The result of `rowwise` for zero rows: a stacked operand reshaped, so that tapes can follow it."""
         rows = [x.spec.with_dims(x.dims[1:]) if self._stacked[k] else x.spec for k, x in enumerate(xs)]
-        inferred = op.infer(*rows)
         outputs = []
-        for spec in inferred if op.multiple else (inferred,):
+        for spec in output_specs(op, rows):
             if not is_definite(spec.dims) and op.effects:
                 raise InvalidArgumentError(
                     f"{op.name}: vectorizing over zero rows is not possible: a row has shape {spec.shape}."
@@ -266,7 +265,7 @@ class BatchLevel:
             except Exception as error:  # raised on, under the name of the op
                 error = named(error, op)
                 raise error
-        return self._rows_of(out if op.multiple else (out,))
+        return self._rows_of(in_tuple(op, out))
 
     def _rows_of(self, outputs: Sequence[Tensor | Unstacked]) -> tuple[Tensor, ...]:
         """The outputs of a batch rule as values of this level."""

@@ -135,7 +135,7 @@ class Vectorize(Structured):
             ]
         )
 
-    def eval(self, *values: Array) -> tuple[Any, ...]:
+    def eval(self, *values: Array) -> tuple[Array, ...]:
         size = next(len(x) for x, s in zip(values, self.stacked, strict=True) if s)
         if size or self.effects:
             return self._of_rows(values, size)
@@ -270,7 +270,7 @@ class Vectorize(Structured):
             [y + 1 if isinstance(y, int) and k not in self.uniform else y for k, y in enumerate(found)]
         )
 
-    def fold(self, ctx: FoldContext, *inputs: Tensor) -> Any:
+    def fold(self, ctx: FoldContext, *inputs: Tensor) -> Tensor | tuple[Tensor, ...] | None:
         # A row's own shape arithmetic must fold first: batching rules need definite shapes.
         rows = [
             TensorSpec.of(None if x.dims is None else x.dims[1:], x.dtype) if s else x

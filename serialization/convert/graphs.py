@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.dtypes import int64
-from graphad.core.op import Composed, Op
+from graphad.core.op import Composed, Op, output_specs
 from graphad.core.registry import find, successor
 from graphad.core.schema import schema_of
 from graphad.core.spec import TensorSpec
@@ -242,8 +242,7 @@ def _outputs_of(op: Op, inputs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
     """The specs of the op's outputs. Raises: CorruptModelError: it does not take these inputs."""
     check_operands(op, inputs)
     try:
-        found = op.infer(*inputs)
-        return tuple(found) if op.multiple else (found,)
+        return output_specs(op, inputs)
     except Exception as cause:  # rules expect values of graphad; a file may hold anything
         raise CorruptModelError(
             f"op {shown(op.name)} does not take its inputs: {shown(str(cause))}."

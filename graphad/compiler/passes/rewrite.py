@@ -16,7 +16,7 @@ import numpy as np
 
 from graphad.core import bind as door
 from graphad.core.errors import InternalError
-from graphad.core.op import Op, TupleOp
+from graphad.core.op import Op, TupleOp, output_specs
 from graphad.core.registry import find
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
@@ -122,8 +122,7 @@ class Sweep:
     def bind(self, op: Op, *inputs: int) -> int: ...
     def bind(self, op: Op, *inputs: int) -> int | Sequence[int]:
         """The value of an op on values of the new graph; a tuple where it has several outputs."""
-        inferred = op.infer(*[self.specs[i] for i in inputs])
-        outputs = self._place(op, inputs, inferred if op.multiple else (inferred,), self.line)
+        outputs = self._place(op, inputs, output_specs(op, [self.specs[i] for i in inputs]), self.line)
         return outputs if op.multiple else outputs[0]
 
     def add(

@@ -287,8 +287,8 @@ class Identity(Op):
     def eval(self, x: Array) -> Array:
         return x
 
-    def quick(self, x: Tensor) -> Any:
-        return x.data
+    def quick(self, x: Tensor) -> Array | None:
+        return x.data  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (g,)
@@ -410,8 +410,8 @@ class Rank(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of((), dtypes.int32)
 
-    def eval(self, x: Array) -> np.int32:
-        return np.int32(np.ndim(x))
+    def eval(self, x: Array) -> Array:
+        return np.int32(np.ndim(x))  # type: ignore[return-value]
 
     vjp = no_gradient("a rank is not a function of values")
 

@@ -168,7 +168,7 @@ class Reshape(Op):
             return x  # a ragged stack keeps its slices
         return np.reshape(x, want)
 
-    def quick(self, x: Tensor) -> Any:
+    def quick(self, x: Tensor) -> Array | None:
         data = x.data
         if type(data) is not np.ndarray:
             return None
@@ -420,7 +420,7 @@ class SumTo(Op):
         want = self.shape
         return summed(x, summed_axes(x.shape, want)).reshape(want)
 
-    def quick(self, x: Tensor) -> Any:
+    def quick(self, x: Tensor) -> Array | None:
         data = x.data
         if data.ndim and data.shape[1:] == self.shape and data.dtype.char in "fd":
             return summed(data, (0,))
@@ -499,7 +499,7 @@ class ExpandDims(Op):
     def eval(self, x: Array) -> Array:
         return np.expand_dims(x, self.axes)
 
-    def quick(self, x: Tensor) -> Any:
+    def quick(self, x: Tensor) -> Array | None:
         data = x.data
         if type(data) is not np.ndarray or len(self.axes) != 1:
             return None
@@ -552,7 +552,7 @@ class Squeeze(Op):
     def eval(self, x: Array) -> Array:
         return np.squeeze(x, self.axes)
 
-    def quick(self, x: Tensor) -> Any:
+    def quick(self, x: Tensor) -> Array | None:
         data = x.data
         if type(data) is not np.ndarray:
             return None

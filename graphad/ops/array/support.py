@@ -15,7 +15,7 @@ from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, ResourceExhaustedError
 from graphad.core.kinds import INTEGER, require_kind
-from graphad.core.op import MIXED, Op, no_batch, no_gradient
+from graphad.core.op import MIXED, Op, no_batch, no_gradient, output_specs
 from graphad.core.references import AT
 from graphad.core.shapes import are_compatible, format_dims, no_axis
 from graphad.core.spec import TensorSpec
@@ -146,7 +146,7 @@ def put_back(
 ) -> TensorSpec:
     """The spec of shape `dims` into which `op` puts `g`; `g` must have the spec of `forward` on it and `rest`."""
     found = g.with_dims(dims)
-    require_gradient(op.name, g, forward.infer(found, *rest))
+    require_gradient(op.name, g, output_specs(forward, (found, *rest))[0])
     return found
 
 

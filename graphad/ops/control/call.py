@@ -50,7 +50,7 @@ class Call(Structured):
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         require_operands(self.name, self.graph, specs, "the graph")
 
-    def eval(self, *values: Array) -> tuple[Any, ...]:
+    def eval(self, *values: Array) -> tuple[Array, ...]:
         return tuple(run(self.graph, values))
 
     def values_read(self, used: Sequence[bool]) -> Sequence[int]:

@@ -132,7 +132,7 @@ class Cond(Structured):
         """Each branch, with the mark of the outputs that it lacks, and its name."""
         return (self.then_graph, ELSE, "first"), (self.else_graph, THEN, "second")
 
-    def eval(self, predicate: Array, *operands: Array) -> tuple[Any, ...]:
+    def eval(self, predicate: Array, *operands: Array) -> tuple[Array, ...]:
         if self.depth:
             return self._eval_rows(predicate, operands)
         taken, other = (self.then_graph, self.else_graph) if predicate else (self.else_graph, self.then_graph)
@@ -171,10 +171,12 @@ class Cond(Structured):
                 out.append(np.where(rows, a, b))
         return tuple(out)
 
-    def fold(self, ctx: FoldContext, predicate: Tensor, *operands: Tensor) -> Any:
+    def fold(
+        self, ctx: FoldContext, predicate: Tensor, *operands: Tensor
+    ) -> Tensor | tuple[Tensor, ...] | None:
         known = ctx.number_of(predicate) if not self.depth else None
         if known is not None and all(kind == BOTH for kind in self.kinds):
-            return ctx.inline(self.then_graph if known else self.else_graph, operands)
+            return tuple(ctx.inline(self.then_graph if known else self.else_graph, operands))
         then_graph, else_graph = (
             self._specialised(ctx, graph, operands) for graph in (self.then_graph, self.else_graph)
         )

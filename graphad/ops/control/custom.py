@@ -56,7 +56,7 @@ class CustomGradient(TupleOp):
     def infer(self, *specs: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
         return specs[self.n_inputs :]
 
-    def eval(self, *values: Array) -> tuple[Any, ...]:
+    def eval(self, *values: Array) -> tuple[Array, ...]:
         return values[self.n_inputs :]
 
     rows = no_rows("a rule in Python may do anything with the rows")
@@ -144,7 +144,7 @@ class _PassesOutputs(TupleOp):
         shown = specs[first:last]
         require(not any(spec.is_handle for spec in shown), self.name, "a variable is not an output")
 
-    def eval(self, *values: Array) -> tuple[Any, ...]:
+    def eval(self, *values: Array) -> tuple[Array, ...]:
         return values[slice(*self._place())]
 
     def value_rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:

@@ -74,10 +74,12 @@ class Either(Structured):
         same = len(mine) == len(its) and all(fit(x, y) or fit(y, x) for x, y in zip(mine, its, strict=True))
         require(same, self.name, "its two graphs have other outputs")
 
-    def eval(self, a: Array, b: Array, *operands: Array) -> tuple[Any, ...]:
+    def eval(self, a: Array, b: Array, *operands: Array) -> tuple[Array, ...]:
         return tuple(run(self.other if a < b else self.graph, operands))
 
-    def fold(self, ctx: FoldContext, a: Tensor, b: Tensor, *operands: Tensor) -> Any:
+    def fold(
+        self, ctx: FoldContext, a: Tensor, b: Tensor, *operands: Tensor
+    ) -> Tensor | tuple[Tensor, ...] | None:
         left, right = ctx.known(a), ctx.known(b)
         if left is None or right is None:
             return None

@@ -173,14 +173,14 @@ class Loop(Structured):
             is_bool = len(answers) == 1 and answers[0].dtype.is_bool and answers[0].dims in ((), None)
             require(is_bool, op, f"the test gives {', '.join(map(str, answers))}; it must be a bool scalar")
 
-    def eval(self, limit: Array, *values: Array) -> tuple[Any, ...]:
+    def eval(self, limit: Array, *values: Array) -> tuple[Array, ...]:
         functions = _functions
         found = functions.get(self)
         if found is None:
             found = functions[self] = _function_of(self, functions is _in_steps)
         return found(max(int(limit), 0), *values)  # type: ignore[no-any-return]
 
-    def fold(self, ctx: FoldContext, limit: Tensor, *values: Tensor) -> Any:
+    def fold(self, ctx: FoldContext, limit: Tensor, *values: Tensor) -> Tensor | tuple[Tensor, ...] | None:
         operands = self.operands
         invariants = operands.invariants(values)
         slices = [ctx.slice_of(x) for x in operands.xs(values)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import RowAxis
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED
+from graphad.core.op import MIXED, output_specs
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
 
@@ -42,11 +43,9 @@ def _specs_for(graph: Graph, specs: Sequence[TensorSpec] | None) -> Sequence[Ten
     for node in graph.nodes:
         inferred = node.specs
         if not all(spec.is_definite for spec in node.specs):
-            try:
-                out = node.op.infer(*[found[i] for i in node.inputs])
-                inferred = tuple(out) if node.op.multiple else (out,)
-            except InvalidArgumentError:
-                pass  # they do not fit: use the graph's own specs, which are less precise but always valid
+            # Where they do not fit, the graph's own specs are used, which are less precise but always valid.
+            with contextlib.suppress(InvalidArgumentError):
+                inferred = output_specs(node.op, [found[i] for i in node.inputs])
         found.extend(inferred)
     return found
 

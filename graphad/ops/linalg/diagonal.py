@@ -180,11 +180,11 @@ class DiagPart(Op):
         # NumPy reads outside the array for a diagonal some 2**31 away from it; any diagonal outside has no elements.
         return np.diagonal(x, max(-x.shape[-2], min(self.k, x.shape[-1])), -2, -1)
 
-    def quick(self, x: Tensor) -> Any:
+    def quick(self, x: Tensor) -> Array | None:
         data = x.data
         if data.ndim < 2:
             return None
-        return data.diagonal(max(-data.shape[-2], min(self.k, data.shape[-1])), -2, -1)
+        return data.diagonal(max(-data.shape[-2], min(self.k, data.shape[-1])), -2, -1)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims = ctx.shape(0)

@@ -146,10 +146,10 @@ class Lu(_Factors):
             raise ArgumentTypeError(f"lu: output_idx_type is {self.index.name}; int32 or int64 is needed.")
         return x, TensorSpec.of(None if x.dims is None else x.dims[:-1], self.index)
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> tuple[Array, Array]:
         factors, order = arrays.copy(x), np.empty(x.shape[:-1], self.index.numpy)
         if not arrays.is_here(x):
-            return self._there(x, factors, order)
+            return self._there(x, factors, order)  # type: ignore[no-any-return]
         if not x.size:
             return factors, order
         getrf = library.linalg().lapack.get_lapack_funcs("getrf", (factors,))

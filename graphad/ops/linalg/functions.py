@@ -85,10 +85,10 @@ class Expm(_OfSquare):
 
     name = "expm"
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         if arrays.is_here(x):
             return library.linalg().expm(x) if x.size else np.array(x)
-        return functions_there.expm(x)
+        return functions_there.expm(x)  # type: ignore[no-any-return]
 
 
 @define
@@ -104,10 +104,10 @@ class Logm(_OfSquare):
             )
         return super().infer(x)
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         found = None if arrays.is_here(x) else functions_there.of_hermitian(x, "logm")
         if found is not None:
-            return found
+            return found  # type: ignore[no-any-return]
         x = arrays.here(x, "scipy.linalg.logm")
         return _each(library.linalg().logm, x.astype(np.complex128)).astype(x.dtype)
 
@@ -120,7 +120,7 @@ class Sqrtm(_OfSquare):
 
     name = "sqrtm"
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         found = None if arrays.is_here(x) else functions_there.of_hermitian(x, "sqrtm")
         return _each(library.linalg().sqrtm, arrays.here(x, "scipy.linalg.sqrtm")) if found is None else found
 
@@ -150,12 +150,12 @@ class MatrixDirection(Op):
             )
         return spec
 
-    def eval(self, x: Array, d: Array) -> Any:
+    def eval(self, x: Array, d: Array) -> Array:
         shape, n = np.broadcast_shapes(x.shape, d.shape), x.shape[-1]
         if self.of != "expm" and not arrays.is_here(x):
             found = functions_there.along(x, d, self.of)
             if found is not None:
-                return found
+                return found  # type: ignore[no-any-return]
             x, d = (arrays.here(z, f"scipy.linalg.{self.of}") for z in (x, d))
         if self.of != "expm" and n >= _SCHUR:
             found = _along_directions(self.of, np.broadcast_to(x, shape), np.broadcast_to(d, shape))

@@ -75,17 +75,17 @@ class MatMul(Op):
     def eval(self, a: Array, b: Array) -> Array:
         return _product(a, b, self.transpose_a, self.transpose_b)  # type: ignore[no-any-return]
 
-    def quick(self, x: Tensor, y: Tensor) -> Any:
+    def quick(self, x: Tensor, y: Tensor) -> Array | None:
         a, b = x.data, y.data
         dtype = a.dtype
         if dtype is not b.dtype or dtype.char not in "fd" or a.ndim != 2 or b.ndim != 2:
             return None
         try:
-            return (a.T if self.transpose_a else a).dot(b.T if self.transpose_b else b)
+            return (a.T if self.transpose_a else a).dot(b.T if self.transpose_b else b)  # type: ignore[no-any-return]
         except ValueError:
             return None  # the inner sizes differ: `infer` raises the error
 
-    def quick_vjp(self, ctx: VjpContext, g: Array) -> tuple[Any, ...] | None:
+    def quick_vjp(self, ctx: VjpContext, g: Array) -> tuple[Array | None, ...] | None:
         if self.transpose_a or self.transpose_b or g.ndim != 2 or g.dtype.char not in "fd":
             return None
         a, b = ctx.inputs

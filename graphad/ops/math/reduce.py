@@ -7,7 +7,7 @@ unknown rank. A VJP restores the reduced axes with size 1 and broadcasts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -85,7 +85,11 @@ class Reduction(Op):
             normalize_axes(self.name, self.axes, len(x.dims), "x", x.dims)
         return TensorSpec.of(reduced_dims(x.dims, self.axes, self.keepdims), x.dtype)
 
-    def quick(self, x: Tensor) -> Any:
+    if TYPE_CHECKING:
+
+        def eval(self, x: Array) -> Array: ...
+
+    def quick(self, x: Tensor) -> Array | None:
         if self.axes is None and self.kinds >= FLOATING:
             data = x.data
             if data.ndim and data.dtype.char in "fd":
@@ -228,7 +232,7 @@ class ReduceMean(Reduction):
         total = ADDED(x, self.axes, wide(x.dtype), None, self.keepdims)
         return as_dtype_of(total / total.dtype.type(count), x)
 
-    def quick_vjp(self, ctx: VjpContext, g: Array) -> tuple[Any, ...] | None:
+    def quick_vjp(self, ctx: VjpContext, g: Array) -> tuple[Array | None, ...] | None:
         # A scalar result, as a loss in nearly every model, is the mean over all axes, however they are given.
         x_bar = np.empty(ctx.shape(0) or (), g.dtype)
         if g.shape or not (x_bar.ndim and x_bar.size):

@@ -50,9 +50,9 @@ class SearchSorted(Op):
                 )
         return TensorSpec.of(values.dims, self.dtype)
 
-    def eval(self, sequence: Array, values: Array) -> Any:
+    def eval(self, sequence: Array, values: Array) -> Array:
         if not arrays.is_here(sequence):
-            return self._by_halves(sequence, values)
+            return self._by_halves(sequence, values)  # type: ignore[no-any-return]
         side: Literal["left", "right"] = "right" if self.right else "left"
         out = np.empty(values.shape, self.dtype.numpy)
         for index in np.ndindex(values.shape[:-1]):

@@ -81,7 +81,7 @@ class CtcBeams(TupleOp):
             TensorSpec.of(rows, logs.dtype),
         )
 
-    def eval(self, logs: Array, lengths: Array) -> Any:
+    def eval(self, logs: Array, lengths: Array) -> tuple[Array, Array, Array]:
         logs, lengths = (arrays.here(x, "search for beams") for x in (logs, lengths))
         frames, batch, _ = logs.shape
         if len(lengths) != batch or (lengths < 0).any() or (lengths > frames).any():

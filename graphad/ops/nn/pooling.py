@@ -124,12 +124,12 @@ class MaxPool(Pool):
             return None
         return bind(ReduceMax(self.within()), self.all_parts(x, _lowest(x.dtype.numpy)))
 
-    def eval(self, x: Array) -> Any:
+    def eval(self, x: Array) -> Array:
         lowest = _lowest(x.dtype)
         parts = self.parts(x, lowest)
         if not parts.size or max(self.window) == 1:
-            return np.maximum.reduce(parts, axis=self.within())
-        return _largest(self, x, lowest)
+            return np.maximum.reduce(parts, axis=self.within())  # type: ignore[no-any-return]
+        return _largest(self, x, lowest)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self.like(MaxPoolGrad), ctx.inputs[0], g),)

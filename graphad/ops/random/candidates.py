@@ -94,7 +94,7 @@ class DrawClasses(TupleOp):
             )
         return TensorSpec.of((self.count,), int64), TensorSpec.of((), int64)
 
-    def eval(self, key: Array, *weights: Array) -> Any:
+    def eval(self, key: Array, *weights: Array) -> tuple[Array, Array]:
         # In a loop until enough classes differ, few at a time.
         key, *given = [arrays.here(x, "random.Generator.random") for x in (key, *weights)]
         weights, edges = tuple(given), None
@@ -109,7 +109,7 @@ class DrawClasses(TupleOp):
                 )
         source = np.random.Generator(philox.stream(key))
         if not self.unique:
-            return self._classes(source.random(self.count), edges), np.int64(self.count)
+            return self._classes(source.random(self.count), edges), np.int64(self.count)  # type: ignore[return-value]
         found, draws = np.empty(0, np.int64), 0
         while len(found) < self.count:
             block = self._classes(source.random(2 * self.count + 16), edges)
@@ -117,7 +117,7 @@ class DrawClasses(TupleOp):
             first = np.sort(np.unique(both, return_index=True)[1])[: self.count]
             draws += int(first[-1]) + 1 - len(found) if len(first) == self.count else len(block)
             found = both[first]
-        return found, np.int64(draws)
+        return found, np.int64(draws)  # type: ignore[return-value]
 
     def _classes(self, u: Any, edges: Any) -> Any:
         if self.kind == "uniform":

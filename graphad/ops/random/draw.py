@@ -221,11 +221,11 @@ class SetState(Op):
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         _require_state(self.name, *specs)
 
-    def eval(self, state: Handle, value: Any) -> Any:
+    def eval(self, state: Handle, value: Any) -> Array:
         with _lock:
             # On the CPU always: each call changes it, and a device would have to be waited for.
             state.data = value if arrays.is_here(value) else value.host()
-        return value
+        return value  # type: ignore[no-any-return]
 
     vjp = no_gradient("a state consists of integers")
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import BatchContext, RowAxes, RowAxis
+from graphad.core.annotations import Array, BatchContext, RowAxes, RowAxis
 from graphad.core.bind import bind
 from graphad.core.op import IO, Op, define, no_gradient
 from graphad.core.spec import TensorSpec
@@ -26,8 +26,8 @@ class Timestamp(Op):
     def infer(self) -> TensorSpec:
         return TensorSpec.of((), dtypes.float64)
 
-    def eval(self) -> np.float64:
-        return np.float64(time.time())
+    def eval(self) -> Array:
+        return np.float64(time.time())  # type: ignore[return-value]
 
     vjp = no_gradient("the time is not a function of values")
 

@@ -65,7 +65,7 @@ class Print(TupleOp):
             return None
         return f"writes to {self.stream[:80]!a}; a model may print to {', '.join(_HARMLESS)} only"
 
-    def eval(self, *xs: Array) -> tuple[Any, ...]:
+    def eval(self, *xs: Array) -> tuple[Array, ...]:
         text = self.pieces[0]
         for x, piece in zip(xs, self.pieces[1:], strict=True):
             text += formatted(x, self.summarize) + piece
@@ -95,7 +95,7 @@ class Check(TupleOp):
         require_kind("Assert", condition, BOOLEAN, "condition")
         return ()
 
-    def eval(self, condition: Array, *data: Array) -> tuple[Any, ...]:
+    def eval(self, condition: Array, *data: Array) -> tuple[Array, ...]:
         if not np.all(condition):
             text = self.pieces[0]
             for x, piece in zip(data, self.pieces[1:], strict=True):

@@ -59,7 +59,7 @@ class AssignSlices(TupleOp):
         elif self.kind != "update":
             require_numeric(self.caller, updates, "updates")
         if updates.dtype.is_integer and self.kind == "div":
-            raise DTypeError(f"{self.name}: {updates.dtype.name} has no {self.kind!r}.")
+            raise DTypeError(f"{self.caller}: {updates.dtype.name} has no {self.kind!r}.")
         want = check_nd(self.caller, handle.dims, indices.dims, 0)
         if not are_compatible(want, updates.dims):
             raise InvalidArgumentError(

@@ -44,8 +44,8 @@ class Read(Op):
     def eval(self, handle: Handle) -> Array:
         return handle.data  # type: ignore[no-any-return]
 
-    def quick(self, handle: DeviceVariable | Variable) -> Any:
-        return handle.data if isinstance(handle, Handle) else None
+    def quick(self, handle: DeviceVariable | Variable) -> Array | None:
+        return handle.data if isinstance(handle, Handle) else None  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (g,)
@@ -79,7 +79,7 @@ class Assign(Op):
             handle.data = value
         return value
 
-    def quick(self, handle: DeviceVariable | Variable, value: Tensor) -> Any:
+    def quick(self, handle: DeviceVariable | Variable, value: Tensor) -> Array | None:
         return self.eval(handle, value.data)
 
     vjp = no_gradient("assigning is not differentiable; later reads of the variable are constants")
