@@ -441,7 +441,7 @@ def output_specs(op: Op, specs: Iterable[TensorSpec]) -> tuple[TensorSpec, ...]:
 
 def in_tuple(op: Op, outputs: T | tuple[T, ...]) -> tuple[T, ...]:
     """What a rule of the op gives, in a tuple also where there is one output."""
-    return outputs if op.multiple else (outputs,)  # type: ignore[return-value]
+    return tuple(outputs) if op.multiple else (outputs,)  # type: ignore[arg-type, return-value]
 
 
 def evaluated(op: Op, values: Sequence[Any], count: int | None = None) -> tuple[Any, ...]:
