@@ -27,6 +27,7 @@ ROOT = HERE.parents[2]
 PAGE = ROOT / "docs" / "speed.md"
 START, END = "<!-- table -->\n", "<!-- end -->\n"
 WHY, WHY_END = "<!-- reasons -->\n", "<!-- end of reasons -->\n"
+TEN, TEN_END = "<!-- slowest -->\n", "<!-- end of slowest -->\n"
 
 
 class Row(NamedTuple):
@@ -104,9 +105,13 @@ COLUMNS = (
 )  # fmt: skip
 VALUE_BAR, SLOPE_BAR = 1.5, 4
 SHORT = 50e-6  # seconds: below, most of it is the call itself
-LIGHT = 12e-6  # seconds: NumPy's call, or the value, where graphad's takes no more than SHORT: the rest is Python's
-LIGHT_VALUE = "NumPy takes less than 12 us, often for a view: the way through Python is what is timed"
-LIGHT_SLOPE = "the value takes less than 12 us: a tape, ones and each step of the rule take as long again"
+CALL = 5e-6  # seconds: a function's way through Python, where the value is a view or a few microseconds of NumPy's
+LIGHT = 12e-6  # seconds: NumPy's call, beside which CALL counts
+BRIEF = 25e-6  # seconds: the value, beside which the cost of a tape counts
+LIGHT_VALUE = f"NumPy takes less than {LIGHT * 1e6:.0f} us, and this no more than 1.5 times as long and {CALL * 1e6:.0f} us"
+LIGHT_SLOPE = (
+    f"the value takes less than {BRIEF * 1e6:.0f} us, and this no more than 4 times as long and a tape"
+)
 UNEXPLAINED = "not looked into"
 Times = dict[tuple[str, bool], float]
 
@@ -186,9 +191,10 @@ def explained(found: list[tuple[Row, Times]]) -> str:
     """The calls above each bar, by reason."""
     known = reasons()
     parts = []
-    for section, column, bar, light, title in (
-        ("values", 0, VALUE_BAR, LIGHT_VALUE, "Values above 1.5 times NumPy or SciPy"),
-        ("gradients", 1, SLOPE_BAR, LIGHT_SLOPE, "Gradients above 4 times the value"),
+    tape = cost_of_tape(found)
+    for section, column, bar, light, least, constant, title in (
+        ("values", 0, VALUE_BAR, LIGHT_VALUE, LIGHT, CALL, "Values above 1.5 times NumPy or SciPy"),
+        ("gradients", 1, SLOPE_BAR, LIGHT_SLOPE, BRIEF, tape, "Gradients above 4 times the value"),
     ):
         groups: dict[str, list[tuple[float, str]]] = {}
         for row, times in found:
@@ -197,7 +203,7 @@ def explained(found: list[tuple[Row, Times]]) -> str:
                 continue
             name = row.own.split("(")[0]
             short, whole = (("numpy", False), OWN) if section == "values" else (OWN, ("graphad", True))
-            is_light = times[short] < LIGHT and times[whole] < SHORT
+            is_light = times[short] < least and times[whole] <= bar * times[short] + constant
             why = light if is_light else known.get((section, name), UNEXPLAINED)
             groups.setdefault(why, []).append((x, row.own))
         counted = sum(len(calls) for why, calls in groups.items() if why != light)
@@ -213,6 +219,24 @@ def explained(found: list[tuple[Row, Times]]) -> str:
     return "\n".join(parts)
 
 
+def cost_of_tape(found: list[tuple[Row, Times]]) -> float:
+    """Seconds that value and gradient take where neither computes anything: a tape, its ones, and one rule."""
+    slopes = [times.get(("graphad", True), 0.0) for row, times in found if row.own == "tf.identity(x)"]
+    return max(slopes, default=0.0)
+
+
+def slowest(found: list[tuple[Row, Times]]) -> str:
+    """The ten calls farthest from NumPy among those that are no short ones, with the reasons."""
+    known = reasons()
+    far = [
+        (x, row.own, known.get(("values", row.own.split("(")[0]), UNEXPLAINED))
+        for row, times in found
+        if (x := quotients(times)[0]) is not None and x > VALUE_BAR and times[OWN] > SHORT
+    ]
+    shown = [f"| `{own}` | {x:.2g} | {why} |" for x, own, why in sorted(far)[::-1][:10]]
+    return "\n".join(["| call | quotient | why |", "|---|---|---|", *shown])
+
+
 def write(found: list[tuple[Row, Times]], versions: str, dtype: str) -> None:
     """Put the table into the page."""
     text = PAGE.read_text(encoding="utf-8")
@@ -221,12 +245,13 @@ def write(found: list[tuple[Row, Times]], versions: str, dtype: str) -> None:
     table = (
         f"\nOn {date.today():%d %B %Y}, {machine()}, Python {platform.python_version()}, {versions}; {dtype}, one thread "
         "each.\n\n"
-        f"{summary(found)}\n"
+        f"{summary(found)}\n\n"
         "| call | by NumPy or SciPy | gradient by value | by TensorFlow | its gradient by TensorFlow's | by PyTorch "
         "| its gradient by PyTorch's |\n|---|---|---|---|---|---|---|\n"
     )
     body = "\n".join(line(row, times) for row, times in found)
     head = f"{head.split(WHY)[0]}{WHY}\n{explained(found)}\n{WHY_END}{head.split(WHY_END)[1]}"
+    head = f"{head.split(TEN)[0]}{TEN}\n{slowest(found)}\n\n{TEN_END}{head.split(TEN_END)[1]}"
     PAGE.write_text(f"{head}{START}{table}{body}\n{END}{tail}", encoding="utf-8")
 
 
