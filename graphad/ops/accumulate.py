@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core import arrays
+from graphad.ops import library
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -153,6 +154,7 @@ def added_at(shape: Sequence[int], key: Array | tuple[Any, ...], values: Array, 
 
 
 _BLOCK = 1 << 20
+_WORTH_SCIPY = 1 << 18  # numbers, for which SciPy's sparse matrices are worth their import
 _LONG_ROW = 96  # numbers, which are added at once as quickly as a position of each would be made
 _FEW_COLUMNS, _MANY_ROWS, _ROWS_EACH = (
     32,
@@ -183,6 +185,8 @@ def add_at(into: Array, key: Array | tuple[Any, ...], added: Any) -> None:
     if size == 1:
         np.add.at(flat, number, rows[:, 0])
         return
+    if _added_to_zeros(flat.reshape(-1, size), number, rows):
+        return
     # Its way takes every row of each column, those that nothing is added to as well.
     if size <= _FEW_COLUMNS and len(number) >= max(_MANY_ROWS, len(flat) // (_ROWS_EACH * size)):
         whole_rows = flat.reshape(-1, size)
@@ -205,6 +209,18 @@ def add_at(into: Array, key: Array | tuple[Any, ...], added: Any) -> None:
     for start in range(0, len(number), step):
         places = number[start : start + step, None] * size + columns
         np.add.at(flat, places.reshape(-1), rows[start : start + step].reshape(-1))
+
+
+def _added_to_zeros(into: np.ndarray, number: np.ndarray, rows: np.ndarray) -> bool:
+    """Whether many rows were added to zeros by SciPy: the product with a matrix that has a 1 for each, in their order."""
+    if rows.size < _WORTH_SCIPY or rows.dtype.char not in "fd" or into.view(f"u{into.itemsize}").any():
+        return False
+    scipy = library.sparse()
+    if scipy is None:
+        return False
+    ones, starts = np.ones(len(rows), rows.dtype), np.arange(len(rows) + 1)
+    into[...] = scipy.csc_array((ones, number, starts), shape=(len(into), len(rows))) @ rows
+    return True
 
 
 def _takes_rows(

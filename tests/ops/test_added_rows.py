@@ -36,3 +36,26 @@ def test_positions_that_numpy_refuses_are_refused():
     found = np.zeros((2, 3))
     accumulate.add_at(found, np.array([-1]), np.ones((1, 3)))
     assert found[1].sum() == 3.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [3, 8, 100])
+def test_many_rows_are_added_by_a_product_in_the_same_order(monkeypatch, width, dtype):
+    asked = []
+    sparse = accumulate.library.sparse
+    monkeypatch.setattr(accumulate.library, "sparse", lambda: asked.append(1) or sparse())
+    monkeypatch.setattr(accumulate, "_WORTH_SCIPY", 1000)
+    numbers = np.random.default_rng(3)
+    key = numbers.integers(0, 50, 2000)
+    added = (10.0 ** numbers.uniform(-6, 6, (2000, width)) * numbers.choice([-1, 1], (2000, width))).astype(
+        dtype
+    )
+    added[::7] = -0.0
+    added[key == 4] = -0.0
+    added[5, 0], added[9, 1] = np.nan, np.inf
+    for start in (0.0, -0.0, 1.0):
+        want, found = np.full((60, width), start, dtype), np.full((60, width), start, dtype)
+        np.add.at(want, key, added)
+        accumulate.add_at(found, key, added)
+        assert found.tobytes() == want.tobytes()
+    assert len(asked) == 1  # for zeros alone
