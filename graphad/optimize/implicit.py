@@ -216,18 +216,19 @@ def closed(
 
 
 def attached(
-    residual: Callable[..., Any], point: Tensor, theta: list[Any], refusal: str | None = None
+    residual: Callable[..., Any], point: Tensor, theta: list[Any], refusal: str | Callable[[], str | None] | None = None
 ) -> Any:
     """The solution as a function of the arguments and of what the residual reads: its value is given, its derivative follows
-    from the residual, or is refused in these words."""
+    from the residual, or is refused in these words, which a function finds when a derivative is asked for."""
 
     def solution(_: Tensor, *values: Any) -> Any:
         with unrecorded():
             residual(point, *values)  # so that what it reads is known
 
         def backward(bar: Any, variables: Any = None) -> Any:
-            if refusal is not None:
-                raise MissingGradientError(refusal)
+            words = refusal() if callable(refusal) else refusal
+            if words is not None:
+                raise MissingGradientError(words)
             x = attached(residual, point, list(values))  # depends on the arguments too, for the next order
             slopes = jacrev(lambda v: residual(v, *values))(x)
             try:

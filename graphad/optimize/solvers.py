@@ -68,9 +68,11 @@ def minimize(
       tol, callback, options: As SciPy's; `callback` gets vectors.
     Returns: SciPy's OptimizeResult; its `x` is a nest like `x0` of tensors, `jac` and the like are vectors of all leaves. For a
       tape or an accumulator, `x` and `fun` (a tensor then) have the derivatives of the exact minimum with respect to `args` and
-      to all that `fun` reads, of any order; entries at a bound stay there, and the start does not matter.
+      to all that `fun` reads, of any order; entries at a bound stay there, and the start does not matter. They are taken at the
+      point that was found, so they are as exact as it is.
     Raises: UnavailableError: SciPy is not installed; ArgumentTypeError, InvalidArgumentError: the starting point or the
-      result of `fun` is not what is described above; MissingGradientError, when it is differentiated: with constraints.
+      result of `fun` is not what is described above; MissingGradientError, when it is differentiated: with constraints, or
+      where the solver ended without success far from a minimum (Newton's step says how far).
 
     Source: Nocedal and Wright, Numerical Optimization, 2006.
     Example:
@@ -118,7 +120,8 @@ def minimize(
     if is_recorded():
         ends = _ends(bounds)
         slope = _held(grad(objective), point, theta, bounds)
-        x = attached(slope, point, [*theta, *ends], _refusal("minimize", constraints, ends))
+        refusal = _refusal("minimize", constraints, ends) or _doubt("minimize", found, slope, point, theta)
+        x = attached(slope, point, [*theta, *ends], refusal)
         found.fun = objective(x, *theta)
     found.x = space.unpacked(x)
     return found
@@ -143,7 +146,8 @@ def least_squares(
       options: Further arguments of SciPy's function (`loss`, `f_scale`, `max_nfev`, ...).
     Returns: SciPy's OptimizeResult; its `x` is a nest like `x0` of tensors. For a tape or an accumulator, `x`, `fun` and `cost`
       (tensors then) have the derivatives of the exact minimum, as those of `minimize`.
-    Raises: As `minimize`; MissingGradientError, when it is differentiated: `loss` is a function.
+    Raises: As `minimize`; MissingGradientError, when it is differentiated: `loss` is a function, or the solver ended without
+      success far from a minimum.
     Source: Branch, Coleman and Li, A subspace, interior, and conjugate gradient method for large-scale bound-constrained
       minimization problems, 1999: "trf".
     """
@@ -177,7 +181,8 @@ def least_squares(
     if is_recorded():
         ends = [*_ends(bounds), *_ends(list(options.values()))]
         slope = _held(grad(cost), point, theta, bounds, pairs=False)
-        x = attached(slope, point, [*theta, *ends], _refusal("least_squares", callable(loss), ends))
+        refusal = _refusal("least_squares", callable(loss), ends) or _doubt("least_squares", found, slope, point, theta)
+        x = attached(slope, point, [*theta, *ends], refusal)
         found.fun, found.cost = residuals(x, *theta), cost(x, *theta)
     found.x = space.unpacked(x)
     return found
@@ -211,6 +216,37 @@ def _refusal(name: str, is_missing: object, ends: list[Any]) -> str | None:
         f"optimize.{name}: the derivative of this minimum is not known, for {what}; give the equations that hold at the "
         "minimum to optimize.root, or make it a constant with stop_gradient."
     )
+
+
+def _doubt(
+    name: str, found: Any, slope: Callable[..., Any], point: Tensor, theta: list[Any]
+) -> Callable[[], str | None] | None:
+    """For a solver that did not succeed: why the point is no minimum whose derivative could be known, or None if it is one.
+
+    Solvers also give up where rounding keeps them from a last step, so the length of Newton's step decides. It takes the
+    second derivatives, so it is computed when a derivative is asked for.
+    """
+    if found.success:
+        return None
+
+    def words() -> str | None:
+        with steered():
+            far = np.linalg.lstsq(
+                on_host(jacrev(lambda v: slope(v, *theta))(point)), on_host(slope(point, *theta)), rcond=None
+            )[0]
+        step, size = float(np.max(np.abs(far))), 1.0 + float(np.max(np.abs(np.asarray(point))))
+        if step <= _CLOSE * size:
+            return None
+        return (
+            f"optimize.{name}: the solver ended without success ({' '.join(str(found.message).split())}), and Newton's step "
+            f"from its point is {step:.3g} long, so a derivative would be that of a wrong point; allow more iterations "
+            "(`maxiter` in options, `max_nfev`), start nearer, choose another method, or make it a constant with stop_gradient."
+        )
+
+    return words
+
+
+_CLOSE = 1e-4  # relative to the largest entry: as far from the minimum, a solver without derivatives calls it found
 
 
 def _held(

@@ -181,3 +181,42 @@ def test_what_nothing_determines_has_no_derivative():
 def test_a_start_without_elements_is_refused():
     with pytest.raises(ValueError, match="minimize: the starting point has no elements"):
         optimize.minimize(lambda x: gd.reduce_sum(x**2), np.zeros(0))
+
+
+def _stopped(a):
+    """Two steps on the way to the minimum."""
+    start = np.array([-1.2, 1.0])
+    return optimize.minimize(
+        lambda x: 100.0 * (x[1] - x[0] ** 2) ** 2 + (a - x[0]) ** 2, start, method="BFGS", options={"maxiter": 2}
+    )
+
+
+def _stopped_squares(a):
+    return optimize.least_squares(
+        lambda x: gd.stack([10.0 * (x[1] - x[0] ** 2), a - x[0]]), np.array([-1.2, 1.0]), max_nfev=2
+    )
+
+
+@pytest.mark.parametrize("solved", [_stopped, _stopped_squares])
+def test_a_point_far_from_the_minimum_has_no_derivative(solved):
+    """Its value is there, under a tape too."""
+    a = gd.constant(1.0, gd.float64)
+    with gd.GradientTape() as tape:
+        tape.watch(a)
+        found = solved(a)
+    assert not found.success
+    with pytest.raises(gd.errors.MissingGradientError, match="without success .*Newton's step .* iterations"):
+        tape.gradient(found.x, a)
+    with pytest.raises(gd.errors.MissingGradientError, match="wrong point"):
+        gd.jacfwd(lambda a: solved(a).x)(a)
+
+
+def test_a_solver_that_only_misses_its_tolerance_gives_derivatives():
+    def solved(a):
+        found = optimize.minimize(
+            lambda x: gd.reduce_sum((x - a) ** 4 + (x - a) ** 2) + 1e9, np.array([3.0, 4.0]), method="BFGS", tol=1e-14
+        )
+        assert not found.success
+        return found.x
+
+    np.testing.assert_allclose(gd.jacrev(solved)(np.array([1.0, 2.0])), np.eye(2), rtol=1e-3)
