@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,11 +20,14 @@ from graphad.ops.array.join import stack
 from graphad.ops.array.scatter import scatter_nd, unsorted_segment_sum
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import expand_dims, reshape, shape
+from graphad.ops.array.squeezing import squeeze
 from graphad.ops.directly import directly
 from graphad.ops.math.arithmetic import add_n, divide_no_nan
 from graphad.ops.math.cast import cast
-from graphad.ops.math.exponential import log1p
-from graphad.ops.math.gamma import lgamma
+from graphad.ops.math.compare import logical_and
+from graphad.ops.math.cumulative import cumsum
+from graphad.ops.math.exponential import log, log1p
+from graphad.ops.math.gamma import BERNOULLI, lgamma
 from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_mean, reduce_min, reduce_sum
 from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.state.effects import require
@@ -97,17 +101,45 @@ def polyval(coeffs: Sequence[Any], x: TensorLike, name: str | None = None) -> Te
 
 
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """log|B(x)| along the last axis: the sum of log|Gamma(x)| minus log|Gamma(sum of x)|. If these nearly cancel, their errors
-    dominate: for two elements the error is within 8 units in the last place of the largest of 1 and the logarithms.
+    """log|B(x)| along the last axis: the sum of log|Gamma(x)| minus log|Gamma(sum of x)|.
 
     Args:
       x: Float tensor [..., n].
-    Returns: Float tensor [...].
+    Returns: Float tensor [...]. For positive elements with a sum from 10 on, the terms of Stirling's formula that cancel are
+      taken out first, so that small elements beside large ones lose no digits.
     Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): it is a scalar.
-    Source: NIST Digital Library of Mathematical Functions, 5.12.
+    Source: NIST Digital Library of Mathematical Functions, 5.12 and 5.11.1.
     """
     x = lift(x)
-    return reduce_sum(lgamma(x), axis=-1) - lgamma(reduce_sum(x, axis=-1))
+    total = reduce_sum(x, axis=-1, keepdims=True)
+    by_terms = logical_and(reduce_all(x > 0, axis=-1, keepdims=True), logical_and(total >= _STIRLING, total < np.inf))
+    plain = reduce_sum(lgamma(where(by_terms, 1.0, x)), axis=-1) - lgamma(squeeze(where(by_terms, 1.0, total), -1))
+    return plain + squeeze(where(by_terms, _lbeta_by_terms(where(by_terms, x, _STIRLING)), 0.0), -1)
+
+
+_STIRLING = 10.0  # from here on the series below is exact in float64
+_CORRECTION = tuple(b / (2 * k * (2 * k - 1)) for k, b in enumerate(BERNOULLI[:9], 1))
+
+
+def _correction(x: Tensor) -> Tensor:
+    """log(Gamma(x)) - (x - 1/2) log(x) + x - log(2 pi) / 2."""
+    over = 1.0 / x
+    return over * polyval(list(_CORRECTION[::-1]), over * over)
+
+
+def _lbeta_by_terms(x: Tensor) -> Tensor:
+    """x log(x), x and their like of the sum cancel those of its elements; what is left, [..., 1]."""
+    half = 0.5 * math.log(2 * math.pi)
+    others = cumsum(x, -1, exclusive=True) + cumsum(x, -1, exclusive=True, reverse=True)
+    total = reduce_sum(x, axis=-1, keepdims=True)
+    is_large = x >= _STIRLING
+    large, small = where(is_large, x, _STIRLING), where(is_large, 1.0, x)
+    terms = where(
+        is_large,
+        _correction(large) + half - large * log1p(others / large) - 0.5 * log(large),
+        lgamma(small) - small * (log(total) - 1.0),
+    )
+    return reduce_sum(terms, axis=-1, keepdims=True) + 0.5 * log(total) - half - _correction(total)
 
 
 def accumulate_n(

@@ -66,6 +66,24 @@ def _digamma_near(x: np.ndarray) -> np.ndarray:
     return near
 
 
+# Its positive root in two parts, and the Taylor coefficients of digamma(x) / (x - root) there.
+_ROOT, _ROOT_REST = 1.4616321449683622, 9.549995429965697e-17
+_AT_ROOT = (
+    0.9676722454476212, -0.4427631689835921, 0.258499760955651, -0.16394270544240652, 0.10782405069126237,
+    -0.07219956125645471, 0.04880428816414311, -0.03316112647484736, 0.022597648232218104, -0.01542476590494896,
+    0.010538791616612175, -0.007204534386356869, 0.004926781395729853, -0.003369801655439328, 0.002305126326734928,
+    -0.0015769367714301972, 0.0010788252019162967, -0.0007380709389960052, 0.000504953265834602, -0.0003454680251063077,
+    0.00023635601564027053,
+)  # fmt: skip
+
+
+def _digamma_at_root(x: np.ndarray) -> np.ndarray:
+    """digamma close to its positive root, where the sums of the recurrence cancel."""
+    step = (x - _ROOT) - _ROOT_REST
+    near: np.ndarray = step * arrays.polynomial(_AT_ROOT, step)
+    return near
+
+
 def _digamma_mirrored(x: np.ndarray) -> np.ndarray:
     rest = x - np.rint(x)
     mirrored: np.ndarray = _digamma(1.0 - x) - math.pi / np.tan(math.pi * rest)
@@ -76,6 +94,7 @@ def _digamma(x: np.ndarray) -> np.ndarray:
     parts = [
         (x == np.inf, lambda x: x),
         (x >= 10.0, _digamma_far),
+        (np.abs(x - _ROOT) < 0.25, _digamma_at_root),
         (x > 0, _digamma_near),
         ((x < 0) & (x > -np.inf), _digamma_mirrored),
     ]
