@@ -216,7 +216,10 @@ def closed(
 
 
 def attached(
-    residual: Callable[..., Any], point: Tensor, theta: list[Any], refusal: str | Callable[[], str | None] | None = None
+    residual: Callable[..., Any],
+    point: Tensor,
+    theta: list[Any],
+    refusal: str | Callable[[], str | None] | None = None,
 ) -> Any:
     """The solution as a function of the arguments and of what the residual reads: its value is given, its derivative follows
     from the residual, or is refused in these words, which a function finds when a derivative is asked for."""

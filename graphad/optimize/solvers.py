@@ -181,7 +181,9 @@ def least_squares(
     if is_recorded():
         ends = [*_ends(bounds), *_ends(list(options.values()))]
         slope = _held(grad(cost), point, theta, bounds, pairs=False)
-        refusal = _refusal("least_squares", callable(loss), ends) or _doubt("least_squares", found, slope, point, theta)
+        refusal = _refusal("least_squares", callable(loss), ends) or _doubt(
+            "least_squares", found, slope, point, theta
+        )
         x = attached(slope, point, [*theta, *ends], refusal)
         found.fun, found.cost = residuals(x, *theta), cost(x, *theta)
     found.x = space.unpacked(x)

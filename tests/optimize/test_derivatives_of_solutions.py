@@ -187,7 +187,10 @@ def _stopped(a):
     """Two steps on the way to the minimum."""
     start = np.array([-1.2, 1.0])
     return optimize.minimize(
-        lambda x: 100.0 * (x[1] - x[0] ** 2) ** 2 + (a - x[0]) ** 2, start, method="BFGS", options={"maxiter": 2}
+        lambda x: 100.0 * (x[1] - x[0] ** 2) ** 2 + (a - x[0]) ** 2,
+        start,
+        method="BFGS",
+        options={"maxiter": 2},
     )
 
 
@@ -205,7 +208,7 @@ def test_a_point_far_from_the_minimum_has_no_derivative(solved):
         tape.watch(a)
         found = solved(a)
     assert not found.success
-    with pytest.raises(gd.errors.MissingGradientError, match="without success .*Newton's step .* iterations"):
+    with pytest.raises(gd.errors.MissingGradientError, match=r"without success .*Newton's step .* iterations"):
         tape.gradient(found.x, a)
     with pytest.raises(gd.errors.MissingGradientError, match="wrong point"):
         gd.jacfwd(lambda a: solved(a).x)(a)
@@ -214,7 +217,10 @@ def test_a_point_far_from_the_minimum_has_no_derivative(solved):
 def test_a_solver_that_only_misses_its_tolerance_gives_derivatives():
     def solved(a):
         found = optimize.minimize(
-            lambda x: gd.reduce_sum((x - a) ** 4 + (x - a) ** 2) + 1e9, np.array([3.0, 4.0]), method="BFGS", tol=1e-14
+            lambda x: gd.reduce_sum((x - a) ** 4 + (x - a) ** 2) + 1e9,
+            np.array([3.0, 4.0]),
+            method="BFGS",
+            tol=1e-14,
         )
         assert not found.success
         return found.x

@@ -112,8 +112,12 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """
     x = lift(x)
     total = reduce_sum(x, axis=-1, keepdims=True)
-    by_terms = logical_and(reduce_all(x > 0, axis=-1, keepdims=True), logical_and(total >= _STIRLING, total < np.inf))
-    plain = reduce_sum(lgamma(where(by_terms, 1.0, x)), axis=-1) - lgamma(squeeze(where(by_terms, 1.0, total), -1))
+    by_terms = logical_and(
+        reduce_all(x > 0, axis=-1, keepdims=True), logical_and(total >= _STIRLING, total < np.inf)
+    )
+    plain = reduce_sum(lgamma(where(by_terms, 1.0, x)), axis=-1) - lgamma(
+        squeeze(where(by_terms, 1.0, total), -1)
+    )
     return plain + squeeze(where(by_terms, _lbeta_by_terms(where(by_terms, x, _STIRLING)), 0.0), -1)
 
 

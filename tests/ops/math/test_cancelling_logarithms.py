@@ -50,4 +50,6 @@ def test_lbeta_of_rows_with_and_without_cancelling():
     x = tf.constant([[2.0, 3.0], [12.0, 0.5], [-0.5, 20.0], [np.inf, 1.0], [np.nan, 20.0]], tf.float64)
     plain = tf.math.lgamma(x)[:, 0] + tf.math.lgamma(x)[:, 1] - tf.math.lgamma(x[:, 0] + x[:, 1])
     np.testing.assert_allclose(tf.math.lbeta(x), plain, rtol=1e-14)
-    np.testing.assert_array_equal(np.isfinite(tf.grad(lambda x: tf.reduce_sum(tf.math.lbeta(x)))(x))[:3], True)
+    np.testing.assert_array_equal(
+        np.isfinite(tf.grad(lambda x: tf.reduce_sum(tf.math.lbeta(x)))(x))[:3], True
+    )
