@@ -208,7 +208,9 @@ def test_a_point_far_from_the_minimum_has_no_derivative(solved):
         tape.watch(a)
         found = solved(a)
     assert not found.success
-    with pytest.raises(gd.errors.MissingGradientError, match=r"without success .*Newton's step .* iterations"):
+    with pytest.raises(
+        gd.errors.MissingGradientError, match=r"without success .*Newton's step .* iterations"
+    ):
         tape.gradient(found.x, a)
     with pytest.raises(gd.errors.MissingGradientError, match="wrong point"):
         gd.jacfwd(lambda a: solved(a).x)(a)
