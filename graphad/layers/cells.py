@@ -72,6 +72,12 @@ class _Cell(Layer):
     def _cast(self, inputs: TensorLike) -> Any:
         return self._cast_any(inputs)
 
+    def _one_state(self, inputs: Tensor, states: Any) -> tuple[Tensor, bool]:
+        """The state of a cell that has one, and whether it was in a list, after a look at the input."""
+        self.require_axis(inputs.shape, -1, self.kernel.shape[0], 2)
+        is_nested = isinstance(states, list | tuple)
+        return lift(states[0] if is_nested else states), is_nested
+
     def get_initial_state(self, batch_size: int | Tensor | None = None) -> list[Tensor]:
         """Zeros [batch, units], one for each state."""
         if batch_size is None:
@@ -120,14 +126,12 @@ class SimpleRNNCell(_Cell):
         )
 
     def call(self, inputs: Tensor, states: Any, training: bool | None = None) -> tuple[Tensor, Any]:
-        self.require_axis(inputs.shape, -1, self.kernel.shape[0], 2)
-        nested = isinstance(states, list | tuple)
-        before = lift(states[0] if nested else states)
+        before, is_nested = self._one_state(inputs, states)
         y = matmul(inputs, self.kernel)
         if self.bias is not None:
             y = y + self.bias
         h: Tensor = self.activation(y + matmul(before, self.recurrent_kernel))
-        return h, [h] if nested else h
+        return h, [h] if is_nested else h
 
 
 class GRUCell(_Cell):
@@ -185,9 +189,7 @@ class GRUCell(_Cell):
         return (2, 3 * self.units) if self.reset_after else (3 * self.units,)
 
     def call(self, inputs: Tensor, states: Any, training: bool | None = None) -> tuple[Tensor, Any]:
-        self.require_axis(inputs.shape, -1, self.kernel.shape[0], 2)
-        nested = isinstance(states, list | tuple)
-        before = lift(states[0] if nested else states)
+        before, is_nested = self._one_state(inputs, states)
         ours = matmul(inputs, self.kernel)
         if self.bias is not None:
             ours = ours + (self.bias[0] if self.reset_after else self.bias)
@@ -206,7 +208,7 @@ class GRUCell(_Cell):
             z = gate(x_z + h_z)
             new = n(x_n + matmul(gate(x_r + h_r) * before, kernel[:, 2 * self.units :]))
         h: Tensor = z * before + (1.0 - z) * new
-        return h, [h] if nested else h
+        return h, [h] if is_nested else h
 
 
 class LSTMCell(_Cell):

@@ -148,14 +148,15 @@ class _Forward(_Convolution):
             if self._channel_axis == 1:
                 padding = [[0, 0], [0, 0], [before, 0]]
         convolve: Any = (nn.conv1d, nn.conv2d, nn.conv3d)[self._rank - 1]
-        strides: Any = list(self.strides)
-        if self._rank == 3:
-            strides = [1, *strides, 1] if self._channel_axis == -1 else [1, 1, *strides]
-        dilations: Any = list(self.dilation_rate)
-        if self._rank == 3:
-            dilations = [1, *dilations, 1] if self._channel_axis == -1 else [1, 1, *dilations]
+        strides, dilations = self._for_axes(self.strides), self._for_axes(self.dilation_rate)
         y = convolve(inputs, self.kernel, strides, padding, self._graphad_layout, dilations)
         return self._ended(y)
+
+    def _for_axes(self, steps: Sequence[int]) -> list[int]:
+        """Steps as the function wants them: in three dimensions for the axes of batch and channels too."""
+        if self._rank < 3:
+            return list(steps)
+        return [1, *steps, 1] if self._channel_axis == -1 else [1, 1, *steps]
 
 
 class Conv1D(_Forward):

@@ -47,7 +47,7 @@ from graphad.ops.linalg.diagonals import diag, diag_part, set_diag
 from graphad.ops.linalg.eigen import eigh, eigvalsh
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import align_matrices
-from graphad.ops.linalg.systems import require_matrix
+from graphad.ops.linalg.systems import SINGULAR, require_matrix
 from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import conj, conjugate
@@ -106,9 +106,7 @@ class BandedSolve(Op):
             try:
                 out[place] = solve((self.below, self.above), packed[place], right[place], check_finite=False)
             except np.linalg.LinAlgError as cause:
-                raise InvalidArgumentError(
-                    "Input matrix is not invertible: it, or one of the stack, is singular."
-                ) from cause
+                raise InvalidArgumentError(SINGULAR) from cause
         return out
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:

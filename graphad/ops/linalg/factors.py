@@ -130,6 +130,9 @@ def _square_bar(q: Tensor, r: Tensor, q_bar: Tensor, r_bar: Tensor) -> Tensor:
     return adjoint(bind(TriangularSolve(False, False), r, adjoint(q_bar + times(q, middle))))
 
 
+_SINGULAR = "lu: Input is not invertible: a matrix of it is singular."
+
+
 @define
 class Lu(_Factors):
     """Two outputs for square x [..., n, n]: l and u in one matrix, without the ones on the diagonal of l; and p, of
@@ -156,7 +159,7 @@ class Lu(_Factors):
         for place in np.ndindex(x.shape[:-2]):
             factors[place], pivots, info = getrf(x[place])
             if info > 0:
-                raise InvalidArgumentError("lu: Input is not invertible: a matrix of it is singular.")
+                raise InvalidArgumentError(_SINGULAR)
             order[place] = _swapped(pivots.tolist())
         return factors, order
 
@@ -166,7 +169,7 @@ class Lu(_Factors):
             factors[place], pivots = x[place].factored()
             order[place] = _swapped(pivots.tolist())
         if not (np.diagonal(factors, 0, -2, -1) != 0).all():
-            raise InvalidArgumentError("lu: Input is not invertible: a matrix of it is singular.")
+            raise InvalidArgumentError(_SINGULAR)
         return factors, x.given(order)
 
     def vjp(self, ctx: VjpContext, g: Tensor | None, p_bar: Tensor | None) -> Cotangents:

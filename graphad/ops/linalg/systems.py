@@ -82,7 +82,7 @@ def _adjoint(a: Array) -> Array:
     return np.conj(np.swapaxes(a, -1, -2)) if a.dtype.kind == "c" else np.swapaxes(a, -1, -2)
 
 
-_SINGULAR = "Input matrix is not invertible: it, or one of the stack, is singular."
+SINGULAR = "Input matrix is not invertible: it, or one of the stack, is singular."
 
 
 def _solve(a: Array, b: Array) -> Array:
@@ -97,12 +97,12 @@ def _solve(a: Array, b: Array) -> Array:
             )
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError as cause:
-        raise InvalidArgumentError(_SINGULAR) from cause
+        raise InvalidArgumentError(SINGULAR) from cause
 
 
 def _by_blas(blas: Any, a: Any, b: Any, is_lower: bool) -> Any:
     if not np.diagonal(a).all():
-        raise InvalidArgumentError(_SINGULAR)
+        raise InvalidArgumentError(SINGULAR)
     (trsm,) = blas.get_blas_funcs(("trsm",), (a, b))
     # BLAS is column-major, NumPy row-major: solving x^T a^T = b^T needs no copies.
     if a.flags.f_contiguous and not a.flags.c_contiguous:
