@@ -4,6 +4,7 @@ machine instead, but for those that look at what the fake one wrote down, or wan
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from graphad.compiler import cache, service
 from graphad.compiler.cuda import backend, build, epilogues
+from graphad.compiler.plan import tiers
 from graphad.devices import faults
 from graphad.devices.library import set_library
 from tests.devices import fake_cublaslt, fake_cupy, fake_driver, fake_streams
@@ -42,6 +44,14 @@ def _wants_fakes(item: Any) -> bool:
                     each.__code__ for each in (found, *vars(found).values()) if hasattr(each, "__code__")
                 ]
     return False
+
+
+def _until_nothing_is_prepared() -> None:
+    """Wait for the thread that prepares plans behind a call which no longer needs them."""
+    if tiers._thread is not None:
+        done = threading.Event()
+        tiers._background(done.set)  # one thread does all tasks, in their order
+        assert done.wait(60)
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +91,7 @@ def fake_device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         log.clear()
     monkeypatch.setattr(faults, "_reported", [])
     yield
+    _until_nothing_is_prepared()  # it would find the fakes gone
     build.forget()
     epilogues._algorithms.cache_clear()
     cache.use_cache(kept)
