@@ -143,7 +143,9 @@ def _filled(x: object, expand: bool, leaves: Iterator[Any]) -> Any:
     return next(leaves) if found is None else found[1]([_filled(part, expand, leaves) for part in found[0]])
 
 
-def pack_sequence_as(structure: NestLike, flat_sequence: NestLike, expand_composites: bool = False) -> Any:
+def pack_sequence_as(
+    structure: NestLike, flat_sequence: NestLike, expand_composites: bool = False
+) -> NestLike:
     """A nest like `structure` with the leaves of `flat_sequence`.
 
     Args:
@@ -176,7 +178,7 @@ def pack_sequence_as(structure: NestLike, flat_sequence: NestLike, expand_compos
 
 def map_structure(
     func: Callable[..., Any], *structure: NestLike, check_types: bool = True, expand_composites: bool = False
-) -> Any:
+) -> NestLike:
     """A nest of `func(leaf, ...)` for the leaves of one or more nests of one structure.
 
     Args:

@@ -176,7 +176,7 @@ def hessian(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) ->
     return _jacobian("hessian", first, argnums, has_aux, False)
 
 
-def hvp(f: Callable[..., Any], primals: NestLike, tangents: NestLike) -> Any:
+def hvp(f: Callable[..., Any], primals: NestLike, tangents: NestLike) -> NestLike:
     """The product of the Hessian of a scalar function with a vector, without the Hessian.
 
     Args:

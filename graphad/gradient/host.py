@@ -301,7 +301,7 @@ def py_function(
     inp: NestLike = None,
     Tout: DTypeLike | None = None,
     name: str | None = None,
-) -> Any:
+) -> NestLike:
     """Call `func` with eager tensors, now or each time the traced function reaches this place.
 
     Without `func` it is a decorator, `@py_function(Tout=float32)`: the arguments of each call are `inp`.
@@ -327,7 +327,7 @@ def numpy_function(
     Tout: DTypeLike | None = None,
     stateful: bool = True,
     name: str | None = None,
-) -> Any:
+) -> NestLike:
     """Call `func` with NumPy arrays, now or each time the traced function reaches this place. The gradient is None.
 
     Without `func` it is a decorator, `@numpy_function(Tout=float32)`: the arguments of each call are `inp`.

@@ -52,7 +52,7 @@ def gradients(
     aggregation_method: object = None,
     stop_gradients: NestLike = None,
     unconnected_gradients: object = UnconnectedGradients.NONE,
-) -> Any:
+) -> NestLike:
     """The gradients of the sum of `ys` with respect to each of `xs`, inside a traced function.
 
     Args:

@@ -31,7 +31,7 @@ def cond(
     name: str | None = None,
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
-) -> Any:
+) -> NestLike:
     """As `graphad.cond`; a list of one result is that result unless `strict`. `fn1` and `fn2` are older names."""
     then_fn, else_fn = _one_of("cond", "true_fn", true_fn, fn1), _one_of("cond", "false_fn", false_fn, fn2)
     return _unpacked(branch.cond(pred, then_fn, else_fn), strict)
@@ -43,7 +43,7 @@ def case(
     exclusive: bool = False,
     strict: bool = False,
     name: str = "case",
-) -> Any:
+) -> NestLike:
     """As `graphad.case`, of pairs or a dict; a list of one result is that result unless `strict`."""
     pairs: Any = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else pred_fn_pairs
     return _unpacked(branch.case(pairs, default, exclusive), strict)
@@ -60,7 +60,7 @@ def while_loop(
     name: str | None = None,
     maximum_iterations: TensorLike | None = None,
     return_same_structure: bool = False,
-) -> Any:
+) -> NestLike:
     """As `graphad.while_loop`; in a traced function a list of one loop variable comes back as that variable unless
     `return_same_structure`."""
     found = loops.while_loop(

@@ -92,7 +92,7 @@ def scan(
     infer_shape: bool = True,
     reverse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> NestLike:
     """All intermediate results of folding `fn` over the first axis: y[i] = fn(y[i - 1], elems[i]).
 
     Args:
@@ -125,7 +125,7 @@ def foldl(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-) -> Any:
+) -> NestLike:
     """`fn(... fn(fn(initializer, elems[0]), elems[1]) ..., elems[-1])`; arguments as for `scan`.
 
     Args:
@@ -154,7 +154,7 @@ def foldr(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-) -> Any:
+) -> NestLike:
     """`fn(... fn(fn(initializer, elems[-1]), elems[-2]) ..., elems[0])`; arguments as for `scan`.
 
     Args:

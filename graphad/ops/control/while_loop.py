@@ -57,7 +57,7 @@ def while_loop(
     swap_memory: bool = False,
     maximum_iterations: TensorLike | None = None,
     name: str | None = None,
-) -> Any:
+) -> NestLike:
     """Repeat `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds.
 
     Args:

@@ -48,7 +48,7 @@ def _blank(op: str, blank_index: int | None, classes: Any, default: int) -> Any:
 
 
 def ctc_loss(
-    labels: Any,
+    labels: SparseTensor | TensorLike,
     logits: TensorLike,
     label_length: TensorLike | None,
     logit_length: TensorLike,

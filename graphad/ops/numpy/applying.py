@@ -47,7 +47,9 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: TensorLike, axes: int | 
     return x
 
 
-def piecewise(x: TensorLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Tensor:
+def piecewise(
+    x: TensorLike, condlist: TensorLike | Sequence[TensorLike], funclist: Sequence[Any], *args: Any, **kw: Any
+) -> Tensor:
     """A function defined piecewise by conditions, elementwise; where none holds, it is 0 or the additional last function.
 
     Args:

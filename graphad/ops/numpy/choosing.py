@@ -294,7 +294,7 @@ def trim_zeros(filt: TensorLike, trim: str = "fb") -> Tensor:
     return filt[first : math.maximum(first, last)]
 
 
-def choose(a: TensorLike, choices: Any) -> Tensor:
+def choose(a: TensorLike, choices: Iterable[TensorLike]) -> Tensor:
     """For each element k of `a` the corresponding element of choices[k].
 
     Args:
@@ -517,7 +517,7 @@ def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ..
     return tuple(reversed(found))
 
 
-def ravel_multi_index(multi_index: Any, dims: Sequence[int]) -> Tensor:
+def ravel_multi_index(multi_index: Iterable[TensorLike], dims: Sequence[int]) -> Tensor:
     """The flat row-major indices of elements whose indices are given for each axis.
 
     Args:

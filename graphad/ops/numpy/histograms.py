@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def histogram_bin_edges(
-    a: TensorLike, bins: Any = 10, range: Any = None, weights: TensorLike | None = None
+    a: TensorLike,
+    bins: TensorLike = 10,
+    range: tuple[float, float] | None = None,
+    weights: TensorLike | None = None,
 ) -> Tensor:
     """The bin edges of a histogram: equal bins over `range`, by default from the smallest to the largest element.
 
@@ -83,7 +86,11 @@ def _even_counts(x: np.ndarray, edges: np.ndarray) -> Array | None:
 
 
 def histogram(
-    a: TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: TensorLike | None = None
+    a: TensorLike,
+    bins: TensorLike = 10,
+    range: tuple[float, float] | None = None,
+    density: bool | None = None,
+    weights: TensorLike | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The number of elements, or the sum of their weights, in each bin; the last bin includes its upper edge.
 

@@ -168,7 +168,7 @@ def column_stack(tup: Iterable[TensorLike]) -> Tensor:
     return concat([array.expand_dims(x, 1) if x.ndim == 1 else x for x in xs], 1)
 
 
-def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tensor:
+def append(arr: TensorLike, values: Any, axis: int | None = None) -> Tensor:
     """`values` appended to `arr` along an axis, or without an axis both flattened.
 
     Args:
@@ -368,7 +368,7 @@ def _around(x: Tensor, axis: int, size: int, low: int, high: int, wraps: bool) -
     return [*(before if low else ()), x, *(behind if high else ())]
 
 
-def pad(array_: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Tensor:
+def pad(array_: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwargs: Any) -> Tensor:
     """A tensor padded along its axes.
 
     Args:

@@ -393,7 +393,7 @@ def ediff1d(ary: TensorLike, to_end: TensorLike | None = None, to_begin: TensorL
 
 def gradient(
     f: TensorLike, *varargs: TensorLike, axis: int | Sequence[int] | None = None, edge_order: int = 1
-) -> Any:
+) -> Tensor | tuple[Tensor, ...]:
     """Derivatives along axes by differences: central ones inside, one-sided ones at both ends.
 
     Args:
@@ -505,7 +505,7 @@ def unwrap(
     return array.concat([first, p[along(axis, slice(1, None))] + math.cumsum(added, axis)], axis)
 
 
-def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
+def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: TensorLike = 1.0, axis: int = -1) -> Tensor:
     """The integral along an axis by the trapezoidal rule, at coordinates `x` or with spacing `dx`.
 
     Args:

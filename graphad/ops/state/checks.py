@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -297,7 +297,7 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLi
     return wanted
 
 
-def assert_proper_iterable(values: Any) -> None:
+def assert_proper_iterable(values: object) -> None:
     """Raise unless `values` is iterable and not a single value such as a tensor, an array or a string.
 
     Args:
@@ -378,7 +378,7 @@ def assert_type(
 
 
 def assert_shapes(
-    shapes: Any,
+    shapes: Mapping[Any, Any] | Iterable[tuple[Any, Any]],
     data: TensorLike | None = None,
     summarize: int | None = None,
     message: str | None = None,
