@@ -86,6 +86,16 @@ LATE_MODULES = (
 LONG_FILE = 600
 LONG_FILES: dict[str, str] = {}  # path from the root: why it is one idea all the same
 
+# Modules that name one above them, to import it when it is first needed, and why.
+UPWARDS = {
+    "graphad.core.bind": "a tensor's device decides who computes",
+    "graphad.core.device": "`with device(...)` puts a level of the devices on top",
+    "graphad.core.tensor": "a tensor copies itself to a device",
+    "graphad.ops.methods": "methods of tensors are NumPy's functions, which a program may do without",
+    "graphad.layers.base": "a layer writes its weights to files",
+    "graphad.tools.profile": "restored functions are watched if there are any",
+}
+
 NO_LOCAL_IMPORTS = ("graphad.core", "graphad.graph", "graphad.kernels", "graphad.ops")
 
 
@@ -362,6 +372,36 @@ def test_lower_floors_hide_no_import_inside_functions():
         if f.local and f.target.split(".")[0] in ("graphad", "serialization")
     ]
     none([f"{f.place}: {f.target}" for f in hidden])
+
+
+def _upwards(module: str) -> Iterator[str]:
+    """Where a module reaches above its floor by the name of a module or by an import inside a function."""
+    path, tree = sources()[module]
+    heights = _heights(FLOORS)
+    room = _room(module)
+    named = [
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in sources()
+    ]
+    local = [(f.line, f.target) for f in imports_of(module) if f.local and not f.typing]
+    for line, target in named + local:
+        other = _room(target)
+        if target.split(".")[0] not in ("graphad", "serialization") or other in (room, None):
+            continue
+        if not target.startswith("graphad.") or heights.get(other, len(heights)) >= heights[room]:
+            yield f"{path.relative_to(ROOT)}:{line}: {target}"
+
+
+def test_few_modules_name_a_module_above_them():
+    found = {
+        module: places
+        for module in sources()
+        if module.startswith("graphad.") and _room(module) in _heights(FLOORS)
+        if (places := list(_upwards(module)))
+    }
+    none([place for module, places in found.items() for place in places if module not in UPWARDS])
+    none([f"{module}: listed, but names nothing above" for module in UPWARDS if module not in found])
 
 
 def test_importing_graphad_loads_no_heavy_package():

@@ -13,19 +13,29 @@ from graphad.core.op import Op
 from graphad.core.registry import all_ops
 
 ROOT = Path(__file__).parents[1]
+# All rooms but that of the ops; layers and losses are made of ops, as a user's code is.
 ROOMS = (
     "graphad/core",
     "graphad/graph",
+    "graphad/devices",
+    "graphad/kernels",
+    "graphad/eager",
+    "graphad/autograph",
     "graphad/trace",
-    "graphad/gradient",
     "graphad/vectorize",
+    "graphad/gradient",
     "graphad/compiler",
-    "serialization/convert",
+    "graphad/function",
+    "graphad/functional",
+    "graphad/optimize",
+    "graphad/tools",
+    "serialization",
 )
-# Modules whose subject is certain ops: nothing else is to be learned from an op's class than the rules written there.
-ABOUT_OPS = {
-    "graphad/compiler/passes/algebra.py": "identities of arithmetic, each about the ops that it names",
-}
+
+
+def own_ops() -> frozenset[str]:
+    """The names of graphad's ops; tests may have defined others."""
+    return frozenset(name for name, kind in all_ops().items() if kind.__module__.startswith("graphad."))
 
 
 def names_compared(text: str, ops: frozenset[str]) -> Iterator[tuple[int, str]]:
@@ -75,6 +85,7 @@ def _literals(node: ast.expr) -> set[str]:
 
 # Modules that tell classes of ops apart, and why no trait can say it.
 ABOUT_CLASSES = {
+    "graphad/compiler/passes/algebra.py": "identities of arithmetic, each about the ops that it names",
     "graphad/gradient/closing.py": "gives the ops of custom gradients another class",
     "graphad/gradient/explain_none.py": "words about custom gradients",
     "graphad/gradient/independence.py": "looks into the rules of closed custom gradients",
@@ -118,7 +129,7 @@ def test_no_generic_module_asks_for_an_op_by_its_class(room):
     found = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
         for path in sorted((ROOT / room).rglob("*.py"))
-        if str(path.relative_to(ROOT)) not in {**ABOUT_OPS, **ABOUT_CLASSES}
+        if str(path.relative_to(ROOT)) not in ABOUT_CLASSES
         for line, name in classes_compared(path.read_text(encoding="utf-8"), op_classes())
     ]
     assert not found, "give Op a class attribute that says what is asked here"
@@ -146,11 +157,10 @@ def test_exceptions_for_classes_are_needed(path):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_generic_module_asks_for_an_op_by_its_name(room):
-    ops = frozenset(all_ops())
+    ops = own_ops()
     found = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
         for path in sorted((ROOT / room).rglob("*.py"))
-        if str(path.relative_to(ROOT)) not in ABOUT_OPS
         for line, name in names_compared(path.read_text(encoding="utf-8"), ops)
     ]
     assert not found, "give Op a class attribute that says what is asked here"
@@ -172,6 +182,94 @@ def test_the_search_finds_names(text):
     assert list(names_compared(text, frozenset(all_ops())))
 
 
-@pytest.mark.parametrize("path", sorted(ABOUT_OPS))
-def test_exceptions_are_needed(path):
-    assert list(names_compared((ROOT / path).read_text(encoding="utf-8"), frozenset(all_ops())))
+# Strings that are names of ops too, and what they are where they stand: a module or a room of its own vocabulary.
+SCALARS = "the scalar functions that kernels are made of (`kernels/scalars.py`), which ops refer to"
+VOCABULARIES = {
+    "graphad/kernels": SCALARS,
+    "graphad/compiler/cpu": SCALARS,
+    "graphad/compiler/cuda": SCALARS,
+    "graphad/compiler/endings.py": SCALARS,
+    "graphad/compiler/lowering.py": SCALARS,
+    "graphad/compiler/oracle.py": SCALARS,
+    "graphad/compiler/plain.py": SCALARS,
+    "graphad/compiler/raising.py": "kinds of views (`kernels/forms.py`)",
+    "graphad/compiler/units.py": "kinds of units, and of views (`kernels/forms.py`)",
+    "graphad/compiler/plan/schedule.py": "kinds of units",
+    "graphad/core/absent.py": "public names",
+    "graphad/core/convert.py": "a public name, for a message",
+    "graphad/core/dimension.py": "functions of Python's module operator",
+    "graphad/devices/array.py": "functions of NumPy",
+    "graphad/devices/substitutes.py": "functions of NumPy",
+    "graphad/eager/assigned.py": "methods of variables",
+    "graphad/eager/scattered.py": "methods of variables",
+    "graphad/eager/variable.py": "methods of variables",
+    "graphad/functional/arrays.py": "a public name, for a message",
+    "graphad/gradient/custom.py": "a public name, for a message",
+    "graphad/tools/check_gradients.py": "a mode of derivatives",
+    "graphad/tools/plots.py": "words of matplotlib and of SVG",
+    "graphad/vectorize": "its own op",
+    "serialization/checkpoint/checkpoint.py": "modes of files",
+}
+# Attributes, keys and kinds of dtypes, wherever they stand.
+WORDS = frozenset({"call", "complex", "either", "rank", "shape", "size", "sizes", "steps"})
+
+
+def strings(text: str) -> Iterator[tuple[int, str]]:
+    """(line, string) of every string in a source but the docstrings."""
+    tree = ast.parse(text)
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield node.lineno, node.value
+
+
+def vocabulary_of(path: Path) -> str | None:
+    """The entry of `VOCABULARIES` for a module."""
+    place = str(path.relative_to(ROOT))
+    return next((known for known in VOCABULARIES if place == known or place.startswith(f"{known}/")), None)
+
+
+def ops_named(room: str) -> Iterator[tuple[Path, int, str]]:
+    """(path, line, name) of every string in a room that is the name of an op."""
+    ops = own_ops() - WORDS
+    for path in sorted((ROOT / room).rglob("*.py")):
+        for line, word in strings(path.read_text(encoding="utf-8")):
+            if word in ops:
+                yield path, line, word
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_generic_module_holds_the_name_of_an_op(room):
+    found = [f"{path}:{line}: {word}" for path, line, word in ops_named(room) if vocabulary_of(path) is None]
+    assert not found, "give Op a class attribute that says what is asked here, or import the op's class"
+
+
+def test_every_vocabulary_is_needed():
+    used = {vocabulary_of(path) for room in ROOMS for path, _, _ in ops_named(room)}
+    assert set(VOCABULARIES) == used - {None}
+
+
+def test_every_word_is_needed_and_the_name_of_an_op():
+    found = {
+        word
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*.py")
+        if vocabulary_of(path) is None
+        for _, word in strings(path.read_text(encoding="utf-8"))
+    }
+    assert found & set(all_ops()) >= WORDS
+
+
+def test_no_generic_module_looks_an_op_up_by_its_name():
+    """But for names that come from outside: those of files and of users."""
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for room in ROOMS
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", None) in ("lookup", "find")
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    ]
+    assert not found, "import the op's class, or let `ops/operators.py` give tensors a method"

@@ -552,9 +552,9 @@ def counts_up(x: Any) -> bool:
     if builder is None:
         return False
     node = next((node for node in reversed(builder.nodes) if x.index in node.outputs), None)
-    if node is None or node.op.name != "range":
+    if node is None or node.op.evenly is None:
         return False
-    first, step = builder.values.get(node.inputs[0]), builder.values.get(node.inputs[2])
+    first, step = [builder.values.get(node.inputs[k]) for k in node.op.evenly]
     return first is not None and step is not None and int(first) == 0 and int(step) == 1
 
 

@@ -1,7 +1,7 @@
 """The operators and NumPy's methods of tensors and variables, for type checkers.
 
 `graphad.ops.operators` installs them; `ops/methods.py` has the methods. Also `numpy` and `device`, which a tensor has only
-outside traces, and `set_shape`, which needs an op.
+outside traces, and what needs an op: `set_shape`, and the steps of conversions in `core`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from graphad.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
+    from graphad.core.dtypes import DType
+    from graphad.core.indexed_slices import IndexedSlices
     from graphad.core.tensor import Tensor
 
 
@@ -50,6 +52,20 @@ class Arithmetic:
         raise NotImplementedError
 
     def set_shape(self, shape: ShapeLike) -> None:
+        raise NotImplementedError
+
+    # what conversions in `core` need of the ops
+
+    def _cast(self, dtype: DType) -> Tensor:
+        """The tensor converted to another dtype."""
+        raise NotImplementedError
+
+    def _stacked(self, others: Sequence[Tensor]) -> Tensor:
+        """The tensor and others along a new first axis."""
+        raise NotImplementedError
+
+    def _added_up(self, slices: IndexedSlices) -> Tensor:
+        """The slices, of which the tensor is the values, as one tensor."""
         raise NotImplementedError
 
     def __getitem__(self, key: object) -> Tensor:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.bind import bind, constant_here
+from graphad.core.bind import constant_here
 from graphad.core.conversions import converted_by_user, is_registered
 from graphad.core.dtypes import DType
 from graphad.core.errors import (
@@ -25,7 +25,6 @@ from graphad.core.errors import (
     UnconvertibleError,
 )
 from graphad.core.ieee import REPORTED, unreported
-from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import Handle, Tensor
 
@@ -162,8 +161,7 @@ def _stacked(items: Sequence[TensorLike], dtype: DType | None) -> Tensor:
         else _part(lift_like("stack", item, known), dtype)
         for item in items
     ]
-    packed: Tensor = lookup("stack").apply(tensors, 0)
-    return packed
+    return tensors[0]._stacked(tensors[1:])
 
 
 def _part(x: Tensor, dtype: DType | None) -> Tensor:
@@ -176,8 +174,7 @@ def _part(x: Tensor, dtype: DType | None) -> Tensor:
             f"Tensor conversion requested dtype {dtype.name} for a list that holds a Tensor with dtype {x.dtype.name}, which is "
             f"not rounded or reinterpreted unasked; use cast(x, {dtype.name}).",
         )
-    cast: Tensor = bind(lookup("cast")(dtype), x)
-    return cast
+    return x._cast(dtype)
 
 
 def _first_dtype(x: TensorLike) -> DType | None:

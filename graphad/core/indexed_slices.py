@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphad.core.convert import lift_own
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.registry import lookup
 from graphad.core.sparse import Sparse
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ class IndexedSlices(Sparse):
             raise InvalidArgumentError(
                 "IndexedSlices: the dense_shape is not known, so there is no dense tensor; pass one."
             )
-        return lookup("gather_grad").densify(self)
+        # Whoever made the slices may have given arrays, lists or variables.
+        values, indices, dense_shape = map(lift_own, (self.values, self.indices, self.dense_shape))
+        return values._added_up(IndexedSlices(values, indices, dense_shape, self._dims))
 
     def numpy(self) -> Any:
         """The whole as a NumPy array."""

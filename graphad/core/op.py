@@ -118,6 +118,7 @@ class Op(metaclass=OpType):
       refuses: "zero" or "negative": the integers as second input for which it raises nevertheless.
       copies: Its result repeats elements of its input and may be far larger.
       closes_over: It has a Python rule that refers to values of the trace that contains it.
+      evenly: For an op whose elements are evenly spaced: the positions of the inputs that hold the first and the distance.
       counts: 1 for a sum and -1 for a difference, which advance loop counters; 0 for other ops.
       compares: For a comparison: ("<" or ">", 1 if equality is included, else 0).
       alone: A device's library has no function for it: an eager one runs there as a graph of its own, which is compiled once hot.
@@ -158,6 +159,7 @@ class Op(metaclass=OpType):
     refuses: ClassVar[str | None] = None
     copies: ClassVar[bool] = False
     closes_over: ClassVar[bool] = False
+    evenly: ClassVar[tuple[int, int] | None] = None
     counts: ClassVar[int] = 0
     compares: ClassVar[tuple[str, int] | None] = None
     alone: ClassVar[bool] = False
@@ -322,6 +324,10 @@ class Op(metaclass=OpType):
 
     def fold(self, *inputs: Any) -> Tensor | tuple[Tensor, ...] | None:
         """Called while specialising, with definite shapes: a simpler result, or None."""
+        return None
+
+    def logarithm(self) -> Op | None:
+        """The op that gives the logarithm of its result from the same inputs, more exactly; None if there is none."""
         return None
 
     def index_axis(self, rank: int) -> int | None:

@@ -1,4 +1,4 @@
-"""Operators and NumPy's methods of tensors and variables: the only place where an upper floor fills slots of a lower one.
+"""Operators and NumPy's methods of tensors and variables, and what conversions in `core` need of the ops.
 
 The hot ones have a short way: without recorders, and with eager operands of one dtype (or one of them a Python number that fits
 the dtype), they apply one Python operator to the data. Everything else goes through the op.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,10 +24,13 @@ from graphad.core.levels import busy
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.ensure import set_shape
+from graphad.ops.array.gather import added_up
+from graphad.ops.array.join import Stack
 from graphad.ops.array.slice import getitem
 from graphad.ops.hints import HINTS, listed
 from graphad.ops.linalg.matmul import MATMUL, matmul, product_of_arrays
 from graphad.ops.math.arithmetic import ADD, DIV, FLOORDIV, MOD, MUL, SUB, abs, divide, negative
+from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import (
     EQUAL,
     GREATER,
@@ -53,6 +56,8 @@ from graphad.ops.rules import ANY, FLOATING, INEXACT, NUMERIC, REAL
 from graphad.ops.short import quick_dtypes
 
 if TYPE_CHECKING:
+    from graphad.core.dtypes import DType
+    from graphad.core.indexed_slices import IndexedSlices
     from graphad.core.op import Op
 
 
@@ -283,6 +288,18 @@ def _set_shape(self: Tensor, shape: ShapeLike) -> None:
     set_shape(self, shape)
 
 
+def _cast(self: Tensor, dtype: DType) -> Tensor:
+    return bind(Cast(dtype), self)
+
+
+def _stacked(self: Tensor, others: Sequence[Tensor]) -> Tensor:
+    return bind(Stack(0), self, *others)
+
+
+def _added_up(self: Tensor, slices: IndexedSlices) -> Tensor:
+    return added_up(slices)
+
+
 def _divmod(self: Any, other: float) -> tuple[Tensor, Tensor]:
     return self // other, self % other
 
@@ -317,6 +334,9 @@ def _operators() -> dict[str, Any]:
         "__invert__": _invert,
         "__getitem__": _getitem,
         "set_shape": _set_shape,
+        "_cast": _cast,
+        "_stacked": _stacked,
+        "_added_up": _added_up,
         "__eq__": _hot(EQUAL, operator.eq, "eq", _equality(False), quick_dtypes(ANY), {}),
         "__ne__": _hot(NOT_EQUAL, operator.ne, "ne", _equality(True), quick_dtypes(ANY), {}),
         "__array_ufunc__": _array_ufunc,

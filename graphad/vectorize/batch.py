@@ -19,7 +19,6 @@ from graphad.core.levels import current, entered, here
 from graphad.core.memo import Memo
 from graphad.core.op import Op, in_tuple, named, output_specs
 from graphad.core.references import entries_of
-from graphad.core.registry import lookup
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -284,10 +283,11 @@ class BatchLevel:
             stacked
         ):  # an op that must run per row but reads no row: the number of rows would be unknown
             raise UnansweredError(f"{op.name}: a batch rule needs known sizes, or an operand with rows.")
+        from graphad.vectorize.vectorize_graph import Vectorize
+
         row = trace_flat(lambda *rows: list(bind_all(op, rows)), specs, op.name, keep_all=True)
-        kind: Any = lookup("vectorize")
-        once = kind.same_in_all_rows(row.graph, stacked)
-        outputs = bind_all(kind(row.graph, tuple(stacked), tuple(once)), values)
+        once = Vectorize.same_in_all_rows(row.graph, stacked)
+        outputs = bind_all(Vectorize(row.graph, tuple(stacked), tuple(once)), values)
         return tuple([Unstacked(y) if k in once else y for k, y in enumerate(outputs)])
 
     def lower_to(self, x: Any, stacked: bool, ctx: BatchContext) -> Any:

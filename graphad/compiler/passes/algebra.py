@@ -19,6 +19,11 @@ import numpy as np
 from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, combined, sweep
 from graphad.graph.ir import Graph, Node
+from graphad.ops.math.arithmetic import ABS, ADD, MUL, NEG, SUB, Abs, Add, Div, Mul, Neg, Sub
+from graphad.ops.math.compare import LogicalAnd, LogicalNot, LogicalOr
+from graphad.ops.math.exponential import SOFTPLUS, Exp, Expm1, Log, Log1p, Sigmoid
+from graphad.ops.math.power import Rsqrt, Sqrt
+from graphad.ops.math.select import Maximum, Minimum, Select
 
 EXACT, RELAXED = RuleTable(), RuleTable()
 exact, relaxed = EXACT.rewrite, RELAXED.rewrite
@@ -29,7 +34,7 @@ def _kept(s: Sweep, node: Node, value: int) -> int | None:
     return value if same_dims(s.spec(value).dims, node.specs[0].dims) else None
 
 
-@exact("mul")
+@exact(Mul)
 def product_with_number(s: Sweep, node: Node) -> Found:
     """x * 1 is x, x * -1 is -x."""
     x, y = node.inputs
@@ -40,18 +45,18 @@ def product_with_number(s: Sweep, node: Node) -> Found:
         return None
     if number == 1:
         return x
-    if number == -1 and (neg := s.op("neg")) is not None and not s.spec(x).dtype.is_unsigned:
-        return s.bind(neg, x)
+    if number == -1 and not s.spec(x).dtype.is_unsigned:
+        return s.bind(NEG, x)
     return None
 
 
-@exact("mul")
+@exact(Mul)
 def product_of_negatives(s: Sweep, node: Node) -> Found:
-    a, b = (s.made_by(value, "neg") for value in node.inputs)
+    a, b = (s.made_by(value, Neg) for value in node.inputs)
     return None if a is None or b is None else s.bind(node.op, a.inputs[0], b.inputs[0])
 
 
-@exact("div")
+@exact(Div)
 def quotient_with_number(s: Sweep, node: Node) -> Found:
     """x / 1 is x; dividing by a power of two is multiplying by its reciprocal."""
     x, y = node.inputs
@@ -68,13 +73,13 @@ def quotient_with_number(s: Sweep, node: Node) -> Found:
         or abs(math.log2(abs(value))) > 14
     ):
         return None
-    data, mul = s.array(y), s.op("mul")
-    if data is None or mul is None:
+    data = s.array(y)
+    if data is None:
         return None
-    return s.bind(mul, x, s.constant(np.full(np.shape(data), 1 / value, dtype.numpy)))
+    return s.bind(MUL, x, s.constant(np.full(np.shape(data), 1 / value, dtype.numpy)))
 
 
-@exact("add")
+@exact(Add)
 def sum_with_number(s: Sweep, node: Node) -> Found:
     """x + 0 for integers, x + -0.0, and x + (-y)."""
     x, y = node.inputs
@@ -86,53 +91,50 @@ def sum_with_number(s: Sweep, node: Node) -> Found:
         and (dtype.is_integer or (dtype.is_floating and np.signbit(number)))
     ):
         return _kept(s, node, x)
-    sub = s.op("sub")
-    if sub is None:
-        return None
     for a, b in ((x, y), (y, x)):
-        inner = s.made_by(b, "neg")
+        inner = s.made_by(b, Neg)
         if inner is not None:
-            return s.bind(sub, a, inner.inputs[0])
+            return s.bind(SUB, a, inner.inputs[0])
     return None
 
 
-@exact("sub")
+@exact(Sub)
 def difference_with_number(s: Sweep, node: Node) -> Found:
     """x - 0, and x - (-y)."""
     x, y = node.inputs
     number = s.number(y)
     if number is not None and number == 0 and not s.spec(x).dtype.is_complex and not np.signbit(number):
         return _kept(s, node, x)
-    inner, add = s.made_by(y, "neg"), s.op("add")
-    return None if inner is None or add is None else s.bind(add, x, inner.inputs[0])
+    inner = s.made_by(y, Neg)
+    return None if inner is None else s.bind(ADD, x, inner.inputs[0])
 
 
-@exact("abs")
+@exact(Abs)
 def abs_of_sign_change(s: Sweep, node: Node) -> Found:
     """|-x| and ||x||."""
-    inner = s.made_by(node.inputs[0], "neg", "abs")
+    inner = s.made_by(node.inputs[0], Neg, Abs)
     if inner is None:
         return None
-    if inner.op.name == "abs":
+    if inner.op.op_class is Abs:
         return node.inputs[0]
     if node.specs[0].dtype.is_unsigned:
         return None  # unsigned: -x is another positive number
     return s.bind(node.op, inner.inputs[0])
 
 
-@exact("maximum", "minimum", "logical_and", "logical_or")
+@exact(Maximum, Minimum, LogicalAnd, LogicalOr)
 def of_itself(s: Sweep, node: Node) -> int | None:
     x, y = node.inputs
     return x if x == y else None
 
 
-@exact("logical_not")
+@exact(LogicalNot)
 def not_not(s: Sweep, node: Node) -> int | None:
-    inner = s.made_by(node.inputs[0], "logical_not")
+    inner = s.made_by(node.inputs[0], LogicalNot)
     return None if inner is None else inner.inputs[0]
 
 
-@exact("where", "select")
+@exact(Select)
 def both_branches_alike(s: Sweep, node: Node) -> int | None:
     _, x, y = node.inputs
     return _kept(s, node, x) if x == y else None
@@ -143,77 +145,60 @@ def _is_one(s: Sweep, value: int) -> bool:
     return number is not None and number == 1
 
 
-@relaxed("log")
+@relaxed(Log)
 def log_of_something(s: Sweep, node: Node) -> Found:
-    """log(1 + x), log(exp(x)), log(softmax(x)), log(sigmoid(x))."""
+    """log(1 + x), log(exp(x)), log(sigmoid(x)), and what an op says of its logarithm: log(softmax(x))."""
     inner = s.producer(node.inputs[0])
     if inner is None:
         return None
-    name = inner.op.name
-    if name == "add":
+    kind = inner.op.op_class
+    if kind is Add:
         for a, b in (inner.inputs, inner.inputs[::-1]):
-            if _is_one(s, b) and _kept(s, node, a) is not None and (op := s.op("log1p")) is not None:
-                return s.bind(op, a)
-    if name == "exp":
+            if _is_one(s, b) and _kept(s, node, a) is not None:
+                return s.bind(Log1p(), a)
+    if kind is Exp:
         return inner.inputs[0]
-    if name == "softmax":
-        log_softmax = s.op("log_softmax", *[getattr(inner.op, field) for field in inner.op.attributes])
-        return None if log_softmax is None else s.bind(log_softmax, inner.inputs[0])
-    if name == "sigmoid" and (softplus := s.op("softplus")) is not None and (neg := s.op("neg")) is not None:
-        return s.bind(neg, s.bind(softplus, s.bind(neg, inner.inputs[0])))
-    return None
+    if kind is Sigmoid:
+        return s.bind(NEG, s.bind(SOFTPLUS, s.bind(NEG, inner.inputs[0])))
+    op = inner.op.logarithm()
+    return None if op is None else s.bind(op, *inner.inputs)
 
 
-@relaxed("sub")
+@relaxed(Sub)
 def minus_one(s: Sweep, node: Node) -> Found:
     """exp(x) - 1 and 1 - sigmoid(x)."""
     x, y = node.inputs
-    inner = s.made_by(x, "exp")
-    if (
-        inner is not None
-        and _is_one(s, y)
-        and _kept(s, node, x) is not None
-        and (op := s.op("expm1")) is not None
-    ):
-        return s.bind(op, inner.inputs[0])
-    inner = s.made_by(y, "sigmoid")
-    if (
-        inner is not None
-        and _is_one(s, x)
-        and _kept(s, node, y) is not None
-        and (neg := s.op("neg")) is not None
-    ):
-        return s.bind(inner.op, s.bind(neg, inner.inputs[0]))
+    inner = s.made_by(x, Exp)
+    if inner is not None and _is_one(s, y) and _kept(s, node, x) is not None:
+        return s.bind(Expm1(), inner.inputs[0])
+    inner = s.made_by(y, Sigmoid)
+    if inner is not None and _is_one(s, x) and _kept(s, node, y) is not None:
+        return s.bind(inner.op, s.bind(NEG, inner.inputs[0]))
     return None
 
 
-@relaxed("log1p")
+@relaxed(Log1p)
 def log1p_of_exp(s: Sweep, node: Node) -> Found:
-    inner, softplus = s.made_by(node.inputs[0], "exp"), s.op("softplus")
-    return None if inner is None or softplus is None else s.bind(softplus, inner.inputs[0])
+    inner = s.made_by(node.inputs[0], Exp)
+    return None if inner is None else s.bind(SOFTPLUS, inner.inputs[0])
 
 
-@relaxed("sqrt")
+@relaxed(Sqrt)
 def root_of_square(s: Sweep, node: Node) -> Found:
-    inner, absolute = s.made_by(node.inputs[0], "mul"), s.op("abs")
-    if (
-        inner is None
-        or absolute is None
-        or inner.inputs[0] != inner.inputs[1]
-        or not node.specs[0].dtype.is_floating
-    ):
+    inner = s.made_by(node.inputs[0], Mul)
+    if inner is None or inner.inputs[0] != inner.inputs[1] or not node.specs[0].dtype.is_floating:
         return None
-    return s.bind(absolute, inner.inputs[0])
+    return s.bind(ABS, inner.inputs[0])
 
 
-@relaxed("div")
+@relaxed(Div)
 def by_root(s: Sweep, node: Node) -> Found:
     """x / sqrt(y) is x * rsqrt(y)."""
     x, y = node.inputs
-    inner, rsqrt, mul = s.made_by(y, "sqrt"), s.op("rsqrt"), s.op("mul")
-    if inner is None or rsqrt is None or mul is None or not node.specs[0].dtype.is_floating:
+    inner = s.made_by(y, Sqrt)
+    if inner is None or not node.specs[0].dtype.is_floating:
         return None
-    return s.bind(mul, x, s.bind(rsqrt, inner.inputs[0]))
+    return s.bind(MUL, x, s.bind(Rsqrt(), inner.inputs[0]))
 
 
 def run(graph: Graph, options: object = None) -> Graph:

@@ -20,6 +20,7 @@ from graphad.core.dims import product
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.kernels import forms
+from graphad.ops.math.select import SELECT
 
 if TYPE_CHECKING:
     from graphad.ops.control.cond import Cond
@@ -29,12 +30,11 @@ TABLE = RuleTable()
 ELEMENTS = 128  # the most elements that both branches together compute
 
 
-@TABLE.rewrite("cond")
+@TABLE.rewrite(lambda kind: kind.branches)
 def both_branches(s: Sweep, node: Node) -> list[int] | None:
     """Both branches inlined, and a select for each result that both have."""
     op: Any = node.op
-    select = s.op("select")
-    if op.depth or select is None:
+    if op.depth:
         return None
     graphs = op.then_graph, op.else_graph
     costs = [cost(graph) for graph in graphs]
@@ -55,7 +55,7 @@ def both_branches(s: Sweep, node: Node) -> list[int] | None:
             out.append(next(else_values))
         else:
             a, b = next(then_values), next(else_values)
-            out.append(a if a == b else s.bind(select, predicate, a, b))
+            out.append(a if a == b else s.bind(SELECT, predicate, a, b))
     return out
 
 

@@ -11,13 +11,27 @@ the powers
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.dims import Dim, product
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
-from graphad.ops.array.shape import SizeVector
+from graphad.ops.array.create import Identity, StopGradient
+from graphad.ops.array.shape import BroadcastTo, ExpandDims, Reshape, SizeVector, Squeeze, SumTo
+from graphad.ops.array.transpose import Transpose
+from graphad.ops.math.arithmetic import ADD, DIV, MUL, Add, Mul, Neg, Square
+from graphad.ops.math.cast import Cast
+from graphad.ops.math.power import Pow
+from graphad.ops.math.reduce import (
+    ReduceAll,
+    ReduceAny,
+    ReduceMax,
+    ReduceMean,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+)
 
 if TYPE_CHECKING:
     from graphad.core.dims import Size
@@ -39,33 +53,33 @@ def same_dims(a: tuple[Size | None, ...] | None, b: tuple[Size | None, ...] | No
     return a is not None and b is not None and len(a) == len(b) and all(map(same_size, a, b))
 
 
-@rewrite("expand_dims", "squeeze")
+@rewrite(ExpandDims, Squeeze)
 def axes_by_reshape(s: Sweep, node: Node) -> Found:
     """Adding or removing axes of size 1 is a reshape."""
     return _reshaped(s, node.inputs[0], node.specs[0].dims)  # type: ignore[no-any-return]
 
 
-@rewrite("reshape")
+@rewrite(Reshape)
 def reshape_once(s: Sweep, node: Node) -> Found:
     """A reshape of a reshape, and a reshape without effect."""
     x = node.inputs[0]
-    inner = s.made_by(x, "reshape")
+    inner = s.made_by(x, Reshape)
     if inner is not None:
         return _reshaped(s, inner.inputs[0], node.specs[0].dims)  # type: ignore[no-any-return]
     return x if same_dims(s.spec(x).dims, node.specs[0].dims) else None
 
 
-@rewrite("broadcast_to")
+@rewrite(BroadcastTo)
 def broadcast_once(s: Sweep, node: Node) -> Found:
     """A broadcast of a broadcast, and a broadcast without effect."""
     x = node.inputs[0]
-    inner = s.made_by(x, "broadcast_to")
+    inner = s.made_by(x, BroadcastTo)
     if inner is not None:
         return s.bind(node.op, inner.inputs[0], *node.inputs[1:])
     return x if same_dims(s.spec(x).dims, node.specs[0].dims) else None
 
 
-@rewrite("transpose")
+@rewrite(Transpose)
 def transpose_once(s: Sweep, node: Node) -> Found:
     """A transpose of a transpose, and a transpose without effect."""
     x, dims = node.inputs[0], node.specs[0].dims
@@ -75,14 +89,14 @@ def transpose_once(s: Sweep, node: Node) -> Found:
     perm = op.order(len(dims))
     if perm == tuple(range(len(dims))):
         return x
-    inner: Any = s.made_by(x, "transpose")
+    inner: Any = s.made_by(x, Transpose)
     if inner is None or inner.op.refers:
         return None
     first = inner.op.order(len(dims))
-    return s.bind(type(op)(tuple(first[axis] for axis in perm)), inner.inputs[0])  # type: ignore[no-any-return]
+    return s.bind(Transpose(tuple(first[axis] for axis in perm)), inner.inputs[0])
 
 
-@rewrite("sum_to")
+@rewrite(SumTo)
 def sum_over_nothing(s: Sweep, node: Node) -> Found:
     """A sum over axes of size 1 only is a reshape, except for the sign of zeros."""
     x, want = node.inputs[0], node.specs[0].dims
@@ -97,28 +111,19 @@ def sum_over_nothing(s: Sweep, node: Node) -> Found:
 
 def _of_one(s: Sweep, x: int, dims: tuple[Size | None, ...]) -> Any:
     """Sums of one number each: NumPy's sums start with +0, which turns -0 into +0."""
-    y, spec, add = _reshaped(s, x, dims), s.spec(x), s.op("add")
-    if y is None or not (spec.dtype.is_floating or spec.dtype.is_complex) or add is None:
+    y, spec = _reshaped(s, x, dims), s.spec(x)
+    if y is None or not (spec.dtype.is_floating or spec.dtype.is_complex):
         return y
-    return s.bind(add, y, s.constant(0, like=spec))
+    return s.bind(ADD, y, s.constant(0, like=spec))
 
 
-REDUCTIONS = (
-    "reduce_prod",
-    "reduce_max",
-    "reduce_min",
-    "reduce_all",
-    "reduce_any",
-)
-
-
-@rewrite(*REDUCTIONS)
+@rewrite(ReduceProd, ReduceMax, ReduceMin, ReduceAll, ReduceAny)
 def reduce_over_nothing(s: Sweep, node: Node) -> Found:
     """A reduction over axes of size 1 only is a reshape."""
     return _over_nothing(s, node, _reshaped)
 
 
-@rewrite("reduce_sum", "reduce_mean")
+@rewrite(ReduceSum, ReduceMean)
 def add_over_nothing(s: Sweep, node: Node) -> Found:
     """A sum or mean over axes of size 1 only is a reshape, except for the sign of zeros."""
     return _over_nothing(s, node, _of_one)
@@ -136,56 +141,57 @@ def _over_nothing(s: Sweep, node: Node, instead: Callable[[Sweep, int, Any], Any
     return instead(s, x, spec.dims)  # type: ignore[no-any-return]
 
 
-@rewrite("reduce_mean")
+@rewrite(ReduceMean)
 def mean_by_sum(s: Sweep, node: Node) -> Found:
     """A mean of float32 or float64 is the sum divided by the count."""
-    x, op = node.inputs[0], node.op
-    spec, total, div = s.spec(x), s.op("reduce_sum", op.axes, op.keepdims), s.op("div")  # type: ignore[attr-defined]
-    if spec.dims is None or total is None or div is None or spec.dtype.name not in ("float32", "float64"):
+    x, op = node.inputs[0], cast(ReduceMean, node.op)
+    spec = s.spec(x)
+    if spec.dims is None or spec.dtype.name not in ("float32", "float64"):
         return None
-    axes = range(len(spec.dims)) if op.axes is None else op.axes  # type: ignore[attr-defined]
+    axes = range(len(spec.dims)) if op.axes is None else op.axes
     sizes = tuple([spec.dims[axis] for axis in axes])
     if not is_definite(sizes):
         return None
     count = product(sizes)
-    return s.bind(div, s.bind(total, x), s.bind(SizeVector((count,), spec.dtype, True)))
+    return s.bind(
+        DIV, s.bind(ReduceSum(op.axes, op.keepdims), x), s.bind(SizeVector((count,), spec.dtype, True))
+    )
 
 
-@rewrite("square")
+@rewrite(Square)
 def square_by_product(s: Sweep, node: Node) -> Found:
-    mul = s.op("mul")
-    return None if mul is None else s.bind(mul, node.inputs[0], node.inputs[0])
+    return s.bind(MUL, node.inputs[0], node.inputs[0])
 
 
-@rewrite("pow")
+@rewrite(Pow)
 def small_power(s: Sweep, node: Node) -> Found:
     """x to the power of 1, 2, 3 or 4."""
     x, y = node.inputs
-    power, mul = s.number(y), s.op("mul")
-    if power is None or mul is None or power != power or power not in (1, 2, 3, 4):
+    power = s.number(y)
+    if power is None or power != power or power not in (1, 2, 3, 4):
         return None
     if not same_dims(s.spec(x).dims, node.specs[0].dims):
         return None
     if power == 1:
         return x
-    square = s.bind(mul, x, x)
-    return square if power == 2 else s.bind(mul, square, x if power == 3 else square)
+    square = s.bind(MUL, x, x)
+    return square if power == 2 else s.bind(MUL, square, x if power == 3 else square)
 
 
-@rewrite("cast")
+@rewrite(Cast)
 def cast_of_sizes(s: Sweep, node: Node) -> Found:
     """A cast to the same dtype, and a cast of sizes."""
     x, spec = node.inputs[0], node.specs[0]
     if s.spec(x).dtype is spec.dtype:
         return x
-    sizes = s.made_by(x, "sizes")
-    if sizes is not None and not spec.dtype.is_bool:
-        kind: Any = type(sizes.op)
-        return s.bind(kind(sizes.op.dims, spec.dtype, sizes.op.scalar))  # type: ignore[attr-defined]
-    return None
+    made = s.made_by(x, SizeVector)
+    if made is None or spec.dtype.is_bool:
+        return None
+    sizes = cast(SizeVector, made.op)
+    return s.bind(SizeVector(sizes.dims, spec.dtype, sizes.scalar))
 
 
-@rewrite("sizes")
+@rewrite(SizeVector)
 def sizes_of_numbers(s: Sweep, node: Node) -> int | None:
     """Sizes that hold no symbol are a constant."""
     if any(isinstance(size, Dim) for size in node.op.dims):  # type: ignore[attr-defined]
@@ -193,7 +199,7 @@ def sizes_of_numbers(s: Sweep, node: Node) -> int | None:
     return s.constant(node.op.eval())  # type: ignore[arg-type]
 
 
-@rewrite("add", "mul")
+@rewrite(Add, Mul)
 def constant_right(s: Sweep, node: Node) -> Found:
     """The number of a commutative op is its second operand."""
     x, y = node.inputs
@@ -202,13 +208,13 @@ def constant_right(s: Sweep, node: Node) -> Found:
     return s.bind(node.op, y, x)
 
 
-@rewrite("neg")
+@rewrite(Neg)
 def neg_of_neg(s: Sweep, node: Node) -> int | None:
-    inner = s.made_by(node.inputs[0], "neg")
+    inner = s.made_by(node.inputs[0], Neg)
     return None if inner is None else inner.inputs[0]
 
 
-@rewrite("identity", "stop_gradient", "prevent_gradient")
+@rewrite(Identity, StopGradient)
 def nothing_at_all(s: Sweep, node: Node) -> int | None:
     """Ops that matter only to derivatives."""
     return None if node.op.effects else node.inputs[0]
@@ -220,9 +226,8 @@ def _reshaped(s: Sweep, x: int, dims: tuple[Any, ...] | None) -> Any:
         return x
     if not is_definite(s.spec(x).dims) or not is_definite(dims):
         return None
-    op = s.op("reshape", tuple(dims))
-    return None if op is None else s.bind(op, x)
+    return s.bind(Reshape(tuple(dims)), x)
 
 
 def run(graph: Graph, options: object = None) -> Graph:
-    return sweep(graph, TABLE.rules)
+    return sweep(graph, TABLE)

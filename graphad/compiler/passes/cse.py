@@ -8,9 +8,9 @@ Nodes with effects stay apart: two reads of a variable, two random draws, two pr
 
 from __future__ import annotations
 
-from graphad.compiler.passes.rewrite import sweep
+from graphad.compiler.passes.rewrite import RuleTable, sweep
 from graphad.graph.ir import Graph
 
 
 def run(graph: Graph, options: object = None) -> Graph:
-    return sweep(graph, {})
+    return sweep(graph, RuleTable())

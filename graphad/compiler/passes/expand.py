@@ -8,45 +8,34 @@ What a node becomes is traced and put in its place; the new nodes may be expande
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from graphad.compiler.passes import dead
-from graphad.compiler.passes.rewrite import Rule, Sweep, sweep
+from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
 from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.trace.tracer import trace_flat
 
+TABLE = RuleTable()
+
 
 def expanded(graph: Graph) -> Graph:
     """The graph with its nodes expanded; the same object if none is."""
-    names = {node.op.name for node in graph.nodes if _says(node.op)}
-    if not names:
+    if not any(_says(node.op.op_class) for node in graph.nodes):
         return graph
-    after = sweep(graph, _Everything())
+    after = sweep(graph, TABLE)
     return graph if after is graph else dead.run(after)
 
 
-def _says(op: Op) -> bool:
-    return type(op).expanded is not Op.expanded
+def _says(kind: type[Op]) -> bool:
+    return kind.expanded is not Op.expanded
 
 
-class _Everything(Mapping[str, Sequence[Rule]]):
-    """The one rule, for ops of every name: new nodes are asked too."""
-
-    def __getitem__(self, name: str) -> Sequence[Rule]:
-        return (_expand,)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
+@TABLE.rewrite(_says)
 def _expand(sweep: Sweep, node: Node) -> Sequence[int] | None:
-    if not _says(node.op) or node.op.multiple:
+    if node.op.multiple:
         return None
     specs = [sweep.spec(value) for value in node.inputs]
     if not all(is_definite(spec.dims) for spec in specs):

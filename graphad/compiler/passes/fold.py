@@ -57,4 +57,4 @@ ON_CONSTANTS = (fold_constants,)
 
 
 def run(graph: Graph, options: object = None) -> Graph:
-    return sweep(graph, TABLE.rules, ON_CONSTANTS)
+    return sweep(graph, TABLE, ON_CONSTANTS)

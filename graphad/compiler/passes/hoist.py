@@ -42,7 +42,7 @@ SMALL = (
 MODEST = 1 << 20  # bytes that may be computed in vain if a loop runs no step
 
 
-@TABLE.rewrite("loop")
+@TABLE.rewrite(lambda kind: kind.repeats)
 def invariants_first(s: Sweep, node: Node) -> Sequence[int] | None:
     """Move invariant nodes of body and test before the loop."""
     op: Any = node.op
@@ -50,7 +50,7 @@ def invariants_first(s: Sweep, node: Node) -> Sequence[int] | None:
     operands, outer = node.inputs[1:], [s.spec(i) for i in node.inputs[1:]]
     graphs = []
     for graph in [op.body] if op.test is None else [op.body, op.test]:
-        inner = sweep(graph, TABLE.rules)
+        inner = sweep(graph, TABLE)
         graphs.append(_without_branches(inner, _same(inner, outer, places.invariants)))
     certain = op.test is None and not op.effects and _is_positive(op.steps)
     splits = [Split(graph, _same(graph, outer, places.invariants), certain) for graph in graphs]
@@ -66,11 +66,11 @@ def invariants_first(s: Sweep, node: Node) -> Sequence[int] | None:
     return s.add(left, [inputs[k] for k in kept], node.specs, node.line)
 
 
-@TABLE.rewrite("cond")
+@TABLE.rewrite(lambda kind: kind.branches)
 def loops_in_branches(s: Sweep, node: Node) -> Sequence[int] | None:
     """The same for the loops in branches."""
     op: Any = node.op
-    graphs = [sweep(graph, TABLE.rules) for graph in (op.then_graph, op.else_graph)]
+    graphs = [sweep(graph, TABLE) for graph in (op.then_graph, op.else_graph)]
     if all(map(operator.is_, graphs, (op.then_graph, op.else_graph))):
         return None
     return s.add(op.changed(then_graph=graphs[0], else_graph=graphs[1]), node.inputs, node.specs, node.line)
@@ -307,4 +307,4 @@ def _is_branch(node: Node) -> bool:
 
 
 def run(graph: Graph, options: object = None) -> Graph:
-    return sweep(graph, TABLE.rules)
+    return sweep(graph, TABLE)

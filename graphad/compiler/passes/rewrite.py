@@ -9,7 +9,7 @@ adds are offered to the rules again. Nodes with effects are never merged, and no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -17,7 +17,6 @@ import numpy as np
 from graphad.core import bind as door
 from graphad.core.errors import InternalError
 from graphad.core.op import Op, TupleOp, output_specs
-from graphad.core.registry import find
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
@@ -30,38 +29,52 @@ if TYPE_CHECKING:
 # What a rule gives: the value, or the values, in place of the node's outputs; None leaves the node.
 Found = int | Sequence[int] | None
 Rule = Callable[["Sweep", Node], Found]
-Rules = Mapping[str, Sequence[Rule]]
+# What a rule matches: the class of an op, or what its class says of itself.
+Match = type[Op] | Callable[[type[Op]], bool]
 DEPTH_LIMIT = 64
 SHARED_CONSTANT = 64  # elements up to which equal constants are found and merged
 
 
 class RuleTable:
-    """The rules of one pass, by the name of the op that they match."""
+    """The rules of one pass, or of several, in the order in which they are tried.
 
-    def __init__(self) -> None:
-        self.rules: dict[str, list[Rule]] = {}
+    A rule matches ops by their class, or by a trait where the class is one that a program may do without: its module is then
+    not imported for the rule's sake.
+    """
 
-    def rewrite(self, *names: str) -> Callable[[Rule], Rule]:
+    def __init__(self, rules: Iterable[tuple[Match, Rule]] = ()) -> None:
+        self.rules = list(rules)
+        self._by_class: dict[type[Op], tuple[Rule, ...]] = {}
+
+    def rewrite(self, *matches: Match) -> Callable[[Rule], Rule]:
         """Decorator: apply the rule to nodes of these ops, after the rules registered earlier."""
 
         def add(rule: Rule) -> Rule:
-            for name in names:
-                self.rules.setdefault(name, []).append(rule)
+            self.rules += [(match, rule) for match in matches]
+            self._by_class.clear()
             return rule
 
         return add
 
+    def of(self, kind: type[Op]) -> tuple[Rule, ...]:
+        """The rules for the ops of a class."""
+        found = self._by_class.get(kind)
+        if found is None:
+            found = tuple([rule for match, rule in self.rules if _matches(match, kind)])
+            self._by_class[kind] = found
+        return found
 
-def combined(tables: Iterable[RuleTable]) -> dict[str, list[Rule]]:
+
+def _matches(match: Match, kind: type[Op]) -> bool:
+    return kind is match if isinstance(match, type) else match(kind)
+
+
+def combined(tables: Iterable[RuleTable]) -> RuleTable:
     """The rules of several passes combined for one sweep."""
-    out: dict[str, list[Rule]] = {}
-    for table in tables:
-        for name, rules in table.rules.items():
-            out.setdefault(name, []).extend(rules)
-    return out
+    return RuleTable([entry for table in tables for entry in table.rules])
 
 
-def sweep(graph: Graph, rules: Rules, on_constants: Sequence[Rule] = ()) -> Graph:
+def sweep(graph: Graph, rules: RuleTable, on_constants: Sequence[Rule] = ()) -> Graph:
     """The graph after one sweep; `on_constants` are tried first on every node whose first input is a constant."""
     return Sweep(graph, rules, on_constants).run()
 
@@ -69,11 +82,11 @@ def sweep(graph: Graph, rules: Rules, on_constants: Sequence[Rule] = ()) -> Grap
 class Sweep:
     """One sweep in progress; values are serial numbers of the new graph, those of the old one until something changes."""
 
-    def __init__(self, graph: Graph, rules: Rules, on_constants: Sequence[Rule] = ()) -> None:
+    def __init__(self, graph: Graph, rules: RuleTable, on_constants: Sequence[Rule] = ()) -> None:
         self.graph = graph
         self.specs: list[TensorSpec] = list(graph.specs[: graph.first_node_value])
         self.line: str | None = None
-        self._rules = rules
+        self._rules_of = rules.of
         self._constant_rules = tuple(on_constants)
         self._nodes: list[Node] = []
         self._makers: dict[int, Node] = {}
@@ -89,10 +102,10 @@ class Sweep:
         """The node that makes a value, None for inputs and constants."""
         return self._makers.get(value)
 
-    def made_by(self, value: int, *names: str) -> Node | None:
-        """The node that makes a value if it is one of these ops."""
+    def made_by(self, value: int, *kinds: type[Op]) -> Node | None:
+        """The node that makes a value if its op is of one of these classes."""
         node = self._makers.get(value)
-        return node if node is not None and node.op.name in names else None
+        return node if node is not None and node.op.op_class in kinds else None
 
     def array(self, value: int) -> Any | None:
         """The data of a constant, else None."""
@@ -110,11 +123,6 @@ class Sweep:
 
     def spec(self, value: int) -> TensorSpec:
         return self.specs[value]
-
-    def op(self, name: str, *attributes: Any) -> Op | None:
-        """The op called `name`, None if there is none."""
-        kind = find(name)
-        return None if kind is None else kind(*attributes)
 
     @overload
     def bind(self, op: TupleOp, *inputs: int) -> Sequence[int]: ...  # type: ignore[overload-overlap]
@@ -174,7 +182,7 @@ class Sweep:
     def _place(
         self, op: Op, inputs: tuple[int, ...], specs: Sequence[TensorSpec], line: str | None
     ) -> Sequence[int]:
-        rules: Sequence[Rule] = self._rules.get(op.name, ())
+        rules = self._rules_of(op.op_class)
         if self._constant_rules and inputs and inputs[0] in self._constants:
             rules = (*self._constant_rules, *rules)
         if rules:

@@ -19,6 +19,7 @@ from graphad.core.dims import UndecidedSize
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
+from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.slice import Slice
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 TABLE = RuleTable()
 
 
-@TABLE.rewrite("loop")
+@TABLE.rewrite(lambda kind: kind.repeats)
 def slices_by_counter(s: Sweep, node: Node) -> Found:
     """Reads of an invariant at counter + constant become slices of a further stack."""
     op: Any = node.op
@@ -63,7 +64,7 @@ def _counters(s: Sweep, node: Node) -> Iterator[tuple[int, tuple[Any, int]]]:
 
 
 def _start(s: Sweep, value: int) -> Any:
-    sizes: Any = s.made_by(value, "sizes")
+    sizes: Any = s.made_by(value, SizeVector)
     if sizes is not None:
         return sizes.op.dims[0]
     number = s.number(value)
@@ -150,4 +151,4 @@ def _given(body: Graph, specs: list[TensorSpec], slices: dict[int, int]) -> Grap
 
 
 def run(graph: Graph, options: object = None) -> Graph:
-    return sweep(graph, TABLE.rules)
+    return sweep(graph, TABLE)

@@ -199,12 +199,6 @@ class GatherGrad(Op):
     shape: Given[tuple[Size, ...]]
     formerly = {"gather_grad_to": shape_was_claimed}
 
-    @staticmethod
-    def densify(slices: IndexedSlices) -> Tensor:
-        """IndexedSlices as one tensor."""
-        sizes, given = joined((slices.dims, slices.dense_shape))
-        return bind(GatherGrad(0, 0, sizes), slices.values, slices.indices, *map(lift, given))
-
     def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
         return put_back(self, Gather(self.axis, self.batch_dims, False), g, self.shape, indices)
 
@@ -240,6 +234,12 @@ class GatherGrad(Op):
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return _put_back_rows(self.axis % len(self.shape), self.batch_dims, specs, axes)
+
+
+def added_up(slices: IndexedSlices) -> Tensor:
+    """Slices as one tensor: those of one row are summed, rows without a slice are 0."""
+    sizes, given = joined((slices.dims, slices.dense_shape))
+    return bind(GatherGrad(0, 0, sizes), slices.values, slices.indices, *map(lift, given))
 
 
 def _batch_axes(op: str, batch_dims: TensorLike) -> int:

@@ -158,10 +158,6 @@ class Stack(Op):
     keeps = (False, False)
     axis: Axis
 
-    @classmethod
-    def apply(cls, tensors: Sequence[Tensor], axis: int) -> Tensor:
-        return bind(Stack(axis), *tensors)
-
     def infer(self, *xs: TensorSpec) -> TensorSpec:
         _same_dtype("stack", xs)
         dims = merge_dims("stack", [x.dims for x in xs])
@@ -222,7 +218,7 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
     tensors = lift_all("stack", items)
     rank = next((x.ndim for x in tensors if x.ndim is not None), None)
     place = normalize_axis("stack", axis, None if rank is None else rank + 1)
-    return Stack.apply(tensors, place)
+    return bind(Stack(place), *tensors)
 
 
 def parallel_stack(values: Iterable[TensorLike], name: str | None = None) -> Tensor:

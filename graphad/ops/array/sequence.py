@@ -58,6 +58,7 @@ class Range(Op):
     """start + i * delta for i from 0 to max(ceil((limit - start) / delta), 0) - 1, for scalars of one dtype; delta is not 0."""
 
     name = "range"
+    evenly = (0, 2)
     total = False
     takes_symbols = False
     keeps = (False, False)

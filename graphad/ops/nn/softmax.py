@@ -71,6 +71,9 @@ class Softmax(AlongAxis):
         e = exp(x - reduce_max(x, axis=self.axis, keepdims=True))
         return e / reduce_sum(e, axis=self.axis, keepdims=True)
 
+    def logarithm(self) -> Op:
+        return LogSoftmax(self.axis)
+
 
 @define
 class LogSoftmax(AlongAxis):

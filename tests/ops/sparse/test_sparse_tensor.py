@@ -96,6 +96,13 @@ def test_gradients_go_through_functions_and_jacobians():
     np.testing.assert_allclose(acc.jvp(y).values, want[:, 1], atol=1e-6)
 
 
+@pytest.mark.parametrize("convert", [np.array, list, tf.constant, tf.Variable])
+def test_slices_become_a_tensor_whatever_their_parts_are(convert):
+    slices = tf.IndexedSlices(convert([[1.0, 2.0], [3.0, 4.0]]), convert([1, 1]), convert([3, 2]))
+    np.testing.assert_array_equal(tf.convert_to_tensor(slices), [[0, 0], [4, 6], [0, 0]])
+    np.testing.assert_array_equal(slices.numpy(), [[0, 0], [4, 6], [0, 0]])
+
+
 def test_slices_are_arguments_of_functions():
     slices = tf.IndexedSlices(tf.ones([2, 3]), tf.constant([0, 2]), tf.constant([4, 3]))
 
