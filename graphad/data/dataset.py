@@ -8,31 +8,37 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int64
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
-from graphad.core.refusal import refuse
-from graphad.core.scopes import executing_eagerly
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.data.elements import at, called, leaves, mapped, on_host, padded, shown, spec_of, stacked
-from graphad.data.stream import Stream
+from graphad.data.described import INFINITE, UNKNOWN, positive, seeds_of
+from graphad.data.elements import (
+    DatasetSpec,
+    at,
+    called,
+    leaves,
+    mapped,
+    on_host,
+    padded,
+    shown,
+    spec_of,
+    stacked,
+)
+from graphad.data.mixing import Mixtures
 from graphad.function.decorator import function
-from graphad.ops.random import uniform
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Array, NestLike
+    from graphad.core.annotations import Array, DTypeLike, NestLike
 
 
-INFINITE, UNKNOWN = -1, -2
-_SEEDS = 2**31 - 1
-
-
-class Dataset:
+class Dataset(Mixtures):
     """Elements, each a tensor or a tuple or dict of tensors.
 
     Made by `from_tensor_slices`, `from_tensors`, `from_generator`, `range` and `zip`; the methods give new data sets.
@@ -47,9 +53,6 @@ class Dataset:
       >>> [x.numpy().tolist() for x in numbers]
       [[1, 4], [9, 16]]
     """
-
-    def __init__(self, make: Callable[[], Iterator[Any]], count: int, spec: Callable[[], Any]) -> None:
-        self._make, self._count, self._spec = make, count, spec
 
     # Sources of elements.
 
@@ -144,6 +147,33 @@ class Dataset:
 
         return Dataset(make, count, lambda: mapped(lambda part: part._spec(), nest))
 
+    @staticmethod
+    def counter(
+        start: Any = 0, step: Any = 1, dtype: DTypeLike = "int64", name: str | None = None
+    ) -> Dataset:
+        """The numbers `start`, `start + step` and so on, for ever."""
+        kind = as_dtype(dtype)
+        first, by = np.asarray(start, kind.numpy)[()], np.asarray(step, kind.numpy)[()]
+        return Dataset(
+            lambda: (np.asarray(first + by * i, kind.numpy) for i in itertools.count()),
+            INFINITE,
+            lambda: TensorSpec((), kind),
+        )
+
+    @staticmethod
+    def random(
+        seed: int | None = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
+    ) -> Dataset:
+        """Random numbers, int64 below 2^32, for ever; without a seed or with `rerandomize_each_iteration` others each time."""
+        rounds = seeds_of(seed, rerandomize_each_iteration)
+
+        def make() -> Iterator[Any]:
+            draw = np.random.default_rng(next(rounds))
+            while True:
+                yield draw.integers(2**32, size=(), dtype=np.int64)
+
+        return Dataset(make, INFINITE, lambda: TensorSpec((), int64))
+
     # Transformations.
 
     def map(
@@ -157,6 +187,8 @@ class Dataset:
 
         def spec() -> Any:
             inner = self._spec()
+            if any(isinstance(leaf, DatasetSpec) for leaf in leaves(inner)):
+                return spec_of(on_host(called(map_func, next(self._make()))))
             given = inner if type(inner) is tuple else (inner,)
             return function(map_func).get_concrete_function(*given).structured_outputs
 
@@ -220,12 +252,7 @@ class Dataset:
     def _batched(
         self, batch_size: int, drop: bool, join: Callable[[list[Any]], Any], sizes: Callable[[Any], Any]
     ) -> Dataset:
-        try:
-            size = int(batch_size)
-        except (TypeError, ValueError, OverflowError) as cause:
-            refuse(cause, "batch", "batch_size", batch_size, "a positive integer is needed")
-        if size < 1:
-            raise InvalidArgumentError(f"batch: batch_size is {size}; it must be positive.")
+        size = positive("batch", "batch_size", batch_size)
 
         def make() -> Iterator[Any]:
             elements = self._make()
@@ -252,22 +279,76 @@ class Dataset:
             make, UNKNOWN, lambda: mapped(lambda spec: TensorSpec(spec.shape[1:], spec.dtype), self._spec())
         )
 
+    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Dataset:
+        """Batches cut anew, to `batch_size` rows, or to the sizes of a list in turn; the last may be smaller."""
+        given = np.ravel(np.asarray(lift(batch_size).numpy())).tolist()
+        sizes = [positive("rebatch", "batch_size", size) for size in given]
+        rows = self.unbatch()
+
+        def make() -> Iterator[Any]:
+            elements = rows._make()
+            for size in itertools.cycle(sizes):
+                found = list(itertools.islice(elements, size))
+                if found and (len(found) == size or not drop_remainder):
+                    yield stacked(found)
+                if len(found) < size:
+                    return
+
+        size = sizes[0] if drop_remainder and len(set(sizes)) == 1 else None
+        return Dataset(
+            make,
+            UNKNOWN,
+            lambda: mapped(lambda spec: TensorSpec([size, *spec.shape], spec.dtype), rows._spec()),
+        )
+
+    def scan(
+        self, initial_state: NestLike, scan_func: Callable[..., tuple[Any, Any]], name: str | None = None
+    ) -> Dataset:
+        """The second results of `scan_func(state, element)`, whose first is the state for the next element."""
+        begin = mapped(lift, initial_state)
+
+        def make() -> Iterator[Any]:
+            state = begin
+            for element in self._make():
+                after, out = scan_func(state, shown(element))
+                state = mapped(lift, after)
+                yield on_host(out)
+
+        return Dataset(
+            make,
+            self._count,
+            lambda: (
+                function(scan_func).get_concrete_function(spec_of(begin), self._spec()).structured_outputs[1]
+            ),
+        )
+
+    def unique(self, name: str | None = None) -> Dataset:
+        """The elements, each of them when it comes first; they are single tensors."""
+
+        def make() -> Iterator[Any]:
+            seen = set()
+            for element in self._make():
+                array = leaves(element)[0]
+                key = (array.shape, array.tobytes())
+                if key not in seen:
+                    seen.add(key)
+                    yield element
+
+        return Dataset(make, UNKNOWN, self._spec)
+
     def shuffle(
         self,
         buffer_size: int | Tensor,
         seed: int | None = None,
-        reshuffle_each_iteration: bool = True,
+        reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> Dataset:
         """Draws each element from a buffer of the next `buffer_size` elements; the same seed gives the same order."""
-        size = int(buffer_size)
-        if size < 1:
-            raise InvalidArgumentError(f"shuffle: buffer_size is {size}; it must be positive.")
-        first = int(uniform((), maxval=_SEEDS, dtype="int32")) if seed is None else int(seed)
-        rounds = itertools.count() if reshuffle_each_iteration else itertools.repeat(0)
+        size = positive("shuffle", "buffer_size", buffer_size)
+        rounds = seeds_of(seed, reshuffle_each_iteration in (None, True))
 
         def make() -> Iterator[Any]:
-            draw = np.random.default_rng([abs(first), next(rounds)])
+            draw = np.random.default_rng(next(rounds))
             elements = self._make()
             waiting = list(itertools.islice(elements, size))
             for element in elements:
@@ -359,8 +440,12 @@ class Dataset:
         """The data set itself: elements are computed when they are needed."""
         return self
 
+    def options(self) -> Options:
+        """Options that nobody has set."""
+        return Options()
+
     def with_options(self, options: object, name: str | None = None) -> Dataset:
-        """The data set itself: there are no options."""
+        """The data set itself: options change nothing here."""
         return self
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
@@ -376,129 +461,25 @@ class Dataset:
             state = mapped(lift, reduce_func(state, shown(element)))
         return state
 
-    # Inspection.
 
-    def __iter__(self) -> Elements:
-        _check_iterated()
-        return Elements(self)
+class Options(SimpleNamespace):
+    """Options of pipelines of threads and machines, to be set and handed on; here they change nothing.
 
-    def __graphad_stream__(self) -> Stream:
-        return Stream(self._make, self.element_spec)
+    Example:
+      >>> options = data.Options()
+      >>> options.deterministic = False
+      >>> options.threading.private_threadpool_size = 4
+      >>> len(data.Dataset.range(3).with_options(options))
+      3
+    """
 
-    def __graphad_iterator__(self) -> TracedElements:
-        return TracedElements(self.__graphad_stream__())
-
-    def as_numpy_iterator(self) -> Iterator[Any]:
-        """An iterator of elements as NumPy arrays and scalars."""
-        return (
-            mapped(lambda array: array[()] if array.ndim == 0 else array, element) for element in self._make()
-        )
-
-    def get_single_element(self, name: str | None = None) -> Any:
-        """The only element. Raises: InvalidArgumentError: there is none, or more than one."""
-        found = list(itertools.islice(self._make(), 2))
-        if len(found) != 1:
-            raise InvalidArgumentError(
-                f"get_single_element: there is {'no' if not found else 'more than one'} element; there must be one."
-            )
-        return shown(found[0])
-
-    @property
-    def element_spec(self) -> Any:
-        """The spec of each tensor of an element, in the element's structure."""
-        return self._spec()
-
-    def cardinality(self, name: str | None = None) -> Tensor:
-        """How many elements there are, int64: -1 for infinitely many, -2 where it is not known."""
-        return lift(self._count, int64)
-
-    def __len__(self) -> int:
-        if self._count < 0:
-            what = "infinite" if self._count == INFINITE else "not known"
-            raise ArgumentTypeError(f"Dataset: the number of elements is {what}.")
-        return self._count
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __repr__(self) -> str:
-        return f"<Dataset element_spec={self.element_spec}>"
-
-
-class Elements:
-    """An iterator of a data set."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        self._elements, self.element_spec_of = dataset._make(), dataset._spec
-
-    @property
-    def element_spec(self) -> Any:
-        return self.element_spec_of()
-
-    def __iter__(self) -> Elements:
-        _check_iterated()
-        return self
-
-    def __graphad_stream__(self) -> Stream:
-        return Stream(lambda: self._elements, self.element_spec)
-
-    def __next__(self) -> Any:
-        return (
-            shown(next(self._elements))
-            if executing_eagerly()
-            else next(TracedElements(self.__graphad_stream__()))
-        )
-
-    def get_next(self, name: str | None = None) -> Any:
-        """The next element. Raises: OutOfRangeError: there is none."""
-        try:
-            return next(self)
-        except StopIteration:
-            raise OutOfRangeError("get_next: End of sequence") from None
-
-    def __graphad_iterator__(self) -> Elements:
-        return self
-
-
-class TracedElements:
-    """An iterator of a data set in a traced function: `next` and `for` go on where it was left."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream, self._run = stream, stream.start()
-
-    def __graphad_stream__(self) -> TracedElements:
-        return self
-
-    def __graphad_iterator__(self) -> TracedElements:
-        return self
-
-    def __iter__(self) -> TracedElements:
-        _check_iterated()
-        return self
-
-    def __next__(self) -> Any:
-        self.advance(self._run)
-        return self.element(self._run)
-
-    get_next = __next__
-
-    # As what a loop goes through.
-
-    def start(self) -> Tensor:
-        return self._run
-
-    def advance(self, run: Tensor) -> Tensor:
-        return self._stream.advance(run)
-
-    def element(self, run: Tensor) -> Any:
-        return self._stream.element(run)
-
-
-def _check_iterated() -> None:
-    if not executing_eagerly():
-        raise InvalidArgumentError(
-            "Dataset: only a `for` statement that tf.function converts goes through a data set in a traced function; otherwise "
-            "iterate outside, and call the function with each element."
+    def __init__(self) -> None:
+        super().__init__(
+            autotune=SimpleNamespace(),
+            deterministic=None,
+            experimental_distribute=SimpleNamespace(),
+            experimental_optimization=SimpleNamespace(),
+            threading=SimpleNamespace(),
         )
 
 

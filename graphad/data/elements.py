@@ -6,6 +6,7 @@ Tuples, named tuples and dicts are nests; anything else, lists too, is one tenso
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,14 +38,32 @@ def leaves(x: NestLike) -> list[Any]:
     return found
 
 
+@dataclass(frozen=True)
+class DatasetSpec:
+    """The spec of a window, which is a data set.
+
+    Args: element_spec: The specs of its elements.
+    Raises: TypeError: it is missing.
+    Example:
+      >>> data.Dataset.range(6).window(3).element_spec.element_spec
+      TensorSpec(shape=(), dtype=tf.int64, name=None)
+    """
+
+    element_spec: Any
+
+
+def _is_window(leaf: object) -> bool:
+    return hasattr(leaf, "__graphad_stream__")
+
+
 def on_host(x: NestLike) -> Any:
-    """The nest with an array for each leaf."""
-    return mapped(lambda leaf: np.asarray(lift(leaf).numpy()), x)
+    """The nest with an array for each leaf that is no window."""
+    return mapped(lambda leaf: leaf if _is_window(leaf) else np.asarray(lift(leaf).numpy()), x)
 
 
 def shown(x: NestLike) -> Any:
-    """A nest of arrays as a nest of tensors."""
-    return mapped(lift, x)
+    """A nest of arrays and windows as a nest of tensors and windows."""
+    return mapped(lambda leaf: leaf if _is_window(leaf) else lift(leaf), x)
 
 
 def called(function: Callable[..., Any], element: NestLike) -> Any:
@@ -117,6 +136,8 @@ def spec_of(x: NestLike) -> Any:
         lambda leaf: (
             leaf
             if isinstance(leaf, TensorSpec)
+            else DatasetSpec(leaf.element_spec)
+            if _is_window(leaf)
             else TensorSpec(leaf.shape, leaf.dtype)
             if isinstance(leaf, Tensor)
             else TensorSpec(np.shape(leaf), np.asarray(leaf).dtype)

@@ -30,7 +30,7 @@ class Stream:
     """
 
     def __init__(self, begin: Callable[[], Iterator[Any]], spec: Any) -> None:
-        self._begin, self._spec = begin, spec
+        self._begin, self.spec = begin, spec
         self._running: dict[int, Iterator[Any]] = {}
         self._elements: dict[int, Any] = {}
         self._latest: dict[
@@ -47,9 +47,9 @@ class Stream:
 
     def element(self, run: Tensor) -> Any:
         """The present element."""
-        found = _of_host(self._present, [run], leaves(self._spec))
+        found = _of_host(self._present, [run], leaves(self.spec))
         rest = iter(found)
-        return mapped(lambda _: next(rest), self._spec)
+        return mapped(lambda _: next(rest), self.spec)
 
     def _started(self) -> np.int64:
         number, thread = next(_number), get_ident()

@@ -1,0 +1,96 @@
+"""What all data sets are: a function that begins an iteration, the number of elements, their specs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from graphad.core.convert import lift
+from graphad.core.dtypes import int64
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.refusal import refuse
+from graphad.core.tensor import Tensor
+from graphad.data.elements import DatasetSpec, leaves, mapped, shown
+from graphad.data.iterators import Elements, TracedElements, check_iterated
+from graphad.data.stream import Stream
+from graphad.ops.random import uniform
+
+INFINITE, UNKNOWN = -1, -2
+_SEEDS = 2**31 - 1
+
+
+class Described:
+    """Elements that can be gone through; see `Dataset`."""
+
+    def __init__(self, make: Callable[[], Iterator[Any]], count: int, spec: Callable[[], Any]) -> None:
+        self._make, self._count, self._spec = make, count, spec
+
+    def __iter__(self) -> Elements:
+        check_iterated()
+        return Elements(self._make(), self._spec)
+
+    def __graphad_stream__(self) -> Stream:
+        spec = self.element_spec
+        if any(isinstance(leaf, DatasetSpec) for leaf in leaves(spec)):
+            raise InvalidArgumentError(
+                "Dataset: its elements are windows, which a traced function cannot take; make tensors of them by flat_map."
+            )
+        return Stream(self._make, spec)
+
+    def __graphad_iterator__(self) -> TracedElements:
+        return TracedElements(self.__graphad_stream__())
+
+    def as_numpy_iterator(self) -> Iterator[Any]:
+        """An iterator of elements as NumPy arrays and scalars."""
+        return (
+            mapped(lambda array: array[()] if array.ndim == 0 else array, element) for element in self._make()
+        )
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The only element. Raises: InvalidArgumentError: there is none, or more than one."""
+        found = list(itertools.islice(self._make(), 2))
+        if len(found) != 1:
+            raise InvalidArgumentError(
+                f"get_single_element: there is {'no' if not found else 'more than one'} element; there must be one."
+            )
+        return shown(found[0])
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of each tensor of an element, in the element's structure."""
+        return self._spec()
+
+    def cardinality(self, name: str | None = None) -> Tensor:
+        """How many elements there are, int64: -1 for infinitely many, -2 where it is not known."""
+        return lift(self._count, int64)
+
+    def __len__(self) -> int:
+        if self._count < 0:
+            what = "infinite" if self._count == INFINITE else "not known"
+            raise ArgumentTypeError(f"Dataset: the number of elements is {what}.")
+        return self._count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<Dataset element_spec={self.element_spec}>"
+
+
+def positive(method: str, argument: str, given: Any) -> int:
+    """A size as an int. Raises: InvalidArgumentError: it is none, or not positive."""
+    try:
+        size = int(given)
+    except (TypeError, ValueError, OverflowError) as cause:
+        refuse(cause, method, argument, given, "a positive integer is needed")
+    if size < 1:
+        raise InvalidArgumentError(f"{method}: {argument} is {size}; it must be positive.")
+    return size
+
+
+def seeds_of(seed: int | None, is_new_each_time: bool | None) -> Iterator[list[int]]:
+    """The seed of each iteration, in turn."""
+    first = int(uniform((), maxval=_SEEDS, dtype="int32")) if seed is None else int(seed)
+    changes = seed is None if is_new_each_time is None else is_new_each_time
+    return ([abs(first), i if changes else 0] for i in itertools.count())

@@ -1,0 +1,297 @@
+"""Orders of elements that come from several iterators, or go to several data sets."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from graphad.core.convert import lift
+from graphad.core.dtypes import int64
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.data.described import UNKNOWN, Described, positive, seeds_of
+from graphad.data.elements import DatasetSpec, called, mapped
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import NestLike, TensorLike
+
+
+class Mixtures(Described):
+    """The orders of `Dataset` that several data sets, windows and groups make."""
+
+    @classmethod
+    def sample_from_datasets(
+        cls,
+        datasets: Sequence[Described],
+        weights: TensorLike | None = None,
+        seed: int | None = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Self:
+        """The elements of several data sets, each from one that is drawn with probabilities in proportion to `weights`.
+
+        Raises: InvalidArgumentError (a ValueError): no data set, another number of weights, a negative weight, or only zeros.
+        """
+        parts = _some("sample_from_datasets", datasets)
+        shares = np.ones(len(parts)) if weights is None else np.asarray(lift(weights).numpy(), np.float64)
+        if shares.shape != (len(parts),) or not (shares >= 0).all() or not 0 < shares.sum() < np.inf:
+            raise InvalidArgumentError(
+                f"sample_from_datasets: weights are {shares.tolist()}; a number that is not negative is needed for each of "
+                f"{len(parts)} data sets, and one above 0."
+            )
+        rounds = seeds_of(seed, rerandomize_each_iteration)
+        return cls(
+            lambda: chosen(
+                [part._make() for part in parts], drawn(shares, next(rounds)), stop_on_empty_dataset
+            ),
+            UNKNOWN,
+            parts[0]._spec,
+        )
+
+    @classmethod
+    def choose_from_datasets(
+        cls, datasets: Sequence[Described], choice_dataset: Described, stop_on_empty_dataset: bool = True
+    ) -> Self:
+        """The elements of several data sets in the order of their numbers in `choice_dataset`.
+
+        Raises: InvalidArgumentError (a ValueError): no data set, or, while it iterates, a number that none has.
+        """
+        parts = _some("choose_from_datasets", datasets)
+
+        def numbers() -> Iterator[int]:
+            for number in choice_dataset._make():
+                if not 0 <= number < len(parts):
+                    raise InvalidArgumentError(
+                        f"choose_from_datasets: a choice is {number}; there are {len(parts)} data sets."
+                    )
+                yield int(number)
+
+        return cls(
+            lambda: chosen([part._make() for part in parts], numbers(), stop_on_empty_dataset),
+            UNKNOWN,
+            parts[0]._spec,
+        )
+
+    def interleave(
+        self,
+        map_func: Callable[..., Described],
+        cycle_length: int | None = None,
+        block_length: int | None = None,
+        num_parallel_calls: int | Tensor | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """`block_length` elements, by default one, of each of `cycle_length` data sets that `map_func` returns, in turn.
+
+        Without `cycle_length` there are as many as the machine has processors.
+        """
+        cycle = (
+            (os.cpu_count() or 1)
+            if cycle_length in (None, -1)
+            else positive("interleave", "cycle_length", cycle_length)
+        )
+        block = 1 if block_length is None else positive("interleave", "block_length", block_length)
+        return type(self)(
+            lambda: interleaved(
+                (called(map_func, element)._make() for element in self._make()), cycle, block
+            ),
+            UNKNOWN,
+            lambda: called(map_func, next(self._make()))._spec(),
+        )
+
+    def window(
+        self,
+        size: Any,
+        shift: Any = None,
+        stride: Any = 1,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Self:
+        """Data sets of `size` elements, every `stride`-th; each begins `shift` elements, by default `size`, after the one before.
+
+        A window is a nest as the elements are, with a data set for each tensor; `flat_map` with `batch` makes tensors of them.
+        """
+        n, step = positive("window", "size", size), positive("window", "stride", stride)
+        further = n if shift is None else positive("window", "shift", shift)
+
+        def make() -> Iterator[Any]:
+            for rows in windows(self._make(), n, further, step, bool(drop_remainder)):
+                yield mapped(
+                    lambda spec, *parts: type(self)(lambda: iter(parts), len(parts), lambda: spec),
+                    self._spec(),
+                    *rows,
+                )
+
+        count = self._count
+        if count >= 0:
+            whole = max(count - (n - 1) * step, 0) if drop_remainder else count
+            count = -(-whole // further)
+        return type(self)(make, count, lambda: mapped(DatasetSpec, self._spec()))
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[[Tensor, Self], Described],
+        window_size: Any = None,
+        window_size_func: Callable[[Tensor], Any] | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """`reduce_func(key, group)` of groups of elements with one `key_func`, concatenated.
+
+        A group has `window_size` elements, or as many as `window_size_func` says for its key; the last one of each key may have
+        fewer. Raises: InvalidArgumentError (a ValueError): not exactly one of the two is given.
+        """
+        if (window_size is None) == (window_size_func is None):
+            raise InvalidArgumentError(
+                "group_by_window: give window_size or window_size_func, and only one of them."
+            )
+
+        def size_of(key: int) -> int:
+            size = window_size if window_size_func is None else window_size_func(lift(key, int64))
+            return positive("group_by_window", "window_size", size)
+
+        def made(key: int, rows: list[Any]) -> Described:
+            return reduce_func(lift(key, int64), type(self)(lambda: iter(rows), len(rows), self._spec))
+
+        def make() -> Iterator[Any]:
+            for key, rows in grouped(self._make(), lambda element: int(called(key_func, element)), size_of):
+                yield from made(key, rows)._make()
+
+        def spec() -> Any:
+            first = list(itertools.islice(self._make(), 1))
+            return made(int(called(key_func, first[0])), first)._spec() if first else self._spec()
+
+        return type(self)(make, UNKNOWN, spec)
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: NestLike = None,
+        padding_values: NestLike = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Self:
+        """Batches of elements of similar lengths: those below the first boundary, those from there below the second, and so on.
+
+        Each range of lengths has its own batch size; batches are filled up to their longest element, or, with
+        `pad_to_bucket_boundary`, to one less than their upper boundary. Raises: InvalidArgumentError (a ValueError): not one
+        batch size more than boundaries; while it iterates, an element that no boundary is above, where it is to be filled up to
+        one.
+        """
+        bounds, sizes = [int(b) for b in bucket_boundaries], [int(n) for n in bucket_batch_sizes]
+        if len(sizes) != len(bounds) + 1:
+            raise InvalidArgumentError(
+                f"bucket_by_sequence_length: there are {len(sizes)} batch sizes for {len(bounds)} boundaries; one more than "
+                "boundaries is needed."
+            )
+
+        def bucket(*element: Any) -> int:
+            return int(np.searchsorted(bounds, int(element_length_func(*element)), side="right"))
+
+        def batch(key: Tensor, group: Any) -> Described:
+            number, shapes = int(key), padded_shapes
+            if pad_to_bucket_boundary and not no_padding:
+                if number == len(bounds):
+                    raise InvalidArgumentError(
+                        f"bucket_by_sequence_length: an element is not shorter than the last boundary, {bounds[-1:]}, to "
+                        "which it should be filled up."
+                    )
+                shapes = mapped(
+                    lambda spec: [bounds[number] - 1 if n is None else n for n in spec.shape], group._spec()
+                )
+            made: Described = (
+                group.batch(sizes[number], drop_remainder)
+                if no_padding
+                else group.padded_batch(sizes[number], shapes, padding_values, drop_remainder)
+            )
+            return made
+
+        return self.group_by_window(bucket, batch, window_size_func=lambda key: sizes[int(key)])
+
+
+def _some(method: str, datasets: Sequence[Described]) -> list[Described]:
+    parts = list(datasets)
+    if not parts:
+        raise InvalidArgumentError(f"{method}: there is no data set.")
+    return parts
+
+
+def windows(elements: Iterator[Any], size: int, shift: int, stride: int, drop: bool) -> Iterator[list[Any]]:
+    """Lists of `size` elements, every `stride`-th, each beginning `shift` elements after the one before."""
+    reach = (size - 1) * stride + 1
+    waiting: list[Any] = []
+    while True:
+        waiting += itertools.islice(elements, reach - len(waiting))
+        found = waiting[::stride]
+        if not found or (drop and len(found) < size):
+            return
+        yield found
+        if shift > len(waiting):
+            skipped = shift - len(waiting)
+            if len(list(itertools.islice(elements, skipped))) < skipped:
+                return
+        del waiting[:shift]
+
+
+def interleaved(sources: Iterator[Iterator[Any]], cycle: int, block: int) -> Iterator[Any]:
+    """`block` elements of each of `cycle` iterators in turn; one that has ended makes room for the next."""
+    places: list[Iterator[Any] | None] = [None] * cycle
+    has_more, turn = True, 0
+    while has_more or any(place is not None for place in places):
+        if places[turn] is None and has_more:
+            places[turn] = next(sources, None)
+            has_more = places[turn] is not None
+        place = places[turn]
+        if place is not None:
+            found = list(itertools.islice(place, block))
+            yield from found
+            if len(found) < block:
+                places[turn] = None
+        turn = (turn + 1) % cycle
+
+
+def chosen(parts: Sequence[Iterator[Any]], choices: Iterator[int], stops_when_empty: bool) -> Iterator[Any]:
+    """The next element of the iterator that each number chooses; one that has ended is passed over, or ends it all."""
+    open_parts: list[Iterator[Any] | None] = list(parts)
+    for number in choices:
+        part = open_parts[number]
+        if part is None:
+            continue
+        found = list(itertools.islice(part, 1))
+        if found:
+            yield found[0]
+        elif stops_when_empty:
+            return
+        else:
+            open_parts[number] = None
+            if not any(open_parts):
+                return
+
+
+def drawn(shares: np.ndarray, seed: Sequence[int]) -> Iterator[int]:
+    """Numbers with probabilities in proportion to `shares`, for ever."""
+    draw, shares = np.random.default_rng(seed), shares / shares.sum()
+    while True:
+        yield int(draw.choice(len(shares), p=shares))
+
+
+def grouped(
+    elements: Iterator[Any], key_of: Callable[[Any], int], size_of: Callable[[int], int]
+) -> Iterator[tuple[int, list[Any]]]:
+    """Elements of one key together, as soon as there are as many as their key asks for; the rest at the end, by their keys."""
+    waiting: dict[int, list[Any]] = {}
+    for element in elements:
+        key = key_of(element)
+        group = waiting.setdefault(key, [])
+        group.append(element)
+        if len(group) >= size_of(key):
+            yield key, waiting.pop(key)
+    yield from sorted(waiting.items(), key=lambda item: item[0])

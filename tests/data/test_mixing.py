@@ -1,0 +1,153 @@
+"""Windows, groups and mixtures of data sets; the orders are those that TensorFlow 2.21 gave."""
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+Dataset = tf.data.Dataset
+TEN = Dataset.range(10)
+
+
+def listed(dataset):
+    return [tf.nest.map_structure(lambda t: t.numpy().tolist(), element) for element in dataset]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "drops"),
+    [
+        ({"size": 4}, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]], 2),
+        ({"size": 3, "shift": 4, "stride": 2}, [[0, 2, 4], [4, 6, 8], [8]], 2),
+        ({"size": 2, "shift": 7}, [[0, 1], [7, 8]], 2),
+        ({"size": 2, "shift": 11}, [[0, 1]], 1),
+        ({"size": 9, "shift": 8, "stride": 1}, [[*range(9)], [8, 9]], 1),
+    ],
+)
+def test_windows_begin_a_shift_apart(arguments, expected, drops):
+    windows = TEN.window(**arguments)
+    assert [list(window.as_numpy_iterator()) for window in windows] == expected
+    assert len(windows) == len(expected)
+    whole = TEN.window(**arguments, drop_remainder=True)
+    assert [list(window.as_numpy_iterator()) for window in whole] == expected[:drops] and len(whole) == drops
+
+
+def test_a_window_has_a_data_set_for_each_tensor():
+    windows = Dataset.range(5).map(lambda x: {"a": x, "b": (x + 1, x * 2)}).window(2)
+    first = next(iter(windows))
+    assert listed(first["a"]) == [0, 1] and listed(first["b"][1]) == [0, 2]
+    assert windows.element_spec["b"][0] == tf.data.DatasetSpec(tf.TensorSpec((), tf.int64))
+    joined = windows.flat_map(lambda parts: Dataset.zip((parts["a"], parts["b"][0])).batch(2))
+    assert listed(joined)[-1] == ([4], [5]) and joined.element_spec[0] == tf.TensorSpec((None,), tf.int64)
+    sums = TEN.window(5).map(lambda window: window.reduce(tf.constant(0, tf.int64), lambda s, x: s + x))
+    assert listed(sums) == [10, 35] and sums.element_spec == tf.TensorSpec((), tf.int64)
+
+    @tf.function
+    def total(elements):
+        y = 0
+        for _ in elements:
+            y += 1
+        return y
+
+    with pytest.raises(ValueError, match="windows, which a traced function cannot take; make tensors"):
+        total(windows)
+
+
+def test_data_sets_are_read_in_turn():
+    repeated = Dataset.range(1, 6).interleave(
+        lambda x: Dataset.from_tensors(x).repeat(6), cycle_length=2, block_length=4
+    )
+    assert "".join(map(str, listed(repeated))) == "111122221122333344443344555555"
+    growing = Dataset.range(1, 6).interleave(Dataset.range, cycle_length=3)
+    assert "".join(map(str, listed(growing))) == "000110210213234"
+    assert sorted(listed(Dataset.range(4).interleave(Dataset.range))) == [0, 0, 0, 1, 1, 2]
+    assert growing.element_spec == tf.TensorSpec((), tf.int64)
+    with pytest.raises(ValueError, match="interleave: cycle_length is 0; it must be positive"):
+        TEN.interleave(Dataset.range, cycle_length=0)
+
+
+def test_a_data_set_chooses_among_others():
+    parts = [Dataset.from_tensors(i).repeat(2) for i in range(3)]
+    order = Dataset.from_tensor_slices(np.array([0, 1, 2, 0, 0, 1, 2]))
+    assert listed(Dataset.choose_from_datasets(parts, order)) == [0, 1, 2, 0]
+    goes_on = Dataset.choose_from_datasets(parts, order, stop_on_empty_dataset=False)
+    assert listed(goes_on) == [0, 1, 2, 0, 1, 2] == listed(goes_on)
+    with pytest.raises(ValueError, match="a choice is 5; there are 3 data sets"):
+        listed(Dataset.choose_from_datasets(parts, Dataset.from_tensors(5)))
+    with pytest.raises(ValueError, match="there is no data set"):
+        Dataset.choose_from_datasets([], order)
+
+
+def test_data_sets_are_drawn_by_their_weights():
+    zeros, ones = Dataset.from_tensors(0).repeat(), Dataset.from_tensors(1).repeat()
+    drawn = Dataset.sample_from_datasets([zeros, ones], weights=[0.2, 0.8], seed=3).take(2000)
+    assert 0.76 < np.mean(listed(drawn)) < 0.84
+    assert listed(drawn) == listed(drawn)
+    both = Dataset.sample_from_datasets([Dataset.range(3), Dataset.range(5, 9)], seed=1)
+    assert sorted(listed(both)) == [0, 1, 2, 5, 6, 7, 8]
+    with pytest.raises(ValueError, match="weights are"):
+        Dataset.sample_from_datasets([zeros, ones], weights=[1.0, -1.0])
+
+
+def test_elements_of_one_key_come_together():
+    groups = TEN.group_by_window(lambda x: x % 2, lambda key, group: group.batch(3), window_size=3)
+    assert listed(groups) == [[0, 2, 4], [1, 3, 5], [6, 8], [7, 9]]
+    sized = TEN.group_by_window(
+        lambda x: x % 2,
+        lambda key, group: group.map(lambda x: (key, x)),
+        window_size_func=lambda key: key + 1,
+    )
+    assert listed(sized)[:4] == [(0, 0), (0, 2), (1, 1), (1, 3)]
+    assert sized.element_spec == (tf.TensorSpec((), tf.int64),) * 2
+    with pytest.raises(ValueError, match="only one of them"):
+        TEN.group_by_window(lambda x: x, lambda key, group: group)
+
+
+def test_batches_of_similar_lengths():
+    rows = Dataset.from_generator(
+        lambda: ([1] * n for n in range(1, 8)), output_signature=tf.TensorSpec([None], tf.int64)
+    )
+    lengths = {"element_length_func": lambda x: tf.shape(x)[0]}
+    close = rows.bucket_by_sequence_length(bucket_boundaries=[3, 5], bucket_batch_sizes=[2, 2, 2], **lengths)
+    assert [x.shape.as_list() for x in close] == [[2, 2], [2, 4], [2, 6], [1, 7]]
+    up = rows.bucket_by_sequence_length(
+        bucket_boundaries=[3, 5, 8], bucket_batch_sizes=[2] * 4, pad_to_bucket_boundary=True, **lengths
+    )
+    assert [x.shape.as_list() for x in up] == [[2, 2], [2, 4], [2, 7], [1, 7]]
+    with pytest.raises(ValueError, match="2 batch sizes for 2 boundaries"):
+        rows.bucket_by_sequence_length(bucket_boundaries=[3, 5], bucket_batch_sizes=[2, 2], **lengths)
+
+
+def test_states_repeats_and_counters():
+    assert listed(TEN.scan(tf.constant(0, tf.int64), lambda s, x: (s + x, s * x))) == [
+        0, 0, 2, 9, 24, 50, 90, 147, 224, 324,
+    ]  # fmt: skip
+    assert TEN.scan(tf.constant(0, tf.int64), lambda s, x: (s, (x, 1.0))).element_spec[1].dtype == tf.float32
+    assert listed(Dataset.from_tensor_slices([1, 37, 2, 37, 2, 1]).unique()) == [1, 37, 2]
+    assert listed(TEN.batch(4).rebatch(3)) == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]
+    assert listed(TEN.batch(4).rebatch([1, 2])) == [[0], [1, 2], [3], [4, 5], [6], [7, 8], [9]]
+    assert listed(TEN.batch(4).rebatch(3, drop_remainder=True)) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    assert listed(Dataset.counter(2, 3).take(3)) == [2, 5, 8]
+    assert Dataset.counter(0.5, dtype=tf.float32).element_spec == tf.TensorSpec((), tf.float32)
+    random = Dataset.random(seed=4).take(3)
+    assert listed(random) == listed(random) != listed(Dataset.random(seed=5).take(3))
+
+
+def test_an_iterator_may_have_no_more():
+    elements = iter(Dataset.range(2))
+    found = [elements.get_next_as_optional() for _ in range(3)]
+    assert [bool(one.has_value()) for one in found] == [True, True, False]
+    assert int(found[1].get_value()) == 1 and found[0].element_spec == tf.TensorSpec((), tf.int64)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="there is no element; ask has_value"):
+        found[2].get_value()
+
+    @tf.function
+    def total(elements):
+        y = tf.constant(0, tf.int64)
+        while True:
+            found = elements.get_next_as_optional()
+            if not found.has_value():
+                break
+            y += found.get_value()
+        return y
+
+    assert int(total(iter(Dataset.range(5)))) == 10 and int(total(iter(Dataset.range(0)))) == 0
