@@ -32,16 +32,16 @@ _FEW, _MANY = (
 )  # columns that NumPy takes one after the other; rows for which its loop costs more than the numbers
 
 
-def has_short_rows(x: Array, axes: Sequence[int] | None) -> bool:
-    """Whether `axes` is the last axis alone of many rows of a few floats that lie behind each other.
+def has_short_rows(x: Array, axes: Sequence[int] | None, most: int = _FEW - 1) -> bool:
+    """Whether `axes` is the last axis alone of many rows of a few floats, `most` or fewer, that lie behind each other.
 
-    For each of these NumPy starts a loop of its own. Column by column, from the left on, the same bits come far quicker.
+    For each of these NumPy starts a loop of its own. Column by column, in its order, the same bits come far quicker.
     """
     if type(x) is not np.ndarray or x.size < _MANY or axes is None:
         return False
     last = x.ndim - 1
     return (
-        1 < x.shape[last] < _FEW
+        1 < x.shape[last] <= most
         and last > 0
         and ((x.dtype.kind == "f" and x.dtype.itemsize > 2) or x.dtype == np.int64)
         and axes in ((last,), (-1,))
@@ -52,9 +52,15 @@ def has_short_rows(x: Array, axes: Sequence[int] | None) -> bool:
 def by_columns(formula: np.ufunc, x: Array, keepdims: bool) -> Array:
     """What `formula.reduce` gives for rows as `has_short_rows` wants them."""
     y: Array = x[..., 0]
+    count, first = x.shape[-1], 1
     if formula is np.add:
+        if count >= _FEW and x.dtype.kind == "f":  # the first eight in pairs of pairs
+            pairs = [x[..., k] + x[..., k + 1] for k in range(0, _FEW, 2)]
+            pairs[0] += pairs[1]
+            pairs[2] += pairs[3]
+            y, first = np.add(pairs[0], pairs[2], pairs[0]), _FEW
         y = y + x.dtype.type(0)  # of zeros the sum is 0.0, whatever their sign
-    for k in range(1, x.shape[-1]):
+    for k in range(first, count):
         y = formula(y, x[..., k])
     return y[..., None] if keepdims else y
 
@@ -63,7 +69,7 @@ def ADDED(
     x: Array, axes: Sequence[int] | None, dtype: np.dtype[Any] | None, out: None, keepdims: bool
 ) -> Array:
     """`np.add.reduce`, with its arguments by position."""
-    if has_short_rows(x, axes) and (dtype is None or dtype == x.dtype):
+    if has_short_rows(x, axes, 2 * _FEW - 1) and (dtype is None or dtype == x.dtype):
         return by_columns(np.add, x, keepdims)
     total: Array = _ADDED(x, axes, dtype, out, keepdims)
     return total

@@ -68,7 +68,7 @@ def test_signs_are_numpys(dtype: Any) -> None:
         assert same_bits(tf.sign(x[::-2]).numpy(), np.sign(x[::-2]))
 
 
-@pytest.mark.parametrize("columns", range(2, 8))
+@pytest.mark.parametrize("columns", range(2, 18))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.minimum])
 def test_short_rows_are_combined_as_numpy_does(columns: int, dtype: Any, ufunc: np.ufunc) -> None:
@@ -81,7 +81,10 @@ def test_short_rows_are_combined_as_numpy_does(columns: int, dtype: Any, ufunc: 
         np.maximum: tf.reduce_max,
         np.minimum: tf.reduce_min,
     }
-    for values in (x, x.reshape(40, 30, columns), np.asfortranarray(x)):
+    layouts = [x, x.reshape(40, 30, columns)]
+    if columns < 8:  # else the order of the sum depends on it
+        layouts.append(np.asfortranarray(x))
+    for values in layouts:
         for axis in (-1, values.ndim - 1):
             with np.errstate(all="ignore"):
                 want = ufunc.reduce(values, axis)

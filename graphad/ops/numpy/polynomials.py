@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import TensorLike
+from graphad.core.bind import bind
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import refuse
 from graphad.core.shapes import ranked
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops import array, linalg, math
-from graphad.ops.directly import directly, parts_directly
+from graphad.ops.directly import directly
 from graphad.ops.math.complexes import complex_dtype
+from graphad.ops.math.polynomial import PolynomialDivision
 from graphad.ops.numpy.creation import arange
 from graphad.ops.numpy.grids import vander
 from graphad.ops.numpy.matrices import eigvals, lstsq
@@ -121,34 +123,15 @@ def polydiv(u: TensorLike, v: TensorLike) -> tuple[Tensor, Tensor]:
     n, m = _length("polydiv", u), _length("polydiv", v)
     if not n or not m:
         raise InvalidArgumentError(f"polydiv: u has {n} and v {m} coefficients; each must have at least one.")
-    # NumPy multiplies complex numbers in vectors with other roundings than one by one.
-    parts = parts_directly(_divided, u, v) if n >= m and not u.dtype.is_complex else None
-    if parts is None:
-        rest, quotients = array.unstack(u), []
-        divisor = array.unstack(v)
-        for k in range(n - m + 1):
-            quotients.append(rest[k] / divisor[0])
-            for j in range(m):
-                rest[k + j] = rest[k + j] - quotients[-1] * divisor[j]
-        quotient = array.stack(quotients) if quotients else array.zeros_like(u[:1])
-        remainder = array.stack(rest[max(n - m + 1, 0) :] or [array.zeros_like(u[0])])
+    if n < m:
+        quotient, remainder = array.zeros_like(u[:1]), u
     else:
-        quotient, remainder = parts
+        quotient, remainder = bind(PolynomialDivision(), u, v)
+        remainder = remainder if m > 1 else array.zeros_like(u[:1])
     if isinstance(remainder, EagerTensor):
         kept = np.flatnonzero(~np.isclose(remainder.data, 0, rtol=1e-14))
         remainder = remainder[int(kept[0]) if kept.size else -1 :]
     return quotient, remainder
-
-
-def _divided(u: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
-    """Quotient and remainder by the same steps, for all coefficients of the divisor at once."""
-    rest, m = u.copy(), len(v)
-    steps = len(u) - m + 1
-    quotient = np.empty(steps, u.dtype)
-    for k in range(steps):
-        quotient[k] = rest[k] / v[0]
-        rest[k : k + m] -= quotient[k] * v
-    return [quotient, rest[steps:] if m > 1 else np.zeros(1, u.dtype)]
 
 
 def polyder(p: TensorLike, m: int = 1) -> Tensor:

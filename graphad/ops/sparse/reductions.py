@@ -10,7 +10,7 @@ from graphad.core.dtypes import int32, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import require_one_of
 from graphad.core.shapes import format_dims, normalize_axis
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import Tensor
 from graphad.ops.array.combine import tensor_scatter_nd_max
 from graphad.ops.array.create import fill, ones
 from graphad.ops.array.gather import gather
@@ -120,7 +120,7 @@ def _reduced(
     gone, left = _groups(op, x, axis)
     by_row = None if output_is_sparse or left != [0] else maxima(x) if largest_of else sums(x)
     if by_row is not None:
-        return EagerTensor(by_row[:, None] if keepdims else by_row)
+        return by_row[:, None] if keepdims else by_row
     places, sizes = _left(x, left)
     count = reduce_prod(sizes)
     if largest_of:

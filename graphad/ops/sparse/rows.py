@@ -1,8 +1,9 @@
-"""Short ways of sparse tensors that nothing follows: by where each row begins, and by SciPy's products.
+"""Short ways of sparse tensors: by where each row begins, and by SciPy's products.
 
 What a function made of ops sorts, counts and adds by number, is one pass where the indices are in order. Each short way gives the
 bits of the ops: sums begin with 0 and go on value by value. It returns None where the usual way must be taken, which also has
-the words for what does not fit.
+the words for what does not fit. Indices are never followed: where a tape follows the values, the places are found by NumPy all
+the same, and the values come by one or two ops.
 """
 
 from __future__ import annotations
@@ -11,14 +12,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from graphad.core.bind import bind, constant_here
 from graphad.core.ieee import unreported
 from graphad.core.tensor import EagerTensor
 from graphad.ops import library
-from graphad.ops.directly import is_free
+from graphad.ops.array.create import identity
+from graphad.ops.array.gather import gather
+from graphad.ops.array.join import concat
+from graphad.ops.array.slice import getitem
+from graphad.ops.directly import is_eager, is_free
+from graphad.ops.math.arithmetic import ADD
+from graphad.ops.rules import scalar_like
+from graphad.ops.sparse.products import SparseProduct
 from graphad.ops.sparse.tensor import SparseTensor
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
+    from graphad.core.tensor import Tensor
 
 _MANY = 4096  # products, for which SciPy's sparse matrices are worth their import
 _EMPTY = 16  # times as many rows as values, beyond which rows are not worth a number each
@@ -49,18 +59,25 @@ class Rows(NamedTuple):
     columns: np.ndarray
 
 
-def is_plain(*xs: SparseTensor) -> bool:
-    """Whether indices, values and sizes are known, there are some, and nothing follows them."""
-    return all(is_free(x.indices, x.values, x.dense_shape) and x.indices.data.size for x in xs)
+def has_places(*xs: SparseTensor) -> bool:
+    """Whether indices, values and sizes are known, and there are some; a tape may follow the values."""
+    return all(
+        is_eager(x.values)
+        and type(x.indices) is EagerTensor
+        and type(x.dense_shape) is EagerTensor
+        and type(x.indices.data) is np.ndarray
+        and x.indices.data.size
+        for x in xs
+    )
 
 
 def sizes_of(x: SparseTensor) -> list[int]:
-    """The sizes of a plain sparse tensor."""
+    """The sizes of a sparse tensor whose places are known."""
     return x.dense_shape.data.tolist()  # type: ignore[no-any-return]
 
 
 def rows_of(x: SparseTensor) -> Rows | None:
-    """The rows of a plain matrix whose indices are inside of it and in the order of rows; found once for a tensor."""
+    """The rows of a matrix of known places, whose indices are inside of it and in the order of rows; found once for a tensor."""
     order = _order_of(x)
     if order.rows is None:
         order.rows = _found(x.indices.data, sizes_of(x)) or False
@@ -87,34 +104,45 @@ def _numbers(x: SparseTensor) -> np.ndarray | None:
     return values if values.dtype.char in "fd" else None
 
 
-def product(a: SparseTensor, b: Any, adjoint: bool) -> EagerTensor | None:
+def product(a: SparseTensor, b: Any, adjoint: bool) -> Tensor | None:
     """The product of a matrix, or of its transpose, and a dense one."""
-    if not (is_free(b) and is_plain(a)) or b.data.ndim != 2 or len(a.values.data) * b.data.shape[1] < _MANY:
+    if (
+        not (is_eager(b) and has_places(a))
+        or b.data.ndim != 2
+        or len(a.values.data) * b.data.shape[1] < _MANY
+    ):
         return None
     values, rows, scipy = _numbers(a), rows_of(a), library.sparse()
     if values is None or rows is None or scipy is None or b.data.dtype != values.dtype:
         return None
     if sizes_of(a)[0 if adjoint else 1] != len(b.data):
         return None
+    if not is_free(a.values, b):
+        columns, starts = constant_here(rows.columns), constant_here(rows.starts)
+        return bind(SparseProduct(adjoint, sizes_of(a)[1]), a.values, columns, starts, b)
     matrix = scipy.csr_array((values, rows.columns, rows.starts), shape=sizes_of(a))
     return EagerTensor((matrix.T if adjoint else matrix) @ b.data)
 
 
-def sums(x: SparseTensor) -> np.ndarray | None:
+def sums(x: SparseTensor) -> Tensor | None:
     """The sum of each row of a matrix."""
-    if not is_plain(x) or len(x.values.data) < _MANY:
+    if not has_places(x) or len(x.values.data) < _MANY:
         return None
     values, rows, scipy = _numbers(x), rows_of(x), library.sparse()
     if values is None or rows is None or scipy is None:
         return None
     alike = np.zeros(len(values), np.int32)  # the values of a row are all in one column, times 1
+    if not is_free(x.values):
+        places, one = (constant_here(part) for part in (alike, rows.starts)), np.ones((1, 1), values.dtype)
+        found = bind(SparseProduct(False, 1), x.values, *places, constant_here(one))
+        return getitem(found, (slice(None), 0))
     matrix = scipy.csr_array((values, alike, rows.starts), shape=(len(rows.starts) - 1, 1))
-    return matrix @ np.ones(1, values.dtype)  # type: ignore[no-any-return]
+    return EagerTensor(matrix @ np.ones(1, values.dtype))
 
 
-def maxima(x: SparseTensor) -> np.ndarray | None:
+def maxima(x: SparseTensor) -> Tensor | None:
     """The largest value of each row of a matrix, 0 where there is none."""
-    if not is_plain(x):
+    if not has_places(x):
         return None
     values, rows = x.values.data, rows_of(x)
     if rows is None or values.dtype.kind not in "fiu":
@@ -123,9 +151,18 @@ def maxima(x: SparseTensor) -> np.ndarray | None:
     found = unreported(np.maximum.reduceat, values, rows.starts[:-1][filled])
     if values.dtype.kind == "f" and np.count_nonzero(found) < len(found):
         return None  # which of two zeros it is, is for the ops to say
+    if not is_free(x.values):
+        at = np.flatnonzero(values == np.repeat(found, np.diff(rows.starts)[filled]))
+        # Rows without a value, ties and NaN are for the ops.
+        return taken(x.values, at) if filled.all() and len(at) == len(found) else None
     whole = np.zeros(len(filled), values.dtype)
     whole[filled] = found
-    return whole
+    return EagerTensor(whole)
+
+
+def taken(x: Tensor, at: np.ndarray) -> Tensor:
+    """The values at known places, with a dense derivative."""
+    return EagerTensor(np.take(x.data, at)) if is_free(x) else gather(identity(x), constant_here(at))
 
 
 def in_columns(*columns: Array) -> np.ndarray:
@@ -138,23 +175,28 @@ def in_columns(*columns: Array) -> np.ndarray:
 
 def turned(x: SparseTensor) -> SparseTensor | None:
     """The transpose of a matrix, its indices in order."""
-    if not is_plain(x) or len(x.values.data) < _MANY:
+    if not has_places(x) or len(x.values.data) < _MANY:
         return None
     values, rows, scipy = _numbers(x), rows_of(x), library.sparse()
     if values is None or rows is None or scipy is None:
         return None
     height, width = sizes_of(x)
-    matrix = scipy.csr_array((values, rows.columns, rows.starts), shape=(height, width)).tocsc()
+    is_followed = not is_free(x.values)
+    moved = np.arange(len(values), dtype=np.int32) if is_followed else values
+    matrix = scipy.csr_array((moved, rows.columns, rows.starts), shape=(height, width)).tocsc()
     of_row = np.repeat(np.arange(width, dtype=np.int32), np.diff(matrix.indptr))
     sizes = EagerTensor(x.dense_shape.data[::-1])
     return SparseTensor.of(
-        EagerTensor(in_columns(of_row, matrix.indices)), EagerTensor(matrix.data), sizes, (width, height)
+        EagerTensor(in_columns(of_row, matrix.indices)),
+        taken(x.values, matrix.data) if is_followed else EagerTensor(matrix.data),
+        sizes,
+        (width, height),
     )
 
 
 def part(x: SparseTensor, first: Any, count: Any) -> SparseTensor | None:
     """The values of a matrix from index `first` on, `count` along each axis, where these are inside of it."""
-    if not (is_plain(x) and is_free(first, count)):
+    if not (has_places(x) and is_eager(first) and is_eager(count)):
         return None
     rows = rows_of(x)
     if rows is None or first.data.shape != (2,) or count.data.shape != (2,):
@@ -168,12 +210,12 @@ def part(x: SparseTensor, first: Any, count: Any) -> SparseTensor | None:
     lengths = np.diff(np.searchsorted(at, rows.starts[top : top + height + 1]))
     of_row = np.repeat(np.arange(height), lengths)
     indices = in_columns(of_row, np.take(rows.columns, at) - left)
-    return SparseTensor.of(EagerTensor(indices), EagerTensor(np.take(x.values.data, at)), count)
+    return SparseTensor.of(EagerTensor(indices), taken(x.values, at), count)
 
 
 def moved(x: SparseTensor, sizes: Any) -> np.ndarray | None:
     """The indices of the values of a sparse tensor in another shape with as many elements."""
-    if not (is_plain(x) and is_free(sizes)):
+    if not (has_places(x) and is_eager(sizes)):
         return None
     old, new = sizes_of(x), sizes.data.tolist()
     if not old or not new or min(*old, *new) <= 0:
@@ -197,7 +239,7 @@ def moved(x: SparseTensor, sizes: Any) -> np.ndarray | None:
 
 
 def _places(x: SparseTensor) -> np.ndarray:
-    """Where the values of a plain sparse tensor are in row-major order."""
+    """Where the values of a sparse tensor are in row-major order."""
     indices, sizes = x.indices.data, sizes_of(x)
     places: np.ndarray = indices[:, 0].copy()
     for k, size in enumerate(sizes[1:], 1):
@@ -207,7 +249,7 @@ def _places(x: SparseTensor) -> np.ndarray:
 
 
 def _ascends(x: SparseTensor) -> bool:
-    """Whether the indices of a plain sparse tensor are in row-major order, none of them twice, and its rows inside of it."""
+    """Whether the indices of a sparse tensor are in row-major order, none of them twice, and its rows inside of it."""
     order = _order_of(x)
     if order.ascends is None:
         indices, places = x.indices.data, _places(x)
@@ -219,7 +261,7 @@ def _ascends(x: SparseTensor) -> bool:
 def total(a: SparseTensor, b: SparseTensor, threshold: Any) -> SparseTensor | None:
     """The sum of two sparse tensors of one shape whose indices are in order, none of them twice."""
     if not (
-        is_plain(a, b) and type(threshold) in (int, float) and a.values.data.dtype == b.values.data.dtype
+        has_places(a, b) and type(threshold) in (int, float) and a.values.data.dtype == b.values.data.dtype
     ):
         return None
     dtype = a.values.data.dtype
@@ -229,6 +271,8 @@ def total(a: SparseTensor, b: SparseTensor, threshold: Any) -> SparseTensor | No
         return None
     if not (_ascends(a) and _ascends(b)):
         return None
+    if not is_free(a.values, b.values):
+        return _added_in_place(a, b) if threshold == 0 and dtype.kind == "f" else None
     indices, values = unreported(_added, a, b, threshold)
     return SparseTensor.of(EagerTensor(indices), EagerTensor(values), a.dense_shape, a.dims)
 
@@ -261,9 +305,20 @@ def _added(a: SparseTensor, b: SparseTensor, threshold: float) -> tuple[np.ndarr
     return indices, values
 
 
+def _added_in_place(a: SparseTensor, b: SparseTensor) -> SparseTensor | None:
+    """The sum of two whose values are followed and in the same places, where all of them count."""
+    ours, theirs = a.indices.data, b.indices.data
+    if not (ours is theirs or np.array_equal(ours, theirs)):
+        return None
+    values = bind(ADD, bind(ADD, a.values, b.values), scalar_like(0, a.values))  # a sum begins with 0
+    if np.isnan(np.max(values.data)):
+        return None
+    return SparseTensor.of(a.indices, values, a.dense_shape, a.dims)
+
+
 def behind_each_other(xs: list[SparseTensor], axis: int) -> SparseTensor | None:
     """Sparse tensors of one shape but along `axis`, behind each other, where their indices are in order afterwards."""
-    if axis or not is_plain(*xs) or len({x.values.data.dtype for x in xs}) != 1:
+    if axis or not has_places(*xs) or len({x.values.data.dtype for x in xs}) != 1:
         return None
     shapes = [sizes_of(x) for x in xs]
     if any(sizes[1:] != shapes[0][1:] for sizes in shapes) or not all(map(_ascends, xs)):
@@ -275,7 +330,5 @@ def behind_each_other(xs: list[SparseTensor], axis: int) -> SparseTensor | None:
         indices[begin:end, 0] += start
         begin, start = end, start + sizes[0]
     whole = (start, *shapes[0][1:])
-    values = np.concatenate([x.values.data for x in xs])
-    return SparseTensor.of(
-        EagerTensor(indices), EagerTensor(values), EagerTensor(np.array(whole, np.int64)), whole
-    )
+    values = concat([x.values for x in xs], 0)
+    return SparseTensor.of(EagerTensor(indices), values, EagerTensor(np.array(whole, np.int64)), whole)

@@ -13,6 +13,7 @@ from graphad.core.bind import bind
 from graphad.ops import math as m
 from graphad.ops.math import bessel
 from graphad.ops.math.compare import MulHigh
+from graphad.ops.math.polynomial import PolynomialDivision
 from graphad.ops.math.search import searchsorted, sequence_mask
 from graphad.ops.math.truncated import gcd
 from tests.support.op_case import OpCase, boolean, complex_, integer, positive, real, unit
@@ -62,6 +63,15 @@ def next_float32(i: Any) -> Any:
 
 def bits_of_bfloat16(i: Any) -> Any:
     return m.bitcast(m.cast(i, tf.bfloat16), tf.uint16)
+
+
+def divided(u: Any, v: Any) -> Any:
+    return list(bind(PolynomialDivision(), u, v))
+
+
+def _divided(u: Any, v: Any) -> Any:
+    quotient, rest = np.polydiv(u, v)
+    return [quotient, np.concatenate([np.zeros(len(v) - 1 - len(rest)), rest])[: len(v) - 1]]
 
 
 def in_x(function: Any, *parameters: float) -> Any:
@@ -143,6 +153,9 @@ SCIPY = [
     ],
     OpCase(bessel.fresnel_cos, real(2, 3), expected=lambda x: scipy.special.fresnel(x)[1]),
     OpCase(bessel.fresnel_sin, real(2, 3), expected=lambda x: scipy.special.fresnel(x)[0]),
+    OpCase(divided, real(7), positive(3), expected=_divided, unknown=()),
+    OpCase(divided, real(3), positive(1), expected=lambda u, v: [u / v, np.zeros(0)], unknown=()),
+    OpCase(divided, real(3), positive(3), expected=_divided, unknown=()),
     OpCase(m.ndtri, real(2, 3, low=0.05, high=0.95), expected=scipy.special.ndtri),
     OpCase(m.erfcinv, real(2, 3, low=0.1, high=1.9), expected=scipy.special.erfcinv),
     OpCase(in_x(m.igamma, 1.7), positive(2, 3), expected=lambda x: scipy.special.gammainc(1.7, x)),

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.bind import bind
+from graphad.core.convert import lift
 from graphad.ops.sparse import elementwise, places, reductions, sets
+from graphad.ops.sparse.products import ProductsAt, SparseProduct
 from graphad.ops.sparse.tensor import SparseTensor
 from tests.support.op_case import OpCase, real
 
@@ -67,6 +70,17 @@ def members(x: Any, y: Any) -> Any:
     return [found.indices, found.values]
 
 
+COLUMNS, STARTS = np.array([1, 0, 3, 2], np.int32), np.array([0, 1, 3, 3, 4], np.int32)
+
+
+def by_rows(values: Any, b: Any, adjoint: bool) -> Any:
+    return bind(SparseProduct(adjoint, 5), values, lift(COLUMNS), lift(STARTS), b)
+
+
+def at_places(a: Any, b: Any) -> Any:
+    return bind(ProductsAt(5), lift(COLUMNS), lift(STARTS), a, b)
+
+
 def rows(x: Any) -> Any:
     return reductions.segment_mean(x, [2, 0, 1], [0, 0, 2])
 
@@ -84,6 +98,10 @@ CASES = [
     OpCase(total, X, unknown=(), batched=False, expected=lambda x: x.sum()),
     OpCase(total, X, axis=[1], unknown=(), batched=False, expected=lambda x: _whole(x).sum(1)),
     OpCase(scaled, X, real(5), unknown=(), batched=False, expected=lambda x, d: x * np.broadcast_to(d, SHAPE)[tuple(AT.T)]),
+    OpCase(by_rows, X, real(5, 2), adjoint=False, unknown=("sizes",), expected=lambda x, b: _whole(x) @ b),
+    OpCase(by_rows, X, real(4, 3), adjoint=True, unknown=("sizes",), expected=lambda x, b: _whole(x).T @ b),
+    OpCase(at_places, real(4, 2), real(5, 2, seed=1), unknown=("sizes",), expected=lambda a, b: (a @ b.T)[tuple(AT.T)]),
+    OpCase(at_places, real(4, 1), real(5, 1, seed=1), unknown=("sizes",), expected=lambda a, b: (a @ b.T)[tuple(AT.T)]),
     OpCase(rows, real(3, 2), unknown=("sizes",), batched=False,
            expected=lambda x: np.stack([(x[2] + x[0]) / 2, 0 * x[0], x[1]])),
     OpCase(members, np.array([[3, 1, 3]]), np.array([[2, 1, 1]]), order=0, unknown=(), batched=False,

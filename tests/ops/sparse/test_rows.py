@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.core.bind import bind
 from graphad.ops import library
 from graphad.ops.sparse import rows
+from graphad.ops.sparse.products import SparseProduct
 
 RNG = np.random.default_rng(11)
 NUMBERS = np.array([0.0, -0.0, 1.5, -2.0, 0.1, np.inf, -np.inf, np.nan, 1e-3, 3.0, -0.7])
@@ -174,3 +176,86 @@ def test_a_threshold_is_of_the_dtype_of_the_values() -> None:
             assert len(tf.sparse.add(whole, whole, 3).values) == 1
             with pytest.raises(TypeError, match="int32"):
                 tf.sparse.add(whole, whole, 0.5)
+
+
+_ALL = {
+    **_CALLS,
+    "the largest": lambda x: tf.sparse.reduce_max(x, 1),
+    "a product": lambda x: tf.sparse.sparse_dense_matmul(
+        x, tf.constant(np.arange(36).reshape(9, 4) / 7, x.dtype)
+    ),
+    "a product of the transpose": lambda x: tf.sparse.sparse_dense_matmul(
+        x, tf.constant(np.arange(28).reshape(7, 4) / 7, x.dtype), adjoint_a=True
+    ),
+    "twice": lambda x: tf.sparse.add(x, x),
+}
+
+
+_OTHER_STEPS = ("sums of rows", "the largest", "a product", "a product of the transpose")
+
+
+@pytest.mark.parametrize("name", list(_ALL))
+@pytest.mark.parametrize("kind", ["ordered", "by rows"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_derivatives_of_places_found_at_once_are_those_of_the_ops(
+    name: str, kind: str, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = _sparse(kind, dtype, count=60)  # no row is empty
+
+    def gradients() -> tuple[Any, Any, list[str]]:
+        with tf.GradientTape() as outer:
+            outer.watch(x.values)
+            with tf.GradientTape() as tape:
+                tape.watch(x.values)
+                y = _ALL[name](x)
+                y = y.values if isinstance(y, tf.SparseTensor) else y
+                steps = [entry[0].name for entry in tape.entries]
+                y = tf.sin(y)
+            bar = tf.constant(np.arange(1, y.numpy().size + 1).reshape(y.shape.as_list()) / 3, y.dtype)
+            first = tape.gradient(y, x.values, bar)
+        return first.numpy(), outer.gradient(first, x.values).numpy(), steps
+
+    *short, few = gradients()
+    monkeypatch.setattr(rows, "has_places", lambda *xs: False)
+    *long, many = gradients()
+    if name in _OTHER_STEPS:
+        assert few != many
+    for a, b in zip(short, long, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(
+            a, b, rtol=1e-5 if dtype is np.float32 else 1e-13, atol=1e-5 if dtype is np.float32 else 1e-12
+        )
+
+
+def test_a_product_by_rows_looks_at_its_places() -> None:
+    values, b = tf.constant([1.0, 2.0]), tf.ones([3, 2])
+
+    def call(columns: list[int], starts: list[int]) -> Any:
+        return bind(SparseProduct(False, 3), values, tf.constant(columns), tf.constant(starts), b)
+
+    assert call([2, 0], [0, 1, 2]).shape == (2, 2)
+    for columns, starts, words in (
+        ([2, 3], [0, 1, 2], "column is not in"),
+        ([2, -1], [0, 1, 2], "column is not in"),
+        ([2, 0], [0, 1, 1], "rows begin at"),
+        ([2, 0], [1, 1, 2], "rows begin at"),
+        ([2, 0], [0, 3, 2], "row 1 ends before it begins"),
+        ([2], [0, 1, 2], "with 1 columns"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            call(columns, starts)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="first size must be 3"):
+        bind(SparseProduct(False, 3), values, tf.constant([2, 0]), tf.constant([0, 1, 2]), tf.ones([2, 2]))
+
+
+def test_products_by_rows_are_the_same_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = _sparse("ordered", np.float32)
+    at = rows.rows_of(x)
+    assert at is not None
+    for adjoint, size in ((False, 9), (True, 7)):
+        parts = (at.columns, at.starts, RNG.standard_normal((size, 4)).astype(np.float32))
+        op = SparseProduct(adjoint, 9)
+        want = op.eval(x.values.data, *parts)
+        with monkeypatch.context() as patched:
+            patched.setattr(library, "sparse", lambda: None)
+            np.testing.assert_array_equal(op.eval(x.values.data, *parts), want)
