@@ -8,6 +8,7 @@ whose guard checks the arguments, and makes no other checks.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,6 +115,7 @@ class Executable:
         self._guards = Guards(places) if places else None
         self._handles = [i for i, spec in enumerate(graph.inputs) if spec.is_handle]
         self._may_be_ragged = _walks_an_input(graph)
+        self._has_parts = any(node.op.structured for node in graph.nodes)
         self._last: Any = None  # the native call that ran last
         self._lock = forks.rlock()
 
@@ -137,8 +139,15 @@ class Executable:
           jit_compile: True waits for compiled code, False evaluates with NumPy, None leaves it to the tiers.
           guards: The result of `guards` for the same variables, if the caller has it.
         """
-        if jit_compile is None and flags.jit != AUTO:
-            jit_compile = flags.jit == ALWAYS
+        if jit_compile is None:
+            if flags.jit != AUTO:
+                jit_compile = flags.jit == ALWAYS
+        elif self._has_parts and _asked.jit_compile is not jit_compile:
+            before, _asked.jit_compile = _asked.jit_compile, jit_compile
+            try:
+                return self.run(values, jit_compile, guards)
+            finally:
+                _asked.jit_compile = before
         if flags.relaxed_arithmetic is not self._relaxed:
             self._follow()
         last = None if jit_compile is False else self._last
@@ -161,7 +170,7 @@ class Executable:
         if native is None:
             compilation = cls.compilation
             if compilation.state == READY or (
-                jit_compile and compilation.state != FAILED and compilation.wait()
+                jit_compile and compilation.state != FAILED and compilation.wait(self._is_part())
             ):
                 native = sizes.make_native()
                 self._forget_large(sizes)
@@ -181,6 +190,10 @@ class Executable:
             if outputs is not None:
                 return outputs  # type: ignore[no-any-return]
         return sizes.host.run(values)
+
+    def _is_part(self) -> bool:
+        """Whether the user asked for another function, of which this graph is a loop's body or a branch."""
+        return _asked.jit_compile is not None and not self._has_parts
 
     def _exhausted(self, values: Sequence[Any], error: MemoryError) -> GraphadError:
         """The error with graphad's message: a plan allocates memory for many ops at once, and the message names the largest
@@ -317,6 +330,13 @@ def _can_assign(size_class: SizeClass, numbers: dict[str, int]) -> bool:
     return True
 
 
+class _Asked(threading.local):
+    """What the user has asked for, with `jit_compile`, of the function whose parts this thread runs."""
+
+    jit_compile: bool | None = None
+
+
+_asked = _Asked()
 _make_lock = forks.rlock()
 
 
@@ -335,8 +355,12 @@ def executable_of(graph: Graph, place: str = CPU) -> Executable:
 
 
 def run(graph: Graph, values: Sequence[Any], place: str = CPU) -> list[Any]:
-    """The outputs of a graph for values on a device, NumPy values on the CPU, by the best available tier."""
-    return executable_of(graph, place).run(values, graph.derived.get(JIT_COMPILE))
+    """The outputs of a graph for values on a device, NumPy values on the CPU, by the best available tier.
+
+    The body of a loop or a branch that the call runs step by step is run as the user has asked for the whole.
+    """
+    own = graph.derived.get(JIT_COMPILE)
+    return executable_of(graph, place).run(values, _asked.jit_compile if own is None else own)
 
 
 set_runner(run)

@@ -203,13 +203,16 @@ class Compilation:
             _waiting.add(self)
         _background(lambda: self._guarded(lambda: self._prepare(numbers)))
 
-    def wait(self) -> bool:
-        """Compile the kernels now. Returns: whether the plan can run natively."""
+    def wait(self, is_part: bool = False) -> bool:
+        """Compile the kernels now; `is_part` says that the user asked for a function of which this graph is a part.
+
+        Returns: whether the plan can run natively.
+        """
         with self._lock:
             if self.state in (READY, FAILED):
                 return self.state == READY
             self.state = WAITING
-            self._awaited = True
+            self._awaited = not is_part
             self._started = self._started or time.perf_counter()
             _waiting.add(self)
         try:

@@ -317,6 +317,13 @@ def check_nd(
         return None
     if not indices:
         raise InvalidArgumentError(f"{op}: indices is a scalar; its last axis must hold the coordinates.")
+    if batch_dims and (
+        batch_dims >= len(indices) or not are_compatible(params[:batch_dims], indices[:batch_dims])
+    ):
+        raise InvalidArgumentError(
+            f"{op}: params has shape {format_dims(params)}, indices {format_dims(indices)}; with batch_dims {batch_dims} the "
+            f"first {batch_dims} sizes must be equal, and indices has one more axis at least."
+        )
     depth = indices[-1]
     if depth is None:
         return None

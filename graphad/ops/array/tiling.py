@@ -191,6 +191,10 @@ class Repeat(Op):
 
     def infer(self, x: TensorSpec, repeats: TensorSpec) -> TensorSpec:
         require_index("repeat", repeats, "repeats")
+        if repeats.dims is not None and len(repeats.dims) > 1:
+            raise InvalidArgumentError(
+                f"repeat: repeats has shape {format_dims(repeats.dims)}; a number or a vector is needed."
+            )
         if x.dims is None:
             return x
         axis = normalize_axis("repeat", self.axis, len(x.dims), "input", x.dims)

@@ -38,6 +38,8 @@ class SortedIds(Op):
 
     def infer(self, ids: TensorSpec) -> TensorSpec:
         require_index(self.of, ids, "segment_ids")
+        if ids.dims == ():
+            raise InvalidArgumentError(f"{self.of}: segment_ids is a scalar; a vector is needed.")
         return ids
 
     def eval(self, ids: Array) -> Array:

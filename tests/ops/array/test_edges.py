@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.core.bind import bind
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.ops import array as a
+from graphad.ops.math.segment import SortedIds
 
 X = np.arange(12.0).reshape(3, 4)
 
@@ -490,3 +492,29 @@ def test_one_shift_is_not_taken_for_several_axes() -> None:
     for shift in (1, [1], tf.constant(1), [1, 2, 3]):
         with pytest.raises(ValueError, match=r"roll|reshape"):
             tf.roll(tf.ones([2, 3]), shift, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("indices", "batch_dims"),
+    [([2], 1), ([0], 2), ([3, 1], 1)],
+    ids=["too few axes", "no axis", "other batch"],
+)
+def test_gather_nd_refuses_indices_without_the_batch_axes_of_params(
+    indices: list[int], batch_dims: int
+) -> None:
+    params, places = tf.zeros([2, 3, 4]), tf.zeros(indices, tf.int64)
+    for call in (tf.gather_nd, tf.function(tf.gather_nd)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=rf"with batch_dims {batch_dims} the first"):
+            call(params, places, batch_dims=batch_dims)
+
+
+def test_repeat_refuses_a_matrix_of_counts() -> None:
+    counts = tf.ones([2, 2], tf.int32)
+    for call in (tf.repeat, tf.function(tf.repeat)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"repeats has shape \(2, 2\)"):
+            call(tf.zeros([2, 3]), counts, axis=0)
+
+
+def test_a_file_cannot_ask_for_segments_by_a_scalar() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="segment_sum: segment_ids is a scalar"):
+        bind(SortedIds("segment_sum"), tf.constant(3))
