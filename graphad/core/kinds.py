@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError
-from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Tensor
+from graphad.core.spec import HandleSpec, TensorSpec
 
-S = TypeVar("S", TensorSpec, Tensor)
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
+S = TypeVar("S", "TensorSpec", "Tensor")
 NUMERIC = frozenset({"float", "complex", "int", "uint"})
 REAL = frozenset({"float", "int", "uint"})
 INEXACT = frozenset({"float", "complex"})
@@ -26,22 +28,56 @@ _KIND_WORDS = {
     INTEGER: "an integer",
     BOOLEAN: "a bool",
     REAL | BOOLEAN: "a real or bool",
+    INTEGER | BOOLEAN: "an integer or bool",
+    frozenset({"complex"}): "a complex",
 }
 
 
 def kind_words(kinds: frozenset[str]) -> str:
     """The name of some kinds of dtypes, with its article: "a real"."""
-    return "any" if kinds == ANY else _KIND_WORDS.get(kinds, "another")
+    return "any" if kinds == ANY else _KIND_WORDS[kinds]
 
 
-def require_kind(op: str, spec: S, kinds: frozenset[str], name: str = "x") -> S:
-    """`spec`, or the tensor, itself if its dtype is of one of `kinds`. Raises: DTypeError."""
+def require_kind(op: str, spec: S, kinds: frozenset[str], name: str = "x", why: str = "") -> S:
+    """`spec`, or the tensor, itself if its dtype is of one of `kinds`; `why` is added to the error. Raises: DTypeError."""
     if spec.dtype.kind not in kinds:
-        words = _KIND_WORDS.get(kinds, "another")
-        raise DTypeError(
-            f"{op}: {name} has dtype {spec.dtype.name}; {words} dtype is needed. Use cast(x, ...)."
-        )
+        raise _has(op, name, spec.dtype, f"{kind_words(kinds)} dtype", why)
     return spec
+
+
+def require_dtype(op: str, spec: S, dtypes: Sequence[DType], name: str = "x") -> S:
+    """`spec`, or the tensor, itself if its dtype is one of `dtypes`. Raises: DTypeError."""
+    if spec.dtype not in dtypes:
+        raise _has(op, name, spec.dtype, _listed(dtypes))
+    return spec
+
+
+def require_kind_of(op: str, dtype: DType, kinds: frozenset[str], name: str = "dtype") -> DType:
+    """A dtype that is asked for, itself if it is of one of `kinds`. Raises: DTypeError."""
+    if dtype.kind not in kinds:
+        raise DTypeError(f"{op}: {name} is {dtype.name}; {kind_words(kinds)} dtype is needed.")
+    return dtype
+
+
+def require_one_of(op: str, dtype: DType, dtypes: Sequence[DType], name: str = "dtype") -> DType:
+    """A dtype that is asked for, itself if it is one of `dtypes`. Raises: DTypeError."""
+    if dtype not in dtypes:
+        raise DTypeError(f"{op}: {name} is {dtype.name}; {_listed(dtypes)} is needed.")
+    return dtype
+
+
+def _has(op: str, name: str, dtype: DType, needed: str, why: str = "") -> DTypeError:
+    return DTypeError(f"{op}: {_has_dtype(name, dtype)}; {needed} is needed{why}. Use cast(x, ...).")
+
+
+def _has_dtype(name: str, dtype: DType) -> str:
+    several = name.endswith("s") and not name.endswith(("as", "is", "ss"))
+    return f"{name} {'have' if several else 'has'} dtype {dtype.name}"
+
+
+def _listed(dtypes: Sequence[DType]) -> str:
+    *names, last = [dtype.name for dtype in dtypes]
+    return f"{', '.join(names)} or {last}" if names else last
 
 
 def require_numeric(op: str, spec: TensorSpec, name: str = "x") -> TensorSpec:
@@ -61,10 +97,10 @@ def same_dtype(op: str, specs: Sequence[TensorSpec]) -> DType:
 
 
 def require_same_dtype(
-    op: str, x: TensorSpec | Tensor, y: TensorSpec | Tensor, names: tuple[str, str]
+    op: str, x: TensorSpec | Tensor, y: TensorSpec | HandleSpec | Tensor, names: tuple[str, str]
 ) -> None:
     """Raises: DTypeError: two operands that play different parts differ in dtype; `names` are what users call them."""
     if x.dtype is not y.dtype:
         raise DTypeError(
-            f"{op}: {names[0]} has dtype {x.dtype.name}, {names[1]} has {y.dtype.name}; cast one of them."
+            f"{op}: {_has_dtype(names[0], x.dtype)}, {names[1]} has {y.dtype.name}; cast one of them."
         )

@@ -18,7 +18,8 @@ import numpy as np
 
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import from_numpy
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 
@@ -305,7 +306,6 @@ class Referring:
 
 def _no_sizes(op: str, word: str, spec: TensorSpec, rank: int) -> Exception:
     """The error for a given input that does not hold integers or has the wrong rank."""
-    if not spec.dtype.is_integer:
-        return DTypeError(f"{op}: {word} has dtype {spec.dtype.name}; int32 or int64 is needed.")
+    require_kind(op, spec, INTEGER, word)
     needed = ("a scalar is needed", "a vector of sizes is needed", "a matrix [rank, 2] is needed")[rank]
     return InvalidArgumentError(f"{op}: {word} has shape {format_dims(spec.dims)}; {needed}.")

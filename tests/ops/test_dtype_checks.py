@@ -19,10 +19,10 @@ I = np.zeros([1, 1], np.int32)
 DIFFERENT: dict[str, Any] = {
     "concat: tensor 0 has dtype float32, tensor 1 has float64": lambda f, d, i: tf.concat([f, d], 0),
     "stack: tensor 0 has dtype float32, tensor 1 has float64": lambda f, d, i: tf.stack([f, d]),
-    "pad: constant_values has dtype float64, tensor has float32": lambda f, d, i: tf.pad(
+    "pad: constant_values have dtype float64, tensor has float32": lambda f, d, i: tf.pad(
         f, [[1, 1], [0, 0]], constant_values=d[0, 0]
     ),
-    "tensor_scatter_nd_update: updates has dtype float64, tensor has float32": (
+    "tensor_scatter_nd_update: updates have dtype float64, tensor has float32": (
         lambda f, d, i: tf.tensor_scatter_nd_update(f, i, d[:1])
     ),
     "set_diag: diagonal has dtype float64, input has float32": lambda f, d, i: tf.linalg.set_diag(f, d[0]),
@@ -30,7 +30,7 @@ DIFFERENT: dict[str, Any] = {
 NEEDED: dict[str, Any] = {
     "where: condition has dtype float32; a bool dtype is needed": lambda f, d, i: tf.where(f, f, f),
     "mask has dtype float32; a bool dtype is needed": lambda f, d, i: tf.boolean_mask(f, f),
-    "indices has dtype float32; an integer dtype is needed": lambda f, d, i: tf.gather(f, f),
+    "indices have dtype float32; an integer dtype is needed": lambda f, d, i: tf.gather(f, f),
     "sin: x has dtype int32; a float or complex dtype is needed": lambda f, d, i: tf.sin(i),
 }
 
@@ -62,3 +62,16 @@ def test_infer_rules_compare_no_dtypes_themselves() -> None:
             if raises and compares:
                 wrong.append(f"{path.relative_to(ROOT)}:{node.lineno}")
     assert wrong == []
+
+
+def test_the_dtype_that_is_needed_is_told_in_one_place() -> None:
+    """Whatever the check is: of an input, of a dtype that is asked for, in a rule or in a public function."""
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in sorted((ROOT / "graphad").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Raise)
+        and "DTypeError(" in (said := ast.unparse(node))
+        and "is needed" in said
+    ]
+    assert {place.split(":")[0] for place in found} == {"graphad/core/kinds.py"}

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import FLOATING, require_kind
 from graphad.core.shapes import normalize_axis
 from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.sorting import top_k
@@ -48,8 +49,7 @@ def approx_top_k(
     """
     op = "approx_top_k"
     x = lift(input)
-    if not x.dtype.is_floating:
-        raise DTypeError(f"{op}: input has dtype {x.dtype.name}; a float dtype is needed.")
+    require_kind(op, x, FLOATING, "input")
     if not 0.0 < recall_target <= 1.0:
         raise InvalidArgumentError(f"{op}: recall_target is {recall_target}; it is above 0 and at most 1.")
     if x.ndim is None:

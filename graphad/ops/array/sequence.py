@@ -14,8 +14,8 @@ from graphad.core.bind import bind, constant_here
 from graphad.core.convert import lift, lift_like, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, as_dtype, float32, float64
-from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.kinds import require_same_dtype
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import FLOATING, require_kind, require_same_dtype
 from graphad.core.levels import current
 from graphad.core.op import MIXED, Op, define, no_batch, no_gradient
 from graphad.core.references import AT
@@ -248,8 +248,7 @@ def linspace(
     if first.dtype.is_integer and last.dtype is first.dtype:
         wide = float32 if first.dtype.itemsize < 4 else float64
         first, last = bind(lookup("cast")(wide), first), bind(lookup("cast")(wide), last)
-    if not first.dtype.is_floating:
-        raise DTypeError(f"linspace: start has dtype {first.dtype.name}; a float dtype is needed.")
+    require_kind("linspace", first, FLOATING, "start")
     if count is None:
         t = bind(UnitSteps((AT, 1), first.dtype), lift(num))
     elif isinstance(count, Dim):

@@ -10,7 +10,8 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dims import UNKNOWN, Dim
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.references import ALL, AT, entries_of, is_reference
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape, is_definite
@@ -59,12 +60,9 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
     if isinstance(shape, TensorShape):
         return shape.as_list() if shape.is_fully_defined() else None
     if isinstance(shape, np.ndarray) or stands_for_tensor(shape):
-        data = shape if isinstance(shape, np.ndarray) else known_value(lift(shape))
-        if data is None:
-            return None
-        if data.dtype.kind not in "iu":
-            raise DTypeError(f"{op}: shape has dtype {data.dtype}; an integer dtype is needed.")
-        return [int(size) for size in np.ravel(data)]
+        is_plain = isinstance(shape, np.ndarray) and shape.dtype.kind in "iu"
+        data = shape if is_plain else known_value(require_kind(op, lift(shape), INTEGER, "shape"))
+        return None if data is None else [int(size) for size in np.ravel(data)]
     if not hasattr(shape, "__index__") and not isinstance(shape, Iterable):
         raise ArgumentTypeError(
             f"{op}: {shape!r} is not a shape; give integers, [3, 4], or a tensor of them."

@@ -13,6 +13,7 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.kinds import INTEGER, require_kind
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import BOTH, Cond, as_predicate, at_hand
 from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same_structure, spec_of
@@ -238,9 +239,7 @@ def switch_case(
             f"switch_case: branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found "
             f"{sorted(key for key, _ in pairs)}; give one function for each index, and `default` for the others."
         )
-    index = at_hand(lift(branch_index))
-    if not index.dtype.is_integer:
-        raise DTypeError(f"switch_case: branch_index has dtype {index.dtype.name}; an integer is needed.")
+    index = require_kind("switch_case", at_hand(lift(branch_index)), INTEGER, "branch_index")
     otherwise: Callable[[], R] = table[max(table)] if default is None else default
     if index.dims:
         raise InvalidArgumentError(f"switch_case: branch_index has shape {index.dims}; a scalar is needed.")

@@ -16,6 +16,7 @@ from graphad.core import dtypes
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError
+from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.levels import trace_in_progress
 from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims, is_definite
 from graphad.ops.array.create import zeros
@@ -474,7 +475,5 @@ def _number(x: TensorLike) -> int | None:
     """An index or size as a number; None while it is unknown."""
     if hasattr(x, "__index__") and not hasattr(x, "dims"):
         return int(x.__index__())
-    x = lift(x)
-    if not x.dtype.is_integer:
-        raise DTypeError(f"TensorArray: an index or size must be an integer, got dtype {x.dtype.name}.")
+    x = require_kind("TensorArray", lift(x), INTEGER, "an index or size")
     return int(x) if x.has_value else None

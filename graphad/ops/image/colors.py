@@ -11,8 +11,8 @@ from typing import Any
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift, lift_own
 from graphad.core.dtypes import as_dtype, float16, float32
-from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.kinds import FLOATING, require_kind
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import FLOATING, REAL, require_kind, require_kind_of
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import identity
@@ -67,10 +67,7 @@ def convert_image_dtype(
     x, new = lift_own(image), as_dtype(dtype)
     old = x.dtype
     for word, kind in (("dtype", new), ("the dtype of image", old)):
-        if not (kind.is_floating or kind.is_integer):
-            raise DTypeError(
-                f"convert_image_dtype: {word} is {kind.name}; an integer or float dtype is needed."
-            )
+        require_kind_of("convert_image_dtype", kind, REAL, word)
     if new is old:
         return identity(x)
     to = saturate_cast if saturate else cast

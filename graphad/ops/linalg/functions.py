@@ -28,7 +28,9 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.dtypes import complex64, complex128
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import require_dtype
 from graphad.core.op import Op, define
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
@@ -98,10 +100,7 @@ class Logm(_OfSquare):
     name = "logm"
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        if not x.dtype.is_complex:
-            raise DTypeError(
-                f"logm: input has dtype {x.dtype.name}; complex64 or complex128 is needed. Use cast(x, ...)."
-            )
+        require_dtype("logm", x, (complex64, complex128), "input")
         return super().infer(x)
 
     def eval(self, x: Array) -> Array:

@@ -21,7 +21,9 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.dtypes import complex64, complex128, float32, float64
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import require_dtype
 from graphad.core.op import Op, TupleOp, define
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
@@ -41,14 +43,11 @@ from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.rules import same_dtype, scalar_like, unbroadcast
 
 _BLOCK, _WHOLE = 32, 48  # rows of a triangular system that are solved at once
-_LAPACK = ("float32", "float64", "complex64", "complex128")
+_LAPACK = (float32, float64, complex64, complex128)
 
 
 def require_matrix(op: str, x: TensorSpec, word: str, square: bool) -> None:
-    if x.dtype.name not in _LAPACK:
-        raise DTypeError(
-            f"{op}: {word} has dtype {x.dtype.name}; one of {', '.join(_LAPACK)} is needed. Use cast(x, ...)."
-        )
+    require_dtype(op, x, _LAPACK, word)
     if x.dims is None:
         return
     if len(x.dims) < 2:

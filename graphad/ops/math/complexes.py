@@ -15,7 +15,7 @@ from graphad.core.annotations import Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own, lift_pair
 from graphad.core.dtypes import DType, as_dtype, complex64, complex128, float32, float64
-from graphad.core.errors import DTypeError
+from graphad.core.kinds import require_one_of
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.create import zeros_of
 from graphad.ops.elementwise import elementwise
@@ -37,11 +37,7 @@ def complex_dtype(dtype: DType) -> DType:
 
 
 def _joined_dtype(dtype: DType) -> DType:
-    if dtype is not float32 and dtype is not float64:
-        raise DTypeError(
-            f"complex: the parts have dtype {dtype.name}; float32 or float64 is needed. Use cast(x, ...)."
-        )
-    return complex_dtype(dtype)
+    return complex_dtype(require_one_of("complex", dtype, (float32, float64), "the dtype of the parts"))
 
 
 def _join(x: Any, y: Any) -> Array:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import as_dtype, float64, int32
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import REAL, require_kind
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.scatter import unsorted_segment_sum
@@ -66,8 +67,7 @@ def histogram_fixed_width_bins(
 def _bins(op: str, values: object, value_range: TensorLike, nbins: object) -> Tensor:
     """The indices of bins as float64, with a fraction that a cast to integers leaves out, and NaN for NaN."""
     values, value_range = lift_pair(op, values, value_range)
-    if not (values.dtype.is_floating or values.dtype.is_integer):
-        raise DTypeError(f"{op}: values have dtype {values.dtype.name}; a real dtype is needed.")
+    require_kind(op, values, REAL, "values")
     if value_range.dims is not None and value_range.dims != (2,):
         raise InvalidArgumentError(
             f"{op}: value_range has shape {value_range.shape}; two numbers are needed."

@@ -7,7 +7,8 @@ import numpy as np
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import as_dtype, float32
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import FLOATING, require_kind_of
 from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.array.create import ones, zeros_like
@@ -48,8 +49,7 @@ def sobol_sample(
             f"sobol_sample: {n} points in {d} dimensions after {first} others; at most {_DIMENSIONS} dimensions and "
             "2**30 points are possible."
         )
-    if not as_dtype(dtype).is_floating:
-        raise DTypeError(f"sobol_sample: dtype is {as_dtype(dtype).name}; a float dtype is needed.")
+    require_kind_of("sobol_sample", as_dtype(dtype), FLOATING)
     points = np.zeros((0, d))
     if n:
         points = library.stats().qmc.Sobol(d, scramble=False).fast_forward(first + 1).random(n)

@@ -21,8 +21,8 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType
-from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.kinds import BOOLEAN, REAL, require_kind
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import BOOLEAN, INTEGER, REAL, require_kind, require_kind_of
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.schema import Axis
 from graphad.core.shapes import format_dims, normalize_axis, reduced_dims
@@ -138,8 +138,7 @@ def argmin(
 
 
 def _position(op_class: type[_Position], input: object, axis: object, output_type: object) -> Tensor:
-    x, dtype = lift(input), dtypes.as_dtype(output_type)
-    if not dtype.is_integer:
-        raise DTypeError(f"{op_class.name}: output_type is {dtype.name}; an integer dtype is needed.")
+    x = lift(input)
+    dtype = require_kind_of(op_class.name, dtypes.as_dtype(output_type), INTEGER, "output_type")
     number = normalize_axis(op_class.name, 0 if axis is None else axis, x.ndim, "input", x.dims)
     return bind(op_class(number, dtype), x)

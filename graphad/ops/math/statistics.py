@@ -10,7 +10,8 @@ from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import INEXACT, require_kind
 from graphad.core.registry import lookup
 from graphad.core.shapes import normalize_axes, normalize_axis
 from graphad.core.tensor import Tensor
@@ -38,10 +39,7 @@ def reduce_variance(
     Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): another dtype.
     """
     x = lift(input_tensor)
-    if not x.dtype.is_differentiable:
-        raise DTypeError(
-            f"reduce_variance: x has dtype {x.dtype.name}; a float or complex dtype is needed. Use cast(x, ...)."
-        )
+    require_kind("reduce_variance", x, INEXACT)
     axes = as_axes("reduce_variance", axis, x)
     off = bind(SUB, x, _bound(ReduceMean, axes, True, x))
     if x.dtype.is_complex:

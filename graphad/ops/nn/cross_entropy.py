@@ -24,7 +24,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import int32, int64
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, TupleOp, define
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
@@ -178,10 +178,7 @@ def sparse_softmax_cross_entropy_with_logits(
       array([0.6931472], dtype=float32)
     """
     labels, logits = lift(labels), lift(logits)
-    if not labels.dtype.is_integer:
-        raise DTypeError(
-            f"sparse_softmax_cross_entropy_with_logits: labels have dtype {labels.dtype.name}; an integer dtype is needed."
-        )
+    require_kind("sparse_softmax_cross_entropy_with_logits", labels, INTEGER, "labels")
     classes = logits.dims[-1] if logits.dims else None
     if type(labels) is EagerTensor and type(classes) is int:
         _require_labels(labels.data, classes)

@@ -15,7 +15,8 @@ from graphad.core.annotations import Array, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import int32, int64
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import FLOATING, INTEGER, require_kind
 from graphad.core.op import TupleOp, define, no_batch, no_gradient, no_rows
 from graphad.core.schema import Count
 from graphad.core.shapes import format_dims
@@ -51,12 +52,8 @@ class CtcBeams(TupleOp):
     paths: Count
 
     def infer(self, logs: TensorSpec, lengths: TensorSpec) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
-        if not logs.dtype.is_floating:
-            raise DTypeError(f"{self.name}: inputs have dtype {logs.dtype.name}; a float dtype is needed.")
-        if not lengths.dtype.is_integer:
-            raise DTypeError(
-                f"{self.name}: sequence_length has dtype {lengths.dtype.name}; an integer dtype is needed."
-            )
+        require_kind(self.name, logs, FLOATING, "inputs")
+        require_kind(self.name, lengths, INTEGER, "sequence_length")
         if logs.dims is not None and len(logs.dims) != 3:
             raise InvalidArgumentError(
                 f"{self.name}: inputs have shape {format_dims(logs.dims)}; [frames, batch, classes] is needed."

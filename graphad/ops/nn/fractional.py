@@ -11,7 +11,8 @@ import numpy as np
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64, int64
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import REAL, require_kind
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather
@@ -77,8 +78,7 @@ def _pooled(
         raise InvalidArgumentError(
             f"{op}: value has shape {format_dims(x.dims)}; [batch, height, width, channels] is needed."
         )
-    if not (x.dtype.is_floating or x.dtype.is_integer):
-        raise DTypeError(f"{op}: value has dtype {x.dtype.name}; a real dtype is needed.")
+    require_kind(op, x, REAL, "value")
     sequences: list[Tensor] = []
     counts: list[Any] = []
     inside: list[Any] = []

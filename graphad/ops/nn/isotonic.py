@@ -16,7 +16,8 @@ from graphad.core.annotations import Array, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import float32, float64, int32
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import FLOATING, REAL, require_kind
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import format_dims, normalize_axis
 from graphad.core.spec import TensorSpec
@@ -44,8 +45,7 @@ class IsotonicSegments(Op):
     keeps = (False, False)
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        if not x.dtype.is_floating:
-            raise DTypeError(f"{self.name}: x has dtype {x.dtype.name}; a float dtype is needed.")
+        require_kind(self.name, x, FLOATING)
         if x.dims == ():
             raise InvalidArgumentError(f"{self.name}: x has shape (); an axis is needed.")
         return TensorSpec.of(x.dims, int32)
@@ -89,8 +89,7 @@ def isotonic_regression(inputs: TensorLike, decreasing: bool = True, axis: int =
     """
     op = "isotonic_regression"
     x = lift(inputs)
-    if not (x.dtype.is_floating or x.dtype.is_integer):
-        raise DTypeError(f"{op}: inputs have dtype {x.dtype.name}; a real dtype is needed.")
+    require_kind(op, x, REAL, "inputs")
     if x.dtype.is_integer:
         x = cast(x, float64 if x.dtype.size > 2 else float32)
     if x.ndim is None or x.ndim == 0:

@@ -8,7 +8,8 @@ from typing import Any
 from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_own, stands_for_tensor
 from graphad.core.dtypes import float16, float32
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import FLOATING, require_kind
 from graphad.core.refusal import refuse
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
@@ -170,8 +171,7 @@ def dropped(
 ) -> Tensor:
     """`dropout` with random numbers from 0 to 1 that `draw` returns for a shape and a dtype."""
     x = lift_own(x)
-    if not x.dtype.is_floating:
-        raise DTypeError(f"{op}: x has dtype {x.dtype.name}; a float dtype is needed, since x is scaled.")
+    require_kind(op, x, FLOATING, why=", since x is scaled")
     part: Any = rate
     require_number(op, rate, "rate")
     if stands_for_tensor(rate):

@@ -9,7 +9,8 @@ from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int32, int64
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import require_one_of
 from graphad.core.tensor import Tensor
 from graphad.ops.array.sequence import range
 from graphad.ops.array.shape import broadcast_to, reshape, shape
@@ -253,9 +254,7 @@ def max_pool_with_argmax(
     op = "max_pool_with_argmax"
     if data_format != "NHWC":
         raise InvalidArgumentError(f"{op}: data_format {data_format!r} is not supported; it must be 'NHWC'.")
-    dtype = as_dtype(output_dtype)
-    if dtype not in (int32, int64):
-        raise DTypeError(f"{op}: output_dtype is {dtype.name}; it must be int32 or int64.")
+    dtype = require_one_of(op, as_dtype(output_dtype), (int32, int64), "output_dtype")
     x, pads = lift(input), arguments.padding_of(op, padding, 2, explicit=False)
     arguments.require_axes(op, x, 2)
     window = arguments.per_axis(op, "ksize", ksize, 2)

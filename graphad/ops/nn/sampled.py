@@ -14,7 +14,8 @@ import numpy as np
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int64
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like, stop_gradient, zeros_like
@@ -63,8 +64,7 @@ def _logits(
     x = x if x.dtype == table.dtype else lift_like(op, inputs, table.dtype)
     offsets = lift_like(op, biases, table.dtype)
     true: Any = lift(labels)
-    if not true.dtype.is_integer:
-        raise DTypeError(f"{op}: labels have dtype {true.dtype.name}; int64 is needed.")
+    require_kind(op, true, INTEGER, "labels")
     for spec, word, rank, wanted in (
         (true, "labels", 2, f"[batch, {num_true}]"), (x, "inputs", 2, "[batch, dim]"), (offsets, "biases", 1, "[num_classes]")
     ):  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
-from graphad.core.errors import DTypeError
+from graphad.core.kinds import BOOLEAN, INTEGER, require_kind
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly, is_eager, parts_directly
@@ -32,8 +32,7 @@ def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
       array([4. , 1.5])
     """
     x1, x2 = operands(np.ldexp, x1, tensor_of(x2))
-    if not x2.dtype.is_integer:
-        raise DTypeError(f"ldexp: x2 has dtype {x2.dtype.name}; an integer dtype is needed.")
+    require_kind("ldexp", x2, INTEGER, "x2")
     found = directly(np.ldexp, x1, x2)
     if found is not None:
         return found
@@ -149,8 +148,7 @@ def bitwise_count(x: TensorLike, /) -> Tensor:
       array([3, 1], dtype=uint8)
     """
     x = tensor_of(x)
-    if not x.dtype.is_integer and not x.dtype.is_bool:
-        raise DTypeError(f"bitwise_count: x has dtype {x.dtype.name}; an integer dtype is needed.")
+    require_kind("bitwise_count", x, INTEGER | BOOLEAN)
     found = None if x.dtype.is_bool else directly(np.bitwise_count, x)
     if found is not None:
         return found

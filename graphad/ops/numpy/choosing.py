@@ -14,7 +14,8 @@ from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
+from graphad.core.errors import InvalidArgumentError, OutOfRangeError
+from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.refusal import members, refuse
 from graphad.core.shapes import is_definite, normalize_axis, ranked
 from graphad.core.tensor import Tensor
@@ -35,7 +36,7 @@ def _index(name: str, x: TensorLike) -> Tensor:
     if not x.dtype.is_integer:
         if x.dims == (0,):
             return math.cast(x, dtypes.int64)
-        raise ArgumentTypeError(f"{name}: indices have dtype {x.dtype.name}; an integer dtype is needed.")
+        require_kind(name, x, INTEGER, "indices")
     return x if x.dtype in (dtypes.int32, dtypes.int64) else math.cast(x, dtypes.int64)
 
 

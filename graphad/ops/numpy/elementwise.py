@@ -9,7 +9,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
-from graphad.core.errors import DTypeError
+from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
@@ -419,8 +419,7 @@ def lcm(x1: TensorLike, x2: TensorLike, /) -> Tensor:
       array([20, 30])
     """
     x1, x2 = operands(np.lcm, x1, x2)
-    if not x1.dtype.is_integer:
-        raise DTypeError(f"lcm: the operands have dtype {x1.dtype.name}; an integer dtype is needed.")
+    require_kind("lcm", x1, INTEGER, "x1")
     if is_free(x1, x2) and (x1.dtype.is_unsigned or (_has_opposites(x1) and _has_opposites(x2))):
         found = directly(np.lcm, x1, x2)
         if found is not None:

@@ -17,7 +17,8 @@ from graphad.core.annotations import Array, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import float32, int32, int64
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import FLOATING, INTEGER, require_kind
 from graphad.core.op import MIXED, TupleOp, define, no_batch, no_gradient
 from graphad.core.refusal import refuse
 from graphad.core.schema import Count
@@ -76,10 +77,7 @@ class DrawClasses(TupleOp):
                 f"{self.name}: {len(weights)} inputs of weights for kind {self.kind!r}."
             )
         for given in weights:
-            if not given.dtype.is_floating:
-                raise DTypeError(
-                    f"{self.name}: weights have dtype {given.dtype.name}; a float dtype is needed."
-                )
+            require_kind(self.name, given, FLOATING, "weights")
             if given.dims is not None and (len(given.dims) != 1 or given.dims[0] not in (None, self.classes)):
                 raise InvalidArgumentError(
                     f"{self.name}: weights have shape {format_dims(given.dims)}; ({self.classes},) is needed."
@@ -137,9 +135,7 @@ class DrawClasses(TupleOp):
 
 
 def _true(op: str, true_classes: TensorLike, num_true: int) -> Tensor:
-    found = lift(true_classes)
-    if not found.dtype.is_integer:
-        raise DTypeError(f"{op}: true_classes have dtype {found.dtype.name}; int64 is needed.")
+    found = require_kind(op, lift(true_classes), INTEGER, "true_classes")
     try:
         fits = found.dims is None or (len(found.dims) == 2 and found.dims[1] in (None, num_true))
     except ValueError as cause:

@@ -11,7 +11,7 @@ from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import as_dtype
-from graphad.core.errors import DTypeError
+from graphad.core.kinds import FLOATING, require_kind_of
 from graphad.core.refusal import refuse
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
@@ -66,9 +66,7 @@ def _tiny(dtype: DType) -> float:
 
 
 def _of_gamma(op: str, alpha: TensorLike, beta: TensorLike | None, dtype: DTypeLike) -> tuple[Any, Any]:
-    dtype = as_dtype(dtype)
-    if not dtype.is_floating:
-        raise DTypeError(f"{op}: dtype is {dtype.name}; a float dtype is needed.")
+    dtype = require_kind_of(op, as_dtype(dtype), FLOATING)
     return lift_like(op, alpha, dtype), None if beta is None else lift_like(op, beta, dtype)
 
 

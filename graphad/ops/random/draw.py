@@ -22,7 +22,8 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.dims import Size, product
 from graphad.core.dtypes import DType
-from graphad.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
+from graphad.core.kinds import FLOATING, INTEGER, require_dtype, require_kind_of
 from graphad.core.op import MIXED, READS, WRITES, Op, define, no_gradient
 from graphad.core.references import entries_of
 from graphad.core.schema import Given
@@ -101,8 +102,7 @@ def _require_state(op: str, state: TensorSpec, *values: TensorSpec) -> None:
 
 
 def require_key(key: TensorSpec) -> None:
-    if key.dtype not in (dtypes.int32, dtypes.int64):
-        raise DTypeError(f"random: seed has dtype {key.dtype.name}; int32 or int64 is needed.")
+    require_dtype("random", key, (dtypes.int32, dtypes.int64), "seed")
     if key.dims is not None and (not key.dims or key.dims[-1] not in (2, None)):
         raise InvalidArgumentError(
             f"random: seed has shape {format_dims(key.dims)}; two integers are needed."
@@ -195,10 +195,7 @@ class Draw(Op):
 
 
 def _check(kind: str, dtype: DType, limits: Sequence[TensorSpec]) -> None:
-    if kind in _CONTINUOUS and not dtype.is_floating:
-        raise DTypeError(f"random.{kind}: dtype is {dtype.name}; a float dtype is needed.")
-    if kind not in _CONTINUOUS and not dtype.is_integer:
-        raise DTypeError(f"random.{kind}: dtype is {dtype.name}; an integer dtype is needed.")
+    require_kind_of(f"random.{kind}", dtype, FLOATING if kind in _CONTINUOUS else INTEGER)
     for limit in limits:
         if limit.dims:
             raise InvalidArgumentError(

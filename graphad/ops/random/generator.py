@@ -16,7 +16,8 @@ from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import DType, as_dtype
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.kinds import REAL, require_kind_of
 from graphad.core.refusal import refuse
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import HandleSpec
@@ -76,8 +77,7 @@ def _uniform(key: Tensor, size: Any, minval: Any, maxval: Any, dtype: DTypeLike 
             return u * lift(float(high) - minval, dtype) + lift(minval, dtype)
         low = lift_like("random.uniform", minval, dtype)
         return u * (lift_like("random.uniform", high, dtype) - low) + low
-    if not dtype.is_integer:
-        raise DTypeError(f"random.uniform: dtype is {dtype.name}; a float or integer dtype is needed.")
+    require_kind_of("random.uniform", dtype, REAL)
     if minval is None and maxval is None:
         return _draw("bits", key, size, dtype)
     if maxval is None:

@@ -25,7 +25,8 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, as_dtype
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import REAL, require_kind_of
 from graphad.core.op import Op, define, no_gradient
 from graphad.core.schema import Given
 from graphad.core.shapes import broadcast_dims, format_dims
@@ -183,8 +184,7 @@ class DrawCounts(_Sample):
             raise InvalidArgumentError(
                 f"draw_counts: {len(parameters)} parameters were given; {self.kind} takes {self.parameters}."
             )
-        if not (self.dtype.is_floating or self.dtype.is_integer):
-            raise DTypeError(f"random.{self.kind}: dtype is {self.dtype.name}; a real dtype is needed.")
+        require_kind_of(f"random.{self.kind}", self.dtype, REAL)
         return self.checked(key, parameters, self.dtype)
 
     def eval(self, key: Array, *parameters: Array) -> Array:

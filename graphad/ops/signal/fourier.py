@@ -25,7 +25,9 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError
+from graphad.core.dtypes import DType, complex64, complex128, float32, float64
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
+from graphad.core.kinds import require_dtype
 from graphad.core.op import MIXED, Op, define
 from graphad.core.schema import Given, Positive
 from graphad.core.shapes import format_dims, normalize_axis
@@ -58,11 +60,8 @@ if TYPE_CHECKING:
         ) -> Tensor: ...
 
 
-def _check(op: str, x: TensorSpec, dtypes: tuple[str, ...], rank: int) -> None:
-    if x.dtype.name not in dtypes:
-        raise DTypeError(
-            f"{op}: input has dtype {x.dtype.name}; {' or '.join(dtypes)} is needed. Use cast(x, ...)."
-        )
+def _check(op: str, x: TensorSpec, dtypes: tuple[DType, ...], rank: int) -> None:
+    require_dtype(op, x, dtypes, "input")
     _require_axes(op, x, rank)
 
 
@@ -104,7 +103,7 @@ class Fft(_Transform):
     scaled: bool
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        _check("fft", x, ("complex64", "complex128"), self.rank)
+        _check("fft", x, (complex64, complex128), self.rank)
         return x
 
     def eval(self, x: Array) -> Array:
@@ -135,7 +134,7 @@ class Rfft(_Transform):
     adjoint: bool = False
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        _check("rfft", x, ("float32", "float64"), self.rank)
+        _check("rfft", x, (float32, float64), self.rank)
         dtype = complex_dtype(x.dtype)
         if x.dims is None:
             return TensorSpec.of(None, dtype)
@@ -176,7 +175,7 @@ class Irfft(_Transform):
     adjoint: bool = False
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        _check("irfft", x, ("complex64", "complex128"), self.rank)
+        _check("irfft", x, (complex64, complex128), self.rank)
         dtype = part_dtype(x.dtype)
         if x.dims is None:
             return TensorSpec.of(None, dtype)

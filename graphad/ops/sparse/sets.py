@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from graphad.core.convert import lift
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.kinds import require_same_dtype
+from graphad.core.kinds import INTEGER, require_kind, require_same_dtype
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones, zeros
 from graphad.ops.array.gather import gather
@@ -42,8 +42,7 @@ def _rows(op: str, x: SparseTensor | Tensor, name: str) -> Rows:
         raise InvalidArgumentError(
             f"{op}: {name} has shape {tensor.shape}; a known rank of at least 2 is needed."
         )
-    if not tensor.dtype.is_integer:
-        raise ArgumentTypeError(f"{op}: {name} has dtype {tensor.dtype.name}; an integer dtype is needed.")
+    require_kind(op, tensor, INTEGER, name)
     sizes = shape_of(tensor, int64)
     count = reduce_prod(sizes[:-1])
     each = range_of(count)[:, None] + zeros(stack([count, sizes[-1]]), int64)

@@ -23,6 +23,7 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, as_dtype, float32
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.kinds import FLOATING, require_dtype, require_kind_of
 from graphad.core.op import IO, Op, define
 from graphad.core.schema import Text
 from graphad.core.shapes import format_dims
@@ -285,16 +286,12 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLi
     for k, tensor in enumerate(tensors or ()):
         if tensor is None:
             continue
-        own = lift(tensor).dtype
-        if wanted is not None and own is not wanted:
-            raise DTypeError(
-                f"assert_same_float_dtype: tensors[{k}] has dtype {own.name}; {wanted.name} is needed."
-            )
-        wanted = own
+        x = lift(tensor)
+        if wanted is not None:
+            require_dtype("assert_same_float_dtype", x, (wanted,), f"tensors[{k}]")
+        wanted = x.dtype
     wanted = float32 if wanted is None else wanted
-    if not wanted.is_floating:
-        raise DTypeError(f"assert_same_float_dtype: the dtype is {wanted.name}; a float dtype is needed.")
-    return wanted
+    return require_kind_of("assert_same_float_dtype", wanted, FLOATING, "the dtype")
 
 
 def assert_proper_iterable(values: object) -> None:

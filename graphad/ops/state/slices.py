@@ -17,7 +17,7 @@ from graphad.core import arrays
 from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis
 from graphad.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.ieee import unreported
-from graphad.core.kinds import REAL, require_kind, require_numeric
+from graphad.core.kinds import REAL, require_kind, require_numeric, require_same_dtype
 from graphad.core.op import WRITES, TupleOp, define, no_gradient
 from graphad.core.owners import rewrite
 from graphad.core.shapes import are_compatible, format_dims
@@ -50,10 +50,7 @@ class AssignSlices(TupleOp):
 
     def infer(self, handle: HandleSpec, indices: TensorSpec, updates: TensorSpec) -> tuple[TensorSpec, ...]:
         require_index(self.caller, indices, "indices")
-        if updates.dtype is not handle.dtype:
-            raise DTypeError(
-                f"{self.caller}: updates are {updates.dtype.name}, the variable is {handle.dtype.name}; cast one of them."
-            )
+        require_same_dtype(self.caller, updates, handle, ("updates", "the variable"))
         if self.kind in EXTREME:
             require_kind(self.caller, updates, REAL, "updates")
         elif self.kind != "update":

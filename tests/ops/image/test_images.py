@@ -122,7 +122,7 @@ def test_crops_are_parts():
         ),
         (lambda: tf.image.central_crop(IMAGE, 0.0), r"central_fraction is 0.0; it must be in \(0, 1\]"),
         (lambda: tf.image.rgb_to_hsv(IMAGE[..., :2]), "the last axis must have size 3"),
-        (lambda: tf.image.rgb_to_hsv(np.zeros((2, 3), np.int32)), "rgb_to_hsv: images has dtype int32"),
+        (lambda: tf.image.rgb_to_hsv(np.zeros((2, 3), np.int32)), "rgb_to_hsv: images have dtype int32"),
         (lambda: tf.image.adjust_gamma(IMAGE, -1.0), "gamma is -1.0; it must be 0 or more"),
         (lambda: tf.image.ssim(IMAGE, IMAGE, 1.0), "smaller than the filter, which has size 11"),
         (lambda: tf.image.psnr(IMAGE, IMAGE[:, 1:], 1.0), "differ in height, width or channels"),

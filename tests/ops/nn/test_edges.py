@@ -434,7 +434,7 @@ def test_cross_entropies_name_themselves_and_both_operands(op: Callable[..., Any
     name = op.__name__
     with pytest.raises(ValueError, match=rf"^{name}: .*labels has shape \(2, 3\), logits \(2, 4\)"):
         op(tf.ones([2, 3]), tf.ones([2, 4]))
-    with pytest.raises(TypeError, match=f"^{name}: labels has dtype float64, logits has float32"):
+    with pytest.raises(TypeError, match=f"^{name}: labels have dtype float64, logits has float32"):
         op(tf.ones([2, 3], tf.float64), tf.ones([2, 3]))
     assert op(tf.ones([1, 3]), tf.ones([2, 3])).shape[0] == 2
 
@@ -530,7 +530,7 @@ def test_a_pool_or_convolution_of_other_ranks_says_what_it_takes() -> None:
         (lambda: nn.max_pool_with_argmax(tf.ones([1, 2, 2, 1]), 2, 1, "VALID", "NCHW"), "it must be 'NHWC'"),
         (
             lambda: nn.max_pool_with_argmax(tf.ones([1, 2, 2, 1]), 2, 1, "VALID", output_dtype=tf.int16),
-            "output_dtype is int16; it must be int32 or int64",
+            "output_dtype is int16; int32 or int64 is needed",
         ),
         (
             lambda: nn.max_pool_with_argmax(tf.ones([1, 2, 2, 1]), 2, 1, [[0, 0], [1, 1], [1, 1], [0, 0]]),

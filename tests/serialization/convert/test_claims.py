@@ -386,7 +386,7 @@ PER_LABEL = op("sparse_cross_entropy_grad")
 @pytest.mark.parametrize(
     ("labels", "g", "text"),
     [
-        (0, 10, "labels has dtype float32"),
+        (0, 10, "labels have dtype float32"),
         (8, 10, "labels with shape"),  # as many labels as classes
         (3, 0, "sparse_cross_entropy_grad: "),  # as many gradients as classes
         (3, 9, "sparse_cross_entropy_grad: "),  # of another dtype
