@@ -69,6 +69,15 @@ def reshape_once(s: Sweep, node: Node) -> Found:
     return x if same_dims(s.spec(x).dims, node.specs[0].dims) else None
 
 
+@rewrite(Reshape)
+def reshape_of_one_number(s: Sweep, node: Node) -> Found:
+    """A reshape of a broadcast scalar is a broadcast to the other shape."""
+    inner, dims = s.made_by(node.inputs[0], BroadcastTo), node.specs[0].dims
+    if inner is None or s.spec(inner.inputs[0]).dims != () or dims is None or not is_definite(dims):
+        return None
+    return s.bind(BroadcastTo(tuple(dims)), inner.inputs[0])
+
+
 @rewrite(BroadcastTo)
 def broadcast_once(s: Sweep, node: Node) -> Found:
     """A broadcast of a broadcast, and a broadcast without effect."""

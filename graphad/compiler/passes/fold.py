@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
 from graphad.core.errors import GraphadError
 from graphad.core.op import RAW_ERRORS, evaluated
 from graphad.graph.ir import Graph, Node
+from graphad.ops.elementwise import Elementwise
 from graphad.trace.numbered import symbols_of
 
 TABLE = RuleTable()
@@ -51,6 +53,29 @@ def fold_constants(s: Sweep, node: Node) -> tuple[int, ...] | None:
     except (GraphadError, *RAW_ERRORS):
         return None  # the node stays, and raises the same when it runs
     return tuple([s.constant(y) for y in outputs])
+
+
+@TABLE.rewrite(lambda kind: issubclass(kind, Elementwise))
+def fold_what_is_broadcast(s: Sweep, node: Node) -> int | None:
+    """An elementwise op of numbers, one of them broadcast to the shape of the result: its number is broadcast instead.
+
+    So the constant cotangents of a mean take no loop and no memory.
+    """
+    for value in node.inputs:
+        made = s.producer(value)
+        if made is not None and made.op.spreads and same_dims(s.spec(value).dims, node.specs[0].dims):
+            break
+    else:
+        return None
+    numbers = [s.number(value) for value in node.inputs]
+    if any(number is None for number in numbers):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            (y,) = evaluated(node.op, numbers)
+    except (GraphadError, *RAW_ERRORS):
+        return None
+    return s.bind(made.op, s.constant(y), *made.inputs[1:])
 
 
 ON_CONSTANTS = (fold_constants,)

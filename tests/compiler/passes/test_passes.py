@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graphad as tf
 from graphad.compiler.passes import algebra, canonical, cse, dead, fold
 from graphad.compiler.pipeline import Options, optimise
 from graphad.core.bind import bind
@@ -148,6 +149,28 @@ def test_a_large_result_is_folded_where_it_is_no_larger_than_what_it_is_made_of(
     column = large[:, :1]
     outer = traced(lambda x: [matmul(lift(column), lift(column.T)) + x], ())
     assert "matmul" in names(fold.run(outer))
+
+
+def test_a_number_that_is_broadcast_stays_one_number() -> None:
+    def function(x: Any) -> list[Any]:
+        y = -tf.broadcast_to(tf.constant(0.125), [4]) * tf.constant(3.0)
+        return [tf.broadcast_to(tf.reshape(y, [4, 1]), [4, 3]) * x]
+
+    graph = traced(function, [4, 3])
+    after = dead.run(optimise(specialise(graph, graph.inputs)))
+    assert names(after) == ["broadcast_to", "mul"] and [float(c) for c in after.constants] == [-0.375]
+    agree(graph, after)
+
+
+def test_what_is_broadcast_but_not_a_number_stays() -> None:
+    def function(x: Any) -> list[Any]:
+        wide = tf.broadcast_to(x, [4, 3])
+        return [-wide, -tf.broadcast_to(tf.constant([1.0, 2.0, 3.0]), [4, 3])]
+
+    graph = traced(function, [3])
+    after = optimise(specialise(graph, graph.inputs))
+    assert names(after).count("neg") >= 1
+    agree(graph, after)
 
 
 def test_a_constant_stands_on_the_right() -> None:
