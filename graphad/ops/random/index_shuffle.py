@@ -58,10 +58,13 @@ def _half_widths(limits: Array) -> Any:
     return half
 
 
+_MOST_ROUNDS = 4096  # a file may ask for any number, and each takes time
+
+
 @define
 class IndexShuffle(Op):
     """The positions of given numbers in a permutation of 0 to `max_index`, keyed by three integers, the last axis of `seed`.
-    The index, the seed without its last axis and the largest number are scalars or vectors of one length.
+    The index, the seed without its last axis and the largest number are scalars or vectors of one length; at most 4096 rounds.
     """
 
     name = "random_index_shuffle"
@@ -70,6 +73,10 @@ class IndexShuffle(Op):
     rounds: Positive
 
     def infer(self, index: TensorSpec, seed: TensorSpec, largest: TensorSpec) -> TensorSpec:
+        if self.rounds > _MOST_ROUNDS:
+            raise InvalidArgumentError(
+                f"{self.name}: rounds is {self.rounds}; at most {_MOST_ROUNDS} are done."
+            )
         dtype = same_dtype(self.name, (index, largest))
         require_index(self.name, index, "index")
         require_index(self.name, seed, "seed")
@@ -141,9 +148,9 @@ def random_index_shuffle(
       index: Integers, a scalar or a vector.
       seed: Three integers, or three for each index.
       max_index: The largest number, or one for each index.
-      rounds: The number of mixing rounds, at least 4.
+      rounds: The number of mixing rounds, 4 to 4096.
     Returns: Integers of the shape of `index`.
-    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or too few rounds.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or too few or too many rounds.
     Source: Black and Rogaway, Ciphers with arbitrary finite domains, 2002: a Feistel network with cycle walking.
     """
     number, largest = lift_pair("random_index_shuffle", index, max_index)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.core.bind import bind
+from graphad.ops.math.gamma import Polygamma
 
 pytest.importorskip("scipy.special")
 m, s = tf.math, tf.math.special
@@ -114,3 +116,10 @@ def test_slopes_at_infinity_are_limits(dtype):
     np.testing.assert_array_equal(slope, [np.inf, np.inf, np.inf])
     _, slope = _slope(s.spence, np.array([np.inf, 1.0], dtype))
     np.testing.assert_array_equal(slope, [0.0, -1.0])
+
+
+def test_a_file_cannot_ask_for_a_derivative_of_digamma_that_takes_forever():
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="derivative 1000000; derivatives up to the 1000th"
+    ):
+        bind(Polygamma(1_000_000), tf.constant(-0.5))

@@ -136,6 +136,10 @@ def test_wrong_parameters_give_no_number() -> None:
         (lambda: tf.random.Generator.from_key_counter(1, [0, 2], "philox"), "counter is"),
         (lambda: tf.random_index_shuffle(5, [1, 2, 3], 4), "index is 5, max_index 4"),
         (lambda: tf.random_index_shuffle(5, [1, 2], 9), "its last axis holds three integers"),
+        (
+            lambda: tf.random_index_shuffle(5, [1, 2, 3], 9, rounds=10**9),
+            "rounds is 1000000000; at most 4096",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(function: Any, message: str) -> None:
