@@ -58,26 +58,28 @@ def bind(op: Op, *inputs: Tensor | Handle) -> Tensor: ...
 def bind(op: Op, *inputs: Any) -> Any:
     """Apply `op` to tensors (and handles); one output, or a tuple of them where the op has several."""
     level = busy()
-    if level is None:
-        quick = op.quick
-        if quick is not None and not VERIFY:
-            try:
-                y = quick(*inputs)
-            except SHORT_WAY_ENDS:
-                y = None
-            if y is not None:
-                return EagerTensor(y)
-        outputs = checked(op, inputs)
-    elif type(level) is EagerLevel and not op.layered and current() is level:
-        outputs = evaluate(op, inputs)
-        if op.gradless is None:
-            for recorder in level.recorders:
-                recorder.record(op, inputs, outputs)
-        else:
-            for recorder in level.recorders:
-                recorder.note_break(op, inputs, outputs)
-    else:
+    if level is not None and (type(level) is not EagerLevel or op.layered or current() is not level):
         outputs = bind_all(op, inputs)
+        return outputs if op.multiple else outputs[0]
+    y = None
+    quick = op.quick
+    if quick is not None and not VERIFY:
+        try:
+            y = quick(*inputs)
+        except SHORT_WAY_ENDS:
+            pass
+    if level is None:
+        if y is not None:
+            return EagerTensor(y)
+        outputs = checked(op, inputs)
+        return outputs if op.multiple else outputs[0]
+    outputs = checked(op, inputs) if y is None else (EagerTensor(y),)
+    if op.gradless is None:
+        for recorder in level.recorders:
+            recorder.record(op, inputs, outputs)
+    else:
+        for recorder in level.recorders:
+            recorder.note_break(op, inputs, outputs)
     return outputs if op.multiple else outputs[0]
 
 

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Array, TensorLike
 
 
+_NUMBERS = frozenset({float, int, bool, complex})
+_ANY = np.logical_or.reduce
+_FLOAT = np.dtype(np.float32)
 _RANK = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
 _INT32 = np.iinfo(np.int32)
 _FLOAT32 = float(np.finfo(np.float32).max) + 2.0**103  # from here on values round to infinity
@@ -53,6 +56,8 @@ def lift(x: object, dtype: DType | None = None) -> Tensor:
                 f"{x!r}; use cast(x, {dtype.name}).",
             )
         return x
+    if type(x) in _NUMBERS:
+        return constant_here(_number(x, dtype))
     convert = getattr(x, "__graphad_tensor__", None)
     if convert is not None:
         return lift(convert(), dtype)
@@ -137,9 +142,6 @@ def refused_by(op: str, cause: E, before: str = "") -> E:
     return type(cause)(f"{name or op}: {before}{str(cause).removeprefix(f'{name}: ')}")
 
 
-_NUMBERS = frozenset({float, int, bool, complex})
-
-
 def _holds_tensors(x: list[Any] | tuple[Any, ...]) -> bool:
     return not _NUMBERS.issuperset(map(type, x)) and any(
         isinstance(item, Tensor)
@@ -186,7 +188,7 @@ def _first_dtype(x: TensorLike) -> DType | None:
 def to_numpy(x: object, dtype: DType | None = None) -> Any:
     """`x` as an array of its own (a NumPy scalar for rank 0), with the dtype rules of the module docstring."""
     kind = type(x)
-    if kind is float or kind is int or kind is bool or kind is complex:
+    if kind in _NUMBERS:
         return _number(x, dtype)
     if dtype is None and isinstance(x, np.generic) and dtypes.is_known(x.dtype):
         return x  # immutable already
@@ -235,6 +237,8 @@ def _number(x: Any, dtype: DType | None) -> Any:
         return np.int32(x) if _INT32.min <= x <= _INT32.max else _fitted(x, dtypes.int64, x)
     if kind is float and (dtype is dtypes.float32 or dtype is dtypes.float64):
         return _float(dtype.numpy.type, x)
+    if kind is int and (dtype is dtypes.int64 or dtype is dtypes.int32) and _INT32.min <= x <= _INT32.max:
+        return dtype.numpy.type(x)
     rank = 0 if kind is bool else 1 if kind is int else 2 if kind is float else 3
     if rank > _RANK[dtype.kind]:
         raise _wrong_kind(repr(x), ("bool", "int", "float", "complex")[rank], dtype)
@@ -272,7 +276,8 @@ def _float(kind: Any, x: float) -> Any:
 def _large(x: Array | float) -> Any:
     """A float, or an array of floats from a list; finite values must be within the range of float32."""
     found = unreported(np.asarray(x).astype, np.float32)
-    if (np.isinf(found) & np.isfinite(x)).any():
+    large = np.isinf(found)
+    if _ANY(large, None) and _ANY(large & np.isfinite(x), None):
         raise _refused(
             InvalidArgumentError,
             f"Cannot convert {_short(x)} to EagerTensor of dtype float32, the default for floats: out of range; "
@@ -294,13 +299,16 @@ def _fitted(value: Array | complex | float, dtype: DType, x: object) -> Array:
 
 
 def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
-    if x is None or isinstance(x, str | bytes | dict | set):
-        raise _unsupported(x)
-    if exports_array(x):
-        return _as_known(np.array(_exported(x)), x)  # a copy, since its owner may change the array
-    if isinstance(x, Sequence) and not isinstance(x, list | tuple):
-        return _from_python(list(x), dtype)  # a range, or a user's class
-    kinds = _kinds(x) if isinstance(x, list | tuple) else set()
+    is_list = type(x) is list or type(x) is tuple
+    if not is_list:
+        if x is None or isinstance(x, str | bytes | dict | set):
+            raise _unsupported(x)
+        if exports_array(x):
+            return _as_known(np.array(_exported(x)), x)  # a copy, since its owner may change the array
+        is_list = isinstance(x, list | tuple)
+        if isinstance(x, Sequence) and not is_list:
+            return _from_python(list(x), dtype)  # a range, or a user's class
+    kinds = _kinds(x) if is_list else set()
     if dtype is None and kinds & _BOOLS and not kinds <= _BOOLS and not _counts_bools(x, kinds):
         raise _refused(
             InvalidArgumentError,
@@ -313,7 +321,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
         raise _not_rectangular(x) from cause
     array = _as_known(array, x)
     if not kinds:
-        return array.astype(np.float32) if isinstance(x, list | tuple) else array
+        return array.astype(np.float32) if is_list else array
     if array.dtype.kind == "f" and dtype is None:
         wanted = _float_of(x)
         if array.dtype == wanted:
@@ -358,12 +366,14 @@ def _counts_bools(x: list[TensorLike], kinds: set[type]) -> bool:
 def _float_of(x: object) -> Any:
     """The dtype of a list of floats: that of its first item if it is a NumPy float, else float32."""
     while isinstance(x, list | tuple):
+        if x and type(x[0]) is float:
+            return _FLOAT
         x = next(
             (item for item in x if not isinstance(item, list | tuple) or any(True for _ in _leaves(item))),
             0.0,
         )
-    mine = x.dtype if isinstance(x, np.generic | np.ndarray) else np.dtype(np.float32)
-    return mine if mine.kind == "f" else np.dtype(np.float32)
+    mine = x.dtype if isinstance(x, np.generic | np.ndarray) else _FLOAT
+    return mine if mine.kind == "f" else _FLOAT
 
 
 _EXPORTS = ("__array__", "__dlpack__", "__array_interface__", "__array_struct__")
@@ -460,6 +470,8 @@ def _leaves(x: Sequence[TensorLike]) -> Any:
 def _kinds(x: Any) -> set[type]:
     """The types of the leaves."""
     kinds = set(map(type, x))
+    if _NUMBERS.issuperset(kinds):
+        return kinds
     return (
         {type(item) for item in _leaves(x)}
         if any(issubclass(kind, list | tuple) for kind in kinds)

@@ -430,6 +430,8 @@ class Variable(Scattered, Handle, Arithmetic):
         return guard_of(self) if trace_in_progress() is None else nullcontext()
 
     def _operand(self, value: TensorLike) -> Tensor:
+        if type(value) is EagerTensor and value.data.dtype is self._spec.dtype.numpy:
+            return value
         try:
             return lift(value, self.dtype)
         except (DTypeError, UnconvertibleError) as cause:
@@ -442,6 +444,8 @@ class Variable(Scattered, Handle, Arithmetic):
         value = self._operand(value)
         spec = self._spec
         dims = value.dims
+        if type(value) is EagerTensor and dims == spec.dims:
+            return value
         fits = (
             spec.describes(dims) if dims is not None and None not in dims else spec.is_compatible_with(value)
         )

@@ -126,6 +126,9 @@ class GradientTape(Recorder):
 
         Raises: InvalidArgumentError: an object is neither.
         """
+        if type(tensor) is EagerTensor and tensor.data.dtype.kind in "fc":  # nearly always
+            self.follow(tensor)
+            return
         for x in flatten_records(tensor)[0]:
             if isinstance(x, Sparse):
                 x = x.values
@@ -277,7 +280,10 @@ class GradientTape(Recorder):
                 self._resume(level)
             raise
         copies: dict[int, EagerTensor] = {}
-        results = [_apart(bars.get(mark), copies) for mark in marks]
+        results = [bars.get(mark) for mark in marks]
+        for k, bar in enumerate(results):
+            if type(bar) is EagerTensor and bar.data.size > _FEW:
+                results[k] = _apart(bar, copies)
         if not self._persistent:
             past = None
             for bar in results:
@@ -562,14 +568,9 @@ def _ones(y: Tensor, in_one_place: bool) -> Tensor:
 _FEW = 256  # elements; fewer are as quick to make
 
 
-def _apart(bar: Any, copies: dict[int, EagerTensor]) -> Any:
-    """A gradient whose elements do not lie in one place. What several sources share is copied once."""
-    if (
-        type(bar) is EagerTensor
-        and type(bar.data) is np.ndarray
-        and 0 in bar.data.strides
-        and bar.data.size > _FEW
-    ):
+def _apart(bar: EagerTensor, copies: dict[int, EagerTensor]) -> EagerTensor:
+    """A gradient of many elements, not in one place. What several sources share is copied once."""
+    if type(bar.data) is np.ndarray and 0 in bar.data.strides:
         found = copies.get(id(bar))
         if found is None:
             found = copies[id(bar)] = EagerTensor(bar.data.copy())

@@ -82,7 +82,7 @@ def is_narrow(dtype: np.dtype[Any]) -> bool:
 
 def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype in which numbers of `dtype` are accumulated."""
-    return _FLOAT32 if is_narrow(dtype) else dtype
+    return _FLOAT32 if dtype.itemsize == 2 and is_narrow(dtype) else dtype
 
 
 def widened(x: Array) -> Array:
@@ -116,11 +116,12 @@ def summed(x: Array, axes: Sequence[int] | None, keepdims: bool = False) -> Arra
     """x summed over some axes, None for all."""
     dtype = x.dtype
     accumulated = wide(dtype)
-    y = None
     if type(x) is np.ndarray and x.size >= _MANY:
         y = _count_of_ones(x, axes, accumulated, keepdims)
-    if y is None:
-        y = ADDED(x, axes, accumulated, None, keepdims)
+        if y is None:
+            y = ADDED(x, axes, accumulated, None, keepdims)
+    else:
+        y = _ADDED(x, axes, accumulated, None, keepdims)
     return y if accumulated is dtype else y.astype(dtype)
 
 

@@ -98,10 +98,12 @@ def smaller(x: Any, y: Any) -> Any:
 
 def _bounded(x: Any, y: Any) -> tuple[Any, Any] | None:
     """Many floats and the number that bounds them, where one of x and y is such a number."""
-    if is_bound(x, y) and x.dtype.kind == "f":
-        return x, y
-    if is_bound(y, x) and y.dtype.kind == "f" and x:  # which of two zeros is taken depends on their order
-        return y, x
+    if type(x) is np.ndarray and x.size >= _MANY:
+        if is_bound(x, y) and x.dtype.kind == "f":
+            return x, y
+    elif type(y) is np.ndarray and y.size >= _MANY:
+        if is_bound(y, x) and y.dtype.kind == "f" and x:  # which of two zeros is taken depends on their order
+            return y, x
     return None
 
 
@@ -109,8 +111,8 @@ def is_bound(x: Any, y: Any) -> bool:
     """Whether y is one number, neither NaN nor -0.0, and x an array of many: `np.clip` limits these in packed instructions."""
     if (
         type(x) is not np.ndarray
-        or np.ndim(y)
         or x.size < _MANY
+        or np.ndim(y)
         or x.dtype.kind not in "fiu"
         or x.dtype == np.float16
     ):

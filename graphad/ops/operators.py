@@ -277,7 +277,7 @@ def _invert(self: Tensor) -> Tensor:
 
 
 def _getitem(self: Tensor, key: int) -> Tensor:
-    return getitem(_value(self), key)
+    return getitem(self if type(self) is EagerTensor else _value(self), key)
 
 
 def _set_shape(self: Tensor, shape: ShapeLike) -> None:

@@ -13,7 +13,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered
 from graphad.core.shapes import format_dims
-from graphad.core.tensor import Handle, Tensor
+from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.core.trackable import Trackable, arrived, settle
 from graphad.eager.variable import Variable, pin
 from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
@@ -232,7 +232,8 @@ class Optimizer(Trackable):
 
     def rate(self, variable: Variable) -> Tensor:
         """The learning rate in the dtype of the variable."""
-        return cast(self.learning_rate, variable.dtype)
+        rate = self.learning_rate
+        return cast(rate.value() if rate is self._rate else rate, variable.dtype)
 
     def step(self, variable: Variable) -> Tensor:
         """The number of this step, from 1, in the dtype of the variable."""
@@ -279,14 +280,17 @@ class Optimizer(Trackable):
 
 def _require_shape(name: str, gradient: Tensor | IndexedSlices, variable: Variable) -> None:
     """Raise for a gradient that cannot belong to the variable."""
+    if type(gradient) is EagerTensor and gradient.data.shape == variable.dims:
+        return
     if isinstance(gradient, IndexedSlices):
         dims = gradient.dims
     else:
         dims = gradient.spec.dims if isinstance(gradient, Tensor | Handle) else np.shape(gradient)
-    if dims is None or variable.dims is None:
+    mine = variable.dims
+    if dims is None or mine is None:
         return
-    pairs = zip(dims[::-1], variable.dims[::-1], strict=False)
-    if len(dims) > len(variable.dims) or any(
+    pairs = zip(dims[::-1], mine[::-1], strict=False)
+    if len(dims) > len(mine) or any(
         type(a) is int and type(b) is int and a not in (1, b) for a, b in pairs
     ):
         raise InvalidArgumentError(

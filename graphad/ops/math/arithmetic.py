@@ -60,6 +60,10 @@ def _neg_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 def _add_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
+    if ctx.is_free:
+        x, y = ctx.inputs
+        if x.dims == y.dims == g.dims:
+            return g, g
     return (
         unbroadcast(ctx, 0, g) if ctx.needs(0) else None,
         unbroadcast(ctx, 1, g) if ctx.needs(1) else None,
