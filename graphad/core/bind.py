@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -58,7 +60,11 @@ def bind(op: Op, *inputs: Tensor | Handle) -> Tensor: ...
 def bind(op: Op, *inputs: Any) -> Any:
     """Apply `op` to tensors (and handles); one output, or a tuple of them where the op has several."""
     level = busy()
-    if level is not None and (type(level) is not EagerLevel or op.layered or current() is not level):
+    if level is not None and (
+        type(level) is not EagerLevel
+        or op.layered
+        or ((level.owner != get_ident() or "asyncio" in sys.modules) and current() is not level)
+    ):
         outputs = bind_all(op, inputs)
         return outputs if op.multiple else outputs[0]
     y = None
@@ -67,7 +73,7 @@ def bind(op: Op, *inputs: Any) -> Any:
         try:
             y = quick(*inputs)
         except SHORT_WAY_ENDS:
-            pass
+            y = None
     if level is None:
         if y is not None:
             return EagerTensor(y)

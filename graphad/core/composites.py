@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from graphad.core.convert import exports_array
-from graphad.core.nest import Form, Rebuild, Record, flatten, flatten_tree, is_nested
+from graphad.core.nest import Form, Rebuild, Record, flatten, flatten_tree, is_nested, only
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Handle, Tensor
+from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.core.trackable import Trackable
 
 _FOLLOWED = (Tensor, Handle, TensorSpec, np.ndarray, np.generic)
@@ -99,6 +99,14 @@ def _is_slot(kind: Any, name: str) -> bool:
     return any(name in vars(base).get("__slots__", ()) for base in kind.__mro__)
 
 
+def are_open(leaves: list[Any]) -> bool:
+    """Whether `opened` gives each of these unchanged."""
+    for leaf in leaves:  # noqa: SIM110 -- a generator would cost more than the check
+        if type(leaf) is not EagerTensor and (isinstance(leaf, Sparse) or is_record(leaf)):
+            return False
+    return True
+
+
 def opened(x: object) -> Any:
     """For `flatten_tree`: a record or sparse value as a `Record` of all its fields; other leaves unchanged."""
     if isinstance(x, Sparse):
@@ -129,7 +137,7 @@ def flatten_records(x: Any) -> tuple[list[Any], Rebuild]:
     """As `flatten`, with records split into their tensor fields."""
     kind = type(x)
     if kind in _never:
-        return [x], _only
+        return [x], only
     if (kind is list or kind is tuple) and _never.issuperset(map(type, x)):
         return list(x), kind  # no containers or records in it, like most lists of variables
     if not is_nested(x):
@@ -203,7 +211,7 @@ def _joined(leaves: list[Any], rebuild: Rebuild, parts_of: Callable[[Any], Any])
         found = parts_of(leaf)
         if found is None:
             flat.append(leaf)
-            pieces.append((1, _only))
+            pieces.append((1, only))
         else:
             flat += found[0]
             pieces.append((len(found[0]), found[1]))
@@ -216,10 +224,6 @@ def _joined(leaves: list[Any], rebuild: Rebuild, parts_of: Callable[[Any], Any])
         return rebuild(out)
 
     return flat, rebuilt
-
-
-def _only(leaves: list[Any]) -> Any:
-    return leaves[0]
 
 
 def flatten_fields(x: object) -> tuple[list[Any], Rebuild, Any]:

@@ -27,7 +27,7 @@ def flatten(x: object) -> tuple[list[Any], Rebuild]:
     """The leaves of `x` in order, and a function that rebuilds `x` with other leaves."""
     kind = type(x)
     if not isinstance(x, _CONTAINERS):
-        return [x], _only
+        return [x], only
     if (kind is list or kind is tuple) and not _has_nested(x):
         return list(x), kind
     leaves, rebuild, _ = flatten_tree(x)
@@ -67,7 +67,8 @@ def map_leaves(function: Callable[[Any], Any], x: object) -> Any:
     return rebuild([function(leaf) for leaf in leaves])
 
 
-def _only(leaves: list[Any]) -> Any:
+def only(leaves: list[Any]) -> Any:
+    """The `Rebuild` of what is one leaf itself."""
     return leaves[0]
 
 

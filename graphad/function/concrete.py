@@ -18,6 +18,7 @@ from graphad.core.composites import flatten_records
 from graphad.core.convert import exports_array, lift, stands_for_tensor
 from graphad.core.errors import ArgumentTypeError, DTypeError
 from graphad.core.levels import current, trace_in_progress
+from graphad.core.nest import only
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
@@ -36,12 +37,12 @@ _number = itertools.count()
 class Results:
     """The structure of what a function returns: a nest whose leaves are positions among the graph's outputs, or None."""
 
-    __slots__ = ("positions", "rebuild", "single")
+    __slots__ = ("is_one", "positions", "rebuild")
 
     def __init__(self, positions: list[int | None], rebuild: Callable[[list[Any]], Any]) -> None:
         self.positions = positions
         self.rebuild = rebuild
-        self.single = positions == [0]
+        self.is_one = positions == [0] and rebuild is only  # one tensor that is in no container
 
     def build(self, outputs: Sequence[Any]) -> Any:
         """The nest filled with the outputs."""
@@ -79,6 +80,10 @@ class ConcreteFunction:
         self._flat_names: list[str] | None = None
         self._n_arguments = len(graph.inputs) - len(self.captured_inputs)
         self._specs = arguments.specs
+        # Whether the arguments are tensors by position.
+        self._is_flat = arguments.structure == len(self._specs) and not any(
+            spec.is_handle for spec in self._specs
+        )
         # By slot, the variables that a call must pass, where the trace depends on their identity.
         self.pinned: dict[int, Any] = {}
         self.serial = next(_number)
@@ -218,13 +223,17 @@ class ConcreteFunction:
     def call_flat(self, values: Sequence[Any]) -> Any:
         """The structured result for the tensor arguments in order."""
         if current() is None:
-            operands = [x.data if type(x) is EagerTensor else x for x in (*values, *self.captured_inputs)]
+            operands: list[Any] = []
             outputs: Sequence[Any]
-            if any(
-                isinstance(operand, Tensor) or (isinstance(operand, Handle) and operand.away)
-                for operand in operands
-            ):
-                outputs = bind(self.op, *values, *self.captured_inputs)  # on another device, or out of scope
+            for x in (*values, *self.captured_inputs):
+                if type(x) is EagerTensor:
+                    operands.append(x.data)
+                elif isinstance(x, Tensor) or (isinstance(x, Handle) and x.away):
+                    # on another device, or out of scope
+                    outputs = bind(self.op, *values, *self.captured_inputs)
+                    break
+                else:
+                    operands.append(x)
             else:
                 outputs = [EagerTensor(y) for y in self.executable.run(operands, self.jit_compile)]
         else:
@@ -245,11 +254,28 @@ class ConcreteFunction:
         comes from a file.
         """
         try:
+            if not kwargs and self._takes(args):
+                return self.call_flat(args)
             values = self._flat_arguments(args, kwargs)
             concrete = self if self._fits(values) else self._for_shapes_of(values)
             return concrete.call_flat(values)
         except Exception as error:  # raised again, with a traceback that ends in the user's code
             raise for_user(error)  # noqa: B904 - it is the same error
+
+    def _takes(self, args: tuple[Any, ...]) -> bool:
+        """Whether these are the tensor arguments in order, of the dtypes and shapes of the trace, and there are no others."""
+        specs = self._specs
+        if len(args) != len(specs) or not self._is_flat:
+            return False
+        for x, spec in zip(args, specs, strict=True):
+            if type(x) is not EagerTensor:
+                return False
+            data = x.data
+            if data.dtype is not spec.dtype.numpy or not (
+                data.shape == spec.dims or spec.describes(data.shape)
+            ):
+                return False
+        return True
 
     def flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The tensor arguments of a call in the order of the graph's inputs. Raises: ArgumentTypeError: one has another shape."""

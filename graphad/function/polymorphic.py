@@ -196,8 +196,8 @@ class Function(Printed, Generic[P, R]):
                         self._quick_calls += 1
                         run, captures, jit, guards, results = found
                         outputs = run([x.data for x in args] + captures, jit, guards)  # type: ignore[attr-defined]
-                        if results.single:
-                            return results.rebuild([EagerTensor(outputs[0])])  # type: ignore[no-any-return]
+                        if results.is_one:
+                            return EagerTensor(outputs[0])  # type: ignore[return-value]
                         return results.build([EagerTensor(y) for y in outputs])  # type: ignore[no-any-return]
             return self._call(args, kwargs)  # type: ignore[no-any-return]
         except Exception as error:  # raised on, with a traceback that ends in the user's code

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.composites import flatten_records, is_record, opened, record_of
+from graphad.core.composites import are_open, flatten_records, is_record, opened, record_of
 from graphad.core.convert import exports_array, lift
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, GraphadError
@@ -25,6 +25,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 
 _LITERALS = (int, float, bool, str, bytes, complex, frozenset, type(None))
+_PLAIN = frozenset({int, float, bool, str, type(None)})
 
 
 class Literal:
@@ -386,6 +387,8 @@ def sort_out(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
 
 def classify(leaf: object) -> tuple[Any, Any]:
     """The key of a leaf, and the tensor, handle or spec to pass for it (None for Python values)."""
+    if type(leaf) in _PLAIN:
+        return Literal(leaf), None
     if isinstance(leaf, Fitted):
         return leaf.spec, leaf.value
     if isinstance(leaf, Tensor):
@@ -415,11 +418,21 @@ def flatten_call(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[Any], Callable[[list[Any]], Any], Any]:
     """The leaves of a call's arguments, a function that rebuilds them from other leaves, and a comparable structure."""
-    if not kwargs and not any(
-        isinstance(arg, list | tuple | dict | Sparse) or is_record(arg) for arg in args
-    ):
-        return list(args), lambda new: (tuple(new), {}), len(args)
-    return flatten_tree((args, kwargs), _opened)
+    if not kwargs:
+        for arg in args:
+            if isinstance(arg, _NESTS) or is_record(arg):
+                break
+        else:
+            return list(args), _by_position, len(args)
+    found = flatten_tree((args, kwargs))
+    return found if are_open(found[0]) else flatten_tree((args, kwargs), _opened)
+
+
+_NESTS = (list, tuple, dict, Sparse)
+
+
+def _by_position(new: list[Any]) -> Any:
+    return tuple(new), {}
 
 
 def _opened(x: object) -> Any:

@@ -169,9 +169,12 @@ def backward(
             marks = [mark if mark in on_path else None for mark in marks]
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
         try:
-            x_bars = None
+            x_bars: Any = None
             if has_data and op.quick_vjp is not None:
-                x_bars = _quickly(op, context, y_bars[0].data)
+                try:
+                    x_bars = op.quick_vjp(context, bar.data)
+                except SHORT_WAY_ENDS:
+                    x_bars = None
             if x_bars is None:
                 x_bars = op.vjp(context, *y_bars)
         except Exception as error:  # raised again with the name of the op
@@ -182,15 +185,6 @@ def backward(
                 before = bars.get(mark)
                 bars[mark] = bar if before is None else add_bars(before, bar)
     return bars
-
-
-def _quickly(op: Op, context: Context, y_bar: Any) -> Sequence[Any] | None:
-    """The cotangents of the inputs by the short way of the rule; None where the usual way must be taken."""
-    try:
-        found = op.quick_vjp(context, y_bar)
-    except SHORT_WAY_ENDS:
-        return None
-    return None if found is None else [None if x_bar is None else EagerTensor(x_bar) for x_bar in found]
 
 
 def _dependents(entries: Sequence[Entry], wanted: set[Any]) -> set[Any]:

@@ -74,9 +74,9 @@ class Recorder:
         """The followed marks that no entry produced."""
         return self._leaves
 
-    def follow(self, x: object) -> Any:
+    def follow(self, x: Any) -> Any:
         """Follow a tensor or handle from now on; returns its mark."""
-        mark = mark_of(x)
+        mark = x.mark or mark_of(x)
         self._tracked.add(mark)
         self._leaves.add(mark)
         return mark

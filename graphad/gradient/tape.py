@@ -265,7 +265,7 @@ class GradientTape(Recorder):
                 if bar is None:
                     bar = _ones(y, spread is not None and mark in spread[4])
                 bars[mark] = add_bars(bars.get(mark), bar)
-        marks = [mark_of(x) for x in wanted]
+        marks = [x.mark or mark_of(x) for x in wanted]
         # Entries are released one by one to free memory early, unless a user's rule may raise.
         consume = not (self._persistent or self._has_foreign)
         noted = None if self._persistent or self._notes is None else without_values(self._entries)
@@ -281,16 +281,17 @@ class GradientTape(Recorder):
             raise
         copies: dict[int, EagerTensor] = {}
         results = [bars.get(mark) for mark in marks]
+        are_all = True
         for k, bar in enumerate(results):
-            if type(bar) is EagerTensor and bar.data.size > _FEW:
+            if bar is None:
+                are_all = False
+            elif type(bar) is EagerTensor and bar.data.size > _FEW:
                 results[k] = _apart(bar, copies)
         if not self._persistent:
             past = None
-            for bar in results:
-                if bar is None:
-                    unconnected = [x for x, bar in zip(wanted, results, strict=True) if bar is None]
-                    past = Past(self, targets, unconnected, noted)
-                    break
+            if not are_all:
+                unconnected = [x for x, bar in zip(wanted, results, strict=True) if bar is None]
+                past = Past(self, targets, unconnected, noted)
             self._release()
             self._past = past
         if mode is UnconnectedGradients.ZERO:

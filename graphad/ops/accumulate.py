@@ -69,7 +69,7 @@ def ADDED(
     x: Array, axes: Sequence[int] | None, dtype: np.dtype[Any] | None, out: None, keepdims: bool
 ) -> Array:
     """`np.add.reduce`, with its arguments by position."""
-    if has_short_rows(x, axes, 2 * _FEW - 1) and (dtype is None or dtype == x.dtype):
+    if x.size >= _MANY and has_short_rows(x, axes, 2 * _FEW - 1) and (dtype is None or dtype == x.dtype):
         return by_columns(np.add, x, keepdims)
     total: Array = _ADDED(x, axes, dtype, out, keepdims)
     return total
@@ -115,14 +115,14 @@ def combined(formula: np.ufunc, x: Array, axes: Sequence[int] | None, keepdims: 
 def summed(x: Array, axes: Sequence[int] | None, keepdims: bool = False) -> Array:
     """x summed over some axes, None for all."""
     dtype = x.dtype
-    accumulated = wide(dtype)
+    accumulated = _FLOAT32 if dtype.itemsize == 2 and is_narrow(dtype) else dtype
     if type(x) is np.ndarray and x.size >= _MANY:
         y = _count_of_ones(x, axes, accumulated, keepdims)
         if y is None:
             y = ADDED(x, axes, accumulated, None, keepdims)
     else:
         y = _ADDED(x, axes, accumulated, None, keepdims)
-    return y if accumulated is dtype else y.astype(dtype)
+    return y if accumulated is dtype else y.astype(dtype)  # type: ignore[no-any-return]
 
 
 _EXACT = 1 << 24  # the integers up to it are floats of 4 bytes

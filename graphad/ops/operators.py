@@ -165,6 +165,8 @@ def _hot(
                         pass
             elif isinstance(other, Handle):
                 return forward(self, other.__graphad_tensor__())  # type: ignore[attr-defined]
+        elif isinstance(self, Handle) and not flags.numpy_promotion:
+            return forward(self.__graphad_tensor__(), other)  # type: ignore[attr-defined]
         return usual(op, reflected, self, other)
 
     forward.__name__ = f"__{name}__"

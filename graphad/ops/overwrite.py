@@ -47,9 +47,14 @@ def overwrite(op: Op, fresh: Tensor, *others: Tensor) -> Tensor:
       fresh: What another arithmetic op has just given, of which nobody else will read a value.
       others: The other operands.
     """
-    if is_free(fresh, *others) and not door.VERIFY:
+    if (
+        type(fresh) is EagerTensor
+        and fresh.data.nbytes >= _MANY
+        and is_free(fresh, *others)
+        and not door.VERIFY
+    ):
         into = fresh.data
-        if type(into) is np.ndarray and into.nbytes >= _MANY and into.flags.owndata:
+        if type(into) is np.ndarray and into.flags.owndata:
             values = [x.data for x in others]
             if all(_fits(x, into) for x in values):
                 token = hush()  # a report would come when the operand is lost

@@ -290,9 +290,7 @@ def _require_shape(name: str, gradient: Tensor | IndexedSlices, variable: Variab
     if dims is None or mine is None:
         return
     pairs = zip(dims[::-1], mine[::-1], strict=False)
-    if len(dims) > len(mine) or any(
-        type(a) is int and type(b) is int and a not in (1, b) for a, b in pairs
-    ):
+    if len(dims) > len(mine) or any(type(a) is int and type(b) is int and a not in (1, b) for a, b in pairs):
         raise InvalidArgumentError(
             f"{name}: the gradient of variable {variable.name!r} has shape {format_dims(dims)}, the variable "
             f"{format_dims(variable.dims)}; is it the gradient of another variable?"

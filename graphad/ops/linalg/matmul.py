@@ -29,7 +29,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import broadcast_dims, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import widened
 from graphad.ops.array.shape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.transpose import swap_axes
@@ -85,11 +85,14 @@ class MatMul(Op):
         except ValueError:
             return None  # the inner sizes differ: `infer` raises the error
 
-    def quick_vjp(self, ctx: VjpContext, g: Array) -> tuple[Array | None, ...] | None:
+    def quick_vjp(self, ctx: VjpContext, g: Array) -> Cotangents | None:
         if self.transpose_a or self.transpose_b or g.ndim != 2 or g.dtype.char not in "fd":
             return None
         a, b = ctx.inputs
-        return (g.dot(b.data.T) if ctx.needs(0) else None, a.data.T.dot(g) if ctx.needs(1) else None)
+        return (
+            EagerTensor(g.dot(b.data.T)) if ctx.needs(0) else None,
+            EagerTensor(a.data.T.dot(g)) if ctx.needs(1) else None,
+        )
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a: Any

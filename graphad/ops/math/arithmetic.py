@@ -62,8 +62,10 @@ def _neg_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 def _add_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     if ctx.is_free:
         x, y = ctx.inputs
-        if x.dims == y.dims == g.dims:
-            return g, g
+        if type(x) is EagerTensor and type(y) is EagerTensor:
+            shape = g.data.shape
+            if x.data.shape == shape:
+                return g, g if y.data.shape == shape else unbroadcast(ctx, 1, g) if ctx.needs(1) else None
     return (
         unbroadcast(ctx, 0, g) if ctx.needs(0) else None,
         unbroadcast(ctx, 1, g) if ctx.needs(1) else None,
@@ -85,12 +87,15 @@ def _mul_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     )
 
 
-def _quick_mul_vjp(op: object, ctx: VjpContext, g: Array) -> tuple[Any, ...] | None:
-    """The same for NumPy values of real numbers of one shape."""
+def _quick_mul_vjp(op: object, ctx: VjpContext, g: Array) -> Cotangents | None:
+    """The same for real numbers of one shape."""
     a, b, dtype = ctx.inputs[0].data, ctx.inputs[1].data, g.dtype
     if dtype.kind != "f" or a.dtype is not dtype or b.dtype is not dtype or a.shape != b.shape:
         return None
-    return product(g, b) if ctx.needs(0) else None, product(g, a) if ctx.needs(1) else None
+    return (
+        EagerTensor(product(g, b)) if ctx.needs(0) else None,
+        EagerTensor(product(g, a)) if ctx.needs(1) else None,
+    )
 
 
 def _div_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:

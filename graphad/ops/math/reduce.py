@@ -232,13 +232,13 @@ class ReduceMean(Reduction):
         total = ADDED(x, self.axes, wide(x.dtype), None, self.keepdims)
         return as_dtype_of(total / total.dtype.type(count), x)
 
-    def quick_vjp(self, ctx: VjpContext, g: Array) -> tuple[Array | None, ...] | None:
+    def quick_vjp(self, ctx: VjpContext, g: Array) -> Cotangents | None:
         # A scalar result, as a loss in nearly every model, is the mean over all axes, however they are given.
         x_bar = np.empty(ctx.shape(0) or (), g.dtype)
         if g.shape or not (x_bar.ndim and x_bar.size):
             return None
         x_bar.fill(g / wide(g.dtype).type(x_bar.size))
-        return (x_bar,)
+        return (EagerTensor(x_bar),)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dtype = g.dtype
