@@ -496,4 +496,19 @@ def _like(node: Any, place: Any) -> Any:
     ast.copy_location(node, place)
     if place.end_lineno != place.lineno:
         node.end_lineno, node.end_col_offset = node.lineno, node.col_offset + 1
-    return ast.fix_missing_locations(node)
+    for child in ast.iter_child_nodes(node):
+        _place(child, node)
+    return node
+
+
+def _place(node: Any, parent: Any) -> None:
+    """Give the position of `parent` to a node that has none, and to those inside it. What is the user's has its own."""
+    attributes = node._attributes
+    if attributes:
+        if hasattr(node, "lineno"):
+            return
+        node.lineno, node.col_offset = parent.lineno, parent.col_offset
+        node.end_lineno, node.end_col_offset = parent.end_lineno, parent.end_col_offset
+        parent = node
+    for child in ast.iter_child_nodes(node):
+        _place(child, parent)

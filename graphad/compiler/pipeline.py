@@ -11,11 +11,12 @@ dead last: the sweeps leave replaced nodes behind, and traced gradients leave un
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-from graphad.compiler.passes import algebra, branches, canonical, dead, fold, hoist, walks
-from graphad.compiler.passes.rewrite import combined, sweep
+from graphad.compiler.passes import algebra, canonical, dead, fold
+from graphad.compiler.passes.rewrite import RuleTable, combined, sweep
 from graphad.core import bind as door
 from graphad.core.dims import apart_from
 from graphad.graph.ir import Graph
@@ -31,20 +32,31 @@ class Options(Record):
 DEFAULT = Options()
 Pass = Callable[[Graph, Options], Graph]
 
-_EXACT = combined([canonical.TABLE, fold.TABLE, algebra.EXACT, branches.TABLE, walks.TABLE, hoist.TABLE])
-_ALL = combined(
-    [canonical.TABLE, fold.TABLE, algebra.EXACT, algebra.RELAXED, branches.TABLE, walks.TABLE, hoist.TABLE]
-)
+
+@functools.cache
+def _rules(relaxed: bool, structured: bool) -> RuleTable:
+    tables = [canonical.TABLE, fold.TABLE, algebra.EXACT]
+    if relaxed:
+        tables.append(algebra.RELAXED)
+    if structured:  # imported for such graphs only, since many programs have none
+        from graphad.compiler.passes import branches, hoist, walks
+
+        tables += [branches.TABLE, walks.TABLE, hoist.TABLE]
+    return combined(tables)
+
+
+def _rules_for(graph: Graph, relaxed: bool) -> RuleTable:
+    return _rules(relaxed, any(node.op.branches or node.op.repeats for node in graph.nodes))
 
 
 def simplify(graph: Graph, options: Options = DEFAULT) -> Graph:
     """Canonical forms, constants and algebra in one sweep."""
-    return sweep(graph, _EXACT, fold.ON_CONSTANTS)
+    return sweep(graph, _rules_for(graph, False), fold.ON_CONSTANTS)
 
 
 def relax(graph: Graph, options: Options = DEFAULT) -> Graph:
     """The relaxed group, if `options` ask for it."""
-    return sweep(graph, _ALL, fold.ON_CONSTANTS) if options.relaxed else graph
+    return sweep(graph, _rules_for(graph, True), fold.ON_CONSTANTS) if options.relaxed else graph
 
 
 PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplify), ("relaxed", relax), ("dead", dead.run))

@@ -24,6 +24,7 @@ from graphad.core.nest import is_nested
 from graphad.core.op import READS, Op
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.gradient import closing  # noqa: F401 -- closes graphs with custom gradients before they are batched
 from graphad.gradient.function_key import function_key
 from graphad.gradient.rules_in_process import remember
 from graphad.ops.array.create import ones_like, told_apart

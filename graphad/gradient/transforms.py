@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphad.gradient.closing import closed
-from graphad.gradient.reverse import Pullback, pullback_of
 from graphad.graph.ir import Graph
+
+if TYPE_CHECKING:
+    from graphad.gradient.reverse import Pullback
 
 
 class Transforms:
@@ -17,10 +18,14 @@ class Transforms:
         self, graph: Graph, needs: Sequence[bool], fixed: frozenset[int] = frozenset()
     ) -> Pullback:
         """The pullback for cotangents of the inputs that `needs` names; see `reverse.Pullback` for `fixed`."""
+        from graphad.gradient.reverse import pullback_of  # many programs have no sub-graphs to differentiate
+
         return pullback_of(graph, needs, self, fixed)
 
     def closed(self, graph: Graph) -> Graph:
         """The graph with the Python rules of its custom gradients replaced by graphs, one level deep."""
+        from graphad.gradient.closing import closed
+
         return closed(graph)
 
 

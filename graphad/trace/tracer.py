@@ -25,7 +25,6 @@ from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, spec_of_constant
-from graphad.graph.text import print_spec
 from graphad.graph.walk import expanded_nodes
 from graphad.ops.hints import HINTS
 from graphad.trace.folded import learn
@@ -288,4 +287,6 @@ def is_symbolic(x: Tensor) -> bool:
 
 def describe(x: Any) -> str:
     """A value for messages: print_spec of its spec."""
+    from graphad.graph.text import print_spec
+
     return print_spec(x.spec) if not isinstance(x, np.ndarray) else str(x.shape)

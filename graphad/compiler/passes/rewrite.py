@@ -20,7 +20,6 @@ from graphad.core.op import Op, TupleOp, output_specs
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
-from graphad.graph.text import print_spec
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -225,6 +224,8 @@ class Sweep:
         for mine, theirs in zip(node.specs, outputs, strict=True):
             spec = self.specs[theirs]
             if spec.dtype is not mine.dtype or spec.dims != mine.dims:
+                from graphad.graph.text import print_spec
+
                 raise InternalError(
                     f"rewrite {rule.__name__}: {node.op!r} gives {print_spec(mine)}, it was replaced by {print_spec(spec)}."
                 )

@@ -6,7 +6,6 @@ same bytes unless its kernel was made for that.
 
 from __future__ import annotations
 
-import heapq
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -38,6 +37,8 @@ class Life(NamedTuple):
 
 def place(lives: Sequence[Life]) -> tuple[list[int], int]:
     """An offset for each, so that values that live at the same time do not overlap, and the total bytes; best fit."""
+    import heapq  # for native plans only
+
     order = sorted(range(len(lives)), key=lambda k: (lives[k].first, -lives[k].size))
     offsets = [0] * len(lives)
     free: list[tuple[int, int]] = []  # (offset, size), by offset

@@ -25,7 +25,6 @@ from graphad.core.errors import GraphadError, InternalError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
 from graphad.core.op import IO, WRITES, evaluated, explained
-from graphad.core.progress import Progress
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 from graphad.trace.numbered import with_numbers, with_sizes
@@ -282,6 +281,8 @@ class Compilation:
             done = threading.Event()
             if self.backend.request(kernel, lambda *_, done=done: done.set()):
                 events.append(done)
+        from graphad.core.progress import Progress
+
         with Progress("Compiling", len(events), "kernel") as progress:
             for done in events:
                 while not done.wait(0.25):

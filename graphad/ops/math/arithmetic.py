@@ -60,23 +60,16 @@ def _neg_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 def _add_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    if ctx.is_free:
-        x, y = ctx.inputs
-        if type(x) is EagerTensor and type(y) is EagerTensor:
-            shape = g.data.shape
-            if x.data.shape == shape:
-                return g, g if y.data.shape == shape else unbroadcast(ctx, 1, g) if ctx.needs(1) else None
-    return (
-        unbroadcast(ctx, 0, g) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, g) if ctx.needs(1) else None,
-    )
+    x = ctx.inputs[0]
+    if ctx.is_free and type(x) is EagerTensor and x.data.shape == g.data.shape:
+        return g, unbroadcast(ctx, 1, g) if ctx.needs(1) else None
+    x_bar = unbroadcast(ctx, 0, g) if ctx.needs(0) else None
+    return x_bar, unbroadcast(ctx, 1, g) if ctx.needs(1) else None
 
 
 def _sub_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (
-        unbroadcast(ctx, 0, g) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, bind(NEG, g)) if ctx.needs(1) else None,
-    )
+    x_bar = unbroadcast(ctx, 0, g) if ctx.needs(0) else None
+    return x_bar, unbroadcast(ctx, 1, bind(NEG, g)) if ctx.needs(1) else None
 
 
 def _mul_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -92,10 +85,8 @@ def _quick_mul_vjp(op: object, ctx: VjpContext, g: Array) -> Cotangents | None:
     a, b, dtype = ctx.inputs[0].data, ctx.inputs[1].data, g.dtype
     if dtype.kind != "f" or a.dtype is not dtype or b.dtype is not dtype or a.shape != b.shape:
         return None
-    return (
-        EagerTensor(product(g, b)) if ctx.needs(0) else None,
-        EagerTensor(product(g, a)) if ctx.needs(1) else None,
-    )
+    x_bar = EagerTensor(product(g, b)) if ctx.needs(0) else None
+    return x_bar, EagerTensor(product(g, a)) if ctx.needs(1) else None
 
 
 def _div_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
