@@ -17,8 +17,10 @@ from graphad.core.tensor import Tensor
 from graphad.graph.compose import values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
+from graphad.ops.control.duals import push_call
 from graphad.ops.control.layers import GraphLayer, Structured
 from graphad.ops.control.operands import require_operands
+from graphad.ops.control.rows import rows_of
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Transforms
@@ -64,8 +66,6 @@ class Call(Structured):
         return pullback.call  # type: ignore[no-any-return]
 
     def jvp(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Sequence[Tensor | None] | None:
-        from graphad.ops.control.duals import push_call  # for forward mode only
-
         return push_call(self, Call, ctx, x_dots)
 
     def batch(self, ctx: BatchContext, *xs: Ranked) -> tuple[Tensor, ...]:
@@ -74,8 +74,6 @@ class Call(Structured):
         return tuple(y if s else ctx.unstacked(y) for y, s in zip(outputs, stacked, strict=True))
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[RowAxis]) -> tuple[RowAxis, ...]:
-        from graphad.ops.control.rows import rows_of
-
         return tuple(rows_of(self.graph, axes, specs))
 
 
