@@ -191,8 +191,12 @@ def as_dims(x: object) -> Dims:
         return None
     if isinstance(x, TensorShape):
         return x._dims
-    if type(x) is tuple and all(type(size) is int and size >= 0 for size in x):
-        return x
+    if type(x) is tuple:
+        for size in x:
+            if type(size) is not int or size < 0:
+                break
+        else:
+            return x
     if isinstance(x, int | Dim | Dimension) or (hasattr(x, "__index__") and not hasattr(x, "__len__")):
         return (_size(x),)
     if isinstance(x, str) or not isinstance(x, Iterable):

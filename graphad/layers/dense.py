@@ -71,12 +71,11 @@ class Dense(Layer):
         return self._cast_any(inputs)
 
     def call(self, inputs: Tensor) -> Tensor:
-        self.require_axis(inputs.shape, -1, self.kernel.shape[0], 2)
-        y = (
-            matmul(inputs, self.kernel)
-            if inputs.ndim in (None, 2)
-            else tensordot(inputs, self.kernel, [[-1], [0]])
-        )
+        dims, size = inputs.dims, self.kernel.dims[0]
+        is_matrix = dims is None or len(dims) == 2
+        if dims is None or not is_matrix or dims[1] != size:
+            self.require_axis(inputs.shape, -1, size, 2)
+        y = matmul(inputs, self.kernel) if is_matrix else tensordot(inputs, self.kernel, [[-1], [0]])
         if self.use_bias:
             y = y + self.bias
         return y if self.activation is None else self.activation(y)

@@ -7,7 +7,7 @@ bound of `clip_by_value` counts as inside.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -44,14 +44,6 @@ from graphad.ops.rules import (
     unbroadcast,
 )
 
-if TYPE_CHECKING:
-    from graphad.devices.array import DeviceArray
-
-
-def _where(condition: DeviceArray | Array, x: DeviceArray | Array, y: DeviceArray | Array) -> Array:
-    out = chosen(condition, x, y)
-    return out if out.ndim else out[()]
-
 
 @define
 class Select(Op):
@@ -67,7 +59,7 @@ class Select(Op):
         return broadcast_specs("where", (condition, x, y), dtype)
 
     def eval(self, condition: Array, x: Array, y: Array) -> Array:
-        return _where(condition, x, y)
+        return chosen(condition, x, y)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         zero = scalar_like(0, g)
