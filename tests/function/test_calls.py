@@ -445,6 +445,38 @@ def concrete():
 X, Y = tf.constant([1.0, 2.0]), tf.constant([10.0, 20.0])
 
 
+def test_tensors_by_position_are_what_the_signature_would_make_of_them():
+    v = tf.Variable(2.0)
+
+    @tf.function
+    def f(x, y):
+        return {"sum": x + y, "product": [x * y * v]}
+
+    narrow = f.get_concrete_function(tf.TensorSpec([2]), tf.TensorSpec([2]))
+    open_ = f.get_concrete_function(tf.TensorSpec([None]), tf.TensorSpec([None]))
+    longer = tf.constant([1.0, 2.0, 3.0])
+    for concrete, x in ((narrow, X), (open_, X), (open_, longer)):
+        y = x + 1.0
+        assert concrete._takes((x, y))
+        for found in (concrete(x, y), concrete(x, y=y), concrete(y=y, x=x)):
+            np.testing.assert_array_equal(found["sum"], x.numpy() + y.numpy())
+            np.testing.assert_array_equal(found["product"][0], x.numpy() * y.numpy() * 2.0)
+    for others in (
+        (X,),
+        (X, X, X),
+        (X, [1.0, 2.0]),
+        (X, v),
+        (X, tf.cast(X, tf.float64)),
+        (X, tf.ones([2, 1])),
+    ):
+        assert not narrow._takes(others)
+        assert not open_._takes(others)
+    assert not narrow._takes((X, longer))
+    nested = tf.function(lambda d: d["a"]).get_concrete_function({"a": X})
+    assert not nested._takes((X,))
+    assert not tf.function(lambda w, x: w + x).get_concrete_function(v, X)._takes((X, X))
+
+
 def test_python_arguments_are_left_out_or_equal(concrete):
     for call in (
         lambda: concrete(X, 2, Y),

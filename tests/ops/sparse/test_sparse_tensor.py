@@ -34,6 +34,14 @@ def test_one_trace_serves_any_number_of_values():
     assert f.experimental_get_tracing_count() == 2
 
 
+def test_one_trace_serves_any_number_of_values_within_a_nest():
+    f = tf.function(lambda d: tf.sparse.reduce_sum(d["s"]) + d["x"])
+    for count in (1, 2, 3):
+        sparse = tf.SparseTensor([[0, k] for k in range(count)], [1.0] * count, [1, 4])
+        assert f({"s": sparse, "x": tf.constant(1.0)}).numpy() == count + 1.0
+    assert f.experimental_get_tracing_count() == 1
+
+
 def test_signatures_take_specs():
     @tf.function(input_signature=[tf.SparseTensorSpec([None, 3])])
     def f(x):
