@@ -247,24 +247,27 @@ class GradientTape(Recorder):
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
                 "differentiated, but received None."
             )
-        targets = flatten_records(target)[0]
+        targets = [target] if type(target) is EagerTensor else flatten_records(target)[0]
         given, rebuild = flatten_records(sources)
         wanted, are_sparse = given, False
         for x in (*targets, *given):
             if not isinstance(x, VALUES):
                 targets, wanted, are_sparse = _differentiated(targets, given)
                 break
-        upstream = _upstream(targets, output_gradients)
+        upstream = [None] * len(targets) if output_gradients is None else _upstream(targets, output_gradients)
         level = self._level
-        self._begin()
+        if level is not None:
+            self._begin()
         bars: dict[Any, Any] = {}
         spread = self._entries[-1] if self._entries and self._entries[-1][0].takes_spread else None
         for y, bar in zip(targets, upstream, strict=True):
-            if y.dtype.is_differentiable and (y.mark is not None or any(y is x for x in wanted)):
-                mark = mark_of(y)
+            mark = y.mark
+            if (mark is not None or any(y is x for x in wanted)) and y.dtype.is_differentiable:
+                mark = mark or mark_of(y)
                 if bar is None:
                     bar = _ones(y, spread is not None and mark in spread[4])
-                bars[mark] = add_bars(bars.get(mark), bar)
+                before = bars.get(mark)
+                bars[mark] = bar if before is None else add_bars(before, bar)
         marks = [x.mark or mark_of(x) for x in wanted]
         # Entries are released one by one to free memory early, unless a user's rule may raise.
         consume = not (self._persistent or self._has_foreign)
@@ -448,9 +451,7 @@ class GradientTape(Recorder):
             )
 
     def _begin(self) -> None:
-        """Called once all arguments are checked: recording ends, or continues with a warning."""
-        if self._level is None:
-            return
+        """Called once all arguments are checked, while the tape records: recording ends, or continues with a warning."""
         if not self._persistent:
             self._stop()
         elif not self._warned:
@@ -464,7 +465,8 @@ class GradientTape(Recorder):
     def computing(self) -> Iterator[None]:
         """A block that computes a derivative: the tape is used up only if it succeeds."""
         level = self._level
-        self._begin()
+        if level is not None:
+            self._begin()
         try:
             yield
         except BaseException:
@@ -494,8 +496,6 @@ def _checked_mode(name: str, value: UnconnectedGradients | str) -> UnconnectedGr
 
 
 def _upstream(targets: Sequence[Any], output_gradients: object) -> list[Any]:
-    if output_gradients is None:
-        return [None] * len(targets)
     given = _one_per_target(targets, output_gradients)
     if len(given) != len(targets):
         raise InvalidArgumentError(
