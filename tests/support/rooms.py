@@ -1,8 +1,8 @@
-"""Lines and ops of each room of the tree at two commits, and of the class of each op, for decision 0025.
+"""Lines and ops of each room of the tree at some commits, and lines of the class of each op, for decision 0025.
 
-    python -m tests.support.rooms BEFORE [AFTER]
+    python -m tests.support.rooms fa080daa^ 3144a291 HEAD
 
-BEFORE is the commit before the first op with a schema, AFTER the work tree if it is left out.
+The first is the commit before the first op with a schema, the second that which removed the last of the twins.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import sys
 import tarfile
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -44,26 +44,12 @@ def room_of(path: Path) -> str:
     return "/".join(parts[1 : 3 if parts[1:2] == ("ops",) else 2]) or "(files of the root)"
 
 
-def lines_of(tree: Path) -> tuple[Counter[str], Counter[str]]:
-    """The lines of each room, and those that are neither empty, nor comments, nor docstrings."""
+def lines_of(tree: Path) -> Counter[str]:
+    """The lines of each room."""
     lines: Counter[str] = Counter()
-    code: Counter[str] = Counter()
     for path in [*tree.glob("graphad/**/*.py"), *tree.glob("serialization/**/*.py")]:
-        text, room = path.read_text(encoding="utf-8"), room_of(path.relative_to(tree))
-        lines[room] += text.count("\n")
-        code[room] += len(set(_code_lines(text)))
-    return lines, code
-
-
-def _code_lines(text: str) -> Iterator[int]:
-    told = set()
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            told |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not line.lstrip().startswith("#") and number not in told:
-            yield number
+        lines[room_of(path.relative_to(tree))] += path.read_text(encoding="utf-8").count("\n")
+    return lines
 
 
 def ops_of(tree: Path) -> dict[str, str]:
@@ -102,28 +88,34 @@ def _name_of(node: ast.ClassDef) -> str | None:
     return None
 
 
-def main(before: str, after: str | None = None) -> None:
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
-        trees = tree_of(before, Path(one)), ROOT if after is None else tree_of(after, Path(two))
-        lines = [lines_of(tree) for tree in trees]
-        ops = [ops_of(tree) for tree in trees]
-        rooms = [
-            Counter(room_of(Path(*module.split(".")).with_suffix(".py")) for module in found.values())
-            for found in ops
-        ]
-        classes = [lines_of_classes(tree) for tree in trees]
-    print("| room | lines before | after | of these code | ops before | after |")
-    print("|---|---|---|---|---|---|")
-    for room in sorted({*lines[0][0], *lines[1][0]}):
-        row = [lines[0][0][room], lines[1][0][room], lines[1][1][room], rooms[0][room], rooms[1][room]]
+def main(*commits: str) -> None:
+    lines, ops, classes = [], [], []
+    for commit in commits:
+        with tempfile.TemporaryDirectory() as folder:
+            tree = tree_of(commit, Path(folder))
+            lines.append(lines_of(tree))
+            ops.append(ops_of(tree))
+            classes.append(lines_of_classes(tree))
+    counts = [
+        Counter(room_of(Path(*module.split(".")).with_suffix(".py")) for module in found.values())
+        for found in ops
+    ]
+    print(
+        f"| room | {' | '.join(f'lines {c}' for c in commits)} | {' | '.join(f'ops {c}' for c in commits)} |"
+    )
+    print("|---" * (1 + 2 * len(commits)) + "|")
+    for room in sorted(set().union(*lines)):
+        row = [table[room] for table in (*lines, *counts)]
         print(f"| `{room}` | " + " | ".join(f"{n:,}" if n else "" for n in row) + " |")
-    totals = [lines[0][0].total(), lines[1][0].total(), lines[1][1].total(), len(ops[0]), len(ops[1])]
+    totals = [table.total() for table in (*lines, *counts)]
     print("| all | " + " | ".join(f"{n:,}" for n in totals) + " |")
-    gone, new = sorted({*ops[0]} - {*ops[1]}), sorted({*ops[1]} - {*ops[0]})
-    print(f"\nops that are gone ({len(gone)}): {', '.join(gone)}\nnew ones ({len(new)}): {', '.join(new)}\n")
-    for name in sorted({*classes[0], *classes[1]}):
+    for before, after in pairwise(ops):
+        print(
+            f"\ngone: {', '.join(sorted({*before} - {*after}))}\nnew: {', '.join(sorted({*after} - {*before}))}"
+        )
+    for name in sorted(set().union(*classes)):
         print(name, *[found.get(name, "-") for found in classes])
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:])
