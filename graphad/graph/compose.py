@@ -5,7 +5,8 @@ Each function also returns the number of every old value in the new graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from graphad.core.op import WRITES, Op, output_specs
@@ -36,11 +37,46 @@ def with_inputs(graph: Graph, kept: Sequence[int]) -> Graph:
 
 def append(builder: GraphBuilder, graph: Graph, inputs: Sequence[int]) -> list[int]:
     """Append the nodes of a graph to a builder; returns the serial numbers of its outputs."""
+    known = append_all(builder, graph, inputs)
+    return [known[i] for i in graph.outputs]
+
+
+def append_all(
+    builder: GraphBuilder,
+    graph: Graph,
+    inputs: Sequence[int],
+    instead: Mapping[int, int] = MappingProxyType({}),
+) -> list[int]:
+    """Append the nodes of a graph to a builder; returns the serial number of every value.
+
+    Args:
+      builder: The builder.
+      graph: The graph.
+      inputs: The serial numbers of its inputs.
+      instead: Values of the graph -> the serial numbers that its nodes read for them.
+    """
     known = [*inputs, *[builder.add_constant(array) for array in graph.constants]]
     for node in graph.nodes:
         start = builder.add_node(node.op, [known[i] for i in node.inputs], node.specs, node.line)
-        known.extend(range(start, start + len(node.specs)))
-    return [known[i] for i in graph.outputs]
+        known += [instead.get(value, start + k) for k, value in enumerate(node.outputs)]
+    return known
+
+
+def with_given(graph: Graph, specs: Sequence[TensorSpec], places: Mapping[int, int], behind: int) -> Graph:
+    """The graph with further inputs that replace some of its values, which are no longer computed.
+
+    Args:
+      graph: The graph.
+      specs: The further inputs.
+      places: Values of nodes -> the numbers of the further inputs that replace them.
+      behind: The number of inputs that stand before the further ones.
+    """
+    builder = GraphBuilder()
+    inputs = [builder.add_input(spec) for spec in graph.inputs]
+    further = [builder.add_input(spec) for spec in specs]
+    known = append_all(builder, graph, inputs, {value: further[k] for value, k in places.items()})
+    order = [*inputs[:behind], *further, *inputs[behind:]]
+    return builder.finish([known[i] for i in graph.outputs], graph.name, order)[0]
 
 
 def add(builder: GraphBuilder, op: Op, *inputs: int) -> Any:

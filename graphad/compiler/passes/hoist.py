@@ -27,6 +27,7 @@ from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
+from graphad.graph.compose import with_given
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import runs_user_code, unchanging
 from graphad.kernels import forms
@@ -245,28 +246,12 @@ def _moved_out(
                 place[outside] = len(place)
                 specs.append(part.graph.specs[value])
     graphs = [
-        _with_given(part.graph, specs, {value: place[outside] for value, outside in values.items()}, behind)
+        with_given(part.graph, specs, {value: place[outside] for value, outside in values.items()}, behind)
         if place
         else part.graph
         for part, values in zip(splits, found, strict=True)
     ]
     return list(place), graphs
-
-
-def _with_given(graph: Graph, specs: Sequence[TensorSpec], places: dict[int, int], behind: int) -> Graph:
-    """The graph with further inputs at position `behind`, which replace some of its values."""
-    builder = GraphBuilder()
-    known = [builder.add_input(spec) for spec in graph.inputs[:behind]]
-    further = [builder.add_input(spec) for spec in specs]
-    known += [builder.add_input(spec) for spec in graph.inputs[behind:]]
-    known += [builder.add_constant(array) for array in graph.constants]
-    for node in graph.nodes:
-        start = builder.add_node(node.op, [known[i] for i in node.inputs], node.specs, node.line)
-        known += [
-            further[places[value]] if value in places else start + k for k, value in enumerate(node.outputs)
-        ]
-    order = [*known[:behind], *further, *known[behind : len(graph.inputs)]]
-    return builder.finish([known[i] for i in graph.outputs], graph.name, order)[0]
 
 
 def _without_branches(graph: Graph, inputs: set[int]) -> Graph:

@@ -17,7 +17,7 @@ import numpy as np
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.dims import UndecidedSize
 from graphad.core.spec import TensorSpec
-from graphad.graph.builder import GraphBuilder
+from graphad.graph.compose import with_given
 from graphad.graph.ir import Graph, Node
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.slice import Slice
@@ -44,7 +44,9 @@ def slices_by_counter(s: Sweep, node: Node) -> Found:
         return None
     slices = {read: k for k, reads in enumerate(walks.values()) for read in reads}
     specs = [_slice_spec(op.body.inputs[value]) for value, _, _ in walks]
-    walking = op.changed(body=_given(op.body, specs, slices), n_xs=op.n_xs + len(walks))
+    walking = op.changed(
+        body=with_given(op.body, specs, slices, len(op.body.inputs)), n_xs=op.n_xs + len(walks)
+    )
     stacks = [_walked(s, node.inputs[value + 1], start, step, op.steps) for value, start, step in walks]
     inputs = [*node.inputs, *stacks]
     # Drop invariants that were only looked up.
@@ -133,21 +135,6 @@ def _walked(s: Sweep, x: int, start: Any, step: int, steps: Any) -> int:
     dims = s.spec(x).dims or ()
     starts, strides = (start, *[0] * (len(dims) - 1)), (step, *[1] * (len(dims) - 1))
     return s.bind(Slice(starts, strides, (steps, *dims[1:])), x)
-
-
-def _given(body: Graph, specs: list[TensorSpec], slices: dict[int, int]) -> Graph:
-    """The body with further inputs that replace some of its values: value -> number of the further input."""
-    builder = GraphBuilder()
-    known = [builder.add_input(spec) for spec in body.inputs]
-    further = [builder.add_input(spec) for spec in specs]
-    known += [builder.add_constant(array) for array in body.constants]
-    for node in body.nodes:
-        if len(node.specs) == 1 and node.start in slices:
-            known.append(further[slices[node.start]])
-            continue
-        start = builder.add_node(node.op, [known[i] for i in node.inputs], node.specs, node.line)
-        known.extend(range(start, start + len(node.specs)))
-    return builder.finish([known[i] for i in body.outputs], body.name)[0]
 
 
 def run(graph: Graph, options: object = None) -> Graph:

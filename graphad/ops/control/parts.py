@@ -27,7 +27,7 @@ from graphad.core.sparse import Sparse
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.graph.builder import GraphBuilder
-from graphad.graph.compose import append, invariant_nodes, rewired, without_nodes, writes
+from graphad.graph.compose import append, append_all, invariant_nodes, rewired, without_nodes, writes
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
@@ -231,11 +231,7 @@ class Part:
     def choose(self, outputs: Sequence[TensorSpec | int]) -> None:
         """Replace the outputs: numbers select from the outputs so far, a TensorSpec becomes zeros."""
         builder = GraphBuilder()
-        known = [builder.add_input(spec) for spec in self.graph.inputs]
-        known += [builder.add_constant(array) for array in self.graph.constants]
-        for node in self.graph.nodes:
-            start = builder.add_node(node.op, [known[i] for i in node.inputs], node.specs, node.line)
-            known += range(start, start + len(node.specs))
+        known = append_all(builder, self.graph, [builder.add_input(spec) for spec in self.graph.inputs])
         kept = [
             known[self.graph.outputs[i]] if isinstance(i, int) else builder.add_constant(placeholder(i))
             for i in outputs
