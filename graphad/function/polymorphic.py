@@ -28,7 +28,7 @@ from graphad.core.errors import (
 )
 from graphad.core.flags import flags
 from graphad.core.frames import note_user_line
-from graphad.core.levels import busy, current, entered, trace_in_progress
+from graphad.core.levels import busy, entered, trace_in_progress
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.core.tracebacks import for_user
 from graphad.core.turns import Turn
@@ -182,7 +182,7 @@ class Function(Printed, Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            if not kwargs and busy() is None:
+            if not kwargs:
                 key = []
                 for x in args:
                     if type(x) is not EagerTensor:
@@ -194,7 +194,9 @@ class Function(Printed, Generic[P, R]):
                     found = self._fast.get(tuple(key))
                     if found is not None and not flags.run_functions_eagerly:
                         self._quick_calls += 1
-                        run, captures, jit, guards, results = found
+                        run, captures, jit, guards, results, concrete = found
+                        if busy() is not None:  # a tape, which sees the call as an op
+                            return concrete.call_flat(args)  # type: ignore[no-any-return]
                         outputs = run([x.data for x in args] + captures, jit, guards)  # type: ignore[attr-defined]
                         if results.is_one:
                             return EagerTensor(outputs[0])  # type: ignore[return-value]
@@ -220,7 +222,7 @@ class Function(Printed, Generic[P, R]):
         if not kwargs and args and getattr(args[0], "away", False) and len(args) == len(arguments.values):
             self._keep_away(args, concrete)
         if not kwargs and all(type(x) is EagerTensor for x in args) and len(args) == len(arguments.values):
-            if current() is None and len(self._fast) < 64 and not concrete.captures_elsewhere:
+            if len(self._fast) < 64 and trace_in_progress() is None and not concrete.captures_elsewhere:
                 key: list[Any] = []
                 for x in args:
                     key += [x.data.shape, x.data.dtype.num]
@@ -233,6 +235,7 @@ class Function(Printed, Generic[P, R]):
                     self.jit_compile,
                     guards,
                     concrete.results,
+                    concrete,
                 )
         return result
 
