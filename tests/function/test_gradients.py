@@ -355,3 +355,33 @@ def test_compiled_code_is_waited_for_under_a_tape_as_well():
     for made in (pullback.forward, pullback.backward((True,)).graph):
         (sizes,) = executable_of(made)._sizes.values()
         assert sizes.native is not None
+
+
+def test_a_call_is_followed_whoever_called_the_function_before():
+    f = tf.function(lambda x, y: x * y + x)
+    outer = tf.function(lambda x: f(x, tf.constant([5.0, 6.0])) * 2.0)
+    x, y = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
+
+    def followed(x, y):
+        with tf.GradientTape(persistent=True) as first, tf.GradientTape() as second:
+            first.watch(x)
+            second.watch(y)
+            z = f(x, y)
+        np.testing.assert_array_equal(z, x.numpy() * y.numpy() + x.numpy())
+        np.testing.assert_array_equal(first.gradient(z, x), y.numpy() + 1.0)
+        np.testing.assert_array_equal(second.gradient(z, y), x.numpy())
+        assert first.gradient(z, y) is None
+
+    for _ in range(2):
+        followed(x, y)
+        np.testing.assert_array_equal(f(x, y), [4.0, 10.0])
+        np.testing.assert_array_equal(outer(x), [12.0, 28.0])
+        followed(tf.ones([3]), tf.ones([3]))
+        followed(tf.ones([], tf.float64), tf.constant(2.0, tf.float64))
+        rows = tf.vectorized_map(lambda row: f(row, y), tf.stack([x, y]))
+        np.testing.assert_array_equal(rows, [[4.0, 10.0], [12.0, 20.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        z = outer(x)
+    np.testing.assert_array_equal(tape.gradient(z, x), [12.0, 14.0])
+    assert f.experimental_get_tracing_count() == 3
