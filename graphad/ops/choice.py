@@ -38,8 +38,8 @@ def chosen(condition: Any, x: Array | DeviceArray | float, y: Any) -> np.ndarray
             if (
                 first is not None
                 and second is not None
-                and _fits(condition, first)
-                and _fits(condition, second)
+                and _fits(condition, x, first)
+                and _fits(condition, y, second)
             ):
                 found: np.ndarray = _selected(condition, first, second, whole).view(like.dtype)
                 return found
@@ -143,11 +143,13 @@ def _bits(x: Any, like: Any, whole: Any) -> Any:
         if isinstance(x, np.generic) and x.dtype != like.dtype:
             return None
         x = np.asarray(x, like.dtype)
+    elif x.ndim and not any(x.strides):
+        x = x[(slice(0, 1),) * x.ndim].reshape(())  # one number for all elements
     return x.view(whole) if x.dtype == like.dtype and x.dtype.kind != "O" else None
 
 
-def _fits(condition: np.ndarray, x: np.ndarray) -> bool:
-    return bool(x.ndim == 0 or x.shape == condition.shape)
+def _fits(condition: np.ndarray, x: Any, bits: np.ndarray) -> bool:
+    return bool(np.ndim(x) == 0 or x.shape == condition.shape)
 
 
 def _selected(condition: Any, x: Any, y: Any, whole: Any) -> Any:
@@ -184,9 +186,16 @@ def product(x: Any, y: Any) -> Any:
                 if are_ones(y, x.dtype):
                     return x[...]
         elif isinstance(x, np.generic) and x.dtype == y.dtype and not any(y.strides):
-            # again one number for all elements
-            return np.ndarray(y.shape, y.dtype, x * y[(slice(0, 1),) * y.ndim], 0, y.strides)
+            return _of_one(x * y[(slice(0, 1),) * y.ndim], y)
+    elif type(x) is _ARRAY and x.size > _MANY and isinstance(y, np.generic):
+        if x.dtype == y.dtype and not any(x.strides):
+            return _of_one(x[(slice(0, 1),) * x.ndim] * y, x)
     return x * y
+
+
+def _of_one(number: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Again one number for all elements."""
+    return np.ndarray(like.shape, like.dtype, number, 0, like.strides)
 
 
 def are_ones(x: np.ndarray, dtype: Any) -> bool:

@@ -29,7 +29,8 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import Op, define, no_gradient, no_rows
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.choice import chosen, is_bound, larger, smaller, within
+from graphad.ops.choice import are_ones, chosen, is_bound, larger, smaller, within
+from graphad.ops.directly import directly, parts_directly
 from graphad.ops.elementwise import binary_function, elementwise
 from graphad.ops.math.compare import GREATER, GREATER_EQUAL, LESS_EQUAL, LOGICAL_AND
 from graphad.ops.rules import (
@@ -133,11 +134,23 @@ def where(
 
 def _split(ctx: VjpContext, g: Tensor, first: Tensor) -> Sequence[Any]:
     """The cotangents of two operands; `first` is true where the first was chosen."""
+    if ctx.needs(0) and ctx.needs(1) and ctx.inputs[0].dims == ctx.inputs[1].dims:
+        parts = parts_directly(_split_ones, first, g)
+        if parts is not None:
+            return parts
     zero = scalar_like(0, g)
     return (
         unbroadcast(ctx, 0, bind(SELECT, first, g, zero)) if ctx.needs(0) else None,
         unbroadcast(ctx, 1, bind(SELECT, first, zero, g)) if ctx.needs(1) else None,
     )
+
+
+def _split_ones(first: Array, g: Array) -> tuple[Array, Array]:
+    """The same where the cotangent is 1 for all elements. Raises: ValueError: it is not."""
+    if type(g) is not np.ndarray or g.shape != first.shape or not are_ones(g, g.dtype):
+        raise ValueError("the cotangent is not 1")
+    chosen_first = first.astype(g.dtype)
+    return chosen_first, np.subtract(g.dtype.type(1), chosen_first)
 
 
 def _maximum_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -186,6 +199,8 @@ def _clip_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     zero = scalar_like(0, g)
     x_bar = low_bar = high_bar = None
     if ctx.needs(0):
+        x_bar = directly(_inside, x, low, high, g)
+    if ctx.needs(0) and x_bar is None:
         inside = bind(LOGICAL_AND, bind(GREATER_EQUAL, x, low), bind(LESS_EQUAL, x, high))
         x_bar = unbroadcast(ctx, 0, bind(SELECT, inside, g, zero))
     if ctx.needs(1):
@@ -195,6 +210,15 @@ def _clip_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
         cut = bind(LOGICAL_AND, bind(GREATER, x, high), bind(GREATER_EQUAL, high, low))
         high_bar = unbroadcast(ctx, 2, bind(SELECT, cut, g, zero))
     return x_bar, low_bar, high_bar
+
+
+def _inside(x: Array, low: Array, high: Array, g: Array) -> Array | None:
+    """The cotangent of many elements between two numbers."""
+    if np.ndim(low) or np.ndim(high) or type(x) is not np.ndarray or np.shape(g) != x.shape:
+        return None
+    inside = x >= low
+    inside &= x <= high
+    return chosen(inside, g, g.dtype.type(0))
 
 
 def _clipped(x: Any, low: Any, high: Any) -> Any:

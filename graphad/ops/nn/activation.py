@@ -21,6 +21,7 @@ from graphad.core.schema import Number
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros_of
 from graphad.ops.choice import chosen, larger, limited
+from graphad.ops.directly import directly
 from graphad.ops.elementwise import Elementwise, unary_function
 from graphad.ops.math import cast, erfc, expm1, maximum, minimum, sigmoid, tanh, where
 from graphad.ops.rules import FLOATING, REAL, unbroadcast
@@ -84,10 +85,22 @@ class Relu6(Elementwise):
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         y = ctx.outputs[0]
+        found = directly(_between, y, g)
+        if found is not None:
+            return (found,)
         return (bind(RELU_GRAD, where(y < lift(6, y.dtype), g, _zero(g)), y),)
 
     def expand(self, x: Ranked) -> Tensor | None:
         return minimum(maximum(x, _zero(x)), lift(6, x.dtype))
+
+
+def _between(y: Array, g: Array) -> Array | None:
+    """The cotangent of many elements by the result of relu6."""
+    if type(y) is not np.ndarray:
+        return None
+    inside = y > 0
+    inside &= y < 6
+    return chosen(inside, g, g.dtype.type(0))
 
 
 @define

@@ -50,7 +50,11 @@ def _powers(exponents: Any, dtype: np.dtype[Any]) -> Any:
     most = {4: 127, 8: 1023}.get(dtype.itemsize)
     if most is None or not exponents.size or np.min(exponents) <= -most or np.max(exponents) > most:
         return None
-    return np.ldexp(dtype.type(1), exponents)
+    # The bits of a number with a mantissa of 1.
+    whole, places = (np.int32, 23) if dtype.itemsize == 4 else (np.int64, 52)
+    bits = np.add(exponents, most, dtype=whole, casting="unsafe")
+    bits <<= places
+    return bits.view(dtype)
 
 
 def _times_power(x: Tensor, exponent: Tensor) -> Tensor:
@@ -98,6 +102,9 @@ def frexp(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     parts = parts_directly(_parted, x)
     if parts is not None:
         return parts[0], parts[1]
+    if is_eager(x) and type(x.data) is np.ndarray and np.isfinite(x.data).all():
+        exponent = lift(np.frexp(x.data)[1])
+        return ldexp(x, math.negative(exponent)), exponent
     wide = cast_to(x, dtypes.float64)
     plain = math.logical_and(isfinite(wide), math.not_equal(wide, cast_to(0.0, dtypes.float64)))
     small = less(math.abs(wide), cast_to(float(np.finfo(np.float64).tiny), dtypes.float64))
