@@ -34,6 +34,15 @@ def blas() -> Any:
     return scipy.linalg.blas
 
 
+def lapack() -> Any:
+    """`scipy.linalg.lapack`, or None: for what NumPy computes too, more slowly."""
+    try:
+        import scipy.linalg.lapack
+    except ImportError:
+        return None
+    return scipy.linalg.lapack
+
+
 def sparse() -> Any:
     """`scipy.sparse`, or None: for what ops of dense tensors compute too, more slowly."""
     try:

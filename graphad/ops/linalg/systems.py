@@ -218,6 +218,25 @@ class _OfMatrix(Op):
         return matrix_rows(specs, axes, (2,))
 
 
+def _by_lapack(x: Array) -> np.ndarray | None:
+    """The inverse of one larger matrix by its factors alone, in half the time that solving for the unit matrix takes; None where
+    it is singular, or SciPy is missing.
+    """
+    if type(x) is not np.ndarray or x.ndim != 2 or len(x) <= _WHOLE:
+        return None
+    lapack = library.lapack()
+    if lapack is None:
+        return None
+    wide = x.astype(np.result_type(x.dtype, np.float64))  # a copy, in which NumPy computes too
+    getrf, getri, room = lapack.get_lapack_funcs(("getrf", "getri", "getri_lwork"), (wide,))
+    # LAPACK is column-major, NumPy row-major: the inverse of the transpose needs no copies.
+    factors, pivots, info = getrf(wide.T, overwrite_a=1)
+    if info:
+        return None
+    found, info = getri(factors, pivots, lwork=int(room(len(x))[0].real), overwrite_lu=1)
+    return None if info else np.ascontiguousarray(found.T, x.dtype)
+
+
 @define
 class Inverse(_OfMatrix):
     """The inverse of the last two axes; a singular matrix is an error."""
@@ -230,6 +249,9 @@ class Inverse(_OfMatrix):
         return x
 
     def eval(self, x: Array) -> Array:
+        found = _by_lapack(x)
+        if found is not None:
+            return found
         try:
             return np.linalg.inv(x)
         except np.linalg.LinAlgError as cause:

@@ -7,6 +7,7 @@ recurrence in the other direction. So derivatives of every order are exact, zero
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import running, widened
+from graphad.ops.directly import directly
 from graphad.ops.math.arithmetic import MUL, SUB
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import EXP
@@ -126,7 +128,7 @@ class CumProd(_Running):
     """
 
     name = "cumprod"
-    keeps = (True, False)
+    keeps = (True, True)
     axis: Axis
     exclusive: bool = False
     reverse: bool = False
@@ -138,8 +140,20 @@ class CumProd(_Running):
         x = conjugate(ctx.inputs[0])
         # y[i] = x[0] ... x[i], so x_bar[k] = x[0] ... x[k - 1] * (g[k] + x[k + 1] * (g[k + 1] + ...)).
         g = bind(Shift(self.axis, not self.reverse), g) if self.exclusive else g
-        before = bind(CumProd(self.axis, True, self.reverse), x)
+        before: Any = conjugate(ctx.outputs[0]) if self.exclusive else directly(self._before, ctx.outputs[0])
+        if before is None:
+            before = bind(CumProd(self.axis, True, self.reverse), x)
         return (bind(MUL, before, bind(Recurrence(self.axis, self.reverse, True), x, g)),)
+
+    def _before(self, y: Array) -> Array | None:
+        """The exclusive products of floats, by the products with each element itself."""
+        if y.dtype.kind != "f" or type(y) is not np.ndarray:
+            return None
+        return (
+            np.flip(shifted(np.flip(y, self.axis), self.axis, 1), self.axis)
+            if self.reverse
+            else shifted(y, self.axis, 1)
+        )
 
 
 @define
@@ -201,16 +215,15 @@ class Recurrence(Op):
         y = np.empty(dims, b.dtype)
         if len(b):
             y[0] = b[0]
-        rows, factors = list(y) if y.ndim > 1 else [], list(a)
-        for k, added in enumerate(b):
-            if not k:
-                continue
-            factor = factors[k - 1 if self.transposed else k]
-            if rows:
-                np.multiply(factor, rows[k - 1], rows[k])
-                rows[k] += added
-            else:
-                y[k] = added + factor * y[k - 1]
+        factors = a[:-1] if self.transposed else a[1:]
+        if y.ndim > 1:
+            multiply, add = np.multiply, np.add
+            for factor, before, row, added in zip(factors, y, y[1:], b[1:], strict=False):
+                multiply(factor, before, row)
+                add(row, added, row)
+        else:
+            for k, (factor, added) in enumerate(zip(factors, b[1:], strict=False)):
+                y[k + 1] = added + factor * y[k]
         y = y[::-1] if backwards else y
         return np.ascontiguousarray(np.moveaxis(y, 0, self.axis), dtype)
 

@@ -20,7 +20,7 @@ from graphad.core.op import define
 from graphad.core.schema import Number
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros_of
-from graphad.ops.choice import chosen, larger, limited
+from graphad.ops.choice import chosen, larger, limited, product
 from graphad.ops.directly import directly
 from graphad.ops.elementwise import Elementwise, unary_function
 from graphad.ops.math import cast, erfc, expm1, maximum, minimum, sigmoid, tanh, where
@@ -139,7 +139,7 @@ class LeakyReluGrad(Elementwise):
     infer = Elementwise.infer
 
     def eval(self, g: Array, x: Array) -> Array:  # type: ignore[override]
-        return chosen(x > 0, g, g * g.dtype.type(self.alpha))
+        return chosen(x > 0, g, product(g, g.dtype.type(self.alpha)))
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         x = ctx.inputs[1]
