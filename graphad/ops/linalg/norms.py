@@ -12,7 +12,7 @@ from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
-from graphad.ops.array.join import stack
+from graphad.ops.array.join import stack, unstack
 from graphad.ops.array.transpose import roll
 from graphad.ops.math.arithmetic import abs, square
 from graphad.ops.math.cast import cast
@@ -159,7 +159,7 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
             )
     if a.dims is None or b.dims is None:
         return roll(a, -1, -1) * roll(b, -2, -1) - roll(a, -2, -1) * roll(b, -1, -1)
-    parts: Any = [[x[..., k] for k in (0, 1, 2)] for x in (a, b)]
+    parts: Any = [unstack(x, 3, -1) for x in (a, b)]
     return stack(
         [parts[0][i] * parts[1][j] - parts[0][j] * parts[1][i] for i, j in ((1, 2), (2, 0), (0, 1))], -1
     )

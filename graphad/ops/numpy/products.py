@@ -316,7 +316,8 @@ def cross(
     found = directly(_crossed, a, b, axis=axisc) if not a.dtype.is_complex else None
     if found is not None:
         return found
-    parts = [math.subtract(a[..., i] * b[..., j], a[..., j] * b[..., i]) for i, j in ((1, 2), (2, 0), (0, 1))]
+    xs, ys = array.unstack(a, 3, -1), array.unstack(b, 3, -1)
+    parts = [math.subtract(xs[i] * ys[j], xs[j] * ys[i]) for i, j in ((1, 2), (2, 0), (0, 1))]
     return moveaxis(array.stack(parts, -1), -1, axisc)
 
 
