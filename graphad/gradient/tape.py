@@ -30,6 +30,7 @@ from graphad.gradient.transforms import TRANSFORMS
 from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.ops.array.create import ones_like, zeros_like
 from graphad.ops.array.shape import BroadcastTo
+from graphad.ops.choice import copied
 from graphad.ops.directly import is_free
 
 _dtype_warnings = 5
@@ -574,18 +575,9 @@ def _apart(bar: EagerTensor, copies: dict[int, EagerTensor]) -> EagerTensor:
     if type(bar.data) is np.ndarray and 0 in bar.data.strides:
         found = copies.get(id(bar))
         if found is None:
-            found = copies[id(bar)] = EagerTensor(_filled(bar.data))
+            found = copies[id(bar)] = EagerTensor(copied(bar.data))
         return found
     return bar
-
-
-def _filled(x: np.ndarray) -> np.ndarray:
-    """A copy of an array some of whose elements lie in one place."""
-    if any(x.strides):
-        return x.copy()
-    made = np.empty(x.shape, x.dtype)
-    made.fill(x.item(0) if x.dtype.kind == "f" else x[(0,) * x.ndim])
-    return made
 
 
 def _warn_dtype(name: str) -> None:

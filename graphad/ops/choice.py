@@ -198,6 +198,15 @@ def _of_one(number: np.ndarray, like: np.ndarray) -> np.ndarray:
     return np.ndarray(like.shape, like.dtype, number, 0, like.strides)
 
 
+def copied(x: np.ndarray) -> np.ndarray:
+    """A copy, in one pass of writing where all elements lie in one place."""
+    if any(x.strides):
+        return x.copy()
+    made = np.empty(x.shape, x.dtype)
+    made.fill(x[(0,) * x.ndim])
+    return made
+
+
 def are_ones(x: np.ndarray, dtype: Any) -> bool:
     """Whether an array of this dtype, which is a real one, is 1 for all elements, and they lie in one place."""
     return not any(x.strides) and x.dtype == dtype and dtype.kind == "f" and bool(x.item(0) == 1)

@@ -306,6 +306,8 @@ def nd_index(op: str, indices: Array, dims: Sequence[int], batch_dims: int) -> t
     depth = indices.shape[-1]
     lead = np.ix_(*[np.arange(n) for n in indices.shape[:batch_dims]]) if batch_dims else ()
     extra = indices.ndim - 1 - batch_dims
+    if type(indices) is np.ndarray:
+        indices = indices.astype(np.intp, copy=False)  # NumPy converts narrower ones piece by piece
     return (*[a.reshape(a.shape + (1,) * extra) for a in lead], *[indices[..., k] for k in range(depth)])
 
 

@@ -55,6 +55,7 @@ from graphad.ops.array.support import (
     same_row,
 )
 from graphad.ops.choice import chosen
+from graphad.ops.directly import directly
 from graphad.ops.math.compare import EQUAL
 from graphad.ops.math.select import where
 
@@ -123,9 +124,26 @@ class TensorScatterUpdate(Op):
             self._of_the_last(indices, g, part) if ctx.needs(2) else None,
         )
 
+    def _kept(self, indices: Array, part: Array, dims: tuple[int, ...]) -> Array | None:
+        """The same for positions along one or more first axes; `part` itself where no two are equal."""
+        depth, lead = indices.shape[-1], indices.shape[:-1]
+        if self.batch_dims or not depth or type(part) is not np.ndarray:
+            return None
+        key = nd_index(self.caller, indices, dims, 0)
+        numbers = np.arange(math.prod(lead)).reshape(lead)
+        winners = np.empty(dims[:depth], numbers.dtype)
+        winners[key] = numbers
+        is_last = winners[key] == numbers
+        if is_last.all():
+            return part[...]
+        return np.where(is_last.reshape(lead + (1,) * (part.ndim - len(lead))), part, part.dtype.type(0))
+
     def _of_the_last(self, indices: Tensor, g: Tensor, part: Tensor) -> Tensor:
         """`part`, with 0 where a later update has the same position. Scattering the update numbers in the same way shows which
         one is last."""
+        found = directly(self._kept, indices, part, dims=g.dims)
+        if found is not None:
+            return found
         numbers = reshape(sequence(size(part, int64)), shape_of(part))
         winners = bind(self, zeros_like(g, int64), indices, numbers)
         is_last = bind(EQUAL, numbers, bind(GatherNd(self.batch_dims), winners, indices))

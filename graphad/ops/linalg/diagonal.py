@@ -22,6 +22,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_same_dtype
+from graphad.core.memo import Memo
 from graphad.core.op import MIXED, Op, define
 from graphad.core.schema import Axis, Limit, Offset
 from graphad.core.shapes import are_compatible, format_dims, is_definite
@@ -235,6 +236,27 @@ class SetDiag(Op):
         return matrix_rows(specs, axes, (2, 1))
 
 
+_bands = Memo("bands", 8)
+_LARGE = 1 << 20  # elements; larger masks are not kept
+
+
+def _band(rows: int, columns: int, lower: int, upper: int) -> np.ndarray:
+    """Which elements of a matrix lie in a band, to be read only."""
+    key = rows, columns, lower, upper
+    keep: np.ndarray | None = _bands.get(key)
+    if keep is None:
+        offset = np.arange(columns) - np.arange(rows)[:, None]
+        keep = np.ones((rows, columns), bool)
+        if lower >= 0:
+            keep &= offset >= -lower
+        if upper >= 0:
+            keep &= offset <= upper
+        if keep.size <= _LARGE:
+            keep.flags.writeable = False
+            keep = _bands.keep(key, keep)
+    return keep
+
+
 @define
 class BandPart(Op):
     """x with zeros outside a band of its last two axes: element (i, j) stays if (lower_ < 0 or i - j <= lower_) and (upper < 0 or
@@ -252,14 +274,7 @@ class BandPart(Op):
         return x
 
     def eval(self, x: Array) -> Array:
-        rows, columns = x.shape[-2:]
-        offset = np.arange(columns) - np.arange(rows)[:, None]
-        keep = np.ones((rows, columns), bool)
-        if self.lower_ >= 0:
-            keep &= offset >= -self.lower_
-        if self.upper >= 0:
-            keep &= offset <= self.upper
-        return chosen(keep, x, x.dtype.type(0))
+        return chosen(_band(*x.shape[-2:], self.lower_, self.upper), x, x.dtype.type(0))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self, g),)

@@ -177,10 +177,11 @@ class Lu(_Factors):
         if g is None:
             return (None,)
         factors, order = ctx.outputs
-        inner = _strictly_lower(times(_unit(factors), _strictly_lower(g), adjoint_a=True))
+        unit = _unit(factors)
+        inner = _strictly_lower(times(unit, _strictly_lower(g), adjoint_a=True))
         inner = inner + _upper(times(_upper(g), _upper(factors), adjoint_b=True))
-        inner = bind(TriangularSolve(True, True), _unit(factors), inner)
-        inner = adjoint(bind(TriangularSolve(False, False), _upper(factors), adjoint(inner)))
+        inner = bind(TriangularSolve(True, True), unit, inner)
+        inner = adjoint(bind(TriangularSolve(False, False), factors, adjoint(inner)))
         return (_rows_at(inner, argsort(order, axis=-1)),)
 
 

@@ -34,7 +34,7 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import as_dtype_of, is_narrow, widened
 from graphad.ops.array.create import zeros_of
 from graphad.ops.array.support import all_stacked
-from graphad.ops.choice import are_ones, negated, product, signs, without_nan
+from graphad.ops.choice import negated, product, signs, without_nan
 from graphad.ops.elementwise import binary_function, elementwise, named, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
@@ -302,13 +302,10 @@ def _reciprocal_grad_vjp(ctx: VjpContext, h: Tensor) -> Cotangents:
 
 
 def _reciprocal_slope(y: Any, g: Any) -> Any:
-    is_plain = type(g) is np.ndarray and g.shape == np.shape(y) and are_ones(g, y.dtype)
-    slope = y * y if is_plain else g * y
-    if is_plain:
-        return np.negative(slope, slope)
+    slope = product(y, g)  # a view of y where g begins with ones
     if type(slope) is not np.ndarray or slope.shape != np.shape(y):
         return -(slope * y)
-    slope *= y
+    slope = np.multiply(slope, y, slope if slope.flags.owndata else None)
     return np.negative(slope, slope)
 
 

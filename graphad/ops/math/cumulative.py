@@ -30,9 +30,9 @@ from graphad.core.schema import Axis
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.accumulate import running, widened
+from graphad.ops.accumulate import as_dtype_of, running, widened
 from graphad.ops.directly import directly
-from graphad.ops.math.arithmetic import MUL, SUB
+from graphad.ops.math.arithmetic import ADD, MUL, SUB
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import EXP
 from graphad.ops.math.select import MINIMUM
@@ -154,6 +154,76 @@ class CumProd(_Running):
             if self.reverse
             else shifted(y, self.axis, 1)
         )
+
+
+@define
+class ProductOfOthers(Op):
+    """For each element of x the product of all others along `axis`, 1 where there is none: of halves of the axis, of halves of
+    these, and so on, so that a zero is exact and few products are rounded one after the other.
+    """
+
+    name = "product_of_others"
+    keeps = (True, False)
+    axis: Axis
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        require_numeric("product_of_others", x)
+        return _check_axis("product_of_others", self.axis, x)
+
+    def eval(self, x: Array) -> Array:
+        y = np.moveaxis(_others(np.moveaxis(widened(x), self.axis, 0)), 0, self.axis)
+        return arrays.contiguous(as_dtype_of(y, x))
+
+    def expanded(self, x: Ranked) -> Tensor | None:
+        return bind(MUL, *self._sides(x))
+
+    def _sides(self, x: Tensor) -> list[Tensor]:
+        """The products of all elements before each one, and of all behind it."""
+        return [bind(CumProd(self.axis, True, reverse), x) for reverse in (False, True)]
+
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        x = conjugate(ctx.inputs[0])
+        before, behind = self._sides(x)
+        bars = [
+            _exclusive_bar(x, bind(MUL, g, other), side, self.axis, reverse)
+            for side, other, reverse in ((before, behind, False), (behind, before, True))
+        ]
+        return (bind(ADD, *bars),)
+
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
+        return bind(ProductOfOthers(_behind(self.axis, x)), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
+        return _along_axis_rows(self.axis, specs, axes)
+
+
+_SHORT = 64  # elements
+
+
+def _others(x: Any) -> Any:
+    """The products of others along the first axis."""
+    n = len(x)
+    if n < 2:
+        return np.ones_like(x)
+    if n < _SHORT:
+        x = arrays.contiguous(x)  # NumPy's loops then run over what lies beside the axis
+    half = n // 2
+    first, second, rest = x[:half], x[half : 2 * half], x[2 * half :]
+    pairs = np.empty_like(x[half:])
+    np.multiply(first, second, pairs[:half])
+    pairs[half:] = rest
+    above = _others(pairs)
+    y = np.empty_like(x)
+    np.multiply(above[:half], second, y[:half])
+    np.multiply(above[:half], first, y[half : 2 * half])
+    y[2 * half :] = above[half:]
+    return y
+
+
+def _exclusive_bar(x: Tensor, g: Tensor, before: Tensor, axis: int, reverse: bool) -> Tensor:
+    """The cotangent of x, conjugated, by that of its exclusive products, which are `before`."""
+    g = bind(Shift(axis, not reverse), g)
+    return bind(MUL, before, bind(Recurrence(axis, reverse, True), x, g))
 
 
 @define

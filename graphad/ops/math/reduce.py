@@ -57,7 +57,7 @@ from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import EQUAL, IS_FINITE
 from graphad.ops.math.complexes import conjugate
-from graphad.ops.math.cumulative import CumProd
+from graphad.ops.math.cumulative import ProductOfOthers
 from graphad.ops.math.exponential import EXP, LOG
 from graphad.ops.math.select import SELECT
 from graphad.ops.overwrite import overwrite
@@ -336,20 +336,15 @@ class ReduceProd(Reduction):
         dims = ctx.shape(0)
         if self.axes is None and dims is None:
             flat = reshape(x, [-1])
-            g = bind(MUL, reshape(g, [1]), conjugate(_others(flat, 0)))
+            g = bind(MUL, reshape(g, [1]), conjugate(bind(ProductOfOthers(0), flat)))
             return (reshape_like(g, ctx, 0),)
         axes = (self.axes or ()) if dims is None else self.over(len(dims))
         # One axis after the other: `part` is the product over the axes so far, `factor` what multiplies the cotangent.
         factor, part = self.restored(ctx, g), x
         for axis in axes:
-            factor = bind(MUL, factor, conjugate(_others(part, axis)))
+            factor = bind(MUL, factor, conjugate(bind(ProductOfOthers(axis), part)))
             part = bind(ReduceProd((axis,), True), part)
         return (factor,)
-
-
-def _others(x: Tensor, axis: int) -> Tensor:
-    """For each element the product of all others along the axis."""
-    return bind(MUL, bind(CumProd(axis, True, False), x), bind(CumProd(axis, True, True), x))
 
 
 @define

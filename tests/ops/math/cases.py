@@ -13,6 +13,7 @@ from graphad.core.bind import bind
 from graphad.ops import math as m
 from graphad.ops.math import bessel
 from graphad.ops.math.compare import MulHigh
+from graphad.ops.math.cumulative import ProductOfOthers
 from graphad.ops.math.polynomial import PolynomialDivision
 from graphad.ops.math.search import searchsorted, sequence_mask
 from graphad.ops.math.truncated import gcd
@@ -63,6 +64,15 @@ def next_float32(i: Any) -> Any:
 
 def bits_of_bfloat16(i: Any) -> Any:
     return m.bitcast(m.cast(i, tf.bfloat16), tf.uint16)
+
+
+def others(x: Any, axis: int) -> Any:
+    return bind(ProductOfOthers(axis), x)
+
+
+def _others(x: Any, axis: int) -> Any:
+    parts = [np.prod(np.delete(x, k, axis), axis) for k in range(x.shape[axis])]
+    return np.stack(parts, axis)
 
 
 def divided(u: Any, v: Any) -> Any:
@@ -489,6 +499,11 @@ for _options in [
 CASES += [
     OpCase(m.cumsum, real(3, 4), expected=lambda x: np.cumsum(x, 0)),
     OpCase(m.cumprod, _with_zeros, axis=1, expected=lambda x: np.cumprod(x, 1), label="zeros"),
+    OpCase(others, _with_zeros, axis=1, expected=lambda x: _others(x, 1), label="zeros"),
+    OpCase(others, real(5, 2), axis=0, expected=lambda x: _others(x, 0)),
+    OpCase(others, complex_(2, 4), axis=-1, expected=lambda x: _others(x, 1)),
+    OpCase(others, real(3, 1), axis=1, expected=np.ones_like, label="one"),
+    OpCase(others, np.zeros((2, 0)), axis=1, expected=lambda x: x, label="empty"),
     OpCase(m.cumprod, complex_(2, 3), axis=1, expected=lambda x: np.cumprod(x, 1)),
     OpCase(m.cumsum, integer(5), expected=lambda x: np.cumsum(x, dtype=x.dtype)),
     OpCase(m.cumulative_logsumexp, real(3, 4), axis=1, expected=lambda x: np.log(np.cumsum(np.exp(x), 1))),
