@@ -274,7 +274,8 @@ class BandPart(Op):
         return x
 
     def eval(self, x: Array) -> Array:
-        return chosen(_band(*x.shape[-2:], self.lower_, self.upper), x, x.dtype.type(0))
+        rows, columns = x.shape[-2:]
+        return chosen(_band(rows, columns, self.lower_, self.upper), x, x.dtype.type(0))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self, g),)
