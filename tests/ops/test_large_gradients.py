@@ -48,6 +48,9 @@ _OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
     "fmax": gnp.fmax,
     "maximum": tf.maximum,
     "minimum": tf.minimum,
+    "pow": tf.pow,
+    "pow of positive numbers": lambda x, y: tf.pow(tf.abs(x) + 0.5, y),
+    "pow by a row": lambda x, y: tf.pow(tf.abs(tf.reshape(x, [50, 100])) + 0.5, y[:100]),
     "where": lambda x, y: tf.where(tf.range(SIZE) % 3 == 0, x, y),
 }
 

@@ -17,6 +17,7 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.create import IDENTITY
+from graphad.ops.directly import directly
 from graphad.ops.elementwise import elementwise, in_float32, unary_function
 from graphad.ops.math.arithmetic import (
     DIV,
@@ -86,6 +87,13 @@ def _pow(x: Array, y: Array) -> Any:
         raise
 
 
+def _log_of_positive(x: Array) -> Any:
+    """The logarithm of many floats, all of them positive; else None."""
+    if type(x) is not np.ndarray or x.dtype.kind != "f" or not x.size or not np.minimum.reduce(x, None) > 0:
+        return None
+    return np.log(x)
+
+
 def _pow_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     x_bar = y_bar = None
@@ -94,10 +102,17 @@ def _pow_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
         slope = bind(MULTIPLY_NO_NAN, bind(POW, x, bind(SUB, y, scalar_like(1, y))), y)
         x_bar = unbroadcast(ctx, 0, overwrite(MUL, conjugate(slope), g))
     if ctx.needs(1):
-        zero, one = scalar_like(0, x), scalar_like(1, x)
-        mask = bind(NOT_EQUAL if x.dtype.is_complex else GREATER, x, zero)
-        log_x = bind(SELECT, mask, bind(LOG, bind(SELECT, mask, x, one)), zero)
-        y_bar = unbroadcast(ctx, 1, overwrite(MUL, conjugate(bind(MUL, ctx.outputs[0], log_x)), g))
+        log_x = directly(_log_of_positive, x)
+        if log_x is None:
+            zero, one = scalar_like(0, x), scalar_like(1, x)
+            mask = bind(NOT_EQUAL if x.dtype.is_complex else GREATER, x, zero)
+            log_x = bind(SELECT, mask, bind(LOG, bind(SELECT, mask, x, one)), zero)
+        slope = (
+            overwrite(MUL, log_x, ctx.outputs[0])
+            if log_x.dims == g.dims
+            else bind(MUL, ctx.outputs[0], log_x)
+        )
+        y_bar = unbroadcast(ctx, 1, overwrite(MUL, conjugate(slope), g))
     return x_bar, y_bar
 
 

@@ -6,7 +6,7 @@ bound of `clip_by_value` counts as inside.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -132,33 +132,34 @@ def where(
     return bind(SELECT, condition, x, y)
 
 
-def _split(ctx: VjpContext, g: Tensor, first: Tensor) -> Sequence[Any]:
-    """The cotangents of two operands; `first` is true where the first was chosen."""
-    if ctx.needs(0) and ctx.needs(1) and ctx.inputs[0].dims == ctx.inputs[1].dims:
-        parts = parts_directly(_split_ones, first, g)
+def _split(ctx: VjpContext, g: Tensor, compare: Op) -> Sequence[Any]:
+    """The cotangents of two operands; `compare` is true where the first was chosen."""
+    x, y = ctx.inputs
+    if ctx.needs(0) and ctx.needs(1) and x.dims == y.dims:
+        parts = parts_directly(_split_ones, x, y, g, compare=compare.evaluator)
         if parts is not None:
             return parts
-    zero = scalar_like(0, g)
+    zero, first = scalar_like(0, g), bind(compare, x, y)
     return (
         unbroadcast(ctx, 0, bind(SELECT, first, g, zero)) if ctx.needs(0) else None,
         unbroadcast(ctx, 1, bind(SELECT, first, zero, g)) if ctx.needs(1) else None,
     )
 
 
-def _split_ones(first: Array, g: Array) -> tuple[Array, Array]:
+def _split_ones(x: Array, y: Array, g: Array, compare: Callable[..., Any]) -> tuple[Array, Array]:
     """The same where the cotangent is 1 for all elements. Raises: ValueError: it is not."""
-    if type(g) is not np.ndarray or g.shape != first.shape or not are_ones(g, g.dtype):
+    if type(g) is not np.ndarray or type(x) is not np.ndarray or not are_ones(g, g.dtype):
         raise ValueError("the cotangent is not 1")
-    chosen_first = first.astype(g.dtype)
-    return chosen_first, np.subtract(g.dtype.type(1), chosen_first)
+    first = compare(x, y).astype(g.dtype)
+    return first, np.subtract(g.dtype.type(1), first)
 
 
 def _maximum_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return _split(ctx, g, bind(GREATER_EQUAL, *ctx.inputs))
+    return _split(ctx, g, GREATER_EQUAL)
 
 
 def _minimum_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return _split(ctx, g, bind(LESS_EQUAL, *ctx.inputs))
+    return _split(ctx, g, LESS_EQUAL)
 
 
 Maximum = elementwise(

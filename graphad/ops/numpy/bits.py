@@ -8,6 +8,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
+from graphad.core.bind import constant_here
 from graphad.core.convert import lift
 from graphad.core.kinds import BOOLEAN, INTEGER, require_kind
 from graphad.core.tensor import Tensor
@@ -38,7 +39,7 @@ def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
         return found
     powers = _powers(x2.data, x1.dtype.numpy) if is_eager(x2) else None
     if powers is not None:
-        return math.multiply(x1, lift(powers))
+        return math.multiply(x1, constant_here(powers))
     if x1.dtype.itemsize < 4:
         wide = _times_power(math.cast(x1, dtypes.float32), x2)
         return math.cast(wide, x1.dtype)
@@ -103,7 +104,7 @@ def frexp(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     if parts is not None:
         return parts[0], parts[1]
     if is_eager(x) and type(x.data) is np.ndarray and np.isfinite(x.data).all():
-        exponent = lift(np.frexp(x.data)[1])
+        exponent = constant_here(np.frexp(x.data)[1])
         return ldexp(x, math.negative(exponent)), exponent
     wide = cast_to(x, dtypes.float64)
     plain = math.logical_and(isfinite(wide), math.not_equal(wide, cast_to(0.0, dtypes.float64)))
