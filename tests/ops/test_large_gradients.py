@@ -51,6 +51,8 @@ _OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
     "pow": tf.pow,
     "pow of positive numbers": lambda x, y: tf.pow(tf.abs(x) + 0.5, y),
     "pow by a row": lambda x, y: tf.pow(tf.abs(tf.reshape(x, [50, 100])) + 0.5, y[:100]),
+    "xdivy": tf.math.xdivy,
+    "xdivy without zeros": lambda x, y: tf.math.xdivy(tf.abs(x) + 0.5, y),
     "where": lambda x, y: tf.where(tf.range(SIZE) % 3 == 0, x, y),
 }
 

@@ -16,7 +16,8 @@ from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext, 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
-from graphad.ops.choice import chosen, has_no_zero
+from graphad.ops.choice import are_ones, chosen, has_no_zero
+from graphad.ops.directly import parts_directly
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
 from graphad.ops.math.arithmetic import ADD, MUL, NEG, RECIPROCAL, SQUARE, SUB, abs
 from graphad.ops.math.cast import Cast
@@ -329,9 +330,25 @@ def _xlogy_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     )
 
 
+def _xdivy_bars(x: Array, y: Array, g: Array) -> tuple[Array, Array]:
+    """The cotangents of floats of one shape, none of the x 0. Raises: ValueError: others."""
+    if x.dtype.kind != "f" or not x.shape == y.shape == g.shape or not has_no_zero(x):
+        raise ValueError("the usual way")
+    x_bar, y_bar = np.divide(y.dtype.type(1), y), np.negative(x)
+    np.divide(y_bar, y * y, y_bar)
+    if not are_ones(g, y.dtype):
+        x_bar *= g
+        y_bar *= g
+    return x_bar, y_bar
+
+
 def _xdivy_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     x_bar = y_bar = None
+    if ctx.needs(0) and ctx.needs(1):
+        found = parts_directly(_xdivy_bars, x, y, g)
+        if found is not None:
+            return found
     if ctx.needs(0):
         x_bar = unbroadcast(ctx, 0, overwrite(MUL, conjugate(bind(XDIVY, _present(x), y)), g))
     if ctx.needs(1):
