@@ -50,7 +50,6 @@ _SUBJECTS = {
     "use device and config.set_default_device to place ops": "get_log_device_placement set_log_device_placement",
     "integers below 8 bits and floats of 8 bits or fewer are left out":
         "float4_e2m1fn float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz int2 int4 uint2 uint4",
-    "use LinearOperatorBlockDiag, or subclass LinearOperator": "LinearOperatorBlockLowerTriangular",
     "its counts would be hidden state of the op; pass them to fixed_unigram_candidate_sampler":
         "learned_unigram_candidate_sampler",
     "variables are the only resources": "resource variant CriticalSection",

@@ -170,6 +170,7 @@ class GRUCell(_Cell):
         kernel_initializer: _Make = "glorot_uniform",
         recurrent_initializer: _Make = "orthogonal",
         bias_initializer: _Make = "zeros",
+        *,
         reset_after: bool = True,
         **options: Any,
     ) -> None:

@@ -255,6 +255,7 @@ class Conv2DTranspose(_Convolution):
         kernel_size: int | Sequence[int],
         strides: int | Sequence[int] = (1, 1),
         padding: str = "valid",
+        *,
         data_format: str | None = None,
         dilation_rate: int | Sequence[int] = (1, 1),
         activation: Callable[..., Any] | str | None = None,

@@ -6,6 +6,9 @@ from graphad.ops.linalg.circulant import LinearOperatorCirculant as LinearOperat
 from graphad.ops.linalg.circulant import LinearOperatorCirculant2D as LinearOperatorCirculant2D
 from graphad.ops.linalg.circulant import LinearOperatorCirculant3D as LinearOperatorCirculant3D
 from graphad.ops.linalg.operator_products import LinearOperatorBlockDiag as LinearOperatorBlockDiag
+from graphad.ops.linalg.operator_products import (
+    LinearOperatorBlockLowerTriangular as LinearOperatorBlockLowerTriangular,
+)
 from graphad.ops.linalg.operator_products import LinearOperatorKronecker as LinearOperatorKronecker
 from graphad.ops.linalg.operator_products import LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate
 from graphad.ops.linalg.operators import LinearOperator as LinearOperator

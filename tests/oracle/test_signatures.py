@@ -56,6 +56,7 @@ NOT_TAKEN = {
     "dim": "an older name of `axis`",
     "from_sorted_ids": "predictions are numbers of classes",
     "data_format": "channels stand last",
+    "dataset_shape": "windows stand one by one",
 }  # fmt: skip
 MUST_BE_GIVEN = {
     (path, name)

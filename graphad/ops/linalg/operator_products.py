@@ -1,18 +1,30 @@
-"""Operators composed of operators: block diagonals, Kronecker products, low-rank updates."""
+"""Operators composed of operators: diagonals and triangles of blocks, Kronecker products, low-rank updates."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import TensorShape, broadcast_dims
+from graphad.core.convert import lift_like
+from graphad.core.errors import InvalidArgumentError, UnconvertibleError
+from graphad.core.shapes import TensorShape, broadcast_dims, format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import broadcast_to, reshape
+from graphad.ops.array.shape import broadcast_to, expand_dims, reshape
 from graphad.ops.array.slice import getitem
+from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.transpose import transpose
+from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import matmul
-from graphad.ops.linalg.operators import LinearOperator, all_or_unknown, common_stack, of_rank, sequence_of
+from graphad.ops.linalg.operators import (
+    LinearOperator,
+    LinearOperatorFullMatrix,
+    all_or_unknown,
+    common_stack,
+    of_rank,
+    sequence_of,
+)
 from graphad.ops.linalg.structured import LinearOperatorDiag
 from graphad.ops.linalg.systems import det, solve
 from graphad.ops.math.arithmetic import abs as abs_of
@@ -26,20 +38,148 @@ if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
 
 
-class LinearOperatorBlockDiag(LinearOperator):
-    """The block diagonal matrix of operators. Its products take and return one matrix.
+class _Blockwise(LinearOperator):
+    """What operators of blocks share. A subclass has `diagonal`, the operators whose sizes the blocks have, and computes with
+    a list of blocks; an argument may be such a list, and so is the result then, or one matrix or vector, which is split.
+    """
+
+    diagonal: list[LinearOperator]
+
+    def _products(self, parts: list[Any], adjoint: bool) -> list[Any]:
+        raise NotImplementedError(f"{type(self).__name__}._products")
+
+    def _solutions(self, parts: list[Any], adjoint: bool) -> list[Any]:
+        raise NotImplementedError(f"{type(self).__name__}._solutions")
+
+    def _require_sizes(self, operators: list[LinearOperator]) -> None:
+        if any(None in op.dims[-2:] for op in operators):
+            raise InvalidArgumentError(f"{type(self).__name__}: the sizes of all operators must be known.")
+
+    def _split(self, x: Any, sizes: list[int]) -> list[Any]:
+        """The rows of x by block."""
+        ends = list(accumulate(sizes))
+        return [
+            getitem(x, (..., slice(end - size, end), slice(None)))
+            for end, size in zip(ends, sizes, strict=True)
+        ]
+
+    def _joined(self, parts: list[Any]) -> Tensor:
+        """One matrix of the rows of all blocks."""
+        lead = broadcast_dims(self.name, *[part.dims[:-2] for part in parts]) or ()
+        return concat([broadcast_to(part, [*lead, *part.dims[-2:]]) for part in parts], -2)
+
+    def _sizes(self, axis: int) -> list[int]:
+        return [op.dims[axis] for op in self.diagonal]
+
+    def _matmul(self, x: object, adjoint: bool) -> Any:
+        return self._joined(self._products(self._split(x, self._sizes(-2 if adjoint else -1)), adjoint))
+
+    def _solve(self, b: object, adjoint: bool) -> Any:
+        return self._joined(self._solutions(self._split(b, self._sizes(-1 if adjoint else -2)), adjoint))
+
+    def _parts(self, what: str, x: object, sizes: list[int], axis: int, rank: int) -> list[Any] | None:
+        """The tensors of a list with one for each block, whose sizes along `axis` are `sizes`; None for anything else."""
+        if not isinstance(x, list | tuple) or len(x) != len(self.diagonal):
+            return None
+        try:
+            parts: list[Any] = [lift_like(what, part, self.dtype) for part in x]
+        except UnconvertibleError:
+            return None
+        if any(part.ndim is None or part.ndim < rank for part in parts):
+            return None
+        given = [part.dims[axis] for part in parts]
+        if all(own == size or size is None for own, size in zip(sizes, given, strict=True)):
+            return parts
+        if len(set(given)) == 1:
+            return None  # the rows of one matrix or vector, as a list
+        raise InvalidArgumentError(
+            f"{type(self).__name__}.{what}: the blocks of the argument have sizes {given}; they must be {sizes}."
+        )
+
+    def _of(self, what: str, x: object, adjoint: bool, adjoint_arg: bool) -> list[Any] | None:
+        """The results of `matmul` or `solve` for a list of blocks; None where x is no such list."""
+        of_products = what == "matmul"
+        sizes = self._sizes(-2 if adjoint == of_products else -1)
+        parts = self._parts(what, x, sizes, -1 if adjoint_arg else -2, 2)
+        if parts is None:
+            return None
+        parts = [adjoint_of(part) for part in parts] if adjoint_arg else parts
+        return (self._products if of_products else self._solutions)(parts, adjoint)
+
+    def matmul(
+        self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
+    ) -> Any:  # fmt: skip
+        """The product with a matrix [..., n, k], or with a list of its blocks, which gives a list; another operator gives a
+        composed operator."""
+        parts = self._of("matmul", x, adjoint, adjoint_arg)
+        return super().matmul(x, adjoint, adjoint_arg) if parts is None else parts
+
+    __matmul__ = matmul
+
+    def solve(
+        self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
+    ) -> Any:  # fmt: skip
+        """Solve operator x = rhs for rhs [..., m, k], or for a list of its blocks, which gives a list; another operator as
+        rhs gives a composed operator."""
+        if self.is_non_singular is False:
+            return super().solve(rhs, adjoint, adjoint_arg)
+        parts = self._of("solve", rhs, adjoint, adjoint_arg)
+        return super().solve(rhs, adjoint, adjoint_arg) if parts is None else parts
+
+    def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
+        """The product with a vector [..., n], or with a list of its blocks, which gives a list."""
+        parts = self._parts("matvec", x, self._sizes(-2 if adjoint else -1), -1, 1)
+        if parts is None:
+            return super().matvec(x, adjoint)
+        return [squeeze(y, -1) for y in self._products([expand_dims(part, -1) for part in parts], adjoint)]
+
+    def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
+        """`solve` for a vector [..., m], or for a list of its blocks, which gives a list."""
+        parts = self._parts("solvevec", rhs, self._sizes(-1 if adjoint else -2), -1, 1)
+        if parts is None or self.is_non_singular is False:
+            return super().solvevec(rhs, adjoint)
+        return [squeeze(y, -1) for y in self._solutions([expand_dims(part, -1) for part in parts], adjoint)]
+
+    def diag_part(self, name: str = "diag_part") -> Tensor:
+        if not all(op.is_square for op in self.diagonal):
+            return super().diag_part()
+        lead = self.dims[:-2]
+        return concat([broadcast_to(op.diag_part(), [*lead, op.dims[-1]]) for op in self.diagonal], -1)
+
+    def determinant(self, name: str = "det") -> Tensor:
+        if not all(op.is_square for op in self.diagonal):
+            return super().determinant()
+        found: Any = self.diagonal[0].determinant()
+        for op in self.diagonal[1:]:
+            found = found * op.determinant()
+        return found  # type: ignore[no-any-return]
+
+    def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
+        if not all(op.is_square for op in self.diagonal):
+            return super().log_abs_determinant()
+        return sum(
+            [op.log_abs_determinant() for op in self.diagonal[1:]], self.diagonal[0].log_abs_determinant()
+        )
+
+
+class LinearOperatorBlockDiag(_Blockwise):
+    """The block diagonal matrix of operators. Its products take and return one matrix, or a list with one for each block.
 
     Args:
       operators: A list of operators.
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    Example:
+      >>> blocks = LinearOperatorBlockDiag([LinearOperatorFullMatrix([[3.0]]), LinearOperatorDiag([1.0, 2.0])])
+      >>> blocks.matvec([1.0, 2.0, 3.0]).numpy()
+      array([3., 2., 6.], dtype=float32)
     """
 
     def __init__(
         self, operators: object, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None, is_square: bool | None = True, name: str | None = None,
     ) -> None:  # fmt: skip
-        self.operators = sequence_of(type(self).__name__, operators)
+        self.operators = self.diagonal = sequence_of(type(self).__name__, operators)
         hints: list[Any] = [
             all_or_unknown([getattr(op, word) for op in self.operators]) if given is None else given
             for word, given in (
@@ -48,8 +188,7 @@ class LinearOperatorBlockDiag(LinearOperator):
                 ("is_positive_definite", is_positive_definite),
             )
         ]
-        if any(None in op.dims[-2:] for op in self.operators):
-            raise InvalidArgumentError(f"{type(self).__name__}: the sizes of all operators must be known.")
+        self._require_sizes(self.operators)
         super().__init__(
             self.operators[0].dtype,
             None,
@@ -62,45 +201,126 @@ class LinearOperatorBlockDiag(LinearOperator):
 
     @property
     def shape(self) -> TensorShape:
-        sizes = [sum(op.dims[axis] for op in self.operators) for axis in (-2, -1)]
+        sizes = [sum(self._sizes(axis)) for axis in (-2, -1)]
         return TensorShape([*common_stack(self.name, self.operators), *sizes])
 
-    def _by_block(self, x: object, axis: int, function: Callable[[Any, Any], Any]) -> Tensor:
-        """`function` of each operator and its rows of x, concatenated along the rows."""
-        parts, start = [], 0
-        for op in self.operators:
-            stop = start + op.dims[axis]
-            parts.append(function(op, getitem(x, (..., slice(start, stop), slice(None)))))
-            start = stop
-        lead = broadcast_dims(self.name, *[part.dims[:-2] for part in parts]) or ()
-        return concat([broadcast_to(part, [*lead, *part.dims[-2:]]) for part in parts], -2)
+    def _products(self, parts: list[Any], adjoint: bool) -> list[Any]:
+        return [op.matmul(part, adjoint=adjoint) for op, part in zip(self.operators, parts, strict=True)]
 
-    def _matmul(self, x: object, adjoint: bool) -> Any:
-        return self._by_block(x, -2 if adjoint else -1, lambda op, part: op.matmul(part, adjoint=adjoint))
+    def _solutions(self, parts: list[Any], adjoint: bool) -> list[Any]:
+        return [op.solve(part, adjoint=adjoint) for op, part in zip(self.operators, parts, strict=True)]
 
-    def _solve(self, b: object, adjoint: bool) -> Any:
-        return self._by_block(b, -1 if adjoint else -2, lambda op, part: op.solve(part, adjoint=adjoint))
+    def _of_each(self, operators: list[LinearOperator]) -> LinearOperatorBlockDiag:
+        hints = self.is_non_singular, self.is_self_adjoint, self.is_positive_definite, self._is_square
+        return LinearOperatorBlockDiag(operators, *hints)
 
-    def diag_part(self, name: str = "diag_part") -> Tensor:
-        if not all(op.is_square for op in self.operators):
-            return super().diag_part()
-        lead = common_stack(self.name, self.operators)
-        return concat([broadcast_to(op.diag_part(), [*lead, op.dims[-1]]) for op in self.operators], -1)
+    def adjoint(self, name: str = "adjoint") -> LinearOperator:
+        return self if self.is_self_adjoint else self._of_each([op.adjoint() for op in self.operators])
 
-    def determinant(self, name: str = "det") -> Tensor:
-        if not all(op.is_square for op in self.operators):
-            return super().determinant()
-        found: Any = self.operators[0].determinant()
-        for op in self.operators[1:]:
-            found = found * op.determinant()
-        return found  # type: ignore[no-any-return]
+    def inverse(self, name: str = "inverse") -> LinearOperator:
+        if self.is_non_singular is False or not all(op.is_square for op in self.operators):
+            return super().inverse()
+        return self._of_each([op.inverse() for op in self.operators])
 
-    def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
-        if not all(op.is_square for op in self.operators):
-            return super().log_abs_determinant()
-        return sum(
-            [op.log_abs_determinant() for op in self.operators[1:]], self.operators[0].log_abs_determinant()
+
+class LinearOperatorBlockLowerTriangular(_Blockwise):
+    """A lower triangular matrix of blocks, each of them an operator. Its products take and return one matrix, or a list with
+    one for each block; a system is solved block by block.
+
+    Args:
+      operators: A list of rows, each of them a list of operators: one in the first row, two in the second, and so on. Those at
+        the ends of the rows are square; those below have as many rows and columns as they.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    Example:
+      >>> full, ones = LinearOperatorFullMatrix([[3.0, 4.0]]), [LinearOperatorDiag([1.0] * n) for n in (2, 1)]
+      >>> lower = LinearOperatorBlockLowerTriangular([[ones[0]], [full, ones[1]]])
+      >>> lower.matvec([1.0, 2.0, 5.0]).numpy()
+      array([ 1.,  2., 16.], dtype=float32)
+    """
+
+    def __init__(
+        self, operators: object, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None, is_square: bool | None = None,
+        name: str = "LinearOperatorBlockLowerTriangular",
+    ) -> None:  # fmt: skip
+        own = type(self).__name__
+        rows = list(operators) if isinstance(operators, Sequence) else []
+        if not rows:
+            raise InvalidArgumentError(
+                f"{own}: operators is {operators!r}; a list of lists of operators is needed, at least one."
+            )
+        self.operators = [sequence_of(own, row) for row in rows]
+        every = sequence_of(own, [op for row in self.operators for op in row])
+        self._require_sizes(every)
+        for i, row in enumerate(self.operators):
+            if len(row) != i + 1:
+                raise InvalidArgumentError(
+                    f"{own}: operators[{i}] has {len(row)} blocks; row {i} must have {i + 1}."
+                )
+        self.diagonal = [row[-1] for row in self.operators]
+        for i, row in enumerate(self.operators):
+            for j, op in enumerate(row):
+                wanted = self.diagonal[i].dims[-2], self.diagonal[j].dims[-2]
+                if op.dims[-2:] != wanted:
+                    raise InvalidArgumentError(
+                        f"{own}: operators[{i}][{j}] has shape {format_dims(op.dims)}; its matrices must have shape {wanted}, "
+                        "as many rows as all in its row and as many columns as the square one in its column."
+                    )
+        if is_square is False:
+            raise InvalidArgumentError(f"{own}: is_square is False; the matrix is square.")
+        known = all_or_unknown([op.is_non_singular for op in self.diagonal])
+        super().__init__(
+            every[0].dtype,
+            None,
+            known if is_non_singular is None else is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            True,
+            name,
         )
+
+    @property
+    def shape(self) -> TensorShape:
+        size = sum(self._sizes(-1))
+        return TensorShape(
+            [*common_stack(self.name, [op for row in self.operators for op in row]), size, size]
+        )
+
+    def _below(self, parts: list[Any], k: int, adjoint: bool) -> list[Any]:
+        """The products of the blocks beside the diagonal that the row k reads, or, of the adjoint, the column k."""
+        if adjoint:
+            rows = range(k + 1, len(self.operators))
+            return [self.operators[i][k].matmul(parts[i], adjoint=True) for i in rows]
+        return [self.operators[k][j].matmul(parts[j]) for j in range(k)]
+
+    def _products(self, parts: list[Any], adjoint: bool) -> list[Any]:
+        return [
+            sum(self._below(parts, k, adjoint), op.matmul(parts[k], adjoint=adjoint))
+            for k, op in enumerate(self.diagonal)
+        ]
+
+    def _solutions(self, parts: list[Any], adjoint: bool) -> list[Any]:
+        found = list(parts)
+        order = range(len(parts))
+        for k in reversed(order) if adjoint else order:
+            rest = parts[k]
+            for product in self._below(found, k, adjoint):
+                rest = rest - product
+            found[k] = self.diagonal[k].solve(rest, adjoint=adjoint)
+        return found
+
+    def inverse(self, name: str = "inverse") -> LinearOperator:
+        if self.is_non_singular is False:
+            return super().inverse()
+        rows: list[list[LinearOperator]] = []
+        for i, own in enumerate(self.diagonal):
+            row: list[LinearOperator] = []
+            for j in range(i):
+                terms: list[Any] = [self.operators[i][k].matmul(rows[k][j].to_dense()) for k in range(j, i)]
+                row.append(LinearOperatorFullMatrix(-own.solve(sum(terms[1:], terms[0]))))
+            rows.append([*row, own.inverse()])
+        return LinearOperatorBlockLowerTriangular(rows, True, self.is_self_adjoint, self.is_positive_definite)
 
 
 class LinearOperatorKronecker(LinearOperator):
@@ -272,6 +492,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
 __all__ = [
     "LinearOperatorBlockDiag",
+    "LinearOperatorBlockLowerTriangular",
     "LinearOperatorKronecker",
     "LinearOperatorLowRankUpdate",
 ]

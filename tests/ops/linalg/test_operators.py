@@ -57,6 +57,12 @@ OPERATORS: dict[str, Callable[[], Any]] = {
     "inverse": lambda: la.LinearOperatorInversion(FULL(A)),
     "product": lambda: la.LinearOperatorComposition([FULL(A), la.LinearOperatorDiag(D), la.LinearOperatorLowerTriangular(A)]),
     "blocks": lambda: la.LinearOperatorBlockDiag([FULL(B), la.LinearOperatorDiag(D)]),
+    "lower blocks": lambda: la.LinearOperatorBlockLowerTriangular(
+        [[FULL(B)], [FULL(real(4, 3)), la.LinearOperatorDiag(D)], [FULL(real(2, 2, 3)), FULL(real(2, 4)), FULL(regular(2, 2))]]
+    ),
+    "lower blocks complex": lambda: la.LinearOperatorBlockLowerTriangular(
+        [[FULL(COMPLEX)], [FULL(tf.cast(real(2, 3), "complex128")), FULL(tf.cast(regular(2, 2), "complex128"))]]
+    ),
     "kronecker": lambda: la.LinearOperatorKronecker([FULL(B), FULL(regular(2, 2)), la.LinearOperatorDiag(D)]),
     "updated": lambda: la.LinearOperatorLowRankUpdate(la.LinearOperatorDiag(D), real(4, 2), [0.5, -0.25], real(4, 2)),
     "raised": lambda: la.LinearOperatorLowRankUpdate(
@@ -164,6 +170,53 @@ def test_conjugate_gradients_solve_and_are_differentiated() -> None:
         la.experimental.conjugate_gradient(FULL(A), b)
 
 
+@pytest.mark.parametrize("kind", ["blocks", "lower blocks", "lower blocks complex"])
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_a_list_of_blocks_gives_a_list_of_blocks(kind: str, adjoint: bool) -> None:
+    operator = OPERATORS[kind]()
+    sizes = [op.dims[-1] for op in operator.diagonal]
+    x = real(sum(sizes), 2)
+    x = tf.cast(x, operator.dtype)
+    blocks = tf.split(x, sizes)
+    columns = [block[:, 0] for block in blocks]
+    rows = [tf.linalg.adjoint(block) for block in blocks]
+    for wanted, found in (
+        (operator.matmul(x, adjoint=adjoint), operator.matmul(blocks, adjoint=adjoint)),
+        (operator.solve(x, adjoint=adjoint), operator.solve(blocks, adjoint=adjoint)),
+        (operator.matmul(x, adjoint=adjoint), operator.matmul(rows, adjoint=adjoint, adjoint_arg=True)),
+        (operator.solve(x, adjoint=adjoint), operator.solve(rows, adjoint=adjoint, adjoint_arg=True)),
+        (operator.solve(x), operator.inverse().matmul(blocks)),
+        (operator.matmul(x), operator @ blocks),
+    ):
+        assert isinstance(found, list) and [part.shape[-2] for part in found] == sizes
+        lead = wanted.shape[:-2]
+        parts = [tf.broadcast_to(part, [*lead, *part.shape[-2:]]) for part in found]
+        np.testing.assert_allclose(tf.concat(parts, -2), wanted, **TOLERANCE)
+    for wanted, found in (
+        (operator.matvec(x[:, 0], adjoint=adjoint), operator.matvec(columns, adjoint=adjoint)),
+        (operator.solvevec(x[:, 0], adjoint=adjoint), operator.solvevec(columns, adjoint=adjoint)),
+    ):
+        parts = [tf.broadcast_to(part, [*wanted.shape[:-1], part.shape[-1]]) for part in found]
+        np.testing.assert_allclose(tf.concat(parts, -1), wanted, **TOLERANCE)
+
+
+def test_derivatives_of_solutions_with_lower_blocks_are_those_of_the_dense_matrix() -> None:
+    a, b, c, right = regular(2, 2), real(3, 2), regular(3, 3), real(5, 1)
+
+    def of_blocks(a: Any, b: Any, c: Any) -> Any:
+        operator = la.LinearOperatorBlockLowerTriangular([[FULL(a)], [FULL(b), FULL(c)]])
+        return tf.reduce_sum(operator.solve(right) ** 2) + operator.log_abs_determinant()
+
+    def dense(a: Any, b: Any, c: Any) -> Any:
+        full = tf.concat([tf.concat([a, tf.zeros([2, 3], "float64")], 1), tf.concat([b, c], 1)], 0)
+        return tf.reduce_sum(la.solve(full, right) ** 2) + la.slogdet(full)[1]
+
+    for wanted, found in zip(
+        tf.grad(dense, (0, 1, 2))(a, b, c), tf.grad(of_blocks, (0, 1, 2))(a, b, c), strict=True
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -172,6 +225,25 @@ def test_conjugate_gradients_solve_and_are_differentiated() -> None:
         (lambda: la.LinearOperatorComposition([]), "a list of operators"),
         (lambda: la.LinearOperatorComposition([FULL(A), FULL(B)]), "the inner sizes must be equal"),
         (lambda: la.LinearOperatorBlockDiag([FULL(A), FULL(COMPLEX)]), "dtypes complex128, float64"),
+        (lambda: la.LinearOperatorBlockLowerTriangular([]), "a list of lists of operators is needed"),
+        (
+            lambda: la.LinearOperatorBlockLowerTriangular([[FULL(A)], [FULL(A)]]),
+            r"operators\[1\] has 1 blocks.* must have 2",
+        ),
+        (
+            lambda: la.LinearOperatorBlockLowerTriangular(
+                [[FULL(A)], [FULL(real(3, 3)), FULL(regular(3, 3))]]
+            ),
+            r"operators\[1\]\[0\] has shape \(3, 3\).*must have shape \(3, 4\)",
+        ),
+        (lambda: la.LinearOperatorBlockLowerTriangular([[FULL(real(3, 4))]]), "operators.*has shape"),
+        (lambda: la.LinearOperatorBlockLowerTriangular([[FULL(A)]], is_square=False), "the matrix is square"),
+        (
+            lambda: la.LinearOperatorBlockDiag([FULL(A), FULL(regular(2, 2))]).matmul(
+                [real(2, 1), real(4, 1)]
+            ),
+            r"LinearOperatorBlockDiag.matmul: .*sizes \[2, 4\]; they must be \[4, 2\]",
+        ),
         (lambda: la.LinearOperatorZeros(3).inverse(), "the operator has the hint is_non_singular=False"),
         (lambda: la.LinearOperatorPermutation([0.5]), "a vector of integers"),
         (lambda: FULL(A, is_non_singular=False, is_positive_definite=True), "a positive definite matrix"),
