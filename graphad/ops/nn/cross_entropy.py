@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -92,10 +93,13 @@ class SparseCrossEntropy(_PerLabel, TupleOp):
         classes = logits.shape[-1]
         if not classes:
             return np.full(np.shape(labels), np.nan, logits.dtype), log_p
-        at = np.clip(labels, 0, classes - 1).astype(np.intp)
-        loss = -np.take_along_axis(log_p, at[..., None], -1)[..., 0]
-        valid = at == labels
-        return loss if valid.all() else np.where(valid, loss, logits.dtype.type(np.nan)), log_p
+        are_classes = _are_classes(labels, classes)
+        at = (labels if are_classes else np.clip(labels, 0, classes - 1)).astype(np.intp)
+        places = arrays.arange(0, labels.size, np.intp, log_p)
+        loss = -(log_p.reshape(labels.size, classes)[places, at.reshape(-1)].reshape(labels.shape))
+        if not are_classes:
+            loss = np.where(at == labels, loss, logits.dtype.type(np.nan))
+        return loss, log_p
 
     def vjp(self, ctx: VjpContext, g: Tensor | None, h: Tensor | None) -> Cotangents:
         labels, log_p = ctx.inputs[0], ctx.outputs[1]
@@ -134,10 +138,14 @@ class SparseCrossEntropyGrad(_PerLabel):
         return log_p
 
     def eval(self, labels: Array, log_p: Array, g: Array) -> Array:
-        out: np.ndarray = np.exp(log_p).reshape(labels.size, log_p.shape[-1])
-        flat = np.ravel(labels)
-        (at,) = np.nonzero((flat >= 0) & (flat < log_p.shape[-1]))
-        out[at, flat[at]] -= 1
+        classes = log_p.shape[-1]
+        out: np.ndarray = np.exp(log_p).reshape(labels.size, classes)
+        flat = labels.reshape(-1)
+        if _are_classes(labels, classes):
+            out[arrays.arange(0, labels.size, np.intp, out), flat] -= 1
+        else:
+            (at,) = np.nonzero((flat >= 0) & (flat < classes))
+            out[at, flat[at]] -= 1
         out *= np.reshape(g, (-1, 1))
         return out.reshape(log_p.shape)
 
@@ -188,7 +196,16 @@ def sparse_softmax_cross_entropy_with_logits(
     return bind(SPARSE_CROSS_ENTROPY, labels, logits)[0]
 
 
+def _are_classes(labels: Array, classes: int) -> bool:
+    """Whether every label is one of the classes."""
+    return not labels.size or bool(
+        np.minimum.reduce(labels, None) >= 0 and np.maximum.reduce(labels, None) < classes
+    )
+
+
 def _require_labels(labels: Array, classes: int) -> None:
+    if _are_classes(labels, classes):
+        return
     wrong = np.ravel(labels)[np.ravel((labels < 0) | (labels >= classes))]
     if wrong.size:
         name = "sparse_softmax_cross_entropy_with_logits"

@@ -85,7 +85,12 @@ def padded(x: np.ndarray, pads: Pads, value: float = 0) -> np.ndarray:
     """x padded with `value`."""
     if pads == ((0, 0),) * len(pads):
         return x
-    out = arrays.full(padded_shape(x.shape, pads), value, x.dtype, x)
+    shape = padded_shape(x.shape, pads)
+    out = (
+        arrays.zeros(shape, x.dtype, x)
+        if type(value) is int and not value
+        else arrays.full(shape, value, x.dtype, x)
+    )
     out[_inside(x.shape, pads)] = x
     return out
 
