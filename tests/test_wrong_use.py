@@ -157,6 +157,22 @@ def test_wrong_arguments_are_refused_in_words_of_graphads(space: str) -> None:
         (lambda: tf.numpy.cov(None), IndexError, "cov: m is None"),
         (lambda: tf.numpy.correlate(1.0, [1.0]), IndexError, r"correlate: a has shape \[\]; a vector"),
         (lambda: tf.numpy.einsum("i"), ValueError, "einsum: subscripts are 'i', and there are no operands"),
+        (
+            lambda: tf.math.confusion_matrix([1], [5], num_classes=2),
+            ValueError,
+            r"confusion_matrix: `predictions` out of bound.* num_classes is 2, predictions \[5\]",
+        ),
+        (
+            lambda: tf.debugging.assert_shapes([(tf.zeros([2, 3]), (3, 3))]),
+            ValueError,
+            r"assert_shapes: a tensor has shape \(2, 3\); \(3, 3\) is expected\.$",
+        ),
+        (lambda: tf.gather(tf.zeros([2]), 5), ValueError, r"gather: indices = 5 is not in \[0, 2\)"),
+        (
+            lambda: tf.expand_dims(tf.zeros([2, 3]), 7),
+            ValueError,
+            "axis 7 is out of range for the result of rank 3",
+        ),
         (lambda: tf.numpy.resize(GOOD, None), TypeError, "resize: new_shape is None of type NoneType"),
     ],
 )

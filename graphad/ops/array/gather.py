@@ -52,9 +52,8 @@ def check_range(op: str, indices: Array, size: int) -> None:
         bad = (flat < 0) | (flat >= size)
         first = int(np.argmax(bad))
         place = [int(i) for i in np.unravel_index(first, np.shape(indices))] if np.ndim(indices) else []
-        raise InvalidArgumentError(
-            f"{op}: indices[{','.join(map(str, place))}] = {flat[first]} is not in [0, {size})."
-        )
+        at = f"[{','.join(map(str, place))}]" if place else ""
+        raise InvalidArgumentError(f"{op}: indices{at} = {flat[first]} is not in [0, {size}).")
 
 
 def blocks(params: Array, indices: Array, axis: int, batch_dims: int) -> tuple[Any, Any]:

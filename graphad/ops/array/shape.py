@@ -488,7 +488,7 @@ class ExpandDims(Op):
         if x.dims is None:
             return x
         rank = len(x.dims) + len(self.axes)
-        places = {normalize_axis("expand_dims", axis, rank) for axis in self.axes}
+        places = {normalize_axis("expand_dims", axis, rank, "the result") for axis in self.axes}
         if len(places) < len(self.axes):
             raise InvalidArgumentError(
                 f"expand_dims: axes {self.axes} name one of the {rank} axes of the result twice; name each once."
@@ -593,5 +593,5 @@ def expand_dims(input: TensorLike, axis: AxisLike = 0, name: str | None = None) 
     axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
     rank = x.ndim
     if rank is not None and not (type(axis) is int and 0 <= axis <= rank):
-        axes = normalize_axes("expand_dims", axes, rank + len(axes)) or ()
+        axes = normalize_axes("expand_dims", axes, rank + len(axes), "the result") or ()
     return bind(ExpandDims(tuple(int(a) for a in axes)), x)

@@ -320,7 +320,12 @@ def confusion_matrix(
     if num_classes is None:
         largest = maximum(reduce_max(cast(labels, int32)), reduce_max(cast(predictions, int32)))
         num_classes = largest + 1
+    classes = cast(num_classes, int32)
+    for what, numbers in (("labels", labels), ("predictions", predictions)):
+        is_class = logical_and(numbers >= 0, cast(numbers, int32) < classes)
+        message = f"confusion_matrix: `{what}` out of bound: classes are 0 to num_classes - 1; num_classes is \x00, {what} \x00."
+        require(reduce_all(is_class), message, [classes, numbers])
     at = stack([cast(labels, int32), cast(predictions, int32)], axis=1)
     dtype = as_dtype(dtype)
     values = ones_like(labels, dtype=dtype) if weights is None else cast(weights, dtype)
-    return scatter_nd(at, values, stack([cast(num_classes, int32)] * 2))
+    return scatter_nd(at, values, stack([classes] * 2))

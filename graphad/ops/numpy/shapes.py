@@ -215,7 +215,7 @@ def expand_dims(a: TensorLike, axis: Any = 0) -> Tensor:
     if not hasattr(axis, "__len__"):
         raise no_axis("expand_dims", axis)
     rank = rank_of("expand_dims", a) + len(axis)
-    places = sorted(normalize_axis("expand_dims", k, rank) for k in axis)
+    places = sorted(normalize_axis("expand_dims", k, rank, "the result") for k in axis)
     if len(set(places)) != len(places):
         raise InvalidArgumentError(f"expand_dims: axis {tuple(axis)} names an axis twice.")
     for place in places:

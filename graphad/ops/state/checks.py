@@ -406,8 +406,9 @@ def assert_shapes(
                 symbol = sizes.setdefault(symbol, size)
             fits = fits and (size is None or symbol is None or isinstance(symbol, str) or symbol == size)
         if not fits:
+            known = f", where earlier tensors gave {sizes}" if sizes else ""
             raise InvalidArgumentError(
-                f"{lead}assert_shapes: a tensor has shape {format_dims(x.dims)}; {symbols} is expected with {sizes}."
+                f"{lead}assert_shapes: a tensor has shape {format_dims(x.dims)}; {symbols} is expected{known}."
             )
 
 
