@@ -221,7 +221,14 @@ class SetDiag(Op):
 
     def eval(self, x: Array, d: Array) -> Array:
         out = arrays.copy(x)
-        i = np.arange(d.shape[-1])
+        n = d.shape[-1]
+        rows, columns = out.shape[-2:]
+        if type(out) is np.ndarray and out.flags.c_contiguous and 0 < n <= _length(rows, columns, self.k):
+            lines = out.reshape(*out.shape[:-2], rows * columns)  # where the diagonal lies in even steps
+            first = max(self.k, 0) - min(self.k, 0) * columns
+            lines[..., first : first + (n - 1) * (columns + 1) + 1 : columns + 1] = d
+            return out
+        i = np.arange(n)
         out[..., i - min(self.k, 0), i + max(self.k, 0)] = d
         return out
 
