@@ -62,6 +62,10 @@ class Select(Op):
     def eval(self, condition: Array, x: Array, y: Array) -> Array:
         return chosen(condition, x, y)
 
+    def quick(self, condition: Tensor, x: Tensor, y: Tensor) -> Array | None:
+        which, a, b = condition.data, x.data, y.data
+        return chosen(which, a, b) if which.dtype.kind == "b" and a.dtype is b.dtype else None
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         zero = scalar_like(0, g)
         condition = ctx.inputs[0]
