@@ -275,7 +275,8 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     Returns: A function that returns the value alone.
     Raises:
       InvalidArgumentError (a ValueError): a wrong number of gradients, when the gradient is computed.
-      ArgumentTypeError (a TypeError): the gradient function cannot take `variables` although variables are read.
+      ArgumentTypeError (a TypeError): `f` is no function; the gradient function cannot take `variables` although variables
+        are read.
     Example:
       >>> @custom_gradient
       ... def clipped(x):
@@ -285,12 +286,21 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """
     if f is None:
         return custom_gradient
+    require_function("custom_gradient", f, "returns a value and its gradient function")
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         return call_with_rule(f, args, kwargs)
 
     return wrapper
+
+
+def require_function(op: str, f: object, what: str) -> None:
+    """Raises: ArgumentTypeError (a TypeError): what is decorated cannot be called."""
+    if not callable(f):
+        raise ArgumentTypeError(
+            f"{op}: {' '.join(repr(f).split())} is not a callable object; decorate a function that {what}."
+        )
 
 
 def call_with_rule(

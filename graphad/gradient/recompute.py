@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from graphad.core.composites import flatten_present, flatten_records
 from graphad.core.tensor import Tensor
-from graphad.gradient.custom import call_with_rule, custom_gradient, unrecorded
+from graphad.gradient.custom import call_with_rule, custom_gradient, require_function, unrecorded
 from graphad.gradient.tape import GradientTape
 
 if TYPE_CHECKING:
@@ -32,9 +32,11 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
       f: A function of tensors without side effects. Variables that it reads get gradients too, and so do tensors that it takes
         from outside.
     Returns: A function called like `f`; `__wrapped__` is `f`. Keyword arguments are passed on and not differentiated.
-    Raises: ArgumentTypeError (a TypeError), when it is called: an argument that no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): `f` is no function, or, when it is called, an argument that no tensor is made of.
     Source: Griewank and Walther, Evaluating Derivatives, 2008, chapter 12.
     """
+
+    require_function("recompute_grad", f, "computes tensors")
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -72,8 +74,10 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     Args:
       f: A function with as many results as arguments; variables that it reads get None.
     Returns: A function called like `f`.
-    Raises: ArgumentTypeError (a TypeError), when it is called: an argument that no tensor is made of.
+    Raises: ArgumentTypeError (a TypeError): `f` is no function, or, when it is called, an argument that no tensor is made of.
     """
+
+    require_function("grad_pass_through", f, "computes tensors")
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

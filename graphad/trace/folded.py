@@ -6,6 +6,7 @@ sizes of its operands, and a shape assembled from known and unknown sizes keeps 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -40,13 +41,19 @@ def learn(
     if op.effects or op.structured or op.transient or not serials:
         return
     values = []
+    unknown = 0
     for serial in serials:
         value = builder.values.get(serial)
         if value is None:
             value = builder.folded.get(serial)
+        if value is None and op.moves:  # beside sizes that are known, it counts for as many unknown ones
+            unknown += 1
+            value = _unknown(builder.specs[serial])
         if value is None or value.dtype.kind not in "iu" or value.size > MOST:
             return
         values.append(value)
+    if unknown == len(values):
+        return
     # Moved elements may be unknown, but positions must be known.
     decisive = values[len(values) - op.given :] if op.moves else values
     if any(np.any(value == UNKNOWN) for value in decisive):
@@ -59,6 +66,14 @@ def learn(
     for k, (y, spec) in enumerate(zip(outputs, specs, strict=True)):
         if np.size(y) <= MOST and getattr(y, "dtype", None) == spec.dtype.numpy:
             _note(builder, start + k, y)
+
+
+def _unknown(spec: TensorSpec) -> Array | None:
+    """Stands for integers that are known only at run time, None if their number is not known either."""
+    dims, dtype = spec.dims, spec.dtype.numpy
+    if dtype.kind != "i" or dtype.itemsize < 4 or dims is None or any(type(size) is not int for size in dims):
+        return None
+    return np.full(dims, UNKNOWN, dtype) if math.prod(dims) <= MOST else None
 
 
 def _note(builder: GraphBuilder, serial: int, value: Array) -> None:

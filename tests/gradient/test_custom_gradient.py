@@ -794,3 +794,9 @@ def test_a_python_number_as_gradient_stands_for_all_elements() -> None:
         tape.watch(x)
         y = f(x)
     assert tape.gradient(y, x).numpy().tolist() == [[2.0] * 3] * 2
+
+
+@pytest.mark.parametrize("name", ["custom_gradient", "recompute_grad", "grad_pass_through"])
+def test_what_is_decorated_must_be_a_function(name: str) -> None:
+    with pytest.raises(TypeError, match=f"^{name}: 3 is not a callable object; decorate a function that "):
+        getattr(tf, name)(3)

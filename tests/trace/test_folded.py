@@ -133,3 +133,23 @@ def test_what_cannot_be_computed_while_tracing_is_left_to_the_run() -> None:
         lambda x, go: tf.cond(go, lambda: tf.shape(x)[0] // tf.constant(0), lambda: tf.constant(7))
     )
     assert int(f(tf.ones([2]), tf.constant(False))) == 7
+
+
+def test_sizes_beside_a_number_that_only_a_run_gives_stay_known() -> None:
+    seen = {}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4, 4]), tf.TensorSpec([None], tf.int32)])
+    def f(x: Any, of: Any) -> Any:
+        count = tf.reduce_max(of) + 1
+        parts = tf.dynamic_partition(x, of, 2)
+        places = [tf.where(of == k)[:, 0] for k in range(2)]
+        y = tf.dynamic_stitch(places, parts)
+        seen["joined"] = tf.zeros(tf.concat([count[None], tf.shape(x)[1:]], 0)).shape.as_list()
+        seen["stitched"] = y.shape.as_list()
+        return tf.while_loop(
+            lambda i, y: i < 3, lambda i, y: (i + 1, tf.dynamic_stitch(places, parts) @ y), (0, y)
+        )[1]
+
+    x = np.random.default_rng(0).normal(size=(5, 4, 4)).astype("f")
+    np.testing.assert_allclose(f(x, np.array([0, 1, 1, 0, 1])), x @ x @ x @ x, rtol=1e-4)
+    assert seen == {"joined": [None, 4, 4], "stitched": [None, 4, 4]}

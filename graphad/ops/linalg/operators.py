@@ -34,12 +34,17 @@ from graphad.ops.state.checks import assert_equal
 from graphad.ops.state.effects import require
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
+    from graphad.core.annotations import ShapeLike, TensorLike
 
 
 class LinearOperator:
-    """A matrix, or a stack of them, [..., m, n]. A subclass defines `shape` and `_matmul`, and overrides what it can compute
-    faster.
+    """A matrix, or a stack of them, [..., m, n].
+
+    A subclass of one's own defines `_shape()` and `_matmul(x, adjoint=False, adjoint_arg=False)` for x [..., n, k], and what it
+    can compute faster: `_matvec(x, adjoint=False)`, `_solve(rhs, adjoint=False, adjoint_arg=False)`, `_solvevec(rhs,
+    adjoint=False)`, `_to_dense()`, `_diag_part()`, `_trace()`, `_determinant()`, `_log_abs_determinant()`, `_eigvals()`,
+    `_cond()`, `_add_to_tensor(x)`, and `_shape_tensor()` where sizes are known only at run time. `adjoint_arg` is False
+    whenever these are called from here.
 
     Args:
       dtype: The dtype of the elements.
@@ -79,7 +84,10 @@ class LinearOperator:
     @property
     def shape(self) -> TensorShape:
         """[..., m, n], as far as it is known."""
-        raise NotImplementedError(f"{type(self).__name__}.shape")
+        return TensorShape(self._shape())
+
+    def _shape(self) -> ShapeLike:
+        raise NotImplementedError(f"{type(self).__name__}: define `_shape`, which gives [..., m, n].")
 
     @property
     def dims(self) -> tuple[Any, ...]:
@@ -112,7 +120,10 @@ class LinearOperator:
 
     def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
         """The shape as int32."""
-        return lift(list(self.dims), int32) if None not in self.dims else shape_of(self.to_dense())
+        return lift(list(self.dims), int32) if None not in self.dims else self._shape_tensor()
+
+    def _shape_tensor(self) -> Tensor:
+        return shape_of(self.to_dense())
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
         return self.shape_tensor()[:-2]
@@ -190,8 +201,10 @@ class LinearOperator:
 
     def matvec(self, x: TensorLike, adjoint: bool = False, name: str = "matvec") -> Tensor:
         """The product with a vector [..., n]."""
-        column = expand_dims(lift_like("matvec", x, self.dtype), -1)
-        return squeeze(self.matmul(column, adjoint=adjoint), -1)
+        return self._matvec(lift_like("matvec", x, self.dtype), adjoint)
+
+    def _matvec(self, x: Tensor, adjoint: bool = False) -> Tensor:
+        return squeeze(self.matmul(expand_dims(x, -1), adjoint=adjoint), -1)
 
     @overload
     def solve(
@@ -220,15 +233,23 @@ class LinearOperator:
 
     def solvevec(self, rhs: TensorLike, adjoint: bool = False, name: str = "solve") -> Tensor:
         """`solve` for a vector [..., m]."""
-        return squeeze(
-            self.solve(expand_dims(lift_like("solvevec", rhs, self.dtype), -1), adjoint=adjoint), -1
-        )
+        return self._solvevec(lift_like("solvevec", rhs, self.dtype), adjoint)
+
+    def _solvevec(self, rhs: Tensor, adjoint: bool = False) -> Tensor:
+        return squeeze(self.solve(expand_dims(rhs, -1), adjoint=adjoint), -1)
 
     # -- elements and functions of the matrix
     # --------------------------------------------------------------------------------------------------------
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         """All elements, [..., m, n]."""
+        return self._to_dense()
+
+    def _to_dense(self) -> Tensor:
+        if type(self)._matmul is LinearOperator._matmul:
+            raise NotImplementedError(
+                f"{type(self).__name__}: define `_matmul`, the product with a matrix [..., n, k], or `_to_dense`."
+            )
         *lead, _, n = self.dims
         if n is None:
             raise InvalidArgumentError(
@@ -241,19 +262,31 @@ class LinearOperator:
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
         """The main diagonal."""
+        return self._diag_part()
+
+    def _diag_part(self) -> Tensor:
         return diag_part(self.to_dense())
 
     def trace(self, name: str = "trace") -> Tensor:
         """The sum of the main diagonal."""
+        return self._trace()
+
+    def _trace(self) -> Tensor:
         return reduce_sum(self.diag_part(), axis=-1)
 
     def determinant(self, name: str = "det") -> Tensor:
         self._require_square("determinant")
+        return self._determinant()
+
+    def _determinant(self) -> Tensor:
         return det(self.to_dense())
 
     def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
         """The logarithm of the absolute value of the determinant."""
         self._require_square("log_abs_determinant")
+        return self._log_abs_determinant()
+
+    def _log_abs_determinant(self) -> Tensor:
         if self.is_positive_definite and self.is_self_adjoint:
             return 2.0 * reduce_sum(log(abs_of(diag_part(cholesky(self.to_dense())))), axis=-1)
         return log(abs_of(self.determinant()))
@@ -265,16 +298,25 @@ class LinearOperator:
                 f"{type(self).__name__}.eigvals: the operator must have is_self_adjoint=True; "
                 "use linalg.eigvals(operator.to_dense())."
             )
+        return self._eigvals()
+
+    def _eigvals(self) -> Tensor:
         return eigvalsh(self.to_dense())
 
     def cond(self, name: str = "cond") -> Tensor:
         """The condition number: the largest singular value divided by the smallest."""
+        return self._cond()
+
+    def _cond(self) -> Tensor:
         values = svd(self.to_dense(), compute_uv=False)
         return reduce_max(values, axis=-1) / reduce_min(values, axis=-1)
 
     def add_to_tensor(self, x: TensorLike, name: str = "add_to_tensor") -> Tensor:
         """The sum of this matrix and `x`."""
-        return self.to_dense() + lift_like("add_to_tensor", x, self.dtype)
+        return self._add_to_tensor(lift_like("add_to_tensor", x, self.dtype))
+
+    def _add_to_tensor(self, x: Tensor) -> Tensor:
+        return self.to_dense() + x
 
     def adjoint(self, name: str = "adjoint") -> LinearOperator:
         return self if self.is_self_adjoint else LinearOperatorAdjoint(self)

@@ -342,3 +342,87 @@ def test_the_columns_of_circulant_blocks_are_turned_images() -> None:
     for k in range(6):
         turned = np.roll(image, (k // 3, k % 3), (0, 1))
         np.testing.assert_allclose(full[:, k], turned.ravel(), atol=1e-12)
+
+
+class _Arrow(tf.linalg.LinearOperator):
+    """diag(d) + u u^H, of which only the two vectors are kept."""
+
+    def __init__(self, d: Any, u: Any, calls: list[str]) -> None:
+        self.d, self.u, self.calls = d, u, calls
+        super().__init__(dtype=d.dtype, is_self_adjoint=True, is_positive_definite=True)
+
+    def _shape(self) -> Any:
+        return [self.d.shape[0], self.d.shape[0]]
+
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        assert not adjoint_arg
+        return self.d[:, None] * x + self.u[:, None] * tf.matmul(self.u[None], x)
+
+
+class _Quicker(_Arrow):
+    def _matvec(self, x: Any, adjoint: bool = False) -> Any:
+        self.calls.append("matvec")
+        return self.d * x + self.u * tf.reduce_sum(self.u * x)
+
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        self.calls.append("solve")
+        a, b = rhs / self.d[:, None], self.u / self.d
+        return a - b[:, None] * tf.matmul(self.u[None], a) / (1.0 + tf.reduce_sum(self.u * b))
+
+    def _to_dense(self) -> Any:
+        self.calls.append("dense")
+        return tf.linalg.diag(self.d) + self.u[:, None] * self.u
+
+    def _diag_part(self) -> Any:
+        self.calls.append("diag")
+        return self.d + self.u**2
+
+    def _log_abs_determinant(self) -> Any:
+        self.calls.append("logdet")
+        return tf.reduce_sum(tf.math.log(self.d)) + tf.math.log(1.0 + tf.reduce_sum(self.u**2 / self.d))
+
+
+@pytest.mark.parametrize("kind", [_Arrow, _Quicker])
+def test_an_operator_of_ones_own_needs_its_shape_and_its_product(kind: type[_Arrow]) -> None:
+    d, u, b = np.array([1.0, 2.0, 4.0]), np.array([0.5, -1.0, 0.25]), np.array([1.0, 2.0, 3.0])
+    dense, calls = np.diag(d) + np.outer(u, u), []
+
+    def results(d: Any, u: Any, b: Any) -> Any:
+        op = kind(d, u, calls)
+        assert (op.shape.as_list(), op.domain_dimension, op.tensor_rank, op.is_square) == ([3, 3], 3, 2, True)
+        return (
+            op.matvec(b), op @ b[:, None], op.solvevec(b), op.solve(b[:, None], adjoint=True), op.to_dense(), op.diag_part(),
+            op.trace(), op.determinant(), op.log_abs_determinant(), op.eigvals(), op.cond(),
+            op.add_to_tensor(tf.eye(3, dtype=b.dtype)),
+            op.shape_tensor(), op.inverse().to_dense(), op.matmul(b[None], adjoint_arg=True),
+            tf.linalg.experimental.conjugate_gradient(op, b, max_iter=10, tol=1e-12).x,
+        )  # fmt: skip
+
+    x = np.linalg.solve(dense, b)
+    values = np.linalg.eigvalsh(dense)
+    wanted = (
+        dense @ b, (dense @ b)[:, None], x, x[:, None], dense, np.diag(dense), np.trace(dense), np.linalg.det(dense),
+        np.log(np.linalg.det(dense)), values, values[-1] / values[0], dense + np.eye(3), [3, 3], np.linalg.inv(dense),
+        (dense @ b)[:, None], x,
+    )  # fmt: skip
+    for f in (results, tf.function(results)):
+        for got, y in zip(f(tf.constant(d), tf.constant(u), tf.constant(b)), wanted, strict=True):
+            np.testing.assert_allclose(got, y, rtol=1e-9)
+    used = {"matvec", "solve", "dense", "diag", "logdet"} if kind is _Quicker else set()
+    assert set(calls) == used
+    slope = tf.grad(lambda d: kind(d, tf.constant(u), calls).log_abs_determinant())(tf.constant(d))
+    np.testing.assert_allclose(slope, np.diag(np.linalg.inv(dense)), rtol=1e-9)
+
+
+def test_an_operator_of_ones_own_says_what_it_lacks() -> None:
+    class Shapeless(tf.linalg.LinearOperator):
+        pass
+
+    class Empty(Shapeless):
+        def _shape(self) -> Any:
+            return [2, 2]
+
+    with pytest.raises(NotImplementedError, match=r"Shapeless: define `_shape`, which gives \[..., m, n\]"):
+        Shapeless(tf.float32).matvec([1.0, 2.0])
+    with pytest.raises(NotImplementedError, match="Empty: define `_matmul`, the product with a matrix"):
+        Empty(tf.float32).matvec([1.0, 2.0])
