@@ -96,18 +96,30 @@ class BandedSolve(Op):
             target = slice(up, None) if up >= 0 else slice(0, max(n + up, 0))
             packed[..., row, target] = bands[..., row, source]
         lead = np.broadcast_shapes(bands.shape[:-2], b.shape[:-2])
-        packed = np.broadcast_to(packed, (*lead, *packed.shape[-2:]))
         right = np.broadcast_to(b, (*lead, *b.shape[-2:]))
-        out = np.empty(right.shape, b.dtype)
-        if not out.size:
-            return out
-        solve = library.linalg().solve_banded
-        for place in np.ndindex(lead):
-            try:
-                out[place] = solve((self.below, self.above), packed[place], right[place], check_finite=False)
-            except np.linalg.LinAlgError as cause:
-                raise InvalidArgumentError(SINGULAR) from cause
+        if not right.size:
+            return np.empty(right.shape, b.dtype)
+        width, k = packed.shape[-2], b.shape[-1]
+        if packed.size == width * n:  # one matrix: what stands on the right of it is further columns
+            columns = np.moveaxis(right, -2, 0)
+            x = self._solved(packed.reshape(width, n), columns.reshape(n, -1)).reshape(columns.shape)
+            return np.moveaxis(x, 0, -2).astype(b.dtype)
+        packed = np.broadcast_to(packed, (*lead, width, n))
+        # Matrices below each other along the diagonal of one, with zeros between them, are one banded matrix.
+        whole = np.moveaxis(packed, -2, 0).reshape(width, -1)
+        out = self._solved(whole, right.reshape(-1, k)).reshape(right.shape).astype(b.dtype, copy=False)
+        if not np.isfinite(out).all():  # 0 times what is not finite has got into their neighbours
+            for place in np.ndindex(lead):
+                out[place] = self._solved(packed[place], right[place])
         return out
+
+    def _solved(self, packed: Array, right: Array) -> Array:
+        """The solution of one system [n, k]."""
+        try:
+            solve = library.linalg().solve_banded
+            return solve((self.below, self.above), packed, right, check_finite=False)  # type: ignore[no-any-return]
+        except np.linalg.LinAlgError as cause:
+            raise InvalidArgumentError(SINGULAR) from cause
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         bands, x = ctx.inputs[0], ctx.outputs[0]

@@ -11,7 +11,7 @@ from graphad.ops.array.create import zeros_like
 from graphad.ops.control.while_loop import while_loop
 from graphad.ops.linalg.norms import norm
 from graphad.ops.linalg.operators import LinearOperator
-from graphad.ops.math.complexes import conj
+from graphad.ops.math.complexes import conj, real
 from graphad.ops.math.reduce import reduce_any, reduce_sum
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def conjugate_gradient(
     b = lift_like("conjugate_gradient", rhs, operator.dtype)
     start = zeros_like(b) if x is None else lift_like("conjugate_gradient", x, operator.dtype)
     residual = b if x is None else b - operator.matvec(start)
-    limit = tol * norm(b, axis=-1)
+    limit = tol * real(norm(b, axis=-1))
 
     def shaped(r: Tensor) -> Tensor:
         return r if preconditioner is None else preconditioner.matvec(r)
@@ -70,7 +70,7 @@ def conjugate_gradient(
         return reduce_sum(conj(u) * v, axis=-1)
 
     def goes_on(i: Tensor, x: Tensor, r: Tensor, p: Tensor, gamma: Tensor) -> Tensor:
-        return reduce_any(norm(r, axis=-1) > limit)
+        return reduce_any(real(norm(r, axis=-1)) > limit)
 
     def step(i: Tensor, x: Tensor, r: Tensor, p: Tensor, gamma: Tensor) -> tuple[Tensor, ...]:
         z = operator.matvec(p)

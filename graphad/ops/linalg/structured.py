@@ -175,7 +175,7 @@ class LinearOperatorZeros(LinearOperator):
     ) -> None:  # fmt: skip
         rows = _count(name, num_rows)
         columns = rows if num_columns is None else _count(name, num_columns)
-        self._shape = TensorShape([*TensorShape(batch_shape or ()).as_list(), rows, columns])
+        self._sizes = TensorShape([*TensorShape(batch_shape or ()).as_list(), rows, columns])
         is_self_adjoint = is_self_adjoint if rows == columns else False
         super().__init__(
             float32 if dtype is None else dtype,
@@ -189,7 +189,7 @@ class LinearOperatorZeros(LinearOperator):
 
     @property
     def shape(self) -> TensorShape:
-        return self._shape
+        return self._sizes
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         return zeros(self.dims, self.dtype)

@@ -102,7 +102,9 @@ def norm(
         "euclidean", 1, 2, inf; 2 is the largest singular value.
       axis: None for all elements as one vector, one axis, or two axes of matrices.
       keepdims: Keep the reduced axes with size 1.
-    Returns: Tensor, real for complex input. The gradient of the euclidean norm at 0 is nan.
+    Returns: Tensor. For complex input the euclidean norm of vectors and that of all elements of matrices are of its dtype, so
+      that `x / norm(x)` is defined, with an imaginary part of 0; other norms are real. The gradient of the euclidean norm at
+      0 is nan.
     Raises: InvalidArgumentError: an order that is not supported.
     Example:
       >>> norm([3.0, 4.0]).numpy()
@@ -163,8 +165,9 @@ def _spectral_norm(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
 
 
 def _two_norm(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
-    squares = real(bind(MUL, x, conjugate(x))) if x.dtype.is_complex else square(x)
-    return sqrt(reduce_sum(squares, axis, keepdims))
+    if not x.dtype.is_complex:
+        return sqrt(reduce_sum(square(x), axis, keepdims))
+    return cast(sqrt(reduce_sum(real(bind(MUL, x, conjugate(x))), axis, keepdims)), x.dtype)
 
 
 def count_nonzero(

@@ -82,3 +82,32 @@ def test_eigenvalues_are_chosen_by_number_and_by_size() -> None:
 def test_wrong_arguments_are_refused_by_name(call: Any, message: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         call()
+
+
+def test_a_stack_of_banded_systems_is_what_each_of_them_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are solved as one system; what is not finite stays where it is."""
+    rng = np.random.default_rng(0)
+    bands, b = rng.normal(size=(2, 3, 3, 5)), rng.normal(size=(2, 1, 5, 2))
+    each = np.stack(
+        [[tf.linalg.tridiagonal_solve(bands[i, j], b[i, 0]).numpy() for j in range(3)] for i in range(2)]
+    )
+    shared = np.stack([tf.linalg.tridiagonal_solve(bands[0, 0], b[i, 0]).numpy() for i in range(2)])[:, None]
+    bad = bands.copy()
+    bad[1, 0, 1, 2] = np.nan
+    import scipy.linalg
+
+    calls, usual = [], scipy.linalg.solve_banded
+
+    def counted(*given: Any, **options: Any) -> Any:
+        calls.append(1)
+        return usual(*given, **options)
+
+    monkeypatch.setattr(scipy.linalg, "solve_banded", counted)
+    np.testing.assert_allclose(tf.linalg.tridiagonal_solve(bands, b), each, rtol=1e-12)
+    np.testing.assert_allclose(tf.linalg.tridiagonal_solve(bands[:1, :1], b), shared, rtol=1e-12)
+    assert len(calls) == 2
+    found = tf.linalg.tridiagonal_solve(bad, b).numpy()
+    assert np.isnan(found[1, 0]).any()
+    others = np.ones((2, 3), bool)
+    others[1, 0] = False
+    np.testing.assert_allclose(found[others], each[others], rtol=1e-12)

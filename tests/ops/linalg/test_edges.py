@@ -367,3 +367,27 @@ def test_a_norm_over_one_axis_twice_is_refused(order: Any) -> None:
     for axes in ([0, 0], (1, -1)):
         with pytest.raises(ValueError, match="the same axis twice"):
             la.norm([[1.0, 2.0]], order, axes)
+
+
+def test_the_euclidean_norm_of_complex_numbers_divides_them() -> None:
+    z = tf.constant([[1 + 2j, 3 - 1j], [0.5j, 2.0]], tf.complex64)
+    length = np.linalg.norm(z.numpy())
+    for f in (tf.norm, tf.function(tf.norm)):
+        assert [f(z, **k).dtype.name for k in ({}, {"axis": 1}, {"ord": 2})] == ["complex64"] * 3
+        assert [f(z, **k).dtype.name for k in ({"ord": 1}, {"ord": np.inf}, {"ord": 2, "axis": [0, 1]})] == [
+            "float32"
+        ] * 3
+        np.testing.assert_allclose(f(z), length, rtol=1e-6)
+    unit, found = tf.linalg.normalize(z)
+    np.testing.assert_allclose(unit, z.numpy() / length, rtol=1e-6)
+    np.testing.assert_allclose(found, [[length]], rtol=1e-6)
+    with tf.GradientTape() as tape:
+        tape.watch(z)
+        y = tf.norm(z)
+    np.testing.assert_allclose(tape.gradient(y, z), z.numpy() / length, rtol=1e-6)
+    with tf.GradientTape() as tape:
+        tape.watch(z)
+        y = z / tf.norm(z)
+    # TensorFlow's numbers
+    wanted = [[0.15688079 - 0.14208072j, 0.01480007 + 0.07104036j], [0.22792115 - 0.03552018j, 0.08584043]]
+    np.testing.assert_allclose(tape.gradient(y, z), wanted, rtol=1e-5)
