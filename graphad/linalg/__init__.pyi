@@ -14,10 +14,10 @@ from graphad.ops.linalg.operator_products import LinearOperatorLowRankUpdate as 
 from graphad.ops.linalg.operators import LinearOperator as LinearOperator
 from graphad.ops.linalg.operators import LinearOperatorAdjoint as LinearOperatorAdjoint
 from graphad.ops.linalg.operators import LinearOperatorComposition as LinearOperatorComposition
-from graphad.ops.linalg.operators import LinearOperatorFullMatrix as LinearOperatorFullMatrix
 from graphad.ops.linalg.operators import LinearOperatorInversion as LinearOperatorInversion
 from graphad.ops.linalg.operators import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
 from graphad.ops.linalg.structured import LinearOperatorDiag as LinearOperatorDiag
+from graphad.ops.linalg.structured import LinearOperatorFullMatrix as LinearOperatorFullMatrix
 from graphad.ops.linalg.structured import LinearOperatorHouseholder as LinearOperatorHouseholder
 from graphad.ops.linalg.structured import LinearOperatorIdentity as LinearOperatorIdentity
 from graphad.ops.linalg.structured import LinearOperatorPermutation as LinearOperatorPermutation

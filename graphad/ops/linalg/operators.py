@@ -1,4 +1,4 @@
-"""`LinearOperator`, full and triangular ones, and adjoints, inverses and products of operators: matrices with structure that
+"""`LinearOperator`, triangular ones, and adjoints, inverses and products of operators: matrices with structure that
 makes products and systems cheaper.
 
 An operator is a Python object around tensors; all of its results are computed by ops, so they are traced and differentiated
@@ -364,33 +364,6 @@ class LinearOperator:
         return f"<{type(self).__name__} shape={self.shape} dtype={self.dtype.name}>"
 
 
-class LinearOperatorFullMatrix(LinearOperator):
-    """A dense matrix [..., m, n].
-
-    Args:
-      matrix: Tensor [..., m, n], a float or complex dtype.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
-    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
-    """
-
-    def __init__(
-        self, matrix: TensorLike, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None, is_square: bool | None = None,
-        name: str = "LinearOperatorFullMatrix",
-    ) -> None:  # fmt: skip
-        self._matrix = of_rank(name, matrix, 2)
-        super().__init__(
-            self._matrix.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
-        )
-
-    @property
-    def shape(self) -> TensorShape:
-        return self._matrix.shape  # type: ignore[no-any-return]
-
-    def to_dense(self, name: str = "to_dense") -> Tensor:
-        return self._matrix  # type: ignore[no-any-return]
-
-
 class LinearOperatorLowerTriangular(LinearOperator):
     """The lower triangle of a matrix [..., n, n]; elements above the diagonal are not read.
 
@@ -616,7 +589,6 @@ __all__ = [
     "LinearOperator",
     "LinearOperatorAdjoint",
     "LinearOperatorComposition",
-    "LinearOperatorFullMatrix",
     "LinearOperatorInversion",
     "LinearOperatorLowerTriangular",
 ]

@@ -1,4 +1,4 @@
-"""Operators for structured matrices: diagonal, tridiagonal, Householder, permutation and Toeplitz."""
+"""Operators for full and structured matrices: diagonal, tridiagonal, Householder, permutation and Toeplitz."""
 
 from __future__ import annotations
 
@@ -35,6 +35,33 @@ def _count(name: str, n: Any) -> int:
     if int(n) < 0:
         raise InvalidArgumentError(f"{name}: num_rows is {n}; it must be 0 or more.")
     return int(n)
+
+
+class LinearOperatorFullMatrix(LinearOperator):
+    """A dense matrix [..., m, n].
+
+    Args:
+      matrix: Tensor [..., m, n], a float or complex dtype.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
+
+    def __init__(
+        self, matrix: TensorLike, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None, is_square: bool | None = None,
+        name: str = "LinearOperatorFullMatrix",
+    ) -> None:  # fmt: skip
+        self._matrix = of_rank(name, matrix, 2)
+        super().__init__(
+            self._matrix.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
+        )
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._matrix.shape  # type: ignore[no-any-return]
+
+    def to_dense(self, name: str = "to_dense") -> Tensor:
+        return self._matrix  # type: ignore[no-any-return]
 
 
 class LinearOperatorDiag(LinearOperator):
@@ -356,6 +383,7 @@ def _shifted(x: Tensor, n: int) -> Tensor:
 
 __all__ = [
     "LinearOperatorDiag",
+    "LinearOperatorFullMatrix",
     "LinearOperatorHouseholder",
     "LinearOperatorIdentity",
     "LinearOperatorPermutation",
