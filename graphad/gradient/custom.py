@@ -286,7 +286,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """
     if f is None:
         return custom_gradient
-    require_function("custom_gradient", f, "returns a value and its gradient function")
+    require_function(custom_gradient.__name__, f, "returns a value and its gradient function")
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

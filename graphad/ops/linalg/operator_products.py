@@ -19,13 +19,12 @@ from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.linalg.operators import (
     LinearOperator,
-    LinearOperatorFullMatrix,
     all_or_unknown,
     common_stack,
     of_rank,
     sequence_of,
 )
-from graphad.ops.linalg.structured import LinearOperatorDiag
+from graphad.ops.linalg.structured import LinearOperatorDiag, LinearOperatorFullMatrix
 from graphad.ops.linalg.systems import det, solve
 from graphad.ops.math.arithmetic import abs as abs_of
 from graphad.ops.math.cast import cast
