@@ -6,7 +6,6 @@ lines. It shares the cells of the original function.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from functools import partial
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from graphad.core import forks
 from graphad.core.frames import unconverted
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Template:
 
 _templates: dict[tuple[int, frozenset[str]], tuple[Any, Template]] = {}
 _converted: dict[int, Any] = {}  # converted code objects, by id
-_lock = threading.RLock()
+_lock = forks.rlock()
 NO_FEATURES: frozenset[str] = frozenset()
 
 

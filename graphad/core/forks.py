@@ -2,12 +2,15 @@
 
 Only the forking thread exists in the child. A lock that another thread held would stay locked there for ever, so all locks are
 made here and are released in the child, unless its own thread holds them. graphad's own threads work under `settled`: a fork
-waits until their state is consistent.
+waits until their state is consistent. It also waits until no module that is imported at first use is half imported: Python
+has a lock for each module, which would stay locked too.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -49,7 +52,30 @@ def in_child(work: Callable[[], None]) -> Callable[[], None]:
 settled = awaited()
 
 
+_TRIES = 100  # then this thread itself is importing, or others never stop
+_LATE = frozenset(
+    ["graphad", "serialization", "numba", "llvmlite", "scipy"]
+)  # packages imported at first use
+
+
+def _half_imported() -> list[str]:
+    return [
+        name
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] in _LATE
+        and getattr(getattr(module, "__spec__", None), "_initializing", False)
+    ]
+
+
 def _before() -> None:
+    for _ in range(_TRIES):
+        for name in _half_imported():
+            importlib.import_module(name)  # waits for the thread that imports it, unless that is this one
+        for made in _awaited:
+            made.acquire()
+        if not _half_imported():
+            return
+        _in_parent()
     for made in _awaited:
         made.acquire()
 

@@ -7,10 +7,10 @@ ends within a second imports and prints nothing.
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from typing import Any
 
+from graphad.core import forks
 from graphad.core.flags import ALWAYS, NEVER, flags
 
 PATIENCE = 1.0  # seconds
@@ -31,7 +31,7 @@ class Progress:
         self._what, self._total, self._unit = what, total, unit
         self._bar: Any = None
         self._done = 0
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._start = time.perf_counter() if is_wanted() else None
 
     def advance(self, amount: int = 0) -> None:

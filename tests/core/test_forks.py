@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
+import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+import graphad
 from graphad.core import forks
 from graphad.core.collector import held
 from graphad.core.turns import Turn
@@ -20,6 +26,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
 ]
 WAIT = 120.0  # until a hang counts as one
+ROOT = Path(__file__).parents[2]
 
 
 def in_child(question: Callable[[], bool]) -> bool:
@@ -155,3 +162,34 @@ def test_a_child_forked_while_kernels_are_awaited_compiles_them(moment: str, tmp
     subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path), moment], check=True, timeout=WAIT
     )
+
+
+def test_all_locks_are_made_where_a_fork_frees_them() -> None:
+    bare = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "graphad").rglob("*.py")
+        if re.search(r"threading\.R?Lock\(\)", path.read_text()) and path.name != "forks.py"
+    ]
+    assert bare == []
+
+
+def test_a_child_can_import_what_another_thread_was_importing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow_to_import.py").write_text("import time\ntime.sleep(1.0)\nvalue = 1\n")
+    monkeypatch.setattr(graphad, "__path__", [*graphad.__path__, str(tmp_path)])
+    name = "graphad.slow_to_import"
+    elsewhere = threading.Thread(target=importlib.import_module, args=(name,))
+    elsewhere.start()
+    while name not in sys.modules:
+        time.sleep(0.001)
+
+    def imports_it() -> bool:
+        signal.alarm(20)  # kills a child that waits for ever
+        return bool(importlib.import_module(name).value == 1)
+
+    try:
+        assert in_child(imports_it)
+    finally:
+        elsewhere.join()
+        sys.modules.pop(name, None)

@@ -103,7 +103,7 @@ def frexp(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     parts = parts_directly(_parted, x)
     if parts is not None:
         return parts[0], parts[1]
-    if is_eager(x) and type(x.data) is np.ndarray and np.isfinite(x.data).all():
+    if is_eager(x) and type(x.data) is np.ndarray and x.data.dtype.kind == "f" and np.isfinite(x.data).all():
         exponent = constant_here(np.frexp(x.data)[1])
         return ldexp(x, math.negative(exponent)), exponent
     wide = cast_to(x, dtypes.float64)

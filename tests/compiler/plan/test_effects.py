@@ -17,6 +17,7 @@ import pytest
 import graphad as tf
 from graphad.compiler.backend import backend_of
 from graphad.compiler.cpu.runtime import entry
+from graphad.compiler.plan.exclusive import _InOrder
 from graphad.compiler.plan.executable import Executable
 from graphad.compiler.plan.native import failed
 from graphad.core.errors import InternalError
@@ -262,3 +263,22 @@ def test_a_plan_that_may_have_acted_is_never_run_again_for_arguments_that_do_not
     assert failed(entry.WRONG_TYPE, backend_of("cpu").misfits) is None
     with pytest.raises(InternalError, match="status"):
         failed(entry.WRONG_TYPE)
+
+
+def test_guards_are_given_back_when_waiting_for_one_of_them_is_interrupted() -> None:
+    class Counted:
+        def __init__(self, is_interrupted: bool = False) -> None:
+            self.held, self.is_interrupted = 0, is_interrupted
+
+        def acquire(self) -> None:
+            if self.is_interrupted:
+                raise KeyboardInterrupt
+            self.held += 1
+
+        def release(self) -> None:
+            self.held -= 1
+
+    guards = [Counted(), Counted(), Counted(is_interrupted=True), Counted()]
+    with pytest.raises(KeyboardInterrupt):
+        _InOrder(guards).__enter__()
+    assert [guard.held for guard in guards] == [0, 0, 0, 0]
