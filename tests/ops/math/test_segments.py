@@ -175,3 +175,14 @@ def test_products_of_others_of_many_members_are_those_of_a_loop(
         np.testing.assert_allclose(
             found[i], expected, rtol=200 * np.finfo(dtype).eps, atol=np.finfo(dtype).tiny
         )
+
+
+@pytest.mark.parametrize("ids", [[-1, 0, 1, -1], [[-1, 0], [1, -1]]], ids=["vector", "matrix"])
+def test_what_is_in_no_segment_has_gradient_0(ids: Any) -> None:
+    x = tf.constant(np.arange(8.0).reshape(*np.shape(ids), 2))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.math.unsorted_segment_sum(x, ids, 2)
+    weights = np.array([[1.0, 2.0], [3.0, 4.0]])
+    expected = weights[np.maximum(ids, 0)] * (np.array(ids) >= 0)[..., None]
+    np.testing.assert_array_equal(tape.gradient(y, x, output_gradients=tf.constant(weights)), expected)
