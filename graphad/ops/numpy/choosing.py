@@ -322,7 +322,6 @@ def _ordered(x: Tensor) -> Tensor:
 
 def argsort(
     a: TensorLike,
-    /,
     axis: int | None = -1,
     kind: str | None = None,
     order: str | None = None,
@@ -352,7 +351,6 @@ def argsort(
 
 def sort(
     a: TensorLike,
-    /,
     axis: int | None = -1,
     kind: str | None = None,
     order: str | None = None,
@@ -439,29 +437,29 @@ def lexsort(keys: Iterable[TensorLike], axis: int = -1) -> Tensor:
 
 
 def searchsorted(
-    x1: TensorLike, x2: TensorLike, /, side: str = "left", sorter: TensorLike | None = None
+    a: TensorLike, v: TensorLike, side: str = "left", sorter: TensorLike | None = None
 ) -> Tensor:
-    """The position at which each element of x2 would be inserted into the sorted vector x1: before equal ones, or with "right"
+    """The position at which each element of v would be inserted into the sorted vector `a`: before equal ones, or with "right"
     after them.
 
     Args:
-      x1: Vector in ascending order, any dtype but a complex one.
-      x2: Tensor of any shape.
+      a: Vector in ascending order, any dtype but a complex one.
+      v: Tensor of any shape.
       side: "left" or "right".
-      sorter: Indices that sort x1, if it is not sorted.
-    Returns: int64 tensor of the shape of x2. No gradient.
-    Raises: InvalidArgumentError (a ValueError): x1 is not a vector, or `side` is unknown.
+      sorter: Indices that sort `a`, if it is not sorted.
+    Returns: int64 tensor of the shape of v. No gradient.
+    Raises: InvalidArgumentError (a ValueError): `a` is not a vector, or `side` is unknown.
     Example:
       >>> numpy.searchsorted([1.0, 2.0, 3.0], [0.5, 2.0]).numpy()
       array([0, 1])
     """
-    x1, x2 = promoted(x1, x2)
-    if rank_of("searchsorted", x1) != 1:
-        raise InvalidArgumentError(f"searchsorted: x1 has rank {x1.ndim}; it is a vector.")
+    a, v = promoted(a, v)
+    if rank_of("searchsorted", a) != 1:
+        raise InvalidArgumentError(f"searchsorted: a has rank {a.ndim}; it is a vector.")
     if sorter is not None:
-        x1 = array.gather(x1, _index("searchsorted", sorter))
-    found = search.searchsorted(_ordered(x1), array.reshape(_ordered(x2), [-1]), side, dtypes.int64)
-    return array.reshape(found, array.shape(x2))
+        a = array.gather(a, _index("searchsorted", sorter))
+    found = search.searchsorted(_ordered(a), array.reshape(_ordered(v), [-1]), side, dtypes.int64)
+    return array.reshape(found, array.shape(v))
 
 
 def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:

@@ -39,22 +39,22 @@ def _sizes(shape: ShapeLike) -> Iterable[Any] | Tensor | list[Iterable[Any] | Te
 
 
 def asarray(
-    obj: Any,
+    a: Any,
     dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
     device: str | None = None,
     copy: bool | None = None,
 ) -> Tensor:
-    """`obj` as a tensor.
+    """`a` as a tensor.
 
     Args:
-      obj: A tensor, an array, a number, or a nested list of these, of any shape.
-      dtype: The dtype; by default that of `obj`, float64, int64 and complex128 for Python numbers.
+      a: A tensor, an array, a number, or a nested list of these, of any shape.
+      dtype: The dtype; by default that of `a`, float64, int64 and complex128 for Python numbers.
       order: Accepted for compatibility; a tensor has no memory order.
       device: "cpu" or None.
       copy: Whether to copy: always (True), never (False), or only if necessary (None).
-    Returns: Tensor of the shape of `obj`; `obj` itself if it is such a tensor already.
+    Returns: Tensor of the shape of `a`; `a` itself if it is such a tensor already.
     Raises: InvalidArgumentError (a ValueError): a copy is needed and refused. What is not a tensor is always copied.
     Example:
       >>> numpy.asarray([[1, 2], [3, 4]])
@@ -64,12 +64,12 @@ def asarray(
     """
     require_cpu("asarray", device)
     if copy is False and (
-        not stands_for_tensor(obj) or (dtype is not None and obj.dtype is not default_dtype(dtype))
+        not stands_for_tensor(a) or (dtype is not None and a.dtype is not default_dtype(dtype))
     ):
         raise InvalidArgumentError(
             "asarray: tensors are immutable, so anything but a tensor of the requested dtype must be copied; omit copy=False."
         )
-    return _tensor("asarray", obj, dtype, copy)
+    return _tensor("asarray", a, dtype, copy)
 
 
 def _tensor(op: str, obj: TensorLike, dtype: DTypeLike | None, copy: bool | None = None) -> Tensor:
@@ -87,7 +87,7 @@ def _converted(op: str, obj: TensorLike, dtype: DType) -> Array:
         try:
             found = np.asarray(obj, dtype.numpy)
         except (TypeError, ValueError) as cause:
-            name = "fill_value" if op == "full" else "obj"
+            name = {"full": "fill_value", "asarray": "a"}.get(op, "object")
             refuse(cause, op, name, obj, f"a number or lists of numbers are needed for dtype {dtype.name}")
     return found if found.ndim else found[()]
 
@@ -242,22 +242,21 @@ def full(
 
 def _like(name: str, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def function(
-        x: TensorLike,
-        /,
+        a: TensorLike,
         dtype: DTypeLike | None = None,
         *,
         shape: ShapeLike | None = None,
         device: str | None = None,
     ) -> Tensor:
         require_cpu(name, device)
-        x = tensor_of(x)
-        wanted = given_dtype(dtype, x.dtype)
+        a = tensor_of(a)
+        wanted = given_dtype(dtype, a.dtype)
         if shape is not None:
             return make(_sizes(shape), wanted)
         same = {"zeros_like": array.zeros_like, "ones_like": array.ones_like}[
             name if name != "empty_like" else "zeros_like"
         ]
-        return same(x, wanted)
+        return same(a, wanted)
 
     function.__name__ = function.__qualname__ = name
     word = "Ones" if name == "ones_like" else "Zeros"
@@ -270,11 +269,11 @@ def _like(name: str, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     function.__doc__ = f"""{word} of the shape and dtype of a tensor, unless others are given{why}.
 
 Args:
-  x: Tensor of any shape and dtype; its elements are not read.
-  dtype: The dtype; by default that of x.
-  shape: The sizes; by default those of x.
+  a: Tensor of any shape and dtype; its elements are not read.
+  dtype: The dtype; by default that of a.
+  shape: The sizes; by default those of a.
   device: "cpu" or None.
-Returns: Tensor of that shape and dtype. No gradient goes to x.
+Returns: Tensor of that shape and dtype. No gradient goes to a.
 Raises: InvalidArgumentError (a ValueError): a size is negative.
 Example:
   >>> numpy.{name}([3.0, 4.0]).numpy()
@@ -289,21 +288,20 @@ empty_like = _like("empty_like", array.zeros)
 
 
 def full_like(
-    x: Any,
-    /,
+    a: Any,
     fill_value: TensorLike,
     dtype: DTypeLike | None = None,
     *,
     shape: Any = None,
     device: str | None = None,
 ) -> Tensor:
-    """A tensor filled with `fill_value`, of the shape and dtype of `x` unless others are given.
+    """A tensor filled with `fill_value`, of the shape and dtype of `a` unless others are given.
 
     Args:
-      x: Tensor of any shape and dtype; its elements are not read.
+      a: Tensor of any shape and dtype; its elements are not read.
       fill_value: A number, or a tensor that broadcasts to the shape.
-      dtype: The dtype; by default that of `x`.
-      shape: The sizes; by default those of `x`.
+      dtype: The dtype; by default that of `a`.
+      shape: The sizes; by default those of `a`.
       device: "cpu" or None.
     Returns: Tensor of that shape and dtype, differentiable in `fill_value`.
     Raises: InvalidArgumentError (a ValueError): `fill_value` does not broadcast to the shape.
@@ -311,14 +309,14 @@ def full_like(
       >>> numpy.full_like([1, 2], 5).numpy()
       array([5, 5])
     """
-    x = tensor_of(x)
-    if dtype is shape is device is None and isinstance(fill_value, int | float) and x.dtype.is_floating:
-        if -float(x.dtype.max) <= fill_value <= float(x.dtype.max):
-            found = directly(np.full_like, x, fill_value=fill_value)
+    a = tensor_of(a)
+    if dtype is shape is device is None and isinstance(fill_value, int | float) and a.dtype.is_floating:
+        if -float(a.dtype.max) <= fill_value <= float(a.dtype.max):
+            found = directly(np.full_like, a, fill_value=fill_value)
             if found is not None:
                 return found
-    return full(array.shape(x) if shape is None and None in _dims(x) else shape if shape is not None else x.dims,
-                fill_value, given_dtype(dtype, x.dtype), device=device)  # fmt: skip
+    return full(array.shape(a) if shape is None and None in _dims(a) else shape if shape is not None else a.dims,
+                fill_value, given_dtype(dtype, a.dtype), device=device)  # fmt: skip
 
 
 def _dims(x: Tensor) -> list[int | None] | tuple[None]:

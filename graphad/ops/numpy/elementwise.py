@@ -177,38 +177,36 @@ def i0(x: TensorLike) -> Tensor:
     return math.bessel_i0(inexact(x))
 
 
-def clip(
-    x: TensorLike, /, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None
-) -> Tensor:
+def clip(a: TensorLike, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None) -> Tensor:
     """The elements limited to the range from `min` to `max`.
 
     Args:
-      x: Tensor of any shape, a real dtype.
-      min, max: Numbers or tensors that broadcast with x; None for no bound.
+      a: Tensor of any shape, a real dtype.
+      min, max: Numbers or tensors that broadcast with `a`; None for no bound.
       a_min, a_max: NumPy's older names of the bounds.
-    Returns: Tensor of their broadcast shape, of the promoted dtype. The gradient goes to x within the bounds and at the bounds.
+    Returns: Tensor of their broadcast shape, of the promoted dtype. The gradient goes to `a` within the bounds and at the bounds.
     Raises: DTypeError (a TypeError): complex numbers; InvalidArgumentError (a ValueError): shapes that do not broadcast.
     Example:
       >>> numpy.clip([-1.0, 0.5, 2.0], 0.0, 1.0).numpy()
       array([0. , 0.5, 1. ])
     """
-    x = tensor_of(x)
+    a = tensor_of(a)
     low, high = min if min is not None else a_min, max if max is not None else a_max
     given = [bound for bound in (low, high) if bound is not None]
     if not given:
-        return bind(IDENTITY, x)
+        return bind(IDENTITY, a)
     if not all(type(bound) in NUMBERS for bound in given):
-        x, *given = promoted(x, *given)
+        a, *given = promoted(a, *given)
     low = given.pop(0) if low is not None else None
     high = given.pop(0) if high is not None else None
-    if low is not None and high is not None and _are_plain(x, low, high):
-        found = directly(np.clip, x, a_min=low, a_max=high)
-        return math.clip_by_value(x, low, high) if found is None else found
+    if low is not None and high is not None and _are_plain(a, low, high):
+        found = directly(np.clip, a, a_min=low, a_max=high)
+        return math.clip_by_value(a, low, high) if found is None else found
     if low is not None:
-        x = maximum(x, _within(low, x))
+        a = maximum(a, _within(low, a))
     if high is not None:
-        x = minimum(x, _within(high, x))
-    return x
+        a = minimum(a, _within(high, a))
+    return a
 
 
 def _are_plain(x: Tensor, low: Any, high: Any) -> bool:

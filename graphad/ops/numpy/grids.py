@@ -23,9 +23,8 @@ from graphad.ops.numpy.types import default_dtype
 
 
 def eye(
-    n_rows: int | Tensor,
-    n_cols: int | Tensor | None = None,
-    /,
+    N: int | Tensor,
+    M: int | Tensor | None = None,
     k: int = 0,
     dtype: DTypeLike | None = None,
     *,
@@ -34,12 +33,12 @@ def eye(
     """A matrix with ones on diagonal `k` and zeros elsewhere, of dtype float64 unless `dtype` is given.
 
     Args:
-      n_rows: How many rows.
-      n_cols: How many columns; as many by default.
+      N: How many rows.
+      M: How many columns; as many by default.
       k: The diagonal; a positive one is above the main one.
       dtype: The dtype.
       device: "cpu" or None.
-    Returns: Tensor [n_rows, n_cols] of that dtype.
+    Returns: Tensor [N, M] of that dtype.
     Raises: ValueError: a size is negative.
     Example:
       >>> numpy.eye(2).numpy()
@@ -47,7 +46,7 @@ def eye(
              [0., 1.]])
     """
     require_cpu("eye", device)
-    return constant_here(by_numpy("eye", np.eye, n_rows, n_cols, k, given_dtype(dtype, dtypes.float64).numpy))
+    return constant_here(by_numpy("eye", np.eye, N, M, k, given_dtype(dtype, dtypes.float64).numpy))
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Tensor:
@@ -150,19 +149,34 @@ def ix_(*args: TensorLike) -> tuple[Tensor, ...]:
     return tuple(found)
 
 
-def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(
+    *arrays: TensorLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> list[Tensor]:
     """Coordinate grids from coordinate vectors, one grid for each.
 
     Args:
       arrays: Vectors; scalars count as vectors of one element.
+      copy: Without effect: tensors are not written to.
+      sparse: Give each grid the size 1 along all axes but its own; they broadcast to the grids.
       indexing: "xy", where the first vector varies along axis 1 and the second along axis 0, or "ij", each along its own.
-    Returns: A list of tensors of one shape, each of its vector's dtype.
+    Returns: A list of tensors of one shape, or with `sparse` of one rank, each of its vector's dtype.
     Raises: InvalidArgumentError (a ValueError): `indexing` is unknown.
     Example:
       >>> [x.numpy().tolist() for x in numpy.meshgrid([1, 2], [3, 4, 5])]
       [[[1, 2], [1, 2], [1, 2]], [[3, 3], [4, 4], [5, 5]]]
     """
-    return array.meshgrid(*[tensor_of(x) for x in arrays], indexing=indexing) if arrays else []
+    if indexing not in ("xy", "ij"):
+        raise InvalidArgumentError(f"meshgrid: indexing is {indexing!r}; it must be 'xy' or 'ij'.")
+    vectors = [tensor_of(x) for x in arrays]
+    if not sparse:
+        return array.meshgrid(*vectors, indexing=indexing) if vectors else []
+    places = list(range(len(vectors)))
+    if indexing == "xy":
+        places[:2] = places[:2][::-1]
+    return [
+        array.reshape(x, [-1 if axis == place else 1 for axis in range(len(vectors))])
+        for x, place in zip(vectors, places, strict=True)
+    ]
 
 
 def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:

@@ -27,7 +27,8 @@ def histogram_bin_edges(
     range: tuple[float, float] | None = None,
     weights: TensorLike | None = None,
 ) -> Tensor:
-    """The bin edges of a histogram: equal bins over `range`, by default from the smallest to the largest element.
+    """The bin edges of a histogram: equal bins over `range`, by default from the smallest to the largest element, or from
+    0 to 1 where there is none.
 
     Args:
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
@@ -45,6 +46,8 @@ def histogram_bin_edges(
     a = inexact(a)
     if range is not None:
         low, high = (cast_to(tensor_of(bound), a.dtype) for bound in range)
+    elif 0 in (a.dims or ()):
+        low, high = (cast_to(tensor_of(bound), a.dtype) for bound in (0.0, 1.0))
     else:
         low, high = math.reduce_min(a), math.reduce_max(a)
     same, half = math.equal(low, high), cast_to(0.5, a.dtype)
@@ -129,7 +132,7 @@ def histogramdd(
     """The number of points, or the sum of their weights, in each cell of a grid; the last bins include their upper edges.
 
     Args:
-      sample: Matrix [points, axes], a real dtype, or a list of a vector for each axis.
+      sample: Matrix [points, axes], a real dtype, a vector [points] of one axis, or a list of a vector for each axis.
       bins: The number of bins, or for each axis their number or their edges.
       range: For each axis the first and the last edge, or None.
       density: Whether to divide by the total and the volumes, so that the integral is 1.
@@ -145,7 +148,8 @@ def histogramdd(
     if isinstance(sample, list | tuple):
         columns = promoted(*[inexact(x) for x in sample]) if sample else []
     else:
-        columns = array.unstack(inexact(sample), axis=-1)
+        sample = inexact(sample)
+        columns = [sample] if sample.ndim == 1 else array.unstack(sample, axis=-1)
     rank = len(columns)
     if not rank:
         raise OutOfRangeError("histogramdd: sample has no axes; give points of at least one number.")

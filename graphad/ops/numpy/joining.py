@@ -368,11 +368,11 @@ def _around(x: Tensor, axis: int, size: int, low: int, high: int, wraps: bool) -
     return [*(before if low else ()), x, *(behind if high else ())]
 
 
-def pad(array_: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwargs: Any) -> Tensor:
+def pad(array: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwargs: Any) -> Tensor:
     """A tensor padded along its axes.
 
     Args:
-      array_: Tensor of any shape and dtype.
+      array: Tensor of any shape and dtype.
       pad_width: The numbers of elements before and after each axis: a number, a pair, a pair for each axis, or a dict of these
         by axis.
       mode: "constant" (with constant_values=, one number), "edge", "reflect", "symmetric", "wrap", "empty" (zeros),
@@ -385,7 +385,10 @@ def pad(array_: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwa
       >>> numpy.pad([1, 2], 1).numpy()
       array([0, 1, 2, 0])
     """
-    x = tensor_of(array_)
+    return _padded(tensor_of(array), pad_width, mode, kwargs)
+
+
+def _padded(x: Tensor, pad_width: Any, mode: str, kwargs: dict[str, Any]) -> Tensor:
     rank = rank_of("pad", x)
     if isinstance(pad_width, dict):
         pad_width = [np.broadcast_to(pad_width.get(k, pad_width.get(k - rank)) or 0, 2) for k in range(rank)]

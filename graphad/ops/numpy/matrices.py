@@ -78,37 +78,37 @@ def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     return ops.adjoint(found) if upper else found
 
 
-def det(x: TensorLike, /) -> Tensor:
+def det(a: TensorLike) -> Tensor:
     """The determinants of square matrices.
 
-    Args: x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+    Args: a: Tensor [..., n, n], a float or complex dtype; integers count as float64.
     Returns: Tensor [...] of that dtype.
     Raises: InvalidArgumentError (a ValueError): the matrices are not square.
     Example:
       >>> numpy.linalg.det([[1.0, 2.0], [3.0, 4.0]]).numpy()
       np.float64(-2.0000000000000004)
     """
-    return ops.det(matrix_of("det", x))
+    return ops.det(matrix_of("det", a))
 
 
-def slogdet(x: TensorLike, /) -> SlogdetResult:
+def slogdet(a: TensorLike) -> SlogdetResult:
     """The signs of determinants, and the logarithms of their absolute values.
 
-    Args: x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+    Args: a: Tensor [..., n, n], a float or complex dtype; integers count as float64.
     Returns: (sign, logabsdet), each [...]; for complex matrices the sign is a number of absolute value 1.
     Raises: InvalidArgumentError (a ValueError): the matrices are not square.
     Example:
       >>> [part.numpy().tolist() for part in numpy.linalg.slogdet([[2.0, 0.0], [0.0, -0.5]])]
       [-1.0, 0.0]
     """
-    sign, size = ops.slogdet(matrix_of("slogdet", x))
+    sign, size = ops.slogdet(matrix_of("slogdet", a))
     return SlogdetResult(sign, math.real(size))
 
 
-def eig(x: TensorLike, /) -> EigResult:
+def eig(a: TensorLike) -> EigResult:
     """The eigenvalues and eigenvectors of square matrices, complex.
 
-    Args: x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+    Args: a: Tensor [..., n, n], a float or complex dtype; integers count as float64.
     Returns: (eigenvalues [..., n], eigenvectors [..., n, n] in columns), complex, in LAPACK's order. The derivative assumes
       vectors of length 1; it is undefined where eigenvalues are equal.
     Raises: InvalidArgumentError (a ValueError): the matrices are not square.
@@ -116,18 +116,18 @@ def eig(x: TensorLike, /) -> EigResult:
       >>> numpy.linalg.eig([[2.0, 0.0], [0.0, 3.0]]).eigenvalues.numpy()
       array([2.+0.j, 3.+0.j])
     """
-    return EigResult(*ops.eig(matrix_of("eig", x)))
+    return EigResult(*ops.eig(matrix_of("eig", a)))
 
 
-def eigvals(x: TensorLike, /) -> Tensor:
+def eigvals(a: TensorLike) -> Tensor:
     """The eigenvalues of square matrices, complex.
 
-    Args: x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+    Args: a: Tensor [..., n, n], a float or complex dtype; integers count as float64.
     Returns: Complex tensor [..., n], in LAPACK's order. The derivative is undefined where eigenvalues are
       equal.
     Raises: InvalidArgumentError (a ValueError): the matrices are not square.
     """
-    return ops.eigvals(matrix_of("eigvals", x))
+    return ops.eigvals(matrix_of("eigvals", a))
 
 
 def _lower(x: Tensor, UPLO: str) -> Tensor:
@@ -136,11 +136,11 @@ def _lower(x: Tensor, UPLO: str) -> Tensor:
     return x if UPLO.upper() == "L" else ops.adjoint(x)
 
 
-def eigh(x: TensorLike, /, UPLO: str = "L") -> EighResult:
+def eigh(a: TensorLike, UPLO: str = "L") -> EighResult:
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which one triangle is read.
 
     Args:
-      x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+      a: Tensor [..., n, n], a float or complex dtype; integers count as float64.
       UPLO: "L" for the lower triangle, "U" for the upper one.
     Returns: (eigenvalues [..., n], real; eigenvectors [..., n, n] in columns). The derivative of vectors is undefined where
       eigenvalues are equal.
@@ -149,14 +149,14 @@ def eigh(x: TensorLike, /, UPLO: str = "L") -> EighResult:
       >>> numpy.linalg.eigh([[2.0, 0.0], [0.0, 3.0]]).eigenvalues.numpy()
       array([2., 3.])
     """
-    return EighResult(*ops.eigh(_lower(matrix_of("eigh", x), UPLO)))
+    return EighResult(*ops.eigh(_lower(matrix_of("eigh", a), UPLO)))
 
 
-def eigvalsh(x: TensorLike, /, UPLO: str = "L") -> Tensor:
+def eigvalsh(a: TensorLike, UPLO: str = "L") -> Tensor:
     """The eigenvalues, ascending, of Hermitian matrices.
 
     Args:
-      x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+      a: Tensor [..., n, n], a float or complex dtype; integers count as float64.
       UPLO: "L" for the lower triangle, "U" for the upper one.
     Returns: Real tensor [..., n].
     Raises: InvalidArgumentError (a ValueError): the matrices are not square, or `UPLO` is unknown.
@@ -164,13 +164,13 @@ def eigvalsh(x: TensorLike, /, UPLO: str = "L") -> Tensor:
       >>> numpy.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy()
       array([1., 3.])
     """
-    return ops.eigvalsh(_lower(matrix_of("eigvalsh", x), UPLO))
+    return ops.eigvalsh(_lower(matrix_of("eigvalsh", a), UPLO))
 
 
-def inv(x: TensorLike, /) -> Tensor:
+def inv(a: TensorLike) -> Tensor:
     """The inverses of square matrices.
 
-    Args: x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+    Args: a: Tensor [..., n, n], a float or complex dtype; integers count as float64.
     Returns: Tensor [..., n, n] of that dtype.
     Raises: InvalidArgumentError (a ValueError): a matrix is singular or not square.
     Example:
@@ -178,34 +178,33 @@ def inv(x: TensorLike, /) -> Tensor:
       array([[0.5 , 0.  ],
              [0.  , 0.25]])
     """
-    return ops.inv(matrix_of("inv", x))
+    return ops.inv(matrix_of("inv", a))
 
 
-def pinv(x: Any, /, *, rcond: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
+def pinv(a: Any, *, rcond: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """The Moore-Penrose inverses of matrices; singular values up to `rtol` times the largest count as 0.
 
     Args:
-      x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
+      a: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
       rcond, rtol: The relative threshold, by NumPy's and by the standard's name; by default the larger size times the machine
         epsilon.
       hermitian: Accepted for compatibility; singular values are always used.
     Returns: Tensor [..., columns, rows] of that dtype.
-    Raises: InvalidArgumentError (a ValueError): x has rank below 2.
+    Raises: InvalidArgumentError (a ValueError): `a` has rank below 2.
     Example:
       >>> numpy.linalg.pinv([[2.0, 0.0], [0.0, 0.0]]).numpy()
       array([[0.5, 0. ],
              [0. , 0. ]])
     """
-    x = matrix_of("pinv", x)
+    a = matrix_of("pinv", a)
     bound = rcond if rtol is None else rtol
     if bound is None:
-        bound = max(x.dims[-2:]) * float(x.dtype.info.eps) if None not in x.dims[-2:] else None
-    return ops.pinv(x, None if bound is None else cast_to(tensor_of(bound), x.dtype.real_dtype))
+        bound = max(a.dims[-2:]) * float(a.dtype.info.eps) if None not in a.dims[-2:] else None
+    return ops.pinv(a, None if bound is None else cast_to(tensor_of(bound), a.dtype.real_dtype))
 
 
 def matrix_rank(
-    x: TensorLike,
-    /,
+    A: TensorLike,
     tol: TensorLike | None = None,
     hermitian: bool = False,
     *,
@@ -214,7 +213,7 @@ def matrix_rank(
     """The number of singular values above `tol`, or above `rtol` times the largest.
 
     Args:
-      x: Tensor [..., rows, columns], a float or complex dtype; the rank of a vector is 1 unless it is 0.
+      A: Tensor [..., rows, columns], a float or complex dtype; the rank of a vector is 1 unless it is 0.
       tol: The absolute threshold.
       hermitian: Accepted for compatibility; singular values are always used.
       rtol: The threshold relative to the largest one; by default the larger size times the machine epsilon.
@@ -224,13 +223,13 @@ def matrix_rank(
       >>> numpy.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).numpy()
       np.int64(1)
     """
-    x = inexact(x)
-    if rank_of("matrix_rank", x) < 2:
-        return math.cast(reductions.any(math.not_equal(x, cast_to(0, x.dtype))), dtypes.int64)
-    s: Any = svdvals(x)
+    A = inexact(A)
+    if rank_of("matrix_rank", A) < 2:
+        return math.cast(reductions.any(math.not_equal(A, cast_to(0, A.dtype))), dtypes.int64)
+    s: Any = svdvals(A)
     if tol is None:
         if rtol is None:
-            sizes = array.shape(x)[-2:]
+            sizes = array.shape(A)[-2:]
             rtol = math.cast(math.reduce_max(sizes), s.dtype) * cast_to(float(s.dtype.info.eps), s.dtype)
         bound = cast_to(tensor_of(rtol), s.dtype)
         top = math.reduce_max(s, -1, True) if s.dims[-1] != 0 else array.zeros([*s.dims[:-1], 1], s.dtype)
@@ -242,63 +241,63 @@ def matrix_rank(
 
 
 @overload
-def qr(x: TensorLike, /, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
+def qr(a: TensorLike, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
 @overload
-def qr(x: TensorLike, /, mode: Literal["r"]) -> Tensor: ...
+def qr(a: TensorLike, mode: Literal["r"]) -> Tensor: ...
 @overload
-def qr(x: TensorLike, /, mode: str) -> QRResult | Tensor: ...
-def qr(x: TensorLike, /, mode: str = "reduced") -> QRResult | Tensor:
-    """(Q, R) with Q R = x and orthonormal columns of Q; with mode "complete" Q is square, with mode "r" only R is returned.
+def qr(a: TensorLike, mode: str) -> QRResult | Tensor: ...
+def qr(a: TensorLike, mode: str = "reduced") -> QRResult | Tensor:
+    """(Q, R) with Q R = `a` and orthonormal columns of Q; with mode "complete" Q is square, with mode "r" only R is returned.
 
     Args:
-      x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
+      a: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
       mode: "reduced", "complete" or "r".
     Returns: (Q [..., rows, k], R [..., k, columns]), k being the smaller size, or `rows` with "complete"; or R.
-    Raises: InvalidArgumentError (a ValueError): `mode` is unknown, or x has rank below 2.
+    Raises: InvalidArgumentError (a ValueError): `mode` is unknown, or `a` has rank below 2.
     Example:
       >>> numpy.linalg.qr([[3.0, 0.0], [4.0, 5.0]], mode="r").shape
       TensorShape([2, 2])
     """
     if mode not in ("reduced", "complete", "r"):
         raise InvalidArgumentError(f"qr: mode {mode!r} is unknown; it is 'reduced', 'complete' or 'r'.")
-    q, r = ops.qr(matrix_of("qr", x), mode == "complete")
+    q, r = ops.qr(matrix_of("qr", a), mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
 
 @overload
 def svd(
-    x: TensorLike, /, full_matrices: bool = True, compute_uv: Literal[True] = True, hermitian: bool = False
+    a: TensorLike, full_matrices: bool = True, compute_uv: Literal[True] = True, hermitian: bool = False
 ) -> SVDResult: ...
 @overload
 def svd(
-    x: TensorLike, /, full_matrices: bool = True, *, compute_uv: Literal[False], hermitian: bool = False
+    a: TensorLike, full_matrices: bool = True, *, compute_uv: Literal[False], hermitian: bool = False
 ) -> Tensor: ...
 @overload
 def svd(
-    x: TensorLike, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+    a: TensorLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> SVDResult | Tensor: ...
 def svd(
-    x: TensorLike, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+    a: TensorLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> SVDResult | Tensor:
-    """(U, S, Vh) with U diag(S) Vh = x, the singular values S descending; or S alone.
+    """(U, S, Vh) with U diag(S) Vh = `a`, the singular values S descending; or S alone.
 
     Args:
-      x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
+      a: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
       full_matrices: Whether U and Vh are square.
       compute_uv: Whether U and Vh are returned too.
       hermitian: Accepted for compatibility.
     Returns: (U [..., rows, k], S [..., k], Vh [..., k, columns]), S real; or S. The derivative of U and Vh is undefined
       where singular
       values are equal.
-    Raises: InvalidArgumentError (a ValueError): x has rank below 2.
+    Raises: InvalidArgumentError (a ValueError): `a` has rank below 2.
     Example:
       >>> numpy.linalg.svd([[3.0, 0.0], [0.0, 4.0]]).S.numpy()
       array([4., 3.])
     """
-    x = matrix_of("svd", x)
+    a = matrix_of("svd", a)
     if not compute_uv:
-        return svdvals(x)
-    s, u, v = ops.svd(x, full_matrices, True)
+        return svdvals(a)
+    s, u, v = ops.svd(a, full_matrices, True)
     return SVDResult(u, s, ops.adjoint(v))
 
 
@@ -315,22 +314,22 @@ def svdvals(x: TensorLike, /) -> Tensor:
     return ops.svd(matrix_of("svdvals", x), compute_uv=False)
 
 
-def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The solutions of x1 x = x2, x2 being one vector or matrices, over leading axes that broadcast.
+def solve(a: TensorLike, b: TensorLike) -> Tensor:
+    """The solutions of `a` x = b, b being one vector or matrices, over leading axes that broadcast.
 
     Args:
-      x1: Tensor [..., n, n], a float or complex dtype; integers count as float64.
-      x2: Tensor [n] or [..., n, columns]; both dtypes are promoted.
-    Returns: Tensor of the shape of x2 after broadcasting.
+      a: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+      b: Tensor [n] or [..., n, columns]; both dtypes are promoted.
+    Returns: Tensor of the shape of b after broadcasting.
     Raises: InvalidArgumentError (a ValueError): a matrix is singular or not square, or the sizes differ.
     Example:
       >>> numpy.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).numpy()
       array([1. , 0.5])
     """
-    x1, x2 = promoted(inexact(x1), inexact(x2))
-    if rank_of("solve", x2) == 1:
-        return array.squeeze(ops.solve(x1, array.expand_dims(x2, 1)), [-1])
-    return ops.solve(x1, x2)
+    a, b = promoted(inexact(a), inexact(b))
+    if rank_of("solve", b) == 1:
+        return array.squeeze(ops.solve(a, array.expand_dims(b, 1)), [-1])
+    return ops.solve(a, b)
 
 
 def lstsq(a: Any, b: TensorLike, rcond: TensorLike | None = None) -> tuple[Any, Any, Any, Any]:
@@ -360,11 +359,11 @@ def lstsq(a: Any, b: TensorLike, rcond: TensorLike | None = None) -> tuple[Any, 
     return (x[:, 0] if b.ndim == 1 else x), rest, rank, s
 
 
-def matrix_power(x: Any, n: int, /) -> Tensor:
+def matrix_power(a: Any, n: int) -> Tensor:
     """Square matrices raised to the power n; a negative n uses their inverses.
 
     Args:
-      x: Tensor [..., n, n], any dtype; for a negative n a float or complex one, integers count as float64.
+      a: Tensor [..., n, n], any dtype; for a negative n a float or complex one, integers count as float64.
       n: The exponent, an int; 0 gives identities.
     Returns: Tensor of the same shape.
     Raises: InvalidArgumentError (a ValueError): the matrices are not square, or one is singular and n is negative.
@@ -373,18 +372,18 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
       array([[1, 3],
              [0, 1]])
     """
-    x = tensor_of(x)
+    a = tensor_of(a)
     if n < 0:
-        x, n = inv(x), -n
-    size = x.dims[-1] if isinstance(x.dims[-1], int) else array.shape(x)[-1]
+        a, n = inv(a), -n
+    size = a.dims[-1] if isinstance(a.dims[-1], int) else array.shape(a)[-1]
     found = None
     while n:
         if n % 2:
-            found = x if found is None else products.matmul(found, x)
+            found = a if found is None else products.matmul(found, a)
         n //= 2
-        x = products.matmul(x, x) if n else x
+        a = products.matmul(a, a) if n else a
     if found is None:
-        return array.broadcast_to(array.eye(size, dtype=x.dtype), array.shape(x))
+        return array.broadcast_to(array.eye(size, dtype=a.dtype), array.shape(a))
     return found  # type: ignore[no-any-return]
 
 

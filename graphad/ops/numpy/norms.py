@@ -85,7 +85,10 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: object = "fro"
             found = s[..., 0] if ord == 2 else s[..., -1]
     elif ord in (1, -1, np.inf, -np.inf):
         sums = math.reduce_sum(math.abs(x), -2 if abs(ord) == 1 else -1)
-        found = math.reduce_max(sums, -1) if ord > 0 else math.reduce_min(sums, -1)
+        if ord > 0 and (sums.dims or (None,))[-1] == 0:
+            found = math.reduce_sum(sums, -1)  # 0, the largest of no sums
+        else:
+            found = math.reduce_max(sums, -1) if ord > 0 else math.reduce_min(sums, -1)
     else:
         raise InvalidArgumentError(
             f"matrix_norm: ord {ord!r} is unknown; it is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."

@@ -153,29 +153,29 @@ def outer(a: TensorLike, b: TensorLike) -> Tensor:
     return multiply(array.reshape(a, [-1, 1]), array.reshape(b, [1, -1]))
 
 
-def tensordot(x1: TensorLike, x2: TensorLike, /, axes: int | Sequence[Any] = 2) -> Tensor:
-    """The sum of products over pairs of axes: the last of x1 and the first of x2, or given ones.
+def tensordot(a: TensorLike, b: TensorLike, axes: int | Sequence[Any] = 2) -> Tensor:
+    """The sum of products over pairs of axes: the last of `a` and the first of b, or given ones.
 
     Args:
-      x1, x2: Tensors of any shapes and dtypes; both dtypes are promoted.
+      a, b: Tensors of any shapes and dtypes; both dtypes are promoted.
       axes: The number of axes, or a pair of axes or lists of axes.
-    Returns: Tensor of the other axes of x1, then those of x2.
+    Returns: Tensor of the other axes of `a`, then those of b.
     Raises: InvalidArgumentError (a ValueError): sizes differ, or an axis is out of range.
     Example:
       >>> numpy.tensordot([[1, 2], [3, 4]], [1, 1], 1).numpy()
       array([3, 7])
     """
-    x1, x2 = promoted(x1, x2)
-    if x1.dtype.is_bool:
-        return _of_bools(lambda a, b: tensordot(a, b, axes=axes), x1, x2)
+    a, b = promoted(a, b)
+    if a.dtype.is_bool:
+        return _of_bools(lambda a, b: tensordot(a, b, axes=axes), a, b)
     if isinstance(axes, int | np.integer):
         axes = int(axes)
         if axes == 0:
-            return _all_with_all(x1, x2)
-        return linalg.tensordot(x1, x2, axes)
+            return _all_with_all(a, b)
+        return linalg.tensordot(a, b, axes)
     first, second = ([k] if isinstance(k, int) else list(k) for k in axes)
-    pairs = (_counted(first, x1), _counted(second, x2))
-    return linalg.tensordot(x1, x2, [*pairs]) if first else _all_with_all(x1, x2)
+    pairs = (_counted(first, a), _counted(second, b))
+    return linalg.tensordot(a, b, [*pairs]) if first else _all_with_all(a, b)
 
 
 def _counted(axes: list[Any] | list[int], x: Tensor) -> list[int]:
@@ -364,7 +364,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     """The convolution of two vectors: "full", "same" (the size of the longer one), or "valid" (only complete overlap).
 
     Args:
-      a, v: Vectors of known sizes, not 0, of numeric dtypes, which are promoted.
+      a, v: Vectors of known sizes, not 0, or numbers, of numeric dtypes, which are promoted.
       mode: "full", "same" or "valid".
     Returns: Vector of that dtype: [n + m - 1], [max(n, m)] or [max(n, m) - min(n, m) + 1].
     Raises: InvalidArgumentError (a ValueError): one is not a vector or is empty, a size is not known while tracing, or `mode` is
@@ -374,6 +374,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
       array([1, 3, 5, 3])
     """
     a, v = promoted(a, v)
+    a, v = (array.reshape(x, [1]) if x.ndim == 0 else x for x in (a, v))
     if rank_of("convolve", a) != 1 or rank_of("convolve", v) != 1:
         raise InvalidArgumentError(f"convolve: a has rank {a.ndim}, v {v.ndim}; both must be vectors.")
     n, m = a.dims[0], v.dims[0]
@@ -398,7 +399,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     """The cross-correlation: sums of products of `a` and the shifted conjugate of `v`; see `convolve`.
 
     Args:
-      a, v: Vectors of known sizes, not 0, of numeric dtypes, which are promoted.
+      a, v: Vectors of known sizes, not 0, or numbers, of numeric dtypes, which are promoted.
       mode: "full", "same" or "valid".
     Returns: Vector of that dtype: [n + m - 1], [max(n, m)] or [max(n, m) - min(n, m) + 1].
     Raises: InvalidArgumentError (a ValueError): one is not a vector or is empty, a size is not known while tracing, or `mode` is

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
+from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import no_axis, normalize_axis
 from graphad.core.tensor import Tensor
@@ -108,11 +109,14 @@ def _extreme(
         where: TensorLike | None = None,
     ) -> Tensor:
         a = tensor_of(a)
+        chosen = where is not None and where is not True
+        if chosen and initial is None:
+            raise InvalidArgumentError(f"{name}: where= needs initial=, for rows without any element.")
         if a.dtype.is_bool:
-            return logical(a, axis, keepdims)
-        if where is not None and where is not True:
-            if initial is None:
-                raise InvalidArgumentError(f"{name}: where= needs initial=, for rows without any element.")
+            found = logical(_kept(a, where, name == "min"), axis, keepdims)
+            with_it = math.logical_or if name == "max" else math.logical_and
+            return found if initial is None else with_it(found, _truth(initial))
+        if chosen:
             a = math.where(tensor_of(where), a, tensor_of(initial, a.dtype))
         if initial is not None and None not in (a.dims or (None,)) and 0 in a.dims:
             shape = np.empty(a.dims).sum(axis=_axes(axis), keepdims=keepdims).shape
@@ -221,13 +225,24 @@ def ptp(a: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tensor:
 def _position(name: str, search: Callable[..., Any]) -> Callable[..., Any]:
     def function(a: TensorLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
         a = tensor_of(a)
+        flat = axis is None
+        place = 0 if axis is None else normalize_axis(name, axis, a.ndim)
+        plainly = np.argmax if name == "argmax" else np.argmin
+        short = None if a.dtype.is_complex else directly(plainly, a, axis=axis, keepdims=keepdims)
+        if short is not None:
+            return short
         if a.dtype.is_bool:
             a = math.cast(a, dtypes.uint8)
-        if axis is None:
-            found = search(array.reshape(a, [-1]), 0)
-            return array.reshape(found, [1] * rank_of(name, a)) if keepdims else found
-        found = search(a, normalize_axis(name, axis, a.ndim))
-        return array.expand_dims(found, axis) if keepdims else found
+        rank = rank_of(name, a) if flat else 0
+        a = array.reshape(a, [-1]) if flat else a
+        found = search(a, place)
+        if a.dtype.is_floating:
+            missing = math.cast(math.is_nan(a), dtypes.uint8)
+            first = math.argmax(missing, place)
+            found = math.where(math.greater(math.reduce_max(missing, place), lift(np.uint8(0))), first, found)
+        if not keepdims:
+            return found  # type: ignore[no-any-return]
+        return array.reshape(found, [1] * rank) if flat else array.expand_dims(found, place)
 
     function.__name__ = function.__qualname__ = name
     word = "largest" if name == "argmax" else "smallest"

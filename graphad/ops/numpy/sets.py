@@ -61,7 +61,7 @@ def _groups(x: TensorLike) -> tuple[Any, Any, Any, Any]:
     return flat, order, array.reshape(math.where(starts), [-1]), starts
 
 
-def unique_all(x: TensorLike, /) -> UniqueAll:
+def unique_all(x: TensorLike) -> UniqueAll:
     """The distinct elements in ascending order, the index of the first occurrence of each, the index among them of each element
     of x, and the counts.
 
@@ -97,7 +97,7 @@ def _have_one_form(*xs: Tensor) -> bool:
     return is_free(*xs) and not any(x.dtype.is_differentiable for x in xs)
 
 
-def unique_counts(x: TensorLike, /) -> UniqueCounts:
+def unique_counts(x: TensorLike) -> UniqueCounts:
     """The distinct elements in ascending order, and how often each occurs.
 
     Args: x: Tensor of any shape, any dtype.
@@ -118,7 +118,7 @@ def unique_counts(x: TensorLike, /) -> UniqueCounts:
     return UniqueCounts(values, (ends - starts)[: _first(starts)])
 
 
-def unique_inverse(x: TensorLike, /) -> UniqueInverse:
+def unique_inverse(x: TensorLike) -> UniqueInverse:
     """The distinct elements in ascending order, and the index among them of each element of x.
 
     Args: x: Tensor of any shape, any dtype.
@@ -132,7 +132,7 @@ def unique_inverse(x: TensorLike, /) -> UniqueInverse:
     return UniqueInverse(found.values, found.inverse_indices)
 
 
-def unique_values(x: TensorLike, /) -> Tensor:
+def unique_values(x: TensorLike) -> Tensor:
     """The distinct elements in ascending order; differentiable.
 
     Args: x: Tensor of any shape, any dtype.

@@ -26,12 +26,12 @@ def listed(x: object) -> list[Any]:
 
 
 def reshape(
-    x: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: bool | None = None
+    a: Any, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: bool | None = None
 ) -> Tensor:
     """The elements in another shape, in which one size may be -1; with order "F" the first index varies fastest.
 
     Args:
-      x: Tensor of any shape and dtype.
+      a: Tensor of any shape and dtype.
       shape, newshape: The sizes, also as a tensor; one may be -1, which is then inferred.
       order: "C" or "F".
       copy: Accepted for compatibility; tensors are immutable, so no copy is needed.
@@ -42,14 +42,14 @@ def reshape(
       array([[1, 2],
              [3, 4]])
     """
-    x = tensor_of(x)
+    a = tensor_of(a)
     sizes = newshape if shape is None else shape
     sizes = [sizes] if hasattr(sizes, "__index__") and not isinstance(sizes, Tensor) else sizes
     if order == "F":
-        return array.transpose(array.reshape(array.transpose(x), list(sizes)[::-1]))
+        return array.transpose(array.reshape(array.transpose(a), list(sizes)[::-1]))
     if order not in ("C", "A"):
         raise InvalidArgumentError(f"reshape: order {order!r} is unknown; it is 'C' or 'F'.")
-    return array.reshape(x, sizes)
+    return array.reshape(a, sizes)
 
 
 def ravel(a: TensorLike, order: str = "C") -> Tensor:
@@ -89,16 +89,16 @@ def transpose(a: TensorLike, axes: Any = None) -> Tensor:
     return array.transpose(tensor_of(a), axes)
 
 
-def permute_dims(x: TensorLike, /, axes: Any) -> Tensor:
+def permute_dims(a: TensorLike, axes: Any) -> Tensor:
     """The axes permuted.
 
     Args:
-      x: Tensor of any shape and dtype.
-      axes: For each axis of the result the axis of `x` it is.
+      a: Tensor of any shape and dtype.
+      axes: For each axis of the result the axis of `a` it is.
     Returns: Tensor of the same dtype.
     Raises: InvalidArgumentError (a ValueError): `axes` does not name every axis once.
     """
-    return array.transpose(tensor_of(x), axes)
+    return array.transpose(tensor_of(a), axes)
 
 
 def matrix_transpose(x: TensorLike, /) -> Tensor:
@@ -223,20 +223,24 @@ def expand_dims(a: TensorLike, axis: Any = 0) -> Tensor:
     return a
 
 
-def broadcast_to(x: TensorLike, /, shape: ShapeLike) -> Tensor:
+def _broadcast(x: TensorLike, shape: Any) -> Tensor:
+    return array.broadcast_to(tensor_of(x), shape)
+
+
+def broadcast_to(array: TensorLike, shape: ShapeLike) -> Tensor:
     """x broadcast to a shape: repeated along axes of size 1 and new leading axes.
 
     Args:
-      x: Tensor of any dtype.
+      array: Tensor of any dtype.
       shape: The sizes.
     Returns: Tensor of that shape and of the same dtype; its gradient is summed.
-    Raises: InvalidArgumentError (a ValueError): x does not broadcast to that shape.
+    Raises: InvalidArgumentError (a ValueError): array does not broadcast to that shape.
     Example:
       >>> numpy.broadcast_to([1, 2], [2, 2]).numpy()
       array([[1, 2],
              [1, 2]])
     """
-    return array.broadcast_to(tensor_of(x), [shape] if hasattr(shape, "__index__") else shape)
+    return _broadcast(array, [shape] if hasattr(shape, "__index__") else shape)
 
 
 def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:

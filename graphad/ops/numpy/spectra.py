@@ -95,10 +95,10 @@ def _described(name: str, inverse: bool, real: bool, doc: str, plural: bool) -> 
     else:
         x = "Tensor of any shape, a real dtype" if real else "Tensor of any shape and dtype"
         found = "Complex tensor, the last axis of n // 2 + 1 elements" if real else "Complex tensor"
-        count = f"The size to which x is truncated or zero-padded{each}; its own by default"
+        count = f"The size to which `a` is truncated or zero-padded{each}; its own by default"
     none, whole = ("divided by n", "no factor") if inverse else ("no factor", "divided by n")
     sample = [[1.0, 2.0], [3.0, 4.0]] if plural else [1.0, 2.0, 3.0, 4.0]
-    lines = [doc, "", "Args:", f"  x: {x}; integers and bools count as float64."]
+    lines = [doc, "", "Args:", f"  a: {x}; integers and bools count as float64."]
     lines += [f"  {'s' if plural else 'n'}: {count}."]
     lines += ["  axes: The axes." if plural else "  axis: The axis."]
     lines += [f'  norm: "backward" ({none}), "ortho" (divided by the root of n) or "forward" ({whole}).']
@@ -111,9 +111,9 @@ def _described(name: str, inverse: bool, real: bool, doc: str, plural: bool) -> 
 
 def _one(name: str, inverse: bool, real: bool, doc: str) -> Callable[..., Tensor]:
     def function(
-        x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+        a: TensorLike, n: int | None = None, axis: int = -1, norm: str | None = "backward"
     ) -> Tensor:
-        return _transformed(name, x, [n], [axis], norm, inverse, real)
+        return _transformed(name, a, [n], [axis], norm, inverse, real)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _described(name, inverse, real, f"{doc} along an axis.", False)
@@ -122,13 +122,12 @@ def _one(name: str, inverse: bool, real: bool, doc: str) -> Callable[..., Tensor
 
 def _several(name: str, inverse: bool, real: bool, doc: str, plane: bool) -> Callable[..., Tensor]:
     def function(
-        x: TensorLike,
-        /,
+        a: TensorLike,
         s: Any = None,
         axes: AxisLike = (-2, -1) if plane else None,
         norm: str | None = "backward",
     ) -> Tensor:
-        return _transformed(name, x, s, axes, norm, inverse, real)
+        return _transformed(name, a, s, axes, norm, inverse, real)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _described(
@@ -158,11 +157,11 @@ irfft2 = _several("irfft2", True, True, _IRFFT, True)
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def hfft(x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def hfft(a: TensorLike, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The Fourier transform of a signal with Hermitian symmetry, given by its first half; real.
 
     Args:
-      x: Tensor [..., k, ...], complex; real numbers are converted.
+      a: Tensor [..., k, ...], complex; real numbers are converted.
       n: The size of the result; 2 * (k - 1) by default.
       axis: The axis.
       norm: "backward" (no factor), "ortho" (divided by the root of n) or "forward" (divided by n).
@@ -173,15 +172,15 @@ def hfft(x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | Non
       array([4., 0., 0., 0.])
     """
     _power("hfft", norm)
-    return irfft(math.conj(_operand(x, True)), n, axis, _SWAPPED[norm])
+    return irfft(math.conj(_operand(a, True)), n, axis, _SWAPPED[norm])
 
 
-def ihfft(x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def ihfft(a: TensorLike, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The inverse of `hfft`.
 
     Args:
-      x: Tensor [..., size, ...], a real dtype; integers count as float64.
-      n: The size to which x is truncated or zero-padded; its own by default.
+      a: Tensor [..., size, ...], a real dtype; integers count as float64.
+      n: The size to which `a` is truncated or zero-padded; its own by default.
       axis: The axis.
       norm: "backward" (divided by n), "ortho" (divided by the root of n) or "forward" (no factor).
     Returns: Complex tensor [..., n // 2 + 1, ...].
@@ -191,12 +190,10 @@ def ihfft(x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | No
       array([1.-0.j, 1.-0.j, 1.-0.j])
     """
     _power("ihfft", norm)
-    return math.conj(rfft(x, n, axis, _SWAPPED[norm]))
+    return math.conj(rfft(a, n, axis, _SWAPPED[norm]))
 
 
-def fftfreq(
-    n: int, /, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None
-) -> Tensor:
+def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
     """The frequencies of `fft` of n elements that are d apart: 0, 1, ..., -2, -1, each divided by n d.
 
     Args:
@@ -214,9 +211,7 @@ def fftfreq(
     return lift(np.fft.fftfreq(n, d).astype(_real(dtype)))
 
 
-def rfftfreq(
-    n: int, /, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None
-) -> Tensor:
+def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
     """The frequencies of `rfft` of n elements that are d apart: 0, 1, ..., n // 2, each divided by n d.
 
     Args:
@@ -238,7 +233,7 @@ def _real(dtype: DTypeLike | None) -> Any:
     return np.float64 if dtype is None else default_dtype(dtype).numpy
 
 
-def fftshift(x: TensorLike, /, axes: AxisLike = None) -> Tensor:
+def fftshift(x: TensorLike, axes: AxisLike = None) -> Tensor:
     """`x` with frequency 0 moved to the middle of `axes`, all by default.
 
     Args:
@@ -253,7 +248,7 @@ def fftshift(x: TensorLike, /, axes: AxisLike = None) -> Tensor:
     return signal.fftshift(tensor_of(x), _list(axes))
 
 
-def ifftshift(x: TensorLike, /, axes: AxisLike = None) -> Tensor:
+def ifftshift(x: TensorLike, axes: AxisLike = None) -> Tensor:
     """The inverse of `fftshift`.
 
     Args:
