@@ -268,3 +268,14 @@ def test_neural_networks_of_tensorflow_1_are_those_that_mean_the_same():
     ):  # have other arguments there
         with pytest.raises(AttributeError, match=f"compat.v1.nn.{name}"):
             getattr(nn, name)
+
+
+def test_what_is_sparse_may_stay_so_where_a_tensor_is_made() -> None:
+    v1, x = tf.compat.v1, tf.sparse.eye(2)
+    slices = tf.IndexedSlices(tf.ones([1, 2]), [0], [3, 2])
+    assert v1.convert_to_tensor_or_sparse_tensor(x) is x
+    assert v1.convert_to_tensor_or_indexed_slices(slices, tf.float32) is slices
+    for f in (v1.convert_to_tensor_or_sparse_tensor, v1.convert_to_tensor_or_indexed_slices):
+        assert f([1, 2], tf.float64).dtype == tf.float64
+    with pytest.raises(TypeError, match="the SparseTensor has dtype float32, dtype=float64 is asked for"):
+        v1.convert_to_tensor_or_sparse_tensor(x, tf.float64)

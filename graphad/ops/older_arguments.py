@@ -10,9 +10,11 @@ from typing import Any
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
-from graphad.core.errors import ArgumentTypeError
+from graphad.core.errors import ArgumentTypeError, DTypeError
+from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
+from graphad.ops.sparse.tensor import SparseTensor
 from graphad.ops.state import checks
 
 # -- arrays ------------------------------------------------------------------------------------------------------------------
@@ -38,6 +40,31 @@ def convert_to_tensor(
     """As `graphad.convert_to_tensor`; `preferred_dtype` is an older name of `dtype_hint`."""
     hint = newer("convert_to_tensor", "dtype_hint", dtype_hint, "preferred_dtype", preferred_dtype)
     return array.convert_to_tensor(value, dtype, hint)
+
+
+def convert_to_tensor_or_indexed_slices(
+    value: TensorLike | IndexedSlices, dtype: DTypeLike | None = None, name: str | None = None
+) -> Tensor | IndexedSlices:
+    """As `graphad.convert_to_tensor`, but `IndexedSlices` stay what they are, and must be of `dtype` if it is given."""
+    return _kept("convert_to_tensor_or_indexed_slices", IndexedSlices, value, dtype)
+
+
+def convert_to_tensor_or_sparse_tensor(
+    value: TensorLike | SparseTensor, dtype: DTypeLike | None = None, name: str | None = None
+) -> Tensor | SparseTensor:
+    """As `graphad.convert_to_tensor`, but a `SparseTensor` stays what it is, and must be of `dtype` if it is given."""
+    return _kept("convert_to_tensor_or_sparse_tensor", SparseTensor, value, dtype)
+
+
+def _kept(op: str, kind: type, value: Any, dtype: DTypeLike | None) -> Any:
+    if not isinstance(value, kind):
+        return array.convert_to_tensor(value, dtype)
+    if dtype is not None and dtypes.as_dtype(dtype) is not value.dtype:
+        raise DTypeError(
+            f"{op}: the {kind.__name__} has dtype {value.dtype.name}, dtype={dtypes.as_dtype(dtype).name} is asked for; cast "
+            "its values."
+        )
+    return value
 
 
 def gather(

@@ -320,6 +320,12 @@ from graphad.ops.older_arguments import bincount as bincount
 from graphad.ops.older_arguments import boolean_mask as boolean_mask
 from graphad.ops.older_arguments import confusion_matrix as confusion_matrix
 from graphad.ops.older_arguments import convert_to_tensor as convert_to_tensor
+from graphad.ops.older_arguments import (
+    convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices,
+)
+from graphad.ops.older_arguments import (
+    convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
+)
 from graphad.ops.older_arguments import count_nonzero as count_nonzero
 from graphad.ops.older_arguments import gather as gather
 from graphad.ops.older_arguments import gather_nd as gather_nd
