@@ -46,17 +46,19 @@ def convert_to_tensor_or_indexed_slices(
     value: TensorLike | IndexedSlices, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Tensor | IndexedSlices:
     """As `graphad.convert_to_tensor`, but `IndexedSlices` stay what they are, and must be of `dtype` if it is given."""
-    return _kept("convert_to_tensor_or_indexed_slices", IndexedSlices, value, dtype)
+    kept: Tensor | IndexedSlices = _kept("convert_to_tensor_or_indexed_slices", IndexedSlices, value, dtype)
+    return kept
 
 
 def convert_to_tensor_or_sparse_tensor(
     value: TensorLike | SparseTensor, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Tensor | SparseTensor:
     """As `graphad.convert_to_tensor`, but a `SparseTensor` stays what it is, and must be of `dtype` if it is given."""
-    return _kept("convert_to_tensor_or_sparse_tensor", SparseTensor, value, dtype)
+    kept: Tensor | SparseTensor = _kept("convert_to_tensor_or_sparse_tensor", SparseTensor, value, dtype)
+    return kept
 
 
-def _kept(op: str, kind: type, value: Any, dtype: DTypeLike | None) -> Any:
+def _kept(op: str, kind: type[IndexedSlices | SparseTensor], value: Any, dtype: DTypeLike | None) -> Any:
     if not isinstance(value, kind):
         return array.convert_to_tensor(value, dtype)
     if dtype is not None and dtypes.as_dtype(dtype) is not value.dtype:
