@@ -283,7 +283,7 @@ class Generator:
         return _uniform(self.next_key(), shape, minval, maxval, dtype)
 
     def uniform_full_int(
-        self, shape: ShapeLike, dtype: DTypeLike = dtypes.int32, name: str | None = None
+        self, shape: ShapeLike, dtype: DTypeLike = dtypes.uint64, name: str | None = None
     ) -> Tensor:
         """Integers over the whole range of the dtype."""
         return _uniform(self.next_key(), shape, None, None, dtype)
