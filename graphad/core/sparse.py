@@ -20,12 +20,14 @@ class Sparse:
       title: What a file calls it.
       fields: The names of the tensors that it consists of, in the order of `apart`.
       values: What is differentiated.
+      sizes: The shape as a tensor, where nothing makes a dense tensor of it unasked.
     """
 
     __slots__ = ()
     title: str
     fields: tuple[str, ...]
     values: Any
+    sizes: Any = None
 
     @property
     def away(self) -> bool:

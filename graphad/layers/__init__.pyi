@@ -11,6 +11,8 @@ from graphad.layers.convolutions import Conv2DTranspose as Conv2DTranspose
 from graphad.layers.convolutions import Conv3D as Conv3D
 from graphad.layers.dense import Dense as Dense
 from graphad.layers.embedding import Embedding as Embedding
+from graphad.layers.inputs import Input as Input
+from graphad.layers.inputs import InputLayer as InputLayer
 from graphad.layers.layer_normalization import LayerNormalization as LayerNormalization
 from graphad.layers.model import Model as Model
 from graphad.layers.pooling import AveragePooling1D as AveragePooling1D
@@ -23,6 +25,7 @@ from graphad.layers.pooling import MaxPooling2D as MaxPooling2D
 from graphad.layers.reshaping import Activation as Activation
 from graphad.layers.reshaping import Dropout as Dropout
 from graphad.layers.reshaping import Flatten as Flatten
+from graphad.layers.reshaping import Lambda as Lambda
 from graphad.layers.reshaping import LeakyReLU as LeakyReLU
 from graphad.layers.reshaping import ReLU as ReLU
 from graphad.layers.reshaping import Reshape as Reshape

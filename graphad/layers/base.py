@@ -6,6 +6,7 @@ import functools
 import importlib
 import inspect
 import itertools
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -238,6 +239,14 @@ class Layer(Module):
     @property
     def non_trainable_variables(self) -> list[Variable]:  # type: ignore[override]
         return self.non_trainable_weights
+
+    def count_params(self) -> int:
+        """The number of elements of all variables. Raises: InvalidArgumentError (a ValueError): there are none yet."""
+        if not self.built:
+            raise InvalidArgumentError(
+                f"count_params: the layer {self.name!r} is not built yet; call it, or build(input_shape), first."
+            )
+        return sum(math.prod(variable.dims) for variable in self.weights)
 
     def get_weights(self) -> list[Array]:
         """The values of all variables as arrays."""

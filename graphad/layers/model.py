@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import DTypeLike, NestLike
+from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import TensorSpec
@@ -69,8 +70,12 @@ class Model(Layer):
 
     def build(self, input_shape: TensorShape) -> None:
         """Make the weights of all layers: `call` is traced on an input of this shape."""
-        spec = TensorSpec(input_shape, self._graphad_dtype)
+        spec = TensorSpec(input_shape, self._input_dtype())
         function(self.call, input_signature=[spec]).get_concrete_function()
+
+    def _input_dtype(self) -> DType:
+        """The dtype of the inputs for which weights are made."""
+        return self._graphad_dtype
 
     def __call__(self, inputs: NestLike, *args: NestLike, **kwargs: Any) -> Any:
         if type(self).build is Model.build:

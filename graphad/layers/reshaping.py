@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphad.core.annotations import TensorLike
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.annotations import NestLike, TensorLike
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.layers import activations
 from graphad.layers.base import Layer
@@ -115,6 +115,37 @@ class Activation(Layer):
 
     def call(self, inputs: Tensor) -> Tensor:
         return inputs if self.activation is None else self.activation(inputs)
+
+
+class Lambda(Layer):
+    """Any function of a tensor as a layer.
+
+    Args:
+      function: The function.
+      output_shape, mask: Ignored; the function is called to see.
+      arguments: Further arguments of the function by name.
+      options: Those of `Layer`.
+    Raises: ArgumentTypeError (a TypeError): it cannot be called.
+    Example:
+      >>> keras.layers.Lambda(lambda x: 2.0 * x)([-1.0, 2.0]).numpy()
+      array([-2.,  4.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        output_shape: object = None,
+        mask: object = None,
+        arguments: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        if not callable(function):
+            raise ArgumentTypeError(f"Lambda: function must be callable, got {function!r}.")
+        self.function, self.arguments = function, {**(arguments or {})}
+
+    def call(self, inputs: NestLike) -> Any:
+        return self.function(inputs, **self.arguments)
 
 
 class ReLU(Layer):

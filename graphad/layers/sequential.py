@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.core.annotations import TensorLike
+from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.trackable import settle
 from graphad.layers.base import Layer
+from graphad.layers.inputs import InputLayer
 from graphad.layers.model import Model
 
 
@@ -22,8 +24,8 @@ class Sequential(Model):
     """Applies its layers in order; `training` is handed to those that take it.
 
     Args:
-      layers: The layers, or functions of a tensor.
-    Raises: ArgumentTypeError (a TypeError): something that cannot be called.
+      layers: The layers, or functions of a tensor; an `Input` before them makes the weights with the model.
+    Raises: ArgumentTypeError (a TypeError): something that cannot be called, or an `Input` behind a layer.
     Example:
       >>> keras.Sequential([keras.layers.Dense(3), keras.layers.Dense(1)])(ones([2, 4])).shape
       TensorShape([2, 1])
@@ -35,22 +37,41 @@ class Sequential(Model):
             raise ArgumentTypeError(
                 f"Sequential: the layers are one {type(layers).__name__}; give a list, [layer]."
             )
-        self.layers = list(layers)
-        for layer in self.layers:
-            _require_callable(layer)
+        self._graphad_input_dtype: DType | None = None
+        self.layers: list[Any] = []
+        for layer in layers:
+            self._append(layer)
         self._build_from_first()
 
+    def _append(self, layer: Any) -> None:
+        if not isinstance(layer, InputLayer):
+            _require_callable(layer)
+            self.layers.append(layer)
+            return
+        if self.layers or self._graphad_input_shape is not None:
+            raise ArgumentTypeError(
+                f"Sequential: {layer.name!r} says what the inputs are; it must come first."
+            )
+        self._graphad_input_shape = layer._graphad_input_shape
+        self._graphad_input_dtype = layer._graphad_input_dtype
+
     def _build_from_first(self) -> None:
-        """Make the weights now if the first layer says what its inputs look like."""
-        shape = getattr(self.layers[0], "_graphad_input_shape", None) if self.layers else None
+        """Make the weights now if an input or the first layer says what inputs look like."""
+        if not self.layers:
+            return
+        shape = self._graphad_input_shape
+        if shape is None:
+            shape = getattr(self.layers[0], "_graphad_input_shape", None)
         if shape is not None:
             self.build(shape)
             self.built = True
 
+    def _input_dtype(self) -> DType:
+        return self._graphad_input_dtype or super()._input_dtype()
+
     def add(self, layer: Layer) -> None:
         """Append a layer."""
-        _require_callable(layer)
-        self.layers.append(layer)
+        self._append(layer)
         settle()
         self._build_from_first()
 

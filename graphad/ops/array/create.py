@@ -36,6 +36,7 @@ from graphad.core.references import AT
 from graphad.core.registry import lookup
 from graphad.core.schema import Given
 from graphad.core.shapes import TensorShape, format_dims, is_definite, ranked
+from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.ops.array.shape import BroadcastTo, broadcast_for
@@ -429,7 +430,7 @@ def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None
     """The number of elements of `input` as an integer scalar; a constant where the shape is known.
 
     Args:
-      input: Tensor of any shape and dtype.
+      input: Tensor of any shape and dtype, or a SparseTensor.
       out_type: int32 or int64.
     Returns: Integer scalar.
     Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
@@ -437,6 +438,8 @@ def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None
       >>> size([[1, 2, 3], [4, 5, 6]]).numpy()
       np.int32(6)
     """
+    if isinstance(input, Sparse) and input.sizes is not None:
+        return input.sizes.prod().astype(out_type)  # type: ignore[no-any-return]
     x, dtype = lift(input), as_dtype(out_type)
     if x.dims is not None and all(type(n) is int for n in x.dims):
         return lift(dtype.numpy.type(product(x.dims)))
@@ -447,13 +450,15 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of axes of `input` as an int32 scalar; a constant where it is known.
 
     Args:
-      input: Tensor of any shape and dtype.
+      input: Tensor of any shape and dtype, or a SparseTensor.
     Returns: int32 scalar.
     Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> rank([[1, 2], [3, 4]]).numpy()
       np.int32(2)
     """
+    if isinstance(input, Sparse) and input.sizes is not None:
+        return size(input.sizes)
     x = lift(input)
     return bind(Rank(), x) if x.dims is None else lift(np.int32(len(x.dims)))
 

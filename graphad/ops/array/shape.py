@@ -41,6 +41,7 @@ from graphad.core.shapes import (
     normalize_axes,
     normalize_axis,
 )
+from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import summed
@@ -120,7 +121,7 @@ def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | Non
     """The shape of a tensor as a tensor, a constant where it is known.
 
     Args:
-      input: Tensor of any shape and dtype.
+      input: Tensor of any shape and dtype, or a SparseTensor.
       out_type: int32 or int64.
     Returns: Integer tensor [rank].
     Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
@@ -128,7 +129,8 @@ def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | Non
       >>> shape([[1, 2, 3], [4, 5, 6]]).numpy()
       array([2, 3], dtype=int32)
     """
-    return sizes_of(lift(input), dtypes.as_dtype(out_type))
+    dtype, sizes = dtypes.as_dtype(out_type), input.sizes if isinstance(input, Sparse) else None
+    return sizes_of(lift(input), dtype) if sizes is None else sizes.astype(dtype)
 
 
 def sizes_of(x: Any, dtype: DType = dtypes.int32) -> Tensor:

@@ -105,6 +105,10 @@ class SparseTensor(Sparse):
         return (None,) * rank if type(rank) is int else None
 
     @property
+    def sizes(self) -> Any:
+        return self.dense_shape
+
+    @property
     def rank(self) -> int | None:
         """The rank of the dense shape, None if unknown."""
         dims = self.dims

@@ -1,0 +1,75 @@
+"""What says of a model's inputs what they are, layers of functions, and the sizes of what is sparse."""
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+layers = tf.keras.layers
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        lambda: tf.keras.Input(shape=(3,)),
+        lambda: layers.Input((3,), batch_size=2),
+        lambda: layers.InputLayer(input_shape=(3,)),
+        lambda: layers.InputLayer(batch_shape=(None, 3)),
+    ],
+)
+def test_an_input_makes_the_weights_with_the_model(first):
+    model = tf.keras.Sequential([first(), layers.Dense(4, activation="tanh"), layers.Dense(1)])
+    assert [w.shape.as_list() for w in model.weights] == [[3, 4], [4], [4, 1], [1]]
+    assert model.count_params() == 21 and len(model.layers) == 2
+    assert model(tf.ones([2, 3])).shape == (2, 1)
+
+
+def test_layers_that_are_added_behind_an_input_are_built():
+    model = tf.keras.Sequential()
+    model.add(tf.keras.Input(shape=(None,), dtype="int32"))
+    model.add(layers.Embedding(7, 2))
+    assert model.count_params() == 14
+    model.add(layers.Lambda(lambda x, by: x * by, arguments={"by": 3.0}))
+    model.layers[0].set_weights([np.ones([7, 2], np.float32)])
+    np.testing.assert_array_equal(model(np.array([[1, 2]])), np.full([1, 2, 2], 3.0))
+
+
+def test_an_input_is_no_tensor_and_stands_first():
+    with pytest.raises(
+        TypeError, match=r"keras\.Input: models of symbolic inputs .* first element of a keras\.Sequential"
+    ):
+        layers.Dense(2)(tf.keras.Input(shape=(3,)))
+    with pytest.raises(TypeError, match=r"models of symbolic inputs"):
+        tf.exp(tf.keras.Input(shape=(3,)))
+    with pytest.raises(TypeError, match=r"says what the inputs are; it must come first"):
+        tf.keras.Sequential([layers.Dense(2), layers.InputLayer((3,), name="late")])
+    with pytest.raises(TypeError, match="none of shape, batch_shape and input_shape given"):
+        tf.keras.Input()
+    with pytest.raises(ValueError, match="is not built yet; call it"):
+        layers.Dense(2).count_params()
+
+
+def test_a_function_is_a_layer():
+    scale = tf.Variable(2.0)
+    model = tf.keras.Sequential(
+        [layers.Dense(1, use_bias=False, kernel_initializer="ones"), layers.Lambda(lambda x: x * scale)]
+    )
+    x = tf.constant([[1.0, 2.0]])
+    with tf.GradientTape() as tape:
+        y = model(x, training=True)
+    assert float(y[0, 0]) == 6.0 and float(tape.gradient(y, scale)) == 3.0
+    with pytest.raises(TypeError, match="Lambda: function must be callable, got 3"):
+        layers.Lambda(3)
+
+
+def test_a_sparse_tensor_has_a_shape_a_rank_and_a_size():
+    sparse = tf.sparse.SparseTensor([[0, 1], [1, 2]], [1.0, 2.0], [2, 5])
+
+    def sizes(x):
+        return tf.shape(x), tf.shape(x, out_type=tf.int64), tf.rank(x), tf.size(x), tf.shape_n([x])[0]
+
+    for found in (sizes(sparse), tf.function(sizes)(sparse)):
+        assert [y.numpy().tolist() for y in found] == [[2, 5], [2, 5], 2, 10, [2, 5]]
+        assert [y.dtype.name for y in found] == ["int32", "int64", "int32", "int32", "int32"]
+    unknown = tf.function(sizes, input_signature=[tf.SparseTensorSpec([None, None], tf.float32)])
+    assert [y.numpy().tolist() for y in unknown(sparse)] == [[2, 5], [2, 5], 2, 10, [2, 5]]
