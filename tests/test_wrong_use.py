@@ -136,7 +136,7 @@ def test_wrong_arguments_are_refused_in_words_of_graphads(space: str) -> None:
         (
             lambda: tf.numpy.asarray("text", "float32"),
             ValueError,
-            "asarray: obj is 'text' of type str; .*float32",
+            "asarray: a is 'text' of type str; .*float32",
         ),
         (
             lambda: tf.numpy.size(GOOD, 7),

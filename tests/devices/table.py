@@ -38,6 +38,7 @@ REASONS = {
     "logm": "Hermitian matrices stay on the device; others take Schur's factorisation, which cuSOLVER has not",
     "matrix_direction": "as `logm`; along `expm` it stays on the device",
     "non_max_suppression": _SEARCH,
+    "polynomial_division": "each coefficient of the quotient needs the ones before it",
     "sqrtm": "as `logm`",
     "suppress_by_class": _SEARCH,
 }

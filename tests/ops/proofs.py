@@ -323,6 +323,8 @@ _RANKED = "the rank of its operands is part of its meaning"
 _COUNTED = "how many results there are is known when it runs"
 _GIVEN = "it is the derivative of an op whose operands have axes"
 _MOVES = "only graphs of unknown sizes or ranks hold it, and it treats elements of every dtype alike"
+_SIZED = "its function needs the number of coefficients while tracing"
+_ALONG = "each result needs its neighbours along an axis"
 _OTHERS = "there its formula is made of other ops"
 _DTYPES = "float32 float16 bfloat16 complex special"
 
@@ -357,6 +359,10 @@ _excuse(_FOLDED, "batch", "zeros_like", "block_bounds", "pad_inner")
 _excuse(_INTEGERS, _DTYPES, "reduce_any", "truncatediv", "where_indices", "random_index_shuffle")
 _excuse(_ROWS, "batch", "boolean_mask", "boolean_mask_grad", "where_indices", "sorted_ids")
 _excuse(_COUNTED, "sizes rank", "non_max_suppression", "suppress_overlaps", "sorted_ids")
+_excuse(_FOLDED, "empty", "zeros_like")
+_excuse(_SIZED, "sizes rank", "polynomial_division")
+_excuse(_ALONG, "numbers", "linear_recurrence", "shift_by_one")
+_excuse(_RANKED, "rank", "products_at", "sparse_product")
 _excuse(_RANKED, "rank", "banded_solve", "ctc_beams", "isotonic_segments", "suppress_by_class")
 _excuse(_SOLVED, "float16 bfloat16", "fft", "irfft", "logm", "matrix_direction", "real", "imag")
 _excuse(_GIVEN, "numbers", "avg_pool_grad", "convolution_filter_grad", "gather_grad", "max_pool_grad")

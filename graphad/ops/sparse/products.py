@@ -48,7 +48,7 @@ def _counts(op: str, columns: Array, starts: Array, n: int, width: int) -> np.nd
             f"{op}: rows begin at {np.asarray(starts[:1]).tolist()} and end at {np.asarray(starts[-1:]).tolist()}, with "
             f"{len(columns)} columns; there are {n} values, which must be divided among the rows from 0 on."
         )
-    counts: np.ndarray = np.diff(starts)
+    counts: np.ndarray = starts[1:] - starts[:-1]
     if counts.size and counts.min() < 0:
         raise InvalidArgumentError(f"{op}: row {int(np.argmin(counts))} ends before it begins.")
     if n and columns.view(f"u{columns.itemsize}").max() >= width:  # as large as can be if negative
@@ -84,7 +84,7 @@ class SparseProduct(Op):
             matrix = scipy.csr_array((values, columns, starts), shape=(len(counts), self.width))
             y: Array = (matrix.T if self.adjoint else matrix) @ b
             return y
-        rows = np.repeat(np.arange(len(counts)), counts)
+        rows = np.repeat(arrays.arange(0, len(counts), np.int64, values), counts)
         to, of = (columns, rows) if self.adjoint else (rows, columns)
         out = arrays.zeros((self.width if self.adjoint else len(counts), b.shape[1]), b.dtype, b)
         add_at(out, to, np.take(b, of, 0) * values[:, None])
