@@ -73,3 +73,31 @@ def test_a_sparse_tensor_has_a_shape_a_rank_and_a_size():
         assert [y.dtype.name for y in found] == ["int32", "int64", "int32", "int32", "int32"]
     unknown = tf.function(sizes, input_signature=[tf.SparseTensorSpec([None, None], tf.float32)])
     assert [y.numpy().tolist() for y in unknown(sparse)] == [[2, 5], [2, 5], 2, 10, [2, 5]]
+
+
+def test_classes_as_rows():
+    rows = tf.keras.utils.to_categorical([[0], [2], [1]])
+    assert type(rows) is np.ndarray and rows.tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
+    assert tf.keras.utils.to_categorical([], 3).shape == (0, 3)
+    found = tf.keras.utils.to_categorical(tf.constant([1, 0]), num_classes=3)
+    assert isinstance(found, tf.Tensor) and found.numpy().tolist() == [[0, 1, 0], [1, 0, 0]]
+    traced = tf.function(lambda x: tf.keras.utils.to_categorical(x, 3))(tf.constant([1, 0]))
+    np.testing.assert_array_equal(traced, found)
+    with pytest.raises(ValueError, match=r"to_categorical: class 5 is not in \[0, 3\)"):
+        tf.keras.utils.to_categorical([0, 5], 3)
+    with pytest.raises(ValueError, match=r"class -1 is not in \[0, 2\)"):
+        tf.keras.utils.to_categorical([-1, 1])
+    with pytest.raises(TypeError, match="not all are whole numbers"):
+        tf.keras.utils.to_categorical([0.5])
+
+
+def test_one_seed_for_all():
+    import random
+
+    def drawn():
+        tf.keras.utils.set_random_seed(3)
+        return random.random(), np.random.rand(), float(tf.random.normal([]))
+
+    assert drawn() == drawn()
+    with pytest.raises(ValueError, match="seed is -1; an integer"):
+        tf.keras.utils.set_random_seed(-1)
