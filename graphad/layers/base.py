@@ -8,6 +8,7 @@ import inspect
 import itertools
 import math
 import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,9 +34,20 @@ if TYPE_CHECKING:
 
 # What Keras' models have besides layers.
 _OF_MODELS = ("compile", "fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
+LOSSES = PRIVATE + "losses"
 _PARTS = (Variable, Module, list, tuple, dict)  # types of values that may hold variables
 _made: Counter[str] = Counter()
 _serial = itertools.count()
+
+
+class _Calls(threading.local):
+    """The calls of layers that a thread is in, and whether any layer in it has added a loss."""
+
+    depth = 0
+    has_losses = False
+
+
+_calls = _Calls()
 
 
 class Layer(Module):
@@ -131,7 +143,14 @@ class Layer(Module):
             self.built = True
         if "training" in kwargs and not _takes_training(type(self).call):
             kwargs.pop("training")  # a model hands it to every layer
-        return converted_here(self.call)(inputs, *args, **kwargs)
+        depth = _calls.depth
+        if not depth and _calls.has_losses:
+            self._forget_losses()
+        _calls.depth = depth + 1
+        try:
+            return converted_here(self.call)(inputs, *args, **kwargs)
+        finally:
+            _calls.depth = depth
 
     def _cast(self, inputs: TensorLike) -> Any:
         """The inputs as `call` gets them: tensors, the float ones in the layer's dtype; integers and bools stay."""
@@ -239,6 +258,23 @@ class Layer(Module):
     @property
     def non_trainable_variables(self) -> list[Variable]:  # type: ignore[override]
         return self.non_trainable_weights
+
+    def add_loss(self, loss: TensorLike) -> None:
+        """In `call`: a scalar that belongs to the loss of the model, such as a divergence; see `losses`."""
+        _calls.has_losses = True
+        vars(self).setdefault(LOSSES, []).append(lift(loss))
+
+    @property
+    def losses(self) -> list[Tensor]:
+        """What the layer and those inside it have added in the last call that no other layer made."""
+        return [loss for layer in self._with_losses() for loss in vars(layer).get(LOSSES, ())]
+
+    def _forget_losses(self) -> None:
+        for layer in self._with_losses():
+            vars(layer).pop(LOSSES, None)
+
+    def _with_losses(self) -> list[Layer]:
+        return [self, *[part for part in self.submodules if isinstance(part, Layer)]]
 
     def count_params(self) -> int:
         """The number of elements of all variables. Raises: InvalidArgumentError (a ValueError): there are none yet."""

@@ -72,6 +72,7 @@ class Model(Layer):
         """Make the weights of all layers: `call` is traced on an input of this shape."""
         spec = TensorSpec(input_shape, self._input_dtype())
         function(self.call, input_signature=[spec]).get_concrete_function()
+        self._forget_losses()  # of the trace
 
     def _input_dtype(self) -> DType:
         """The dtype of the inputs for which weights are made."""

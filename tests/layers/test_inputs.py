@@ -101,3 +101,53 @@ def test_one_seed_for_all():
     assert drawn() == drawn()
     with pytest.raises(ValueError, match="seed is -1; an integer"):
         tf.keras.utils.set_random_seed(-1)
+
+
+class Kept(layers.Layer):
+    """Adds a tenth of the sum of its input to the losses."""
+
+    def call(self, x):
+        self.add_loss(0.1 * tf.reduce_sum(x))
+        return x
+
+
+def test_losses_are_those_of_the_last_call():
+    kept = Kept()
+    model = tf.keras.Sequential(
+        [kept, layers.Dense(2, use_bias=False, kernel_initializer="ones"), Kept(), kept]
+    )
+    for _ in range(2):
+        model(tf.ones([1, 2]))
+        np.testing.assert_allclose(model.losses, [0.2, 0.4, 0.4], rtol=1e-6)
+    kept(tf.ones([3]))
+    np.testing.assert_allclose(kept.losses, [0.3], rtol=1e-6)
+    assert layers.Dense(2).losses == [] and tf.keras.Sequential([tf.keras.Input((2,)), Kept()]).losses == []
+
+
+def test_losses_have_derivatives_in_functions_too():
+    model = tf.keras.Sequential([layers.Dense(2, use_bias=False, kernel_initializer="ones"), Kept()])
+
+    def slope(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(model(x)) + tf.add_n(model.losses)
+        return tape.gradient(loss, model.trainable_variables)[0]
+
+    x = tf.constant([[1.0, 2.0]])
+    traced = tf.function(slope)
+    for _ in range(2):
+        np.testing.assert_allclose(slope(x), [[1.1, 1.1], [2.2, 2.2]], rtol=1e-6)
+        np.testing.assert_array_equal(traced(x), slope(x))
+
+
+def test_a_call_that_fails_leaves_no_call_behind():
+    class Failing(layers.Layer):
+        def call(self, x):
+            self.add_loss(1.0)
+            raise ValueError("no")
+
+    failing, kept = Failing(), Kept()
+    with pytest.raises(ValueError, match="no"):
+        failing(tf.ones([1]))
+    for _ in range(2):
+        kept(tf.ones([1]))
+        assert len(kept.losses) == 1
