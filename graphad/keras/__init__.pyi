@@ -8,6 +8,7 @@ from graphad.keras import losses as losses
 from graphad.keras import metrics as metrics
 from graphad.keras import models as models
 from graphad.keras import optimizers as optimizers
+from graphad.keras import regularizers as regularizers
 from graphad.keras import utils as utils
 from graphad.layers import Input as Input
 from graphad.layers import Layer as Layer

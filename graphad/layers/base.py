@@ -11,13 +11,13 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphad.autograph.convert import converted_here
 from graphad.core.annotations import DTypeLike, NestLike, ShapeLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
 from graphad.core.nest import leaves_of, map_leaves
 from graphad.core.shapes import TensorShape, format_dims
@@ -25,6 +25,7 @@ from graphad.core.tensor import Tensor
 from graphad.core.trackable import PRIVATE, arrived, settle
 from graphad.eager.variable import Variable
 from graphad.layers import initializers
+from graphad.layers.regularizers import get as get_regularizer
 from graphad.module import Module, parts_of, snake_case
 from graphad.ops.math.cast import cast
 
@@ -59,8 +60,12 @@ class Layer(Module):
       dtype: Dtype of the weights, by default that of `keras.backend.floatx`; inputs are cast to it.
       input_shape: The shape of an input without the batch, for a first layer whose weights are to be made with the model.
       input_dim: The only size of such a shape.
+      regularizers: `kernel_regularizer`, `bias_regularizer` and so on, for the weights that the layer has: functions of a tensor
+        or their names, whose results are among the `losses`.
     Raises: ArgumentTypeError (a TypeError): no such argument, or no dtype.
     """
+
+    _regularized: ClassVar[dict[str, str]] = {}  # names of weights by what the argument begins with
 
     def __init__(
         self,
@@ -70,6 +75,7 @@ class Layer(Module):
         dtype: DTypeLike | None = None,
         input_shape: Any = None,
         input_dim: int | None = None,
+        **regularizers: Any,
     ) -> None:
         if name is None:
             kind = snake_case(type(self).__name__)
@@ -84,9 +90,28 @@ class Layer(Module):
         if input_dim is not None:
             input_shape = (input_dim,)
         self._graphad_input_shape = None if input_shape is None else TensorShape([None, *input_shape])
+        self._graphad_regularizers = {
+            self._weight_of(argument): get_regularizer(given) for argument, given in regularizers.items()
+        }
+        self._graphad_penalties: list[tuple[Callable[..., Any], Variable]] = []
         # Created by `add_weight` or assigned, in this order; and those that are trained unless the layer is frozen.
         self._graphad_weights: list[Variable] = []
         self._graphad_trained: list[Variable] = []
+
+    def _weight_of(self, argument: str) -> str:
+        """The weight that a regularizer is for. Raises: ArgumentTypeError: the layer has no such argument."""
+        weight = self._regularized.get(argument.removesuffix("_regularizer"))
+        if weight is None or not argument.endswith("_regularizer"):
+            known = [
+                name
+                for name, x in inspect.signature(type(self)).parameters.items()
+                if x.kind is not x.VAR_KEYWORD
+            ]
+            known += [f"{name}_regularizer" for name in self._regularized] + ["trainable", "name", "dtype"]
+            raise ArgumentTypeError(
+                f"{type(self).__name__}: there is no argument {argument!r}; it takes {', '.join(dict.fromkeys(known))}."
+            )
+        return weight
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -175,8 +200,9 @@ class Layer(Module):
         dtype: DTypeLike | None = None,
         trainable: bool = True,
         name: str | None = None,
+        regularizer: Callable[..., Any] | str | None = None,
     ) -> Variable:
-        """A new variable of this layer."""
+        """A new variable of this layer; a `regularizer`, a function of a tensor or its name, adds to the `losses`."""
         wanted = self._graphad_dtype if dtype is None else as_dtype(dtype)
         make: Callable[..., Any] = initializers.get(initializer) or initializers.Zeros()
         sizes = list(TensorShape(shape))
@@ -186,6 +212,9 @@ class Layer(Module):
             name=name or "weight",
             dtype=wanted,
         )
+        penalty = get_regularizer(regularizer) or self._graphad_regularizers.get(name or "weight")
+        if penalty is not None:
+            self._graphad_penalties.append((penalty, made))
         self._graphad_weights.append(made)
         if trainable:
             self._graphad_trained.append(made)
@@ -266,8 +295,12 @@ class Layer(Module):
 
     @property
     def losses(self) -> list[Tensor]:
-        """What the layer and those inside it have added in the last call that no other layer made."""
-        return [loss for layer in self._with_losses() for loss in vars(layer).get(LOSSES, ())]
+        """What the layer and those inside it have added in the last call that no other layer made, then what the regularizers
+        of trained weights give now."""
+        layers = self._with_losses()
+        added = [loss for layer in layers for loss in vars(layer).get(LOSSES, ())]
+        pairs = [pair for layer in layers for pair in layer._graphad_penalties]
+        return [*added, *[lift(penalty(weight)) for penalty, weight in pairs if weight.trainable]]
 
     def _forget_losses(self) -> None:
         for layer in self._with_losses():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
@@ -32,6 +32,8 @@ class BatchNormalization(Layer):
     Source: Ioffe and Szegedy, Batch normalization: accelerating deep network training by reducing internal covariate shift,
       2015.
     """
+
+    _regularized: ClassVar[dict[str, str]] = {"beta": "beta", "gamma": "gamma"}
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.convert import lift
@@ -29,6 +29,12 @@ class _Cell(Layer):
     """
 
     _gates = 1
+
+    _regularized: ClassVar[dict[str, str]] = {
+        "kernel": "kernel",
+        "recurrent": "recurrent_kernel",
+        "bias": "bias",
+    }
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
@@ -25,6 +25,8 @@ class _Convolution(Layer):
     """What convolutions and their transposes share."""
 
     _rank = 2
+
+    _regularized: ClassVar[dict[str, str]] = {"kernel": "kernel", "bias": "bias"}
 
     def __init__(
         self,

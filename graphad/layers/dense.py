@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
@@ -31,6 +31,8 @@ class Dense(Layer):
       >>> keras.layers.Dense(3)(ones([2, 4])).shape
       TensorShape([2, 3])
     """
+
+    _regularized: ClassVar[dict[str, str]] = {"kernel": "kernel", "bias": "bias"}
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphad.core import dtypes
 from graphad.core.convert import lift
@@ -34,6 +34,8 @@ class Embedding(Layer):
       >>> keras.layers.Embedding(10, 3)([[1, 2], [2, 0]]).shape
       TensorShape([2, 2, 3])
     """
+
+    _regularized: ClassVar[dict[str, str]] = {"embeddings": "embeddings"}
 
     def __init__(
         self,

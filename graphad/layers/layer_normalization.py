@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, normalize_axis
@@ -35,6 +35,8 @@ class LayerNormalization(Layer):
       >>> keras.layers.LayerNormalization()([[1.0, 2.0, 3.0]]).numpy().round(3)
       array([[-1.224,  0.   ,  1.224]], dtype=float32)
     """
+
+    _regularized: ClassVar[dict[str, str]] = {"beta": "beta", "gamma": "gamma"}
 
     def __init__(
         self,

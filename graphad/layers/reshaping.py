@@ -23,6 +23,7 @@ class Flatten(Layer):
 
     Args:
       trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
+      regularizers: None; it has no weights.
     Raises: InvalidArgumentError (a ValueError), when it is called: a scalar.
     Example:
       >>> keras.layers.Flatten()(ones([2, 3, 4])).shape

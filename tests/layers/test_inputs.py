@@ -151,3 +151,53 @@ def test_a_call_that_fails_leaves_no_call_behind():
     for _ in range(2):
         kept(tf.ones([1]))
         assert len(kept.losses) == 1
+
+
+def test_regularizers_add_to_the_losses():
+    r = tf.keras.regularizers
+    dense = layers.Dense(
+        2,
+        kernel_regularizer="l2",
+        bias_regularizer=r.L1(0.5),
+        kernel_initializer="ones",
+        bias_initializer="ones",
+    )
+    model = tf.keras.Sequential([tf.keras.Input((3,)), dense, Kept()])
+    np.testing.assert_allclose(model.losses, [0.06, 1.0], rtol=1e-6)
+    model(tf.ones([1, 3]))
+    np.testing.assert_allclose(model.losses, [0.8, 0.06, 1.0], rtol=1e-6)
+    with tf.GradientTape() as tape:
+        loss = tf.add_n(dense.losses)
+    np.testing.assert_allclose(tape.gradient(loss, dense.kernel), np.full([3, 2], 0.02), rtol=1e-6)
+    dense.trainable = False
+    assert len(dense.losses) == 0
+    np.testing.assert_allclose(r.L1L2(0.1, 0.2)([1.0, -2.0]), 1.3, rtol=1e-6)
+    assert float(r.L1L2()(tf.ones([2]))) == 0.0 and r.get(None) is None and r.get("l1").l1 == 0.01
+    convolution = layers.Conv2D(1, 2, kernel_regularizer=tf.reduce_sum, kernel_initializer="ones")
+    convolution(tf.ones([1, 3, 3, 1]))
+    assert float(convolution.losses[0]) == 4.0
+
+    class Own(layers.Layer):
+        def build(self, shape):
+            self.w = self.add_weight(shape=[2], initializer="ones", regularizer=r.l2(0.5))
+
+        def call(self, x):
+            return x * self.w
+
+    own = Own()
+    own(tf.ones([2]))
+    assert float(own.losses[0]) == 1.0
+
+
+def test_arguments_that_a_layer_has_not_are_told_with_those_it_has():
+    with pytest.raises(
+        TypeError,
+        match=r"Dense: there is no argument 'unit_count'; it takes units, .*kernel_regularizer.* dtype",
+    ):
+        layers.Dense(2, unit_count=3)
+    with pytest.raises(TypeError, match=r"Embedding: there is no argument 'kernel_regularizer'"):
+        layers.Embedding(2, 3, kernel_regularizer="l2")
+    with pytest.raises(ValueError, match=r"'l3' is none; there are l1, l2"):
+        layers.Dense(2, bias_regularizer="l3")
+    with pytest.raises(ValueError, match=r"l2 is -1; a number that is not negative"):
+        tf.keras.regularizers.L2(-1)
