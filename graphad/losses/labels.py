@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from graphad.core.annotations import TensorLike
@@ -15,7 +13,7 @@ from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.static import get_static_value
 
 
-def to_categorical(x: TensorLike, num_classes: int | None = None) -> Any:
+def to_categorical(x: TensorLike, num_classes: int | None = None) -> Tensor | np.ndarray:
     """Rows with a one at the place of each class and zeros elsewhere.
 
     Args:
