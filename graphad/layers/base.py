@@ -9,6 +9,7 @@ import itertools
 import math
 import os
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -42,13 +43,14 @@ _serial = itertools.count()
 
 
 class _Calls(threading.local):
-    """The calls of layers that a thread is in, and whether any layer in it has added a loss."""
+    """The calls of layers that a thread is in."""
 
     depth = 0
-    has_losses = False
 
 
 _calls = _Calls()
+# By id, the layers that hold losses, whichever thread called them.
+_with_losses: dict[int, weakref.ref[Layer]] = {}
 
 
 class Layer(Module):
@@ -147,7 +149,7 @@ class Layer(Module):
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
-        for layer in (self, *[m for m in self.submodules if isinstance(m, Layer)]):
+        for layer in self._with_inner_layers():
             layer._graphad_trainable = bool(value)
             for variable in layer._graphad_trained:
                 variable.follow_by_default(bool(value))
@@ -169,7 +171,7 @@ class Layer(Module):
         if "training" in kwargs and not _takes_training(type(self).call):
             kwargs.pop("training")  # a model hands it to every layer
         depth = _calls.depth
-        if not depth and _calls.has_losses:
+        if _with_losses and not depth:
             self._forget_losses()
         _calls.depth = depth + 1
         try:
@@ -290,23 +292,25 @@ class Layer(Module):
 
     def add_loss(self, loss: TensorLike) -> None:
         """In `call`: a scalar that belongs to the loss of the model, such as a divergence; see `losses`."""
-        _calls.has_losses = True
         vars(self).setdefault(LOSSES, []).append(lift(loss))
+        key = id(self)
+        _with_losses[key] = weakref.ref(self, lambda _: _with_losses.pop(key, None))
 
     @property
     def losses(self) -> list[Tensor]:
         """What the layer and those inside it have added in the last call that no other layer made, then what the regularizers
         of trained weights give now."""
-        layers = self._with_losses()
+        layers = self._with_inner_layers()
         added = [loss for layer in layers for loss in vars(layer).get(LOSSES, ())]
         pairs = [pair for layer in layers for pair in layer._graphad_penalties]
         return [*added, *[lift(penalty(weight)) for penalty, weight in pairs if weight.trainable]]
 
     def _forget_losses(self) -> None:
-        for layer in self._with_losses():
-            vars(layer).pop(LOSSES, None)
+        for layer in self._with_inner_layers():
+            if vars(layer).pop(LOSSES, None) is not None:
+                _with_losses.pop(id(layer), None)
 
-    def _with_losses(self) -> list[Layer]:
+    def _with_inner_layers(self) -> list[Layer]:
         return [self, *[part for part in self.submodules if isinstance(part, Layer)]]
 
     def count_params(self) -> int:

@@ -115,7 +115,7 @@ def combined(formula: np.ufunc, x: Array, axes: Sequence[int] | None, keepdims: 
 def summed(x: Array, axes: Sequence[int] | None, keepdims: bool = False) -> Array:
     """x summed over some axes, None for all."""
     dtype = x.dtype
-    accumulated = _FLOAT32 if dtype.itemsize == 2 and is_narrow(dtype) else dtype
+    accumulated = _FLOAT32 if dtype.itemsize == 2 and is_narrow(dtype) else dtype  # `wide`, in line: hot
     if type(x) is np.ndarray and x.size >= _MANY:
         y = _count_of_ones(x, axes, accumulated, keepdims)
         if y is None:

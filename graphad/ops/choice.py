@@ -35,12 +35,7 @@ def chosen(condition: Any, x: Array | DeviceArray | float, y: Any) -> np.ndarray
         whole = _WHOLE.get(like.dtype.itemsize) if isinstance(like, np.ndarray) else None
         if whole is not None:
             first, second = _bits(x, like, whole), _bits(y, like, whole)
-            if (
-                first is not None
-                and second is not None
-                and _fits(condition, x, first)
-                and _fits(condition, y, second)
-            ):
+            if first is not None and second is not None and _fits(condition, x) and _fits(condition, y):
                 found: np.ndarray = _selected(condition, first, second, whole).view(like.dtype)
                 return found
     plain: np.ndarray = np.where(condition, x, y)
@@ -152,7 +147,7 @@ def _bits(x: Any, like: Any, whole: Any) -> Any:
     return x.view(whole) if x.dtype == like.dtype and x.dtype.kind != "O" else None
 
 
-def _fits(condition: np.ndarray, x: Any, bits: np.ndarray) -> bool:
+def _fits(condition: np.ndarray, x: Any) -> bool:
     return bool(np.ndim(x) == 0 or x.shape == condition.shape)
 
 

@@ -1,9 +1,13 @@
 """What says of a model's inputs what they are, layers of functions, and the sizes of what is sparse."""
 
+import gc
+import threading
+
 import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.layers import base
 
 layers = tf.keras.layers
 
@@ -201,3 +205,23 @@ def test_arguments_that_a_layer_has_not_are_told_with_those_it_has():
         layers.Dense(2, bias_regularizer="l3")
     with pytest.raises(ValueError, match=r"l2 is -1; a number that is not negative"):
         tf.keras.regularizers.L2(-1)
+
+
+def test_losses_of_another_thread_are_forgotten_too():
+    kept = Kept()
+    thread = threading.Thread(target=kept, args=(tf.ones([2]),))
+    thread.start()
+    thread.join()
+    assert len(kept.losses) == 1
+    kept(tf.ones([1]))
+    np.testing.assert_allclose(kept.losses, [0.1], rtol=1e-6)
+
+
+def test_layers_whose_losses_are_gone_are_walked_no_more():
+    before = dict(base._with_losses)
+    kept = Kept()
+    kept(tf.ones([1]))
+    assert len(base._with_losses) == len(before) + 1
+    del kept
+    gc.collect()
+    assert base._with_losses.keys() <= before.keys()

@@ -207,11 +207,10 @@ def _require_labels(labels: Array, classes: int) -> None:
     if _are_classes(labels, classes):
         return
     wrong = np.ravel(labels)[np.ravel((labels < 0) | (labels >= classes))]
-    if wrong.size:
-        name = "sparse_softmax_cross_entropy_with_logits"
-        raise InvalidArgumentError(
-            f"{name}: Received a label value of {wrong[0]} which is outside the valid range of [0, {classes})."
-        )
+    name = "sparse_softmax_cross_entropy_with_logits"
+    raise InvalidArgumentError(
+        f"{name}: Received a label value of {wrong[0]} which is outside the valid range of [0, {classes})."
+    )
 
 
 def softmax_cross_entropy_with_logits(
