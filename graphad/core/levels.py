@@ -114,8 +114,6 @@ def trace_in_progress() -> Any:
 
 def note_exit(x: TensorLike, way: str) -> None:
     """Tell all recorders that a value leaves to Python or NumPy."""
-    if busy() is None:
-        return
     for level in chain():
         for recorder in level.recorders:
             recorder.note_exit(x, way)

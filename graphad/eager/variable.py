@@ -444,7 +444,7 @@ class Variable(Scattered, Handle, Arithmetic):
         value = self._operand(value)
         spec = self._spec
         dims = value.dims
-        if type(value) is EagerTensor and dims == spec.dims:
+        if value.has_value and dims == spec.dims:
             return value
         fits = (
             spec.describes(dims) if dims is not None and None not in dims else spec.is_compatible_with(value)

@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 
 
 def _value(x: Any) -> Tensor:
-    """A variable's value without the op that reads it, if there are no recorders."""
-    return EagerTensor(x.data) if isinstance(x, Handle) and busy() is None and not x.away else x
+    """What an op reads of a variable; anything else as it is."""
+    return x.__graphad_tensor__() if isinstance(x, Handle) else x  # type: ignore[attr-defined, no-any-return]
 
 
 # The ufuncs of operators, where dtypes are promoted as NumPy does (`experimental_enable_numpy_behavior`).
@@ -141,9 +141,9 @@ def _hot(
 
     def forward(self: Any, other: Any) -> Any:
         if type(self) is EagerTensor:
-            kind = type(other)
+            kind, is_free = type(other), busy() is None
             if kind is EagerTensor:
-                if busy() is None:
+                if is_free:
                     a, b = self.data, other.data
                     dtype = a.dtype
                     if dtype is b.dtype and dtype in dtypes:
@@ -158,7 +158,7 @@ def _hot(
                         pass  # the usual way has the words for it, or another answer
             elif kind in numbers:
                 a = self.data
-                if a.dtype in numbers[kind] and busy() is None:
+                if is_free and a.dtype in numbers[kind]:
                     try:
                         return EagerTensor(symbol(a, other))
                     except SHORT_WAY_ENDS:
@@ -278,10 +278,6 @@ def _invert(self: Tensor) -> Tensor:
     return logical_not(x) if x.dtype.is_bool else invert(x)
 
 
-def _getitem(self: Tensor, key: int) -> Tensor:
-    return getitem(self if type(self) is EagerTensor else _value(self), key)
-
-
 def _set_shape(self: Tensor, shape: ShapeLike) -> None:
     """Declare what is known of this tensor's shape; what is unknown while tracing is checked at run time.
 
@@ -334,7 +330,7 @@ def _operators() -> dict[str, Any]:
         "__pos__": _pos,
         "__abs__": _abs,
         "__invert__": _invert,
-        "__getitem__": _getitem,
+        "__getitem__": getitem,
         "set_shape": _set_shape,
         "_cast": _cast,
         "_stacked": _stacked,

@@ -82,8 +82,7 @@ def require_rank(op: str, spec: TensorSpec, least: int, name: str = "x") -> None
 def unbroadcast(ctx: VjpContext, i: int, g: Tensor) -> Tensor:
     """The cotangent `g` of a broadcast result, summed back to the shape of input i."""
     if ctx.is_free:
-        data, x = g.data, ctx.inputs[i]
-        sizes = x.data.shape if type(x) is EagerTensor else x.dims
+        data, sizes = g.data, ctx.inputs[i].dims
         if data.shape == sizes:
             return g
         if data.shape[1:] == sizes and data.dtype.char in "fd":

@@ -13,7 +13,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered
 from graphad.core.shapes import format_dims
-from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable, arrived, settle
 from graphad.eager.variable import Variable, pin
 from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
@@ -280,7 +280,7 @@ class Optimizer(Trackable):
 
 def _require_shape(name: str, gradient: Tensor | IndexedSlices, variable: Variable) -> None:
     """Raise for a gradient that cannot belong to the variable."""
-    if type(gradient) is EagerTensor and gradient.data.shape == variable.dims:
+    if isinstance(gradient, Tensor) and gradient.dims is not None and gradient.dims == variable.dims:
         return
     if isinstance(gradient, IndexedSlices):
         dims = gradient.dims

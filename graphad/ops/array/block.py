@@ -30,7 +30,7 @@ from graphad.core.op import MIXED, TupleOp, define, no_gradient
 from graphad.core.refusal import refuse
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import Tensor
 from graphad.ops.array.keys import FULL, encode_bound
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import partly_known
@@ -130,9 +130,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
     entries: list[Any] = []
     given: list[Any] = []
     known = (*(firsts or ()), *(counts or ()))
-    is_plain = (
-        type(x) is EagerTensor and len(known) == 2 * len(x.dims) and None not in known
-    )  # a key of Python's
+    is_plain = x.has_value and len(known) == 2 * len(x.dims) and None not in known  # a key of Python's
     for axis in range(_rank(x, firsts, counts)):
         total = None if x.dims is None else x.dims[axis]
         first, many = _at(firsts, axis), _at(counts, axis)

@@ -110,9 +110,8 @@ def known_shape(x: Array | RaggedStack) -> tuple[int | None, ...] | None:
 
 def known_spec(x: Any) -> TensorSpec:
     """The spec of a tensor as far as all slices share it."""
-    if type(x) is EagerTensor and type(x.data) is RaggedStack:
-        return TensorSpec.of(known_shape(x.data), x.dtype)
-    return x.spec  # type: ignore[no-any-return]
+    dims = known_dims(x)
+    return x.spec if dims == x.dims else TensorSpec.of(dims, x.dtype)
 
 
 def known_dims(x: Tensor) -> tuple[Any, ...] | None:

@@ -61,7 +61,7 @@ def _neg_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def _add_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x = ctx.inputs[0]
-    if ctx.is_free and type(x) is EagerTensor and x.data.shape == g.data.shape:
+    if ctx.is_free and x.dims == g.data.shape:
         return g, unbroadcast(ctx, 1, g) if ctx.needs(1) else None
     x_bar = unbroadcast(ctx, 0, g) if ctx.needs(0) else None
     return x_bar, unbroadcast(ctx, 1, g) if ctx.needs(1) else None

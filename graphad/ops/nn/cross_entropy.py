@@ -29,10 +29,11 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, TupleOp, define
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.sequence import Steps
 from graphad.ops.array.shape import expand_dims
+from graphad.ops.array.sizes import known_value
 from graphad.ops.array.support import all_stacked, same_row
 from graphad.ops.choice import larger
 from graphad.ops.directly import directly
@@ -188,8 +189,9 @@ def sparse_softmax_cross_entropy_with_logits(
     labels, logits = lift(labels), lift(logits)
     require_kind("sparse_softmax_cross_entropy_with_logits", labels, INTEGER, "labels")
     classes = logits.dims[-1] if logits.dims else None
-    if type(labels) is EagerTensor and type(classes) is int:
-        _require_labels(labels.data, classes)
+    known = known_value(labels)
+    if known is not None and type(classes) is int:
+        _require_labels(known, classes)
     if labels.dtype.itemsize < 4 or labels.dtype.kind == "uint":
         # The indices of all classes must fit.
         labels = cast(labels, int32 if labels.dtype.itemsize < 4 else int64)

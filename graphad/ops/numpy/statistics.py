@@ -289,11 +289,10 @@ def _ranked(flat: Tensor, read: tuple[Any, Any] | None) -> Tensor:
     """The sorted rows, or those of their elements that the quantiles read."""
     if read is None:
         return sort(flat)
-    return (
-        read[1]
-        if type(read[1]) is EagerTensor
-        else bind(TakeAlong(len(flat.dims or ()) - 1), flat, lift(read[1]))
-    )
+    found = read[1]
+    if isinstance(found, Tensor):
+        return found
+    return bind(TakeAlong(len(flat.dims or ()) - 1), flat, lift(found))
 
 
 def _columns(read: tuple[Any, Any] | None, places: Any) -> Any:

@@ -63,8 +63,8 @@ def has_places(*xs: SparseTensor) -> bool:
     """Whether indices, values and sizes are known, and there are some; a tape may follow the values."""
     return all(
         is_eager(x.values)
-        and type(x.indices) is EagerTensor
-        and type(x.dense_shape) is EagerTensor
+        and is_eager(x.indices)
+        and is_eager(x.dense_shape)
         and type(x.indices.data) is np.ndarray
         and x.indices.data.size
         for x in xs
