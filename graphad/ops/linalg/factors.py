@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -256,36 +256,46 @@ class Eig(_Factors):
         return (x_bar if ctx.inputs[0].dtype.is_complex else real(x_bar),)
 
 
-def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+class QrFactors(NamedTuple):
+    """What `qr` gives: q with orthonormal columns, r upper triangular."""
+
+    q: Tensor
+    r: Tensor
+
+
+class LuFactors(NamedTuple):
+    """What `lu` gives: both factors in one matrix, and the order of the rows."""
+
+    lu: Tensor
+    p: Tensor
+
+
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> QrFactors:
     """(q, r) with q r = input, q having orthonormal columns and r being upper triangular.
 
     Args:
       input: Tensor [..., m, n], a float or complex dtype.
       full_matrices: Give m columns of q and m rows of r instead of min(m, n).
-    Returns: (q [..., m, k], r [..., k, n]) with k = min(m, n), or m for full matrices.
+    Returns: A named tuple of q [..., m, k] and r [..., k, n], with k = min(m, n), or m for full matrices.
     Raises: InvalidArgumentError (a ValueError): it has fewer than two axes; DTypeError (a TypeError): another dtype.
     Example:
       >>> linalg.qr([[1.0, 2.0], [0.0, 3.0]])[1].shape
       TensorShape([2, 2])
     """
-    q, r = bind(Qr(bool(full_matrices)), lift(input))
-    return q, r
+    return QrFactors(*bind(Qr(bool(full_matrices)), lift(input)))
 
 
-def lu(
-    input: TensorLike, output_idx_type: DTypeLike = int32, name: str | None = None
-) -> tuple[Tensor, Tensor]:
+def lu(input: TensorLike, output_idx_type: DTypeLike = int32, name: str | None = None) -> LuFactors:
     """(lu, p): both factors of square matrices in one [..., n, n], without the ones on the diagonal of the lower one,
     and the row order p [..., n]: they are the factors of the matrix with its rows in that order.
 
     Args:
       input: Tensor [..., n, n], a float or complex dtype.
       output_idx_type: The dtype of p, int32 or int64.
-    Returns: (lu [..., n, n], p [..., n]).
+    Returns: A named tuple of lu [..., n, n] and p [..., n].
     Raises: InvalidArgumentError: a matrix is singular.
     """
-    factors, order = bind(Lu(as_dtype(output_idx_type)), lift(input))
-    return factors, order
+    return LuFactors(*bind(Lu(as_dtype(output_idx_type)), lift(input)))
 
 
 def lu_solve(

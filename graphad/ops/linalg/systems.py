@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -434,16 +434,22 @@ def det(input: TensorLike, name: str | None = None) -> Tensor:
     return bind(Determinant(), lift(input))
 
 
-def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+class LogDeterminant(NamedTuple):
+    """What `slogdet` gives."""
+
+    sign: Tensor
+    log_abs_determinant: Tensor
+
+
+def slogdet(input: TensorLike, name: str | None = None) -> LogDeterminant:
     """The sign and the logarithm of the absolute value of the determinant of square matrices [..., n, n].
 
     Args:
       input: Tensor [..., n, n], a float or complex dtype.
-    Returns: (sign [...], logarithm [...]).
+    Returns: A named tuple of sign [...] and log_abs_determinant [...].
     Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
     """
-    sign, log_det = bind(SLogDet(), lift(input))
-    return sign, log_det
+    return LogDeterminant(*bind(SLogDet(), lift(input)))
 
 
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:

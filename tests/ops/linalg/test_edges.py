@@ -391,3 +391,18 @@ def test_the_euclidean_norm_of_complex_numbers_divides_them() -> None:
     # TensorFlow's numbers
     wanted = [[0.15688079 - 0.14208072j, 0.01480007 + 0.07104036j], [0.22792115 - 0.03552018j, 0.08584043]]
     np.testing.assert_allclose(tape.gradient(y, z), wanted, rtol=1e-5)
+
+
+def test_factors_are_named_and_stay_so_in_functions() -> None:
+    m = tf.constant([[4.0, 3.0], [6.0, 3.0]])
+
+    @tf.function
+    def factors(m: tf.Tensor) -> Any:
+        return tf.linalg.qr(m), tf.linalg.lu(m), tf.linalg.slogdet(m)
+
+    for qr, lu, size in (factors(m), (tf.linalg.qr(m), tf.linalg.lu(m), tf.linalg.slogdet(m))):
+        np.testing.assert_allclose(tf.matmul(qr.q, qr.r), m, rtol=1e-6)
+        np.testing.assert_array_equal(lu.p, [1, 0])
+        np.testing.assert_allclose(lu.lu[0], [6.0, 3.0])
+        assert size.sign.numpy() == -1.0
+        np.testing.assert_allclose(size.log_abs_determinant, np.log(6.0), rtol=1e-6)
