@@ -22,7 +22,8 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.graph.compose import inputs_behind
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.branch import conditional

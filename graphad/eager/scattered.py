@@ -15,10 +15,10 @@ from graphad.core.errors import ArgumentTypeError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.gather import gather, gather_nd
+from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.scatter import (
     TensorScatterUpdate,
 )
-from graphad.ops.array.shape import expand_dims
 from graphad.ops.array.support import index_tensor
 
 if TYPE_CHECKING:

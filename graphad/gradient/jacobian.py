@@ -38,11 +38,13 @@ from graphad.gradient.independence import mixing_op
 from graphad.gradient.jacobian_plan import costs, path_between, plan_jacobian, plan_rows
 from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
+from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.create import eye, zeros
 from graphad.ops.array.indicators import one_hot
 from graphad.ops.array.join import concat, stack
+from graphad.ops.array.reshape import Reshape, reshape
 from graphad.ops.array.sequence import range as arange
-from graphad.ops.array.shape import BroadcastTo, Reshape, reshape, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import joined
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import transpose

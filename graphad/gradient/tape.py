@@ -28,8 +28,8 @@ from graphad.gradient.explain_none import Notes, Past, why_none, without_values
 from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
+from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.create import ones_like, zeros_like
-from graphad.ops.array.shape import BroadcastTo
 from graphad.ops.choice import copied
 from graphad.ops.directly import is_free
 

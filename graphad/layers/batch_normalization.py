@@ -11,7 +11,7 @@ from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 from graphad.layers.base import Layer
-from graphad.ops.array.shape import reshape
+from graphad.ops.array.reshape import reshape
 from graphad.ops.nn import batch_normalization, moments
 
 

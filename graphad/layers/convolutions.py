@@ -12,7 +12,8 @@ from graphad.layers.base import Layer
 from graphad.layers.sizes import channels_of, format_of, padding_of, sizes_of
 from graphad.ops import nn
 from graphad.ops.array.join import stack
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 
 if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike

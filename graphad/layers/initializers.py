@@ -23,7 +23,7 @@ from graphad.module import snake_case
 from graphad.ops.array.create import constant, eye, fill
 from graphad.ops.array.create import ones as ones_of
 from graphad.ops.array.create import zeros as zeros_of
-from graphad.ops.array.shape import reshape
+from graphad.ops.array.reshape import reshape
 from graphad.ops.linalg.eigen import svd
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.random import generator as draw

@@ -13,7 +13,8 @@ from graphad.layers import activations
 from graphad.layers.base import Layer
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.join import stack
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.math import multiply_no_nan, reduce_prod
 from graphad.ops.nn import dropout
 

@@ -13,8 +13,9 @@ from graphad.core.refusal import refuse
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.losses.base import LossFunction, floating, targets
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import zeros_like
-from graphad.ops.array.shape import broadcast_to, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math import (

@@ -48,7 +48,9 @@ from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import summed
-from graphad.ops.array.shape import ExpandDims, SumTo, shape_of
+from graphad.ops.array.broadcast import SumTo
+from graphad.ops.array.reshape import ExpandDims
+from graphad.ops.array.shape import shape_of
 
 
 def broadcast_specs(op: str, specs: Sequence[TensorSpec], dtype: DType) -> TensorSpec:

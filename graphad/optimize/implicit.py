@@ -27,7 +27,7 @@ from graphad.gradient.host import numpy_function
 from graphad.gradient.tape import GradientTape
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.ensure import ensure_shape
-from graphad.ops.array.shape import reshape
+from graphad.ops.array.reshape import reshape
 from graphad.ops.control.call import Call
 from graphad.ops.control.while_loop import while_loop
 from graphad.ops.linalg.systems import solve

@@ -30,7 +30,7 @@ from graphad.gradient.host import numpy_function
 from graphad.ops.array.create import IDENTITY, stop_gradient
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.shape import reshape
+from graphad.ops.array.reshape import reshape
 from graphad.ops.control.scan import scan
 from graphad.ops.control.while_loop import while_loop
 from graphad.ops.linalg.matmul import matmul

@@ -18,7 +18,7 @@ from graphad.core.shapes import is_definite
 from graphad.function.decorator import function
 from graphad.functional.arguments import outputs, tensor
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import reshape
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.slice import getitem
 from graphad.ops.math.cast import cast
 from graphad.vectorize.batch import BatchedTensor, BatchLevel

@@ -27,7 +27,7 @@ from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.gradient.forward import ForwardAccumulator
 from graphad.gradient.tape import GradientTape
 from graphad.ops.array.gather import gather
-from graphad.ops.array.shape import reshape
+from graphad.ops.array.reshape import reshape
 from graphad.ops.math.reduce import reduce_sum
 
 if TYPE_CHECKING:

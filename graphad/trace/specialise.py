@@ -25,7 +25,8 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.graph.ir import Graph
 from graphad.graph.walk import expanded_nodes
-from graphad.ops.array.shape import Reshape, SizeVector
+from graphad.ops.array.reshape import Reshape
+from graphad.ops.array.shape import SizeVector
 from graphad.ops.control.call import Call
 from graphad.trace.counted import steps_of
 from graphad.trace.known import KnownSlices, KnownTensor, SlicesSpec, slices_of

@@ -24,9 +24,11 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
+from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.create import zeros
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.shape import BroadcastTo, ExpandDims, Reshape, reshape, shape
+from graphad.ops.array.reshape import ExpandDims, Reshape, reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.layers import merged
 from graphad.ops.control.stacks import known_spec

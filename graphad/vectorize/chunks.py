@@ -22,7 +22,7 @@ from graphad.graph.compose import with_inputs
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import Reshape
+from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.loop import Loop
 from graphad.vectorize.batch import BatchLevel, batched, stack_rows

@@ -11,7 +11,8 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 from graphad.ops import math as m
 from graphad.ops.array import concat, pad, reverse, stack, tile, transpose, unstack
-from graphad.ops.array.shape import expand_dims, reshape, shape
+from graphad.ops.array.reshape import expand_dims, reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.linalg import matmul
 from graphad.trace.tracer import trace_flat
 

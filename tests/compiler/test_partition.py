@@ -11,7 +11,8 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 from graphad.ops import math as m
 from graphad.ops.array import concat, reverse, split, transpose
-from graphad.ops.array.shape import broadcast_to, expand_dims, reshape
+from graphad.ops.array.broadcast import broadcast_to
+from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.linalg import matmul
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import trace_flat

@@ -18,7 +18,7 @@ from graphad.core.references import AT, number
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import Identity
-from graphad.ops.array.shape import Reshape
+from graphad.ops.array.reshape import Reshape
 
 X = tf.constant([1.0, 2.0])
 SPEC = TensorSpec.of((2,), tf.float32)

@@ -11,7 +11,7 @@ import graphad as tf
 from graphad.core.op import Op, define
 from graphad.core.registry import all_ops
 from graphad.graph.digest import op_key
-from graphad.ops.array.shape import ExpandDims, Reshape
+from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.linalg.matmul import MatMul
 from graphad.ops.math.reduce import ReduceSum
 from graphad.ops.nn.pooling import MaxPool

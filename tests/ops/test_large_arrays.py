@@ -10,8 +10,8 @@ import pytest
 import graphad as tf
 import graphad.numpy as gnp
 from graphad.ops import accumulate, choice, library
+from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.order import descending_order, stable_order
-from graphad.ops.array.shape import BroadcastTo
 from graphad.ops.math.integers import whole_quotient
 
 FLOATS = (np.float16, np.float32, np.float64)

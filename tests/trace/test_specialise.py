@@ -17,7 +17,9 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.evaluate import evaluate
 from graphad.graph.ir import Graph
 from graphad.graph.walk import expanded_nodes, sub_graphs
-from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape
+from graphad.ops.array.broadcast import broadcast_to
+from graphad.ops.array.reshape import expand_dims, reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.control.call import Call
 from graphad.ops.math import add, multiply, negative, reduce_mean, reduce_sum
 from graphad.trace.numbered import with_sizes
@@ -220,7 +222,7 @@ def test_sizes_wanted_as_data_become_sizes_nodes() -> None:
 
 
 def test_with_sizes_is_cached_and_leaves_plain_ops_alone() -> None:
-    from graphad.ops.array.shape import Reshape
+    from graphad.ops.array.reshape import Reshape
     from graphad.ops.math.arithmetic import ADD
 
     op = Reshape((Dim.symbol("n0") * 2, 3))

@@ -17,8 +17,10 @@ from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.dims import Dim, product
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
+from graphad.ops.array.broadcast import BroadcastTo, SumTo
 from graphad.ops.array.create import Identity, StopGradient
-from graphad.ops.array.shape import BroadcastTo, ExpandDims, Reshape, SizeVector, Squeeze, SumTo
+from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
+from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.math.arithmetic import ADD, DIV, MUL, Add, Mul, Neg, Square
 from graphad.ops.math.cast import Cast

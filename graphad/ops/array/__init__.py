@@ -1,6 +1,6 @@
 """Create, reshape, join, slice, gather, scatter, sort.
 
-This family is below all others: for arithmetic it uses the operators of tensors.
+Modules on which `math` stands (create, join, reshape, broadcast, shape) use the operators of tensors for arithmetic; the others, math.
 """
 
 from graphad.core.late import attach

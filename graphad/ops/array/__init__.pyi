@@ -1,6 +1,7 @@
 """Create, reshape, join, slice, gather, scatter, sort."""
 
 from graphad.ops.array.block import slice as slice
+from graphad.ops.array.broadcast import broadcast_to as broadcast_to
 from graphad.ops.array.combine import tensor_scatter_nd_max as tensor_scatter_nd_max
 from graphad.ops.array.combine import tensor_scatter_nd_min as tensor_scatter_nd_min
 from graphad.ops.array.create import constant as constant
@@ -31,6 +32,8 @@ from graphad.ops.array.partition import dynamic_partition as dynamic_partition
 from graphad.ops.array.partition import dynamic_stitch as dynamic_stitch
 from graphad.ops.array.partition import reverse_sequence as reverse_sequence
 from graphad.ops.array.partition import shape_n as shape_n
+from graphad.ops.array.reshape import expand_dims as expand_dims
+from graphad.ops.array.reshape import reshape as reshape
 from graphad.ops.array.scatter import boolean_mask as boolean_mask
 from graphad.ops.array.scatter import scatter_nd as scatter_nd
 from graphad.ops.array.scatter import tensor_scatter_nd_add as tensor_scatter_nd_add
@@ -39,9 +42,6 @@ from graphad.ops.array.scatter import tensor_scatter_nd_update as tensor_scatter
 from graphad.ops.array.scatter import unsorted_segment_sum as unsorted_segment_sum
 from graphad.ops.array.sequence import linspace as linspace
 from graphad.ops.array.sequence import range as range
-from graphad.ops.array.shape import broadcast_to as broadcast_to
-from graphad.ops.array.shape import expand_dims as expand_dims
-from graphad.ops.array.shape import reshape as reshape
 from graphad.ops.array.shape import shape as shape
 from graphad.ops.array.slice import slice_update as slice_update
 from graphad.ops.array.slice import strided_slice as strided_slice

@@ -17,10 +17,11 @@ from graphad.core.dtypes import int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.tensor import Tensor
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.join import stack
 from graphad.ops.array.keys import REFUSED, is_array
-from graphad.ops.array.shape import broadcast_to, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.array.static import broadcast_dynamic_shape
 from graphad.ops.array.transpose import transpose

@@ -33,13 +33,13 @@ from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, ResourceExhaustedError
 from graphad.core.op import Op, define, no_gradient
 from graphad.core.references import AT
-from graphad.core.registry import lookup
 from graphad.core.schema import Given
 from graphad.core.shapes import TensorShape, format_dims, is_definite, ranked
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
-from graphad.ops.array.shape import BroadcastTo, broadcast_for
+from graphad.ops.array.broadcast import BroadcastTo, broadcast_for
+from graphad.ops.array.join import concat
 from graphad.ops.array.sizes import require_count, require_sizes, static_sizes, whole_or_same
 from graphad.ops.array.support import (
     WithoutInputs,
@@ -547,7 +547,7 @@ def eye(
         if isinstance(batch_shape, Tensor):
             if batch_shape.dims is None or None in batch_shape.dims:  # even the number of axes is unknown
                 ends = lift([num_rows, num_columns], batch_shape.dtype)
-                return broadcast_for("eye", matrix, bind(lookup("concat")(0), batch_shape, ends))
+                return broadcast_for("eye", matrix, concat([batch_shape, ends], 0))
             batch_shape = [batch_shape[i] for i in range(len(batch_shape))]
         return broadcast_for("eye", matrix, [*batch_shape, num_rows, num_columns])
     require_sizes("eye", lead, "batch_shape")

@@ -35,7 +35,8 @@ from graphad.core.shapes import are_compatible, format_dims, is_definite, normal
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import add_at, added_at, as_dtype_of, summed, wide
-from graphad.ops.array.shape import Reshape, shape, shape_of, sizes_of
+from graphad.ops.array.reshape import Reshape
+from graphad.ops.array.shape import shape, shape_of, sizes_of
 from graphad.ops.array.sizes import joined, shape_was_claimed
 from graphad.ops.array.support import all_stacked, index_tensor, put_back, require_index, static_int
 from graphad.ops.array.transpose import move_axis

@@ -36,7 +36,10 @@ from graphad.core.schema import Axis, Count, Given, Positive
 from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape, sizes_of
+from graphad.ops.array.broadcast import broadcast_to
+from graphad.ops.array.ensure import EnsureShape
+from graphad.ops.array.reshape import expand_dims, reshape
+from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.support import all_stacked, merge_dims, same_row, shifted, static_array, static_int
 
 
@@ -98,7 +101,7 @@ class Concat(Op):
             dims = ctx.shape(i)
             size = None if dims is None else dims[self.axis]
             if size is None:
-                given.append(bind(lookup("getitem")((self.axis,)), sizes_of(x)))
+                given.append(sizes_of(x)[self.axis])
                 size = (AT, len(given))
             sizes.append(size)
         return bind(Split(tuple(sizes), self.axis), g, *given)
@@ -315,13 +318,13 @@ def _split_was_by_input(attributes: dict[str, Any], inputs: int, outputs: int) -
         raise InvalidArgumentError(f"split_at: n is {n}, and there are {outputs} outputs.")
     if inputs == 1:
         return Composed([(Split(n, axis), (0,))])
-    checked = lookup("ensure_shape")((n,))
-    return Composed([(checked, (1,)), (Split(entries_of((None,) * n), axis), (0, 2))])
+    return Composed([(EnsureShape((n,)), (1,)), (Split(entries_of((None,) * n), axis), (0, 2))])
 
 
 def _part_of_split(attributes: dict[str, Any], inputs: int, outputs: int) -> Composed:
     """It is piece `k` of x, its first input, taken apart along `axis`; each further input is the shape of a piece."""
     axis, n = attributes["axis"], inputs - 1
+    # By name, since what indexes is put together from ops of this module.
     size_of: list[Any] = [(lookup("getitem")((axis,)), (1 + k,)) for k in range(n)]
     sizes = tuple([(AT, 1 + k) for k in range(n)])
     split = Split(sizes, axis), (0, *range(inputs, inputs + n))
@@ -459,7 +462,7 @@ def split(
         if count is None:
             raise InvalidArgumentError("split: the number of pieces is not known while tracing; give num.")
         if vector.dims != (count,):
-            vector = bind(lookup("ensure_shape")((count,)), vector)
+            vector = bind(EnsureShape((count,)), vector)
         return list(bind(Split(entries_of((None,) * count), place), x, vector))
     if wanted.ndim > 1 or wanted.dtype.kind not in "iu":
         raise ArgumentTypeError(

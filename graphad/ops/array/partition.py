@@ -16,9 +16,10 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import constant, size, zeros
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat
+from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.scatter import boolean_mask, tensor_scatter_nd_update
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import expand_dims, reshape, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_all, reduce_max

@@ -43,8 +43,8 @@ from graphad.ops.array.gather import (
     gather,
     nd_index,
 )
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range as sequence
-from graphad.ops.array.shape import reshape
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.sizes import known_value, requested, require_sizes
 from graphad.ops.array.support import (

@@ -19,12 +19,11 @@ from graphad.core.kinds import FLOATING, require_kind, require_same_dtype
 from graphad.core.levels import current
 from graphad.core.op import MIXED, Op, define, no_batch, no_gradient
 from graphad.core.references import AT
-from graphad.core.registry import lookup
 from graphad.core.schema import Given, Number
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.shape import ExpandDims
+from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.array.sizes import known_value, require_count
 from graphad.ops.array.support import (
     WithoutInputs,
@@ -34,6 +33,8 @@ from graphad.ops.array.support import (
     require_scalar,
     static_int,
 )
+from graphad.ops.math.arithmetic import multiply_no_nan
+from graphad.ops.math.cast import Cast
 
 
 @define
@@ -184,7 +185,7 @@ def _converted(x: TensorLike, dtype: DType) -> Any:
     if stands_for_tensor(x):
         x = lift(x)
         if x.dtype is not dtype:
-            return bind(lookup("cast")(dtype), x)
+            return bind(Cast(dtype), x)
         return x
     return lift(x, dtype)
 
@@ -247,7 +248,7 @@ def linspace(
     last: Any = lift_like("linspace", stop, first.dtype)
     if first.dtype.is_integer and last.dtype is first.dtype:
         wide = float32 if first.dtype.itemsize < 4 else float64
-        first, last = bind(lookup("cast")(wide), first), bind(lookup("cast")(wide), last)
+        first, last = bind(Cast(wide), first), bind(Cast(wide), last)
     require_kind("linspace", first, FLOATING, "start")
     if count is None:
         t = bind(UnitSteps((AT, 1), first.dtype), lift(num))
@@ -268,8 +269,7 @@ def linspace(
 
 def _between(start: Tensor, stop: Tensor, t: Tensor) -> Tensor:
     """From start at t = 0 to stop at t = 1; an infinite end does not change the other one."""
-    times = lookup("multiply_no_nan")()
-    return bind(times, start, 1.0 - t) + bind(times, stop, t)  # type: ignore[no-any-return]
+    return multiply_no_nan(start, 1.0 - t) + multiply_no_nan(stop, t)
 
 
 __all__ = ["linspace", "range"]

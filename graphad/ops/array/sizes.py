@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.bind import bind
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dims import UNKNOWN, Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind
-from graphad.core.references import ALL, AT, entries_of, is_reference
-from graphad.core.registry import lookup
+from graphad.core.references import AT, entries_of, is_reference
 from graphad.core.shapes import TensorShape, is_definite
 from graphad.core.tensor import EagerTensor
 
@@ -149,25 +147,6 @@ def shape_was_claimed(attributes: dict[str, Any]) -> dict[str, Any]:
     """
     rest = {name: value for name, value in attributes.items() if name != "static"}
     return rest | {"shape": entries_of(attributes.get("static"))}
-
-
-def vector_of(sizes: Any, given: Sequence[Any]) -> Any:
-    """The inverse of `requested`: the sizes of an attribute as one integer vector."""
-    whole = given[0]
-    if sizes == ((ALL, 1),) or (sizes == entries_of((None,) * len(sizes)) and whole.dims == (len(sizes),)):
-        return whole
-    getitem, cast = lookup("getitem"), lookup("cast")(whole.dtype)
-    parts = []
-    for size in sizes:
-        if not is_reference(size):
-            parts.append(lift(np.array([size], whole.dtype.numpy)))
-        elif size[0] == ALL:
-            parts.append(bind(cast, given[size[1] - 1]))
-        else:
-            x = given[size[1] - 1]
-            one = x if len(size) == 2 else bind(getitem((size[2],)), x)
-            parts.append(bind(lookup("reshape")((1,)), bind(cast, one)))
-    return bind(lookup("concat")(0), *parts)
 
 
 def _static_size(op: str, item: object) -> Any:

@@ -36,6 +36,7 @@ from graphad.core.schema import Given, Step
 from graphad.core.shapes import are_compatible, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import zeros, zeros_like
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.keys import (
@@ -53,8 +54,9 @@ from graphad.ops.array.keys import (
     python_key,
     spilled,
 )
+from graphad.ops.array.reshape import Reshape, expand_dims, reshape
 from graphad.ops.array.scatter import boolean_mask
-from graphad.ops.array.shape import Reshape, SizeVector, broadcast_to, expand_dims, reshape, shape, sizes_of
+from graphad.ops.array.shape import SizeVector, shape, sizes_of
 from graphad.ops.array.sizes import require_sizes
 from graphad.ops.array.support import all_stacked, static_array
 from graphad.ops.array.transpose import move_axis

@@ -12,7 +12,6 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.refusal import members
-from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape, as_dims, broadcast_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
@@ -22,6 +21,9 @@ from graphad.ops.array.join import concat
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.sizes import known_value
 from graphad.ops.array.support import index_tensor
+from graphad.ops.math.compare import equal, logical_or
+from graphad.ops.math.reduce import reduce_all
+from graphad.ops.math.select import SELECT, maximum
 from graphad.ops.state.effects import require
 
 
@@ -136,17 +138,15 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     if first is not None and second is not None:
         joint = broadcast_dims("broadcast_dynamic_shape", tuple(first), tuple(second))
         return lift(np.array(joint, x.dtype.numpy))
-    maximum, select, equal = lookup("maximum")(), lookup("select")(), lookup("equal")()
-    n = bind(maximum, shape_of(x)[0], shape_of(y)[0])
+    n = maximum(shape_of(x)[0], shape_of(y)[0])
     x, y = (concat([ones([n - shape_of(z)[0]], z.dtype), z], 0) for z in (x, y))
-    of_x, of_y = bind(equal, x, lift(1, x.dtype)), bind(equal, y, lift(1, y.dtype))
-    fits = bind(lookup("logical_or")(), bind(lookup("logical_or")(), of_x, of_y), bind(equal, x, y))
+    of_x, of_y = equal(x, 1), equal(y, 1)
     require(
-        bind(lookup("reduce_all")(None, False), fits),
+        reduce_all(logical_or(logical_or(of_x, of_y), equal(x, y))),
         "broadcast_dynamic_shape: Incompatible shapes: \x00 and \x00 do not broadcast together.",
         [x, y],
     )
-    return bind(select, of_x, y, x)  # type: ignore[no-any-return]
+    return bind(SELECT, of_x, y, x)
 
 
 def _sizes(x: Tensor) -> Sequence[int] | None:

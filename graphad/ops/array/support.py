@@ -20,7 +20,8 @@ from graphad.core.references import AT
 from graphad.core.shapes import are_compatible, format_dims, no_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.shape import BroadcastTo, SizeVector
+from graphad.ops.array.broadcast import BroadcastTo
+from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.sizes import known_value, require_count
 
 

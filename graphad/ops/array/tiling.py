@@ -31,18 +31,12 @@ from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at
+from graphad.ops.array.broadcast import BroadcastTo, SumTo
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.join import Stack
-from graphad.ops.array.shape import (
-    BroadcastTo,
-    ExpandDims,
-    Reshape,
-    SumTo,
-    reshape,
-    shape,
-    sizes_of,
-)
+from graphad.ops.array.reshape import ExpandDims, Reshape, reshape
+from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.sizes import requested
 from graphad.ops.array.slice import GetItem
 from graphad.ops.array.support import require_index, static_array

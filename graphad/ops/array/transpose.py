@@ -26,19 +26,23 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind, constant_here
 from graphad.core.convert import lift
 from graphad.core.dims import Size
-from graphad.core.dtypes import int64
+from graphad.core.dtypes import DType, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Composed, Op, define
-from graphad.core.references import ALL, entries_of
+from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.refusal import refuse
 from graphad.core.registry import lookup
 from graphad.core.schema import Axes, Axis, Given, Permutation
 from graphad.core.shapes import format_dims, normalize_axes, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.shape import reshape
-from graphad.ops.array.sizes import vector_of
+from graphad.ops.array.create import ElementCount
+from graphad.ops.array.join import Concat
+from graphad.ops.array.reshape import Reshape, reshape
 from graphad.ops.array.support import index_tensor, require_index, static_array
+from graphad.ops.math.arithmetic import MOD
+from graphad.ops.math.cast import Cast
+from graphad.ops.math.complexes import CONJ
 
 REVERSED: Literal["reversed"] = "reversed"
 
@@ -48,11 +52,14 @@ def _order_was_input(attributes: dict[str, Any], inputs: int, outputs: int) -> C
     by_input = Transpose(((ALL, 1),))
     if not attributes["inverse"]:
         return Composed([(by_input, (0, 1))])
-    length, wide = lookup("size")(int64), lookup("cast")(int64)
-    order = lookup("argsort")(0, False, int64)
-    return Composed(
-        [(length, (1,)), (wide, (1,)), (lookup("mod")(), (3, 2)), (order, (4,)), (by_input, (0, 5))]
-    )
+    length, wide, order = ElementCount(int64), Cast(int64), _sorting(int64)
+    return Composed([(length, (1,)), (wide, (1,)), (MOD, (3, 2)), (order, (4,)), (by_input, (0, 5))])
+
+
+def _sorting(dtype: DType) -> Op:
+    """The op that gives the order of a vector. Few permutations are inputs, and what sorts is imported with the first."""
+    order: Op = lookup("argsort")(0, False, dtype)
+    return order
 
 
 @define
@@ -102,17 +109,17 @@ class Transpose(Op):
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         if self.refers:
-            order = vector_of(self.perm, ctx.inputs[1:])
-            undone = bind(lookup("argsort")(0, False, order.dtype), _from_front(order))
+            order = _vector_of(self.perm, ctx.inputs[1:])
+            undone = bind(_sorting(order.dtype), _from_front(order))
             return (bind(Transpose(((ALL, 1),)), g, undone),)
         return (bind(self if self.perm == REVERSED else Transpose(inverse(self.perm)), g),)
 
     def batch(self, ctx: BatchContext, x: Ranked, *given: Ranked) -> Tensor:
         if given:
-            order = _from_front(vector_of(self.perm, given))
+            order = _from_front(_vector_of(self.perm, given))
             behind = order + lift(np.array(1, order.dtype.numpy))
             front = lift(np.zeros(1, order.dtype.numpy))
-            return bind(Transpose(((ALL, 1),)), x, bind(lookup("concat")(0), front, behind))
+            return bind(Transpose(((ALL, 1),)), x, bind(Concat(0), front, behind))
         return bind(Transpose((0, *[i + 1 for i in self.order(len(x.dims) - 1)])), x)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
@@ -128,9 +135,28 @@ class Transpose(Op):
         return kernels.forms.View("transpose", self.order(len(x.dims or ())))
 
 
-def _from_front(order: Tensor) -> Any:
+def _vector_of(sizes: Any, given: Sequence[Tensor]) -> Tensor:
+    """The inverse of `requested`: the sizes of an attribute as one integer vector."""
+    whole = given[0]
+    if sizes == ((ALL, 1),) or (sizes == entries_of((None,) * len(sizes)) and whole.dims == (len(sizes),)):
+        return whole
+    cast = Cast(whole.dtype)
+    parts = []
+    for size in sizes:
+        if not is_reference(size):
+            parts.append(lift(np.array([size], whole.dtype.numpy)))
+        elif size[0] == ALL:
+            parts.append(bind(cast, given[size[1] - 1]))
+        else:
+            x = given[size[1] - 1]
+            one = x if len(size) == 2 else x[size[2]]
+            parts.append(bind(Reshape((1,)), bind(cast, one)))
+    return bind(Concat(0), *parts)
+
+
+def _from_front(order: Tensor) -> Tensor:
     """The axes in a vector, counted from the front."""
-    return bind(lookup("mod")(), order, bind(lookup("size")(order.dtype), order))
+    return bind(MOD, order, bind(ElementCount(order.dtype), order))
 
 
 def _no_permutation(perm: object, rank: int) -> InvalidArgumentError:
@@ -252,7 +278,7 @@ def transpose(
         if rank is not None and order.dims != (rank,):
             order = reshape(order, [rank])  # fails where there are more entries than axes
         y = bind(Transpose(entries_of(None if rank is None else (None,) * rank)), x, order)
-    return bind(lookup("conj")(), y) if conjugate and x.dtype.is_complex else y
+    return bind(CONJ, y) if conjugate and x.dtype.is_complex else y
 
 
 def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = False) -> Tensor:
@@ -273,7 +299,7 @@ def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = F
             f"matrix_transpose: a has shape {format_dims(x.dims)}; it must have rank 2 or more."
         )
     y = swap_axes(x, -1, -2)
-    return bind(lookup("conj")(), y) if conjugate and x.dtype.is_complex else y
+    return bind(CONJ, y) if conjugate and x.dtype.is_complex else y
 
 
 @define

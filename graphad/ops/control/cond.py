@@ -41,7 +41,7 @@ from graphad.graph.compose import append, inputs_behind, values_behind, with_inp
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.walk import with_outputs
-from graphad.ops.array.shape import ExpandDims
+from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.control.duals import push_cond
 from graphad.ops.control.layers import Layer, Structured, add_zeros, merged, with_stacked_outputs
 from graphad.ops.control.operands import fit, require, require_operands

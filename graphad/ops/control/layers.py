@@ -22,8 +22,10 @@ from graphad.core.tensor import Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append
 from graphad.graph.ir import Graph
+from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.create import ZerosLike
-from graphad.ops.array.shape import BroadcastTo, ExpandDims, Shape
+from graphad.ops.array.reshape import ExpandDims
+from graphad.ops.array.shape import Shape
 from graphad.ops.state.variables import Read
 
 

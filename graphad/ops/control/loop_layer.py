@@ -13,7 +13,7 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append
 from graphad.ops.array.create import zeros_of
-from graphad.ops.array.shape import reshape_like
+from graphad.ops.array.reshape import reshape_like
 from graphad.ops.control.layers import Layer, add_zeros
 from graphad.ops.control.segments import Segments
 from graphad.ops.math.arithmetic import ADD

@@ -24,7 +24,7 @@ from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
-from graphad.ops.array.shape import BroadcastTo
+from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.transpose import swap_axes
 from graphad.ops.control.cond import BOTH, THEN, Cond
 from graphad.ops.control.layers import add_zeros_of, with_stacked_outputs

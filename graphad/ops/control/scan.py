@@ -21,7 +21,8 @@ from graphad.core.shapes import are_compatible, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.ops.array.create import stop_gradient, zeros
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.shape import expand_dims, shape
+from graphad.ops.array.reshape import expand_dims
+from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.parts import Nest, Part, same_structure
 from graphad.ops.control.while_loop import bind_loop, check_carry

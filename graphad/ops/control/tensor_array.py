@@ -22,8 +22,9 @@ from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, form
 from graphad.ops.array.create import zeros
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat, split, stack, unstack
+from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.scatter import tensor_scatter_nd_update
-from graphad.ops.array.shape import expand_dims, reshape, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.branch import conditional

@@ -15,7 +15,8 @@ from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat
 from graphad.ops.array.padding import pad
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.support import static_array, static_int
 from graphad.ops.array.transpose import reverse
 from graphad.ops.array.transpose import transpose as transposed

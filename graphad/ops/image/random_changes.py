@@ -11,7 +11,8 @@ from graphad.core.dtypes import float32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops.array.block import slice as block
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.support import require_number
 from graphad.ops.array.transpose import reverse
 from graphad.ops.image.colors import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation

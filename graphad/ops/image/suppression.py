@@ -21,7 +21,8 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.support import static_int
 from graphad.ops.control.scan import map_fn
 from graphad.ops.image.boxes import non_max_suppression

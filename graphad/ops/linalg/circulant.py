@@ -11,8 +11,9 @@ from graphad.core.dtypes import DType, complex64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import Tensor
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import broadcast_to, expand_dims, reshape
+from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.transpose import matrix_transpose
 from graphad.ops.linalg.operators import LinearOperator, of_rank

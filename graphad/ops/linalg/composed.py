@@ -13,7 +13,8 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import eye, zeros_like
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.control.branch import conditional
 from graphad.ops.linalg.diagonals import diag, diag_part
 from graphad.ops.linalg.eigen import svd

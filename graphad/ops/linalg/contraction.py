@@ -35,9 +35,11 @@ from graphad.core.shapes import format_dims, is_definite, normalize_axes, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import widened
+from graphad.ops.array.broadcast import sum_to_input
 from graphad.ops.array.create import IDENTITY, ones_like
 from graphad.ops.array.join import concat, lift_all, stack
-from graphad.ops.array.shape import ExpandDims, Reshape, reshape, shape, sum_to_input
+from graphad.ops.array.reshape import ExpandDims, Reshape, reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import Diagonal

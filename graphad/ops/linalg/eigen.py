@@ -31,7 +31,7 @@ from graphad.core.errors import InvalidArgumentError, MissingGradientError
 from graphad.core.op import Op, TupleOp, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.shape import ExpandDims
+from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import times

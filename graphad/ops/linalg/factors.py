@@ -27,11 +27,13 @@ from graphad.core.op import TupleOp, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.indicators import one_hot
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import ExpandDims, broadcast_to, shape, sizes_of
+from graphad.ops.array.reshape import ExpandDims
+from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.sorting import argsort
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows

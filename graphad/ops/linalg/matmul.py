@@ -31,7 +31,7 @@ from graphad.core.shapes import broadcast_dims, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import widened
-from graphad.ops.array.shape import ExpandDims, Reshape, Squeeze
+from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.transpose import swap_axes
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import CONJ

@@ -10,8 +10,9 @@ from graphad.core.convert import lift_like
 from graphad.core.errors import InvalidArgumentError, UnconvertibleError
 from graphad.core.shapes import TensorShape, broadcast_dims, format_dims
 from graphad.core.tensor import Tensor
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import broadcast_to, expand_dims, reshape
+from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.transpose import transpose

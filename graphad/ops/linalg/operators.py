@@ -15,8 +15,9 @@ from graphad.core.dtypes import DType, as_dtype, float32, int32
 from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
 from graphad.core.shapes import TensorShape, broadcast_dims, format_dims, ranked
 from graphad.core.tensor import Tensor
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import eye
-from graphad.ops.array.shape import broadcast_to, expand_dims
+from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.squeezing import squeeze
 from graphad.ops.linalg.diagonal import band_part

@@ -10,9 +10,10 @@ from graphad.core.dtypes import float32, int32
 from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
 from graphad.core.shapes import TensorShape, broadcast_dims
 from graphad.core.tensor import Tensor
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import ones_like, zeros
 from graphad.ops.array.gather import gather
-from graphad.ops.array.shape import broadcast_to, expand_dims
+from graphad.ops.array.reshape import expand_dims
 from graphad.ops.linalg.banded import compact_diagonals, tridiagonal_matmul, tridiagonal_solve, turned
 from graphad.ops.linalg.diagonal import band_part
 from graphad.ops.linalg.diagonals import diag, diag_part

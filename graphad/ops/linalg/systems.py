@@ -31,7 +31,7 @@ from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 from graphad.ops import library
 from graphad.ops.array.create import zeros_like
-from graphad.ops.array.shape import ExpandDims, Reshape
+from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
 from graphad.ops.linalg.matmul import adjoint, align_matrices, times

@@ -17,9 +17,10 @@ from graphad.core.refusal import require_one_of
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like, size, zeros_like
 from graphad.ops.array.join import stack
+from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.scatter import scatter_nd, unsorted_segment_sum
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import expand_dims, reshape, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.squeezing import squeeze
 from graphad.ops.directly import directly
 from graphad.ops.math.arithmetic import add_n, divide_no_nan

@@ -9,8 +9,8 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import REAL, require_kind
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.scatter import unsorted_segment_sum
-from graphad.ops.array.shape import reshape
 from graphad.ops.array.support import static_array, static_int
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import is_nan

@@ -13,7 +13,8 @@ from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.array.create import ones, zeros_like
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.support import index_tensor, static_int
 from graphad.ops.math.arithmetic import floordiv
 from graphad.ops.math.cumulative import cumprod

@@ -18,7 +18,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.join import concat
 from graphad.ops.array.padding import pad
-from graphad.ops.array.shape import ExpandDims, Squeeze
+from graphad.ops.array.reshape import ExpandDims, Squeeze
 from graphad.ops.array.transpose import reverse
 from graphad.ops.linalg.matmul import times
 from graphad.ops.math.arithmetic import NEG, SUB

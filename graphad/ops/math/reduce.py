@@ -49,8 +49,9 @@ from graphad.ops.accumulate import (
     wide,
     widened,
 )
+from graphad.ops.array.broadcast import broadcast_like
 from graphad.ops.array.create import IDENTITY
-from graphad.ops.array.shape import ExpandDims, Squeeze, broadcast_like, reshape, reshape_like
+from graphad.ops.array.reshape import ExpandDims, Squeeze, reshape, reshape_like
 from graphad.ops.directly import directly
 from graphad.ops.elementwise import named
 from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB

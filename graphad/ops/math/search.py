@@ -18,8 +18,9 @@ from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat
+from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import expand_dims, reshape, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.support import all_stacked, index_tensor
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_max

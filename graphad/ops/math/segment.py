@@ -17,8 +17,9 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones
 from graphad.ops.array.join import concat
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.scatter import unsorted_segment_sum
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.support import index_tensor, require_index, static_array
 from graphad.ops.math.arithmetic import abs, sign
 from graphad.ops.math.cast import cast

@@ -12,11 +12,11 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INEXACT, require_kind
-from graphad.core.registry import lookup
 from graphad.core.shapes import normalize_axes, normalize_axis
 from graphad.core.tensor import Tensor
-from graphad.ops.array.shape import Squeeze, expand_dims
+from graphad.ops.array.reshape import Squeeze, expand_dims
 from graphad.ops.array.transpose import transpose
+from graphad.ops.linalg.eigen import svd
 from graphad.ops.math.arithmetic import MUL, SUB, abs, square
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import not_equal
@@ -157,7 +157,7 @@ def _spectral_norm(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
     rank = len(x.dims)
     pair = [normalize_axis("norm", k, rank, "x", x.dims) for k in axis]
     others = [k for k in range(rank) if k not in pair]
-    s = bind(lookup("svd")(False), transpose(x, [*others, *pair]))[0]
+    s = svd(transpose(x, [*others, *pair]), compute_uv=False)
     largest = reduce_max(s, -1)
     for k in sorted(pair) if keepdims else ():
         largest = expand_dims(largest, k)

@@ -15,7 +15,8 @@ from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import stack
 from graphad.ops.array.padding import pad
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.support import static_array
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math.cast import cast

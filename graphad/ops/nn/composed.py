@@ -15,7 +15,8 @@ from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat
 from graphad.ops.array.padding import pad
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math.arithmetic import square
 from graphad.ops.math.cast import cast

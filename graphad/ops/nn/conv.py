@@ -36,7 +36,7 @@ from graphad.core.shapes import are_compatible, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
-from graphad.ops.array.shape import Reshape
+from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.support import require_gradient
 from graphad.ops.array.transpose import Reverse, Transpose, move_axis
 from graphad.ops.linalg.matmul import matmul

@@ -16,7 +16,8 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import constant
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import reshape, shape, sizes_of
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.sizes import requested, require_sizes
 from graphad.ops.array.transpose import move_axis
 from graphad.ops.linalg import einsum

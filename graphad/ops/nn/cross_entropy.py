@@ -31,8 +31,8 @@ from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
+from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.sequence import Steps
-from graphad.ops.array.shape import expand_dims
 from graphad.ops.array.sizes import known_value
 from graphad.ops.array.support import all_stacked, same_row
 from graphad.ops.choice import larger

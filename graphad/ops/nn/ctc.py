@@ -15,12 +15,14 @@ from graphad.core.dtypes import float32, int32, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import fill, ones, zeros_like
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat, stack
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.scatter import boolean_mask, scatter_nd, unsorted_segment_sum
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import broadcast_to, reshape, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.support import static_int
 from graphad.ops.array.transpose import transpose
 from graphad.ops.control.scan import foldl

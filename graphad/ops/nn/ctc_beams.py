@@ -22,11 +22,12 @@ from graphad.core.schema import Count
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat, stack
 from graphad.ops.array.scatter import boolean_mask, scatter_nd
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import broadcast_to, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.support import static_int
 from graphad.ops.math.cast import cast
 from graphad.ops.math.cumulative import cumsum

@@ -12,8 +12,8 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import stack
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.scatter import unsorted_segment_sum
-from graphad.ops.array.shape import reshape
 from graphad.ops.array.sorting import top_k
 from graphad.ops.array.transpose import move_axis
 from graphad.ops.linalg import clip_by_norm

@@ -25,9 +25,10 @@ from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import gather
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.cast import cast

@@ -15,7 +15,8 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.transpose import reverse
 from graphad.ops.math.position import argmax
 from graphad.ops.math.select import where

@@ -14,7 +14,8 @@ from graphad.core.refusal import refuse
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.support import require_number
 from graphad.ops.linalg import clip_by_norm

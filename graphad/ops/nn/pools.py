@@ -12,8 +12,10 @@ from graphad.core.dtypes import as_dtype, int32, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_one_of
 from graphad.core.tensor import Tensor
+from graphad.ops.array.broadcast import broadcast_to
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range
-from graphad.ops.array.shape import broadcast_to, reshape, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_prod
 from graphad.ops.nn import arguments

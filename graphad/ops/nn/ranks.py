@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphad.core.shapes import ranked
 from graphad.core.tensor import Tensor
-from graphad.ops.array.shape import expand_dims
+from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.squeezing import squeeze
 
 

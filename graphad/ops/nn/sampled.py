@@ -21,7 +21,8 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like, stop_gradient, zeros_like
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import log

@@ -28,7 +28,8 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, wide
 from graphad.ops.array.padding import Pad
-from graphad.ops.array.shape import Reshape, sizes_of
+from graphad.ops.array.reshape import Reshape
+from graphad.ops.array.shape import sizes_of
 from graphad.ops.array.slice import Slice, SliceGrad
 from graphad.ops.array.support import require_gradient
 

@@ -18,7 +18,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import DType
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.shape import Reshape
+from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.slice import Slice
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import MulHigh

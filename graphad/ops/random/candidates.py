@@ -25,12 +25,14 @@ from graphad.core.schema import Count
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import fill, ones
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import broadcast_to, reshape, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.support import static_int
 from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.cast import cast

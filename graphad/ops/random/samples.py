@@ -33,7 +33,7 @@ from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
-from graphad.ops.array.shape import ExpandDims
+from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.array.sizes import requested, require_sizes
 from graphad.ops.array.support import as_stacked
 from graphad.ops.elementwise import elementwise

@@ -35,7 +35,8 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.padding import pad
-from graphad.ops.array.shape import reshape, sizes_of
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import sizes_of
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.support import requested_size, static_array, static_int
 from graphad.ops.array.transpose import roll, transpose

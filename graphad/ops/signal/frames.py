@@ -18,8 +18,9 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.join import concat
 from graphad.ops.array.padding import pad
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.support import static_int
 from graphad.ops.array.transpose import reverse, swap_axes

@@ -11,15 +11,15 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import require_one_of
 from graphad.core.shapes import format_dims, normalize_axis
 from graphad.core.tensor import Tensor
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.combine import tensor_scatter_nd_max
 from graphad.ops.array.create import fill, ones
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat as joined
 from graphad.ops.array.join import stack
+from graphad.ops.array.reshape import reshape as reshaped
 from graphad.ops.array.scatter import boolean_mask, unsorted_segment_sum
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import broadcast_to
-from graphad.ops.array.shape import reshape as reshaped
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.support import static_array
 from graphad.ops.linalg import adjoint as adjoint_of

@@ -18,8 +18,10 @@ from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, form
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.gather import gather_nd
-from graphad.ops.array.shape import broadcast_to, reshape, shape
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import partly_known
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from graphad.graph.ir import Graph
 from graphad.graph.verify import verify
 from graphad.ops import math as m
 from graphad.ops.array import transpose
-from graphad.ops.array.shape import Reshape, expand_dims, reshape
+from graphad.ops.array.reshape import Reshape, expand_dims, reshape
 from graphad.ops.linalg import matmul
 from graphad.ops.nn.softmax import softmax
 from graphad.ops.state.variables import ASSIGN, READ

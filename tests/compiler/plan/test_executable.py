@@ -20,7 +20,8 @@ from graphad.graph.evaluate import evaluate
 from graphad.graph.ir import Graph
 from graphad.ops import math as m
 from graphad.ops.array import transpose
-from graphad.ops.array.shape import broadcast_to, reshape
+from graphad.ops.array.broadcast import broadcast_to
+from graphad.ops.array.reshape import reshape
 from graphad.ops.state.variables import ASSIGN, READ
 from graphad.trace.tracer import trace_flat
 from tests.compiler import graphs

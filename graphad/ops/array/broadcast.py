@@ -1,0 +1,211 @@
+"""Broadcasting, and its transpose, the sum over the axes along which something was repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import graphad.kernels as kernels
+from graphad.core import arrays
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    FoldContext,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    ShapeLike,
+    TensorLike,
+    VjpContext,
+)
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dims import Dim, Size, is_one
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import MIXED, Op, define
+from graphad.core.references import is_reference
+from graphad.core.schema import Given
+from graphad.core.shapes import (
+    format_dims,
+)
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.accumulate import summed
+from graphad.ops.array.reshape import ExpandDims, Reshape
+from graphad.ops.array.shape import shape_of
+from graphad.ops.array.sizes import (
+    requested,
+    require_sizes,
+    shape_was_claimed,
+)
+
+_FEW_TIMES, _FEWER_TIMES = 64, 8
+
+
+@define
+class BroadcastTo(Op):
+    """x broadcast to `shape`."""
+
+    name = "broadcast_to"
+    copies = total = spreads = takes_spread = True
+    keeps = (False, False)
+    shape: Given[tuple[Size, ...]]
+    formerly = {"broadcast_to_shape": shape_was_claimed}
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if x.dims is not None and self.shape is not None:
+            _check_broadcast(x.dims, self.shape)
+        return TensorSpec.of(self.shape, x.dtype)
+
+    def eval(self, x: Array) -> Array:
+        if type(x) is np.ndarray and 0 < x.ndim == len(self.shape) and 1 < self.shape[-1] <= _FEW_TIMES:
+            if x.shape == (*self.shape[:-1], 1):  # not by a loop of its own for each element
+                if self.shape[-1] > _FEWER_TIMES:
+                    return np.repeat(x, self.shape[-1], -1)
+                wide = np.empty(self.shape, x.dtype)
+                for k in range(self.shape[-1]):
+                    wide[..., k] = x[..., 0]
+                return wide
+        out = arrays.empty(self.shape, x.dtype, x)
+        out[...] = x
+        return out
+
+    def quick(self, x: Tensor) -> Array | None:
+        data = x.data
+        if data.shape:
+            return None
+        out = np.empty(self.shape, data.dtype)
+        out.fill(data)
+        return out if self.shape else None
+
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        return (sum_to_input(ctx, 0, g),)
+
+    def batch(self, ctx: BatchContext, x: Ranked, *given: Ranked) -> Tensor:
+        missing = len(self.shape) - (len(x.dims) - 1)
+        wide = bind(ExpandDims(tuple(range(1, 1 + missing))), x) if missing > 0 else x
+        return bind(BroadcastTo((x.dims[0], *self.shape)), wide, *given)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
+        (axis,), dims = axes, specs[0].dims
+        if axis is None or dims is None:
+            return None if axis is None else MIXED
+        place = axis + len(self.shape) - len(dims)
+        kept = self.shape[place] == dims[axis] or (
+            is_reference(self.shape[place]) and not _is_one(dims[axis])
+        )
+        return place if kept else MIXED
+
+    def settled(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
+        return x if x.dims == self.shape else None
+
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.View("broadcast", self.shape)
+
+
+def _check_broadcast(have: Sequence[int | None], want: Sequence[Dim | int | None]) -> None:
+    fits = len(have) <= len(want)
+    for mine, theirs in zip(reversed(have), reversed(want), strict=False):
+        fits = fits and (mine is None or theirs is None or mine == theirs or is_one(mine))
+    if not fits:
+        raise InvalidArgumentError(
+            f"broadcast_to: Incompatible shapes: x with shape {format_dims(tuple(have))} does not broadcast to "
+            f"{format_dims(tuple(want))}."
+        )
+
+
+def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
+    """`input` broadcast to `shape` by NumPy's rules.
+
+    Args:
+      input: Tensor of any dtype.
+      shape: Sizes: a list, a shape, or an integer tensor.
+    Returns: Tensor of that shape and the dtype of `input`.
+    Raises: InvalidArgumentError: it does not broadcast.
+    Example:
+      >>> broadcast_to([1.0, 2.0], [3, 2]).shape
+      TensorShape([3, 2])
+    """
+    return broadcast_for("broadcast_to", lift(input), shape)
+
+
+def broadcast_for(op: str, x: Tensor, shape: Any) -> Tensor:
+    """`broadcast_to` with the caller's name in messages."""
+    sizes, given = requested(op, shape)
+    require_sizes(op, sizes)
+    return bind(BroadcastTo(sizes), x, *given)
+
+
+@define
+class SumTo(Op):
+    """The transpose of broadcasting `shape` to that of x: x summed over the axes along which it was repeated."""
+
+    name = "sum_to"
+    total = True
+    keeps = (False, False)
+    shape: Given[tuple[Size, ...]]
+    formerly = {"sum_to_shape": shape_was_claimed}
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if x.dims is not None and self.shape is not None:
+            _check_broadcast(self.shape, x.dims)
+        return TensorSpec.of(self.shape, x.dtype)
+
+    def eval(self, x: Array) -> Array:
+        want = self.shape
+        return summed(x, summed_axes(x.shape, want)).reshape(want)
+
+    def quick(self, x: Tensor) -> Array | None:
+        data = x.data
+        if data.ndim and data.shape[1:] == self.shape and data.dtype.char in "fd":
+            return summed(data, (0,))
+        return None
+
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        return (broadcast_like(g, ctx, 0),)
+
+    def batch(self, ctx: BatchContext, x: Ranked, *given: Ranked) -> Tensor:
+        missing = len(x.dims) - 1 - len(self.shape)
+        y = bind(SumTo((x.dims[0], *(1,) * missing, *self.shape)), x, *given)
+        return bind(Reshape((x.dims[0], *self.shape)), y, *given) if missing else y
+
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
+        axis, dims = axes[0], specs[0].dims
+        if axis is None:
+            return None
+        at = axis - (len(dims) - len(self.shape))  # type: ignore[arg-type]
+        return at if at >= 0 and self.shape[at] == dims[axis] else MIXED  # type: ignore[index]
+
+    def settled(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
+        return x if x.dims == self.shape else None
+
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        axes = summed_axes(x.dims, self.shape)  # type: ignore[arg-type]
+        return kernels.forms.Reduce(kernels.forms.identity_map(x.dtype), "add", axes, False)
+
+
+def summed_axes(have: Sequence[int], want: Sequence[int]) -> tuple[int, ...]:
+    """The axes of an array of shape `have` to sum so that `want` is left (but for axes of size 1)."""
+    extra = len(have) - len(want)
+    kept = [extra + i for i, size in enumerate(want) if _is_one(size) and not _is_one(have[extra + i])]
+    return (*range(extra), *kept)
+
+
+def _is_one(size: int) -> bool:
+    """Whether a size is the number 1; broadcasting has decided this before."""
+    return type(size) is int and size == 1
+
+
+def sum_to_input(ctx: VjpContext, i: int, g: Tensor) -> Tensor:
+    """`g` summed to the shape of input i."""
+    want, given = shape_of(ctx, i)
+    return g if not given and g.dims == want else bind(SumTo(want), g, *given)
+
+
+def broadcast_like(g: Tensor, ctx: VjpContext, i: int) -> Tensor:
+    """`g` broadcast to the shape of input i."""
+    want, given = shape_of(ctx, i)
+    return g if not given and g.dims == want else bind(BroadcastTo(want), g, *given)
