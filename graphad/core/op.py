@@ -27,6 +27,7 @@ from graphad.core.interning import OpType as OpType
 from graphad.core.memo import Memo
 from graphad.core.references import MIXED as MIXED
 from graphad.core.registry import gradient_of, register
+from graphad.core.schema import checking
 from graphad.core.spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Op(metaclass=OpType):
       compares: For a comparison: ("<" or ">", 1 if equality is included, else 0).
       alone: A device's library has no function for it: an eager one runs there as a graph of its own, which is compiled once hot.
       known_as: The public name, if it differs from `name`.
-      words: {attribute: its name in messages}, if that differs.
+      words: {attribute or input: its name in messages}, if that differs.
       formerly: {name of a removed op: function from its attributes to those of this op}.
       formerly_like: The names in `formerly` whose op took its sizes from the shape of its last input.
       composed_formerly: {name of a removed op: function from its attributes and the numbers of inputs and outputs to a
@@ -200,6 +201,11 @@ class Op(metaclass=OpType):
     def infer(self, *specs: Any) -> TensorSpec | tuple[TensorSpec, ...]:
         """The specs of the outputs; raises an error that names the op if the inputs do not fit."""
         raise MissingRuleError(f"{self.name}: the op has no infer rule.")
+
+    @property
+    def caller(self) -> str:
+        """The function that messages name."""
+        return self.known_as or self.name
 
     @property
     def as_size(self) -> Any:
@@ -396,6 +402,7 @@ def define(cls: O) -> O:
         if not str(kind).startswith("ClassVar")
     }
     made: Any = cls
+    made.infer = checking(made.infer)
     if declared or cls.declared:
         made.declared = {**cls.declared, **declared}
         made.defaults = {**cls.defaults, **{name: own[name] for name in declared if name in own}}

@@ -1,8 +1,9 @@
 """The schema of an op: what its inputs and attributes may be, derived from its class at first use.
 
-Inputs are the parameters of `infer`: their names, which are optional, and which are variables (`HandleSpec`). Attributes are
-the annotated fields. Annotations are plain types (`bool`, `DType`), types with bounds (`Count`, `Axes`, `Literal[...]`), and
-`Given[...]` around sizes that inputs may give; see `references.py`.
+Inputs are the parameters of `infer`: their names, which are optional, which are variables (`HandleSpec`), which hold integers
+(`IntegerSpec`), and which of these are positions (`IndexSpec`). Attributes are the annotated fields. Annotations are plain
+types (`bool`, `DType`), types with bounds (`Count`, `Axes`, `Literal[...]`), and `Given[...]` around sizes that inputs may
+give; see `references.py`.
 
 Attributes are checked when a new op is interned, so that a repeated op costs nothing. The same check serves ops from files.
 """
@@ -17,6 +18,7 @@ from graphad.core import references as refs
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
+from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -37,6 +39,10 @@ Number = int | float  # finite
 Bound = float  # may be infinite, but not NaN
 Places = tuple[int, ...]  # counted from 0, no duplicates
 Text = str
+IntegerSpec = TensorSpec  # of an input: its dtype is an integer one
+IndexSpec = (
+    TensorSpec  # the same; its numbers are positions along an axis, and `eval` refuses one that is outside
+)
 Padding = Any  # "SAME", "VALID", or (before, after) for each axis
 
 _INTS, _BOOLS, _OTHER, _NONE = frozenset({int}), frozenset({bool}), frozenset({object}), frozenset[Any]()
@@ -399,6 +405,31 @@ def split(text: str, separator: str) -> list[str]:
     return parts
 
 
+_INTEGERS = ("IndexSpec", "IntegerSpec")
+
+
+def checking(infer: Callable[..., Any]) -> Callable[..., Any]:
+    """The `infer` of a class, which first refuses other dtypes for the inputs that are declared to hold integers.
+
+    So the check stands where all ask: the first eager call with such dtypes, the trace, the specialiser and the loader of files.
+    """
+    declared = getattr(infer, "__annotations__", {})
+    integers = [name for name in declared if declared[name] in _INTEGERS]
+    if not integers:
+        return infer
+    taken = _parameters(infer)[0]
+    places = [(taken.index(name), name) for name in integers]
+
+    def checked(self: Any, *specs: TensorSpec) -> Any:
+        for place, name in places:
+            if place < len(specs):
+                require_kind(self.caller, specs[place], INTEGER, self.words.get(name, name))
+        return infer(self, *specs)
+
+    checked.written = infer  # type: ignore[attr-defined]
+    return checked
+
+
 class Input:
     """One input of an op.
 
@@ -406,16 +437,20 @@ class Input:
       name: Its name in rules and messages.
       is_handle: It is a variable, passed by reference.
       either: It may be a tensor or a variable, as an operand of a sub-graph may.
+      is_integer: Its dtype must be an integer one.
+      is_index: Its numbers are positions along an axis; one outside is an error.
       optional: It may be omitted.
       variadic: It stands for any number of inputs.
     """
 
-    __slots__ = ("either", "is_handle", "name", "optional", "variadic")
+    __slots__ = ("either", "is_handle", "is_index", "is_integer", "name", "optional", "variadic")
 
     def __init__(self, name: str, declared: str | None, optional: bool, variadic: bool) -> None:
         self.name = name
         self.is_handle = declared == "HandleSpec"
         self.either = declared == "TensorSpec | HandleSpec"
+        self.is_integer = declared in _INTEGERS
+        self.is_index = declared == "IndexSpec"
         self.optional = optional
         self.variadic = variadic
 
@@ -502,8 +537,9 @@ class Schema:
 
 def _inputs_of(kind: Any) -> Iterator[Input]:
     """The inputs of an op, from the parameters of its rules or, for ops of a table, of their formula."""
-    names, defaults, rest = _parameters(kind.infer)
-    declared = getattr(kind.infer, "__annotations__", {})
+    infer = getattr(kind.infer, "written", kind.infer)
+    names, defaults, rest = _parameters(infer)
+    declared = getattr(infer, "__annotations__", {})
     of_rest = declared.get(rest)
     formula = getattr(kind, "formula", None)
     if rest and formula is not None:

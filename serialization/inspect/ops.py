@@ -83,6 +83,7 @@ def _inputs(kind: object) -> str:
     for each in schema_of(kind).inputs:
         name = f"any number of `{each.name}`" if each.variadic else f"`{each.name}`"
         name += " (a variable)" if each.is_handle else ""
+        name += " (positions, none outside)" if each.is_index else " (integers)" if each.is_integer else ""
         shown.append(name + (" (may be left out)" if each.optional else ""))
     return ", ".join(shown) or "none"
 

@@ -1,6 +1,6 @@
 """Create, reshape, join, slice, gather, scatter, sort.
 
-Modules on which `math` stands (create, join, reshape, broadcast, shape) use the operators of tensors for arithmetic; the others, math.
+Modules on which `math` stands (create, join, reshape, broadcast, shape) compute with the operators of tensors.
 """
 
 from graphad.core.late import attach

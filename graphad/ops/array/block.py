@@ -28,6 +28,7 @@ from graphad.core.dims import UNKNOWN
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, TupleOp, define, no_gradient
 from graphad.core.refusal import refuse
+from graphad.core.schema import IntegerSpec
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -35,7 +36,7 @@ from graphad.ops.array.keys import FULL, encode_bound
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import partly_known
 from graphad.ops.array.slice import GetItem, getitem
-from graphad.ops.array.support import INTEGERS, index_tensor, require_index, same_row, static_array
+from graphad.ops.array.support import INTEGERS, index_tensor, same_row, static_array
 
 
 @define
@@ -45,13 +46,14 @@ class BlockBounds(TupleOp):
     """
 
     name = "block_bounds"
+    known_as = "slice"
+    words = {"sizes": "input_"}
     keeps = (False, False)
     vjp = no_gradient("its results are integers")
 
-    def infer(self, sizes: TensorSpec, begin: TensorSpec, size: TensorSpec) -> tuple[TensorSpec, ...]:
+    def infer(self, sizes: IntegerSpec, begin: IntegerSpec, size: IntegerSpec) -> tuple[TensorSpec, ...]:
         dims: Any = None
         for spec, word in ((sizes, "input_"), (begin, "begin"), (size, "size")):
-            require_index("slice", spec, word)
             if spec.dims is not None and not spec.dims:
                 raise InvalidArgumentError(f"slice: {word} is a scalar; one number for each axis is needed.")
             if spec.dims is not None and (dims is None or len(spec.dims) > len(dims)):

@@ -26,13 +26,14 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.kinds import REAL, require_kind, require_numeric, require_same_dtype
 from graphad.core.op import Op, define, no_batch, no_gradient
+from graphad.core.schema import IndexSpec
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import GatherNd, ScatterNd, check_nd, nd_index
 from graphad.ops.array.scatter import TensorScatterUpdate
 from graphad.ops.array.shape import shape_of
-from graphad.ops.array.support import all_stacked, index_tensor, require_index
+from graphad.ops.array.support import all_stacked, index_tensor
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import EQUAL
 
@@ -51,8 +52,7 @@ class ScatterCombine(Op):
     keeps = (False, False)
     kind: Literal["div", "floordiv", "mul"]
 
-    def infer(self, x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
-        require_index(self.name, indices, "indices")
+    def infer(self, x: TensorSpec, indices: IndexSpec, updates: TensorSpec) -> TensorSpec:
         require_same_dtype(self.name, updates, x, ("updates", "tensor"))
         require_numeric(self.name, x, "tensor")
         if x.dtype.is_integer and self.kind == "div":
@@ -94,7 +94,7 @@ class ScatterExtreme(TensorScatterUpdate):
     def caller(self) -> str:
         return f"tensor_scatter_nd_{self.kind}"
 
-    def infer(self, x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+    def infer(self, x: TensorSpec, indices: IndexSpec, updates: TensorSpec) -> TensorSpec:
         require_kind(self.caller, x, REAL, "tensor")
         return super().infer(x, indices, updates)
 

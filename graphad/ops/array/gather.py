@@ -30,7 +30,7 @@ from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import MIXED, Op, define
-from graphad.core.schema import Axis, Count, Given
+from graphad.core.schema import Axis, Count, Given, IndexSpec
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -38,7 +38,7 @@ from graphad.ops.accumulate import add_at, added_at, as_dtype_of, summed, wide
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.shape import shape, shape_of, sizes_of
 from graphad.ops.array.sizes import joined, shape_was_claimed
-from graphad.ops.array.support import all_stacked, index_tensor, put_back, require_index, static_int
+from graphad.ops.array.support import all_stacked, index_tensor, put_back, static_int
 from graphad.ops.array.transpose import move_axis
 
 _MANY = 1024  # elements; fewer are taken as quickly by NumPy's own function
@@ -93,8 +93,7 @@ class Gather(Op):
     def index_axis(self, rank: int) -> int | None:
         return None if self.batch_dims else self.axis % rank
 
-    def infer(self, params: TensorSpec, indices: TensorSpec) -> TensorSpec:
-        require_index("gather", indices, "indices")
+    def infer(self, params: TensorSpec, indices: IndexSpec) -> TensorSpec:
         if params.dims is None or indices.dims is None:
             return params.with_dims(None)
         axis = normalize_axis("gather", self.axis, len(params.dims), "params", params.dims)
@@ -199,7 +198,7 @@ class GatherGrad(Op):
     shape: Given[tuple[Size, ...]]
     formerly = {"gather_grad_to": shape_was_claimed}
 
-    def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
+    def infer(self, g: TensorSpec, indices: IndexSpec) -> TensorSpec:
         return put_back(self, Gather(self.axis, self.batch_dims, False), g, self.shape, indices)
 
     def eval(self, g: Array, indices: Array) -> Array:
@@ -348,8 +347,7 @@ class GatherNd(Op):
     keeps = ((1,), False)
     batch_dims: Count = 0
 
-    def infer(self, params: TensorSpec, indices: TensorSpec) -> TensorSpec:
-        require_index("gather_nd", indices, "indices")
+    def infer(self, params: TensorSpec, indices: IndexSpec) -> TensorSpec:
         return params.with_dims(check_nd("gather_nd", params.dims, indices.dims, self.batch_dims))
 
     def eval(self, params: Array, indices: Array) -> Array:
@@ -401,8 +399,7 @@ class ScatterNd(Op):
     batch_dims: Count = 0
     formerly = {"scatter_nd_to": shape_was_claimed}
 
-    def infer(self, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
-        require_index("scatter_nd", indices, "indices")
+    def infer(self, indices: IndexSpec, updates: TensorSpec) -> TensorSpec:
         want = check_nd("scatter_nd", self.shape, indices.dims, self.batch_dims)
         if is_definite(want) and is_definite(updates.dims) and want != updates.dims:
             raise InvalidArgumentError(
@@ -470,8 +467,7 @@ class TakeAlong(Op):
     keeps = ((1,), False)
     axis: Axis
 
-    def infer(self, x: TensorSpec, indices: TensorSpec) -> TensorSpec:
-        require_index("take_along_axis", indices, "indices")
+    def infer(self, x: TensorSpec, indices: IndexSpec) -> TensorSpec:
         if x.dims is None or indices.dims is None:
             return x.with_dims(indices.dims)
         axis = normalize_axis("take_along_axis", self.axis, len(x.dims), "x", x.dims)
@@ -530,7 +526,7 @@ class TakeAlongGrad(Op):
     shape: Given[tuple[Size, ...]]
     formerly = {"take_along_axis_grad_to": shape_was_claimed}
 
-    def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
+    def infer(self, g: TensorSpec, indices: IndexSpec) -> TensorSpec:
         return put_back(self, TakeAlong(self.axis), g, self.shape, indices)
 
     def eval(self, g: Array, indices: Array) -> Array:

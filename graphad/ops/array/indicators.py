@@ -16,13 +16,12 @@ from graphad.core.dtypes import as_dtype
 from graphad.core.kinds import require_same_dtype
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.references import AT
-from graphad.core.schema import Axis, Given
+from graphad.core.schema import Axis, Given, IntegerSpec
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.support import (
     requested_size,
-    require_index,
     shifted,
 )
 
@@ -44,8 +43,7 @@ class OneHot(Op):
     axis: Axis
     formerly = {"one_hot_to": depth_was_input}
 
-    def infer(self, indices: TensorSpec, on: TensorSpec, off: TensorSpec) -> TensorSpec:
-        require_index("one_hot", indices, "indices")
+    def infer(self, indices: IntegerSpec, on: TensorSpec, off: TensorSpec) -> TensorSpec:
         require_same_dtype("one_hot", on, off, ("on_value", "off_value"))
         if indices.dims is None:
             return TensorSpec.of(None, on.dtype)

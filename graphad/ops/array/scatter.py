@@ -29,7 +29,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import BOOLEAN, require_kind, require_same_dtype
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import AT
-from graphad.core.schema import Axis, Count, Given
+from graphad.core.schema import Axis, Count, Given, IndexSpec, IntegerSpec
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -51,7 +51,6 @@ from graphad.ops.array.support import (
     all_stacked,
     index_tensor,
     requested_size,
-    require_index,
     same_row,
 )
 from graphad.ops.choice import chosen
@@ -93,13 +92,7 @@ class TensorScatterUpdate(Op):
     keeps = ((1,), False)
     batch_dims: Count = 0
 
-    @property
-    def caller(self) -> str:
-        """The function that messages name."""
-        return self.name
-
-    def infer(self, x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
-        require_index(self.caller, indices, "indices")
+    def infer(self, x: TensorSpec, indices: IndexSpec, updates: TensorSpec) -> TensorSpec:
         require_same_dtype(self.caller, updates, x, ("updates", "tensor"))
         want = check_nd(self.caller, x.dims, indices.dims, self.batch_dims)
         if not are_compatible(want, updates.dims):
@@ -271,12 +264,11 @@ def num_was_input(attributes: dict[str, Any]) -> dict[str, Any]:
 class Segments(Op):
     """Base of ops that combine the slices of data with the same id: y[b, s, k] from all data[b, i, k] with ids[b, i] = s."""
 
-    words = {"num": "num_segments"}
+    words = {"num": "num_segments", "ids": "segment_ids"}
     num: Given[Size]
     batch_dims: Count = 0
 
-    def infer(self, data: TensorSpec, ids: TensorSpec) -> TensorSpec:
-        require_index(self.name, ids, "segment_ids")
+    def infer(self, data: TensorSpec, ids: IntegerSpec) -> TensorSpec:
         if not _first_part(self.name, data.dims, ids.dims):
             return data.with_dims(None)
         lead = ranked(ids.dims)
@@ -359,8 +351,7 @@ class SegmentGather(Op):
     keeps = ((1,), False)
     batch_dims: Count = 0
 
-    def infer(self, x: TensorSpec, ids: TensorSpec) -> TensorSpec:
-        require_index(self.name, ids, "ids")
+    def infer(self, x: TensorSpec, ids: IntegerSpec) -> TensorSpec:
         if x.dims is None or ids.dims is None:
             return x.with_dims(None)
         lead = self.batch_dims

@@ -128,11 +128,6 @@ def index_tensor(op: str, x: object, name: str) -> Tensor:
     return x
 
 
-def require_index(op: str, spec: TensorSpec, name: str) -> None:
-    """Raises: DTypeError: the dtype is not an integer one."""
-    require_kind(op, spec, INTEGER, name)
-
-
 def require_gradient(op: str, g: TensorSpec, result: TensorSpec) -> None:
     """Raises: InvalidArgumentError: `g` is not a cotangent of a result like this one."""
     if g.dtype is not result.dtype or not are_compatible(g.dims, result.dims):

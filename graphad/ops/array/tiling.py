@@ -26,7 +26,7 @@ from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, AT, entries_of, is_reference
-from graphad.core.schema import Axis, Given
+from graphad.core.schema import Axis, Given, IntegerSpec
 from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -39,7 +39,7 @@ from graphad.ops.array.reshape import ExpandDims, Reshape, reshape
 from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.sizes import requested
 from graphad.ops.array.slice import GetItem
-from graphad.ops.array.support import require_index, static_array
+from graphad.ops.array.support import static_array
 
 if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
@@ -183,8 +183,7 @@ class Repeat(Op):
     keeps = ((1,), False)
     axis: Axis
 
-    def infer(self, x: TensorSpec, repeats: TensorSpec) -> TensorSpec:
-        require_index("repeat", repeats, "repeats")
+    def infer(self, x: TensorSpec, repeats: IntegerSpec) -> TensorSpec:
         if repeats.dims is not None and len(repeats.dims) > 1:
             raise InvalidArgumentError(
                 f"repeat: repeats has shape {format_dims(repeats.dims)}; a number or a vector is needed."
@@ -240,8 +239,7 @@ class RepeatGrad(Op):
     keeps = ((1,), False)
     axis: Axis
 
-    def infer(self, g: TensorSpec, repeats: TensorSpec) -> TensorSpec:
-        require_index(self.name, repeats, "repeats")
+    def infer(self, g: TensorSpec, repeats: IntegerSpec) -> TensorSpec:
         if g.dims is None:
             return g
         axis = normalize_axis(self.name, self.axis, len(g.dims), "g", g.dims)

@@ -32,14 +32,14 @@ from graphad.core.op import MIXED, Composed, Op, define
 from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.refusal import refuse
 from graphad.core.registry import lookup
-from graphad.core.schema import Axes, Axis, Given, Permutation
+from graphad.core.schema import Axes, Axis, Given, IntegerSpec, Permutation
 from graphad.core.shapes import format_dims, normalize_axes, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ElementCount
 from graphad.ops.array.join import Concat
 from graphad.ops.array.reshape import Reshape, reshape
-from graphad.ops.array.support import index_tensor, require_index, static_array
+from graphad.ops.array.support import index_tensor, static_array
 from graphad.ops.math.arithmetic import MOD
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.complexes import CONJ
@@ -379,11 +379,11 @@ class Roll(Op):
     """
 
     name = "roll"
+    words = {"shifts": "shift"}
     keeps = ((1,), False)
     axes: tuple[Axis, ...]
 
-    def infer(self, x: TensorSpec, shifts: TensorSpec) -> TensorSpec:
-        require_index("roll", shifts, "shift")
+    def infer(self, x: TensorSpec, shifts: IntegerSpec) -> TensorSpec:
         if x.dims is not None:
             for axis in self.axes:
                 normalize_axis("roll", axis, len(x.dims), "x", x.dims)

@@ -12,7 +12,7 @@ from graphad.core.dtypes import int64, uint64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INEXACT, require_kind
 from graphad.core.op import MIXED, Op, define, no_gradient
-from graphad.core.schema import Text
+from graphad.core.schema import IntegerSpec, Text
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones
@@ -20,7 +20,7 @@ from graphad.ops.array.join import concat
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.array.shape import shape
-from graphad.ops.array.support import index_tensor, require_index, static_array
+from graphad.ops.array.support import index_tensor, static_array
 from graphad.ops.math.arithmetic import abs, sign
 from graphad.ops.math.cast import cast
 from graphad.ops.math.power import sqrt
@@ -33,12 +33,16 @@ class SortedIds(Op):
     """The ids, which must be non-negative and non-decreasing; otherwise an error in the name of the op `of`."""
 
     name = "sorted_ids"
+    words = {"ids": "segment_ids"}
     keeps = (False, False)
     vjp = no_gradient("its result is integers")
     of: Text
 
-    def infer(self, ids: TensorSpec) -> TensorSpec:
-        require_index(self.of, ids, "segment_ids")
+    @property
+    def caller(self) -> str:
+        return self.of
+
+    def infer(self, ids: IntegerSpec) -> TensorSpec:
         if ids.dims == ():
             raise InvalidArgumentError(f"{self.of}: segment_ids is a scalar; a vector is needed.")
         return ids

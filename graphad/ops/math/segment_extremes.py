@@ -19,7 +19,7 @@ from graphad.core.dims import Size
 from graphad.core.dtypes import from_numpy
 from graphad.core.op import define
 from graphad.core.references import AT
-from graphad.core.schema import Count, Given
+from graphad.core.schema import Count, Given, IntegerSpec
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
@@ -48,7 +48,7 @@ class _Combined(Segments):
     kinds: ClassVar[frozenset[str]] = REAL
     empty: ClassVar[Any]  # the value of a segment without members, given the dtype
 
-    def infer(self, data: TensorSpec, ids: TensorSpec) -> TensorSpec:
+    def infer(self, data: TensorSpec, ids: IntegerSpec) -> TensorSpec:
         require_kind(self.name, data, self.kinds, "data")
         return super().infer(data, ids)
 

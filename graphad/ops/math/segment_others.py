@@ -19,13 +19,13 @@ from graphad.core.bind import bind
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_kind, require_same_dtype
 from graphad.core.op import MIXED, Op, define
-from graphad.core.schema import Count
+from graphad.core.schema import Count, IntegerSpec
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.order import stable_order
-from graphad.ops.array.support import all_stacked, require_index
+from graphad.ops.array.support import all_stacked
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.rules import NUMERIC
 
@@ -48,13 +48,13 @@ class SegmentOthers(Op):
     """
 
     name = "segment_others"
+    words = {"ids": "segment_ids"}
     keeps = (True, False)
     takes_symbols = False
     batch_dims: Count = 0
 
-    def infer(self, data: TensorSpec, ids: TensorSpec, *directions: TensorSpec) -> TensorSpec:
+    def infer(self, data: TensorSpec, ids: IntegerSpec, *directions: TensorSpec) -> TensorSpec:
         require_kind(self.name, data, NUMERIC, "data")
-        require_index(self.name, ids, "segment_ids")
         dims = data.dims
         for direction in directions:
             require_same_dtype(self.name, data, direction, ("data", "a direction"))

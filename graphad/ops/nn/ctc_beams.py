@@ -16,9 +16,9 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.kinds import FLOATING, INTEGER, require_kind
+from graphad.core.kinds import FLOATING, require_kind
 from graphad.core.op import TupleOp, define, no_batch, no_gradient, no_rows
-from graphad.core.schema import Count
+from graphad.core.schema import Count, IntegerSpec
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -48,13 +48,13 @@ class CtcBeams(TupleOp):
     """
 
     name = "ctc_beams"
+    words = {"lengths": "sequence_length"}
     keeps = (False, False)
     width: Count
     paths: Count
 
-    def infer(self, logs: TensorSpec, lengths: TensorSpec) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
+    def infer(self, logs: TensorSpec, lengths: IntegerSpec) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
         require_kind(self.name, logs, FLOATING, "inputs")
-        require_kind(self.name, lengths, INTEGER, "sequence_length")
         if logs.dims is not None and len(logs.dims) != 3:
             raise InvalidArgumentError(
                 f"{self.name}: inputs have shape {format_dims(logs.dims)}; [frames, batch, classes] is needed."

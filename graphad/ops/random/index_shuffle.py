@@ -17,13 +17,13 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
-from graphad.core.schema import Positive
+from graphad.core.schema import IntegerSpec, Positive
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.join import concat
-from graphad.ops.array.support import all_stacked, require_index
+from graphad.ops.array.support import all_stacked
 from graphad.ops.rules import same_dtype
 
 _MIX = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))  # the finaliser of MurmurHash3
@@ -72,14 +72,12 @@ class IndexShuffle(Op):
     takes_symbols = False
     rounds: Positive
 
-    def infer(self, index: TensorSpec, seed: TensorSpec, largest: TensorSpec) -> TensorSpec:
+    def infer(self, index: IntegerSpec, seed: IntegerSpec, largest: TensorSpec) -> TensorSpec:
         if self.rounds > _MOST_ROUNDS:
             raise InvalidArgumentError(
                 f"{self.name}: rounds is {self.rounds}; at most {_MOST_ROUNDS} are done."
             )
         dtype = same_dtype(self.name, (index, largest))
-        require_index(self.name, index, "index")
-        require_index(self.name, seed, "seed")
         if seed.dims is not None and (not seed.dims or seed.dims[-1] not in (3, None)):
             raise InvalidArgumentError(
                 f"{self.name}: seed has shape {format_dims(seed.dims)}; its last axis holds three integers."

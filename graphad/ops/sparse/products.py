@@ -15,13 +15,12 @@ from graphad.core.bind import bind
 from graphad.core.dtypes import float32, float64
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import Op, define, no_batch, no_rows
-from graphad.core.schema import Count
+from graphad.core.schema import Count, IndexSpec, IntegerSpec
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.accumulate import add_at, summed
-from graphad.ops.array.support import require_index
 from graphad.ops.rules import same_dtype
 
 _BLOCK = 1 << 14  # values, whose rows stay in the cache
@@ -29,8 +28,6 @@ _BLOCK = 1 << 14  # values, whose rows stay in the cache
 
 def _require(op: str, columns: TensorSpec, starts: TensorSpec, *others: TensorSpec) -> None:
     """Raises: DTypeError, InvalidArgumentError: dtypes or ranks that do not fit."""
-    for spec, name in ((columns, "columns"), (starts, "starts")):
-        require_index(op, spec, name)
     dtype = same_dtype(op, others)
     if dtype not in (float32, float64):
         raise DTypeError(f"{op}: the dtype is {dtype.name}; float32 and float64 are possible.")
@@ -67,7 +64,7 @@ class SparseProduct(Op):
     adjoint: bool
     width: Count
 
-    def infer(self, values: TensorSpec, columns: TensorSpec, starts: TensorSpec, b: TensorSpec) -> TensorSpec:
+    def infer(self, values: TensorSpec, columns: IndexSpec, starts: IntegerSpec, b: TensorSpec) -> TensorSpec:
         _require("sparse_product", columns, starts, values, b)
         height = None if starts.dims is None or starts.dims[0] is None else starts.dims[0] - 1
         count, inner = (self.width, height) if self.adjoint else (height, self.width)
@@ -113,7 +110,7 @@ class ProductsAt(Op):
     name = "products_at"
     width: Count
 
-    def infer(self, columns: TensorSpec, starts: TensorSpec, a: TensorSpec, b: TensorSpec) -> TensorSpec:
+    def infer(self, columns: IndexSpec, starts: IntegerSpec, a: TensorSpec, b: TensorSpec) -> TensorSpec:
         _require("products_at", columns, starts, a, b)
         height = None if starts.dims is None or starts.dims[0] is None else starts.dims[0] - 1
         inner = None if b.dims is None else b.dims[1]

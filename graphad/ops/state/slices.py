@@ -20,13 +20,13 @@ from graphad.core.ieee import unreported
 from graphad.core.kinds import REAL, require_kind, require_numeric, require_same_dtype
 from graphad.core.op import WRITES, TupleOp, define, no_gradient
 from graphad.core.owners import rewrite
+from graphad.core.schema import IndexSpec
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle, guard_of
 from graphad.ops.accumulate import added_at
 from graphad.ops.array.combine import COMBINE, EXTREME
 from graphad.ops.array.gather import check_nd, nd_index
-from graphad.ops.array.support import require_index
 
 Change = Literal["add", "div", "floordiv", "max", "min", "mul", "sub", "update"]
 
@@ -48,8 +48,7 @@ class AssignSlices(TupleOp):
         """The function that messages name."""
         return f"scatter_{'div' if self.kind == 'floordiv' else self.kind}"
 
-    def infer(self, handle: HandleSpec, indices: TensorSpec, updates: TensorSpec) -> tuple[TensorSpec, ...]:
-        require_index(self.caller, indices, "indices")
+    def infer(self, handle: HandleSpec, indices: IndexSpec, updates: TensorSpec) -> tuple[TensorSpec, ...]:
         require_same_dtype(self.caller, updates, handle, ("updates", "the variable"))
         if self.kind in EXTREME:
             require_kind(self.caller, updates, REAL, "updates")
