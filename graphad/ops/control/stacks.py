@@ -110,8 +110,9 @@ def known_shape(x: Array | RaggedStack) -> tuple[int | None, ...] | None:
 
 def known_spec(x: Any) -> TensorSpec:
     """The spec of a tensor as far as all slices share it."""
-    dims = known_dims(x)
-    return x.spec if dims == x.dims else TensorSpec.of(dims, x.dtype)
+    if type(x) is EagerTensor and type(x.data) is RaggedStack:
+        return TensorSpec.of(known_shape(x.data), x.dtype)
+    return x.spec  # type: ignore[no-any-return]  # of a variable too, or of a generator's state
 
 
 def known_dims(x: Tensor) -> tuple[Any, ...] | None:
