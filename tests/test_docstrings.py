@@ -297,7 +297,7 @@ WITHOUT_SOURCE = {
     "graphad.optimizers": {"Optimizer"},
     "graphad.initializers": {"Identity", "Initializer", "get", "identity"},
     "graphad.math.special": set(),
-    "graphad.keras.activations": {"get", "sigmoid", "tanh"},
+    "graphad.keras.activations": {"exponential", "get", "linear", "log_sigmoid", "sigmoid", "tanh"},
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
@@ -11,6 +11,8 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops import nn
 from graphad.ops.math import exp, minimum, where
+
+_X = TypeVar("_X")
 
 
 def relu(
@@ -161,17 +163,121 @@ def tanh(x: TensorLike) -> Tensor:
     return nn.tanh(x)
 
 
+def relu6(x: TensorLike) -> Tensor:
+    """x between 0 and 6, else the nearer of them.
+
+    Args:
+      x: Tensor of any shape, a real dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Krizhevsky, Convolutional deep belief networks on CIFAR-10, 2010.
+    """
+    return nn.relu6(x)
+
+
+def softsign(x: TensorLike) -> Tensor:
+    """x / (1 + |x|).
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks, 2010.
+    """
+    return nn.softsign(x)
+
+
+def log_sigmoid(x: TensorLike) -> Tensor:
+    """log(sigmoid(x)).
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
+    return nn.log_sigmoid(x)
+
+
+def hard_sigmoid(x: TensorLike) -> Tensor:
+    """x / 6 + 1/2 between -3 and 3, 0 below and 1 above.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Courbariaux, Bengio and David, BinaryConnect: training deep neural networks with binary weights during
+      propagations, 2015, with another slope.
+    """
+    return nn.relu6(lift(x) + 3.0) / 6.0
+
+
+def hard_silu(x: TensorLike) -> Tensor:
+    """x * hard_sigmoid(x).
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Howard and others, Searching for MobileNetV3, 2019.
+    """
+    x = lift(x)
+    return x * hard_sigmoid(x)
+
+
+def mish(x: TensorLike) -> Tensor:
+    """x * tanh(softplus(x)).
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Misra, Mish: a self regularized non-monotonic activation function, 2019.
+    """
+    x = lift(x)
+    return x * nn.tanh(nn.softplus(x))
+
+
+def exponential(x: TensorLike) -> Tensor:
+    """exp(x).
+
+    Args:
+      x: Tensor of any shape, a float or complex dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
+    return exp(x)
+
+
+def linear(x: _X) -> _X:
+    """x itself.
+
+    Args:
+      x: Anything.
+    Returns: The same.
+    Raises: Nothing.
+    """
+    return x
+
+
 _BY_NAME: dict[str, Callable[[Any], Any]] = {
     "elu": elu,
-    "exponential": exp,
+    "exponential": exponential,
     "gelu": gelu,
+    "hard_sigmoid": hard_sigmoid,
+    "hard_silu": hard_silu,
+    "hard_swish": hard_silu,
     "leaky_relu": leaky_relu,
+    "linear": linear,
+    "log_sigmoid": log_sigmoid,
     "log_softmax": log_softmax,
+    "mish": mish,
     "relu": relu,
+    "relu6": relu6,
     "selu": selu,
     "sigmoid": sigmoid,
     "softmax": softmax,
     "softplus": softplus,
+    "softsign": softsign,
     "swish": silu,
     "silu": silu,
     "tanh": tanh,
@@ -186,7 +292,7 @@ def get(identifier: Callable[..., Any] | str | None) -> Callable[[Any], Any] | N
     Returns: A function, or None.
     Raises: InvalidArgumentError (a ValueError): no such name.
     """
-    if identifier is None or identifier == "linear":
+    if identifier is None or identifier == "linear":  # a layer then calls nothing
         return None
     if callable(identifier):
         return identifier

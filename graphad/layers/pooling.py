@@ -176,6 +176,24 @@ class GlobalAveragePooling2D(_Global):
     _reduce = staticmethod(reduce_mean)
 
 
+class GlobalMaxPooling1D(_Global):
+    """The largest element over all places of a sequence.
+
+    Args:
+      data_format: "channels_last", the default, or "channels_first".
+      keepdims: Whether the axis stays, with size 1.
+      options: Those of `Layer`.
+    Call: x [batch, width, channels] gives [batch, channels].
+    Raises: InvalidArgumentError (a ValueError): no such format; an input of lower rank.
+    Example:
+      >>> keras.layers.GlobalMaxPooling1D()(ones([2, 9, 3])).shape
+      TensorShape([2, 3])
+    """
+
+    _rank = 1
+    _reduce = staticmethod(reduce_max)
+
+
 class GlobalMaxPooling2D(_Global):
     """The largest element over all places of an image.
 

@@ -1,4 +1,4 @@
-"""Layers without weights: `Flatten`, `Reshape`, `Dropout`, and activations as layers."""
+"""Layers without weights: `Flatten`, `Reshape`, `Dropout`, `Rescaling`, and activations as layers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import NestLike, TensorLike
+from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.layers import activations
@@ -15,7 +16,7 @@ from graphad.ops.array.create import zeros_like
 from graphad.ops.array.join import stack
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
-from graphad.ops.math import multiply_no_nan, reduce_prod
+from graphad.ops.math import exp, multiply_no_nan, reduce_logsumexp, reduce_prod, where
 from graphad.ops.nn import dropout
 
 
@@ -217,3 +218,106 @@ class LeakyReLU(Layer):
 
     def call(self, inputs: Tensor) -> Tensor:
         return activations.leaky_relu(inputs, self.negative_slope)
+
+
+class ELU(Layer):
+    """x where it is positive, else alpha * (exp(x) - 1), as a layer.
+
+    Args:
+      alpha: What the function tends to below.
+      options: Those of `Layer`.
+    Raises: DTypeError (a TypeError), when it is called: integers.
+    Example:
+      >>> keras.layers.ELU()([-1.0, 2.0]).numpy()
+      array([-0.63212055,  2.        ], dtype=float32)
+    """
+
+    def __init__(self, alpha: float = 1.0, **options: Any) -> None:
+        super().__init__(**options)
+        self.alpha = alpha
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return activations.elu(inputs, self.alpha)
+
+
+class Softmax(Layer):
+    """exp(x) / sum(exp(x)) along some axes, as a layer.
+
+    Args:
+      axis: The axis, or several.
+      options: Those of `Layer`.
+    Call: x [...], and mask, whose shape broadcasts to that of x: where it is False, or 0.5 or less, elements count as -1e9
+      (-3e4 in float16), and the result is 0.
+    Raises: InvalidArgumentError (a ValueError), when it is called: an axis out of range, or shapes that do not fit.
+    Example:
+      >>> keras.layers.Softmax()([[1.0, 1.0, 1.0]], mask=constant([[True, False, True]])).numpy()
+      array([[0.5, 0. , 0.5]], dtype=float32)
+    """
+
+    def __init__(self, axis: int | Sequence[int] = -1, **options: Any) -> None:
+        super().__init__(**options)
+        self.axis = axis
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
+
+    def call(self, inputs: Tensor, mask: TensorLike | None = None) -> Tensor:
+        if mask is None:
+            return self._softmax(inputs)
+        mask = lift(mask)
+        kept = mask if mask.dtype.is_bool else mask > 0.5
+        least = -3e4 if inputs.dtype.name == "float16" else -1e9
+        return where(kept, self._softmax(where(kept, inputs, least)), 0.0)
+
+    def _softmax(self, x: Tensor) -> Tensor:
+        axes = [self.axis] if isinstance(self.axis, int) else list(self.axis)
+        if len(axes) == 1:
+            return activations.softmax(x, axes[0])
+        return exp(x - reduce_logsumexp(x, axes, keepdims=True))
+
+
+class Identity(Layer):
+    """Its input.
+
+    Args:
+      trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
+      regularizers: None; it has no weights.
+    Raises: Nothing.
+    Example:
+      >>> keras.layers.Identity()([-1.0, 2.0]).numpy()
+      array([-1.,  2.], dtype=float32)
+    """
+
+    def call(self, inputs: NestLike) -> Any:
+        return inputs
+
+
+class Rescaling(Layer):
+    """scale * x + offset.
+
+    Args:
+      scale, offset: Numbers, or arrays whose shapes broadcast to that of the input.
+      options: Those of `Layer`.
+    Call: x [...], integers too, gives a tensor of the layer's dtype.
+    Raises: InvalidArgumentError (a ValueError), when it is called: shapes that do not broadcast.
+    Example:
+      >>> keras.layers.Rescaling(2.0, offset=-1.0)([0, 1]).numpy()
+      array([-1.,  1.], dtype=float32)
+    """
+
+    def __init__(self, scale: TensorLike, offset: TensorLike = 0.0, **options: Any) -> None:
+        super().__init__(**options)
+        self.scale, self.offset = scale, offset
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
+
+    def call(self, inputs: Tensor) -> Tensor:
+        y: Tensor = self._cast_any(inputs) * self._cast_any(self.scale) + self._cast_any(self.offset)
+        return y

@@ -37,6 +37,37 @@ CASES: dict[str, tuple[Any, tuple[int, ...]]] = {
     "activation": (lambda l: l.Activation("softplus"), (4, 5)),
     "reshape": (lambda l: l.Reshape((5, -1)), (4, 10)),
     "flatten": (lambda l: l.Flatten(), (4, 2, 3)),
+    "elu": (lambda l: l.ELU(alpha=0.5), (4, 5)),
+    "softmax": (lambda l: l.Softmax(), (4, 5)),
+    "softmax, axes": (lambda l: l.Softmax(axis=(1, 2)), (2, 4, 5)),
+    "identity": (lambda l: l.Identity(), (4, 5)),
+    "rescaling": (lambda l: l.Rescaling(0.5, offset=[1.0, 2.0]), (3, 2)),
+    "global max 1d": (lambda l: l.GlobalMaxPool1D(), (2, 5, 3)),
+    "permute": (lambda l: l.Permute((3, 1, 2)), (2, 3, 4, 5)),
+    "repeat vector": (lambda l: l.RepeatVector(3), (2, 4)),
+    "zeros 1d": (lambda l: l.ZeroPadding1D((1, 2)), (2, 3, 2)),
+    "zeros 2d": (lambda l: l.ZeroPadding2D(((1, 0), 2)), (2, 3, 2, 2)),
+    "zeros 2d, equal": (lambda l: l.ZeroPadding2D((1, 2)), (2, 3, 2, 2)),
+    "larger 1d": (lambda l: l.UpSampling1D(3), (2, 3, 2)),
+    "larger 2d": (lambda l: l.UpSampling2D((2, 3)), (2, 3, 2, 2)),
+    "larger 2d, bilinear": (lambda l: l.UpSampling2D(interpolation="bilinear"), (2, 3, 2, 2)),
+    "larger 2d, bicubic": (lambda l: l.UpSampling2D(interpolation="bicubic"), (2, 3, 2, 2)),
+    **{
+        name: (lambda l, name=name: l.Activation(name), (4, 5))
+        for name in "exponential hard_sigmoid hard_silu linear log_sigmoid mish relu6 softsign swish".split()
+    },
+}
+# By name: what makes the layer, and the shapes of its inputs.
+MERGES: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
+    "add": (lambda l: l.Add(), [(2, 3), (2, 1), (2, 3)]),
+    "add, ranks": (lambda l: l.Add(), [(2, 4, 3), (2, 3)]),
+    "subtract": (lambda l: l.Subtract(), [(2, 3), (2, 3)]),
+    "multiply": (lambda l: l.Multiply(), [(2, 3), (2, 3), (2, 1)]),
+    "average": (lambda l: l.Average(), [(2, 3), (2, 3), (2, 3)]),
+    "maximum": (lambda l: l.Maximum(), [(2, 3), (2, 3)]),
+    "minimum": (lambda l: l.Minimum(), [(2, 3), (2, 3)]),
+    "concatenate": (lambda l: l.Concatenate(), [(2, 3), (2, 4)]),
+    "concatenate, axis": (lambda l: l.Concatenate(axis=1), [(2, 3, 2), (2, 1, 2)]),
 }
 CELLS: dict[str, Any] = {
     "lstm": lambda l: l.LSTMCell(4),
@@ -50,11 +81,15 @@ def drawn(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng([seed, *shape]).normal(size=shape).astype(np.float32)
 
 
-def results(tf: Any, layer: Any, inputs: list[np.ndarray], wraps: Any = lambda f: f) -> list[np.ndarray]:
+def results(
+    tf: Any, layer: Any, inputs: list[np.ndarray], wraps: Any = lambda f: f, merges: bool = False
+) -> list[np.ndarray]:
     """The outputs of a layer, and the gradients of their weighted sum by its weights and inputs."""
     given = [tf.constant(x) for x in inputs]
 
     def call(*xs: Any) -> Any:
+        if merges:
+            return layer(list(xs))
         return layer(xs[0], list(xs[1:])) if len(xs) > 1 else layer(xs[0])
 
     call(*given)
@@ -77,6 +112,9 @@ def every(tf: Any, wraps: Any = lambda f: f) -> dict[str, list[np.ndarray]]:
     found = {
         name: results(tf, make(layers), [drawn(1, *shape)], wraps) for name, (make, shape) in CASES.items()
     }
+    for name, (make, shapes) in MERGES.items():
+        inputs = [drawn(1 + k, *shape) for k, shape in enumerate(shapes)]
+        found[name] = results(tf, make(layers), inputs, wraps, merges=True)
     for name, make in CELLS.items():
         states = 2 if name == "lstm" else 1
         inputs = [drawn(1, 3, 5), *[drawn(2 + k, 3, 4) for k in range(states)]]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from tests.layers.against_keras import CASES, CELLS, DATA, every
+from tests.layers.against_keras import CASES, CELLS, DATA, MERGES, every
 
 
 @functools.cache
@@ -29,7 +29,7 @@ def mine(is_compiled: bool) -> dict[str, list[np.ndarray]]:
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])
-@pytest.mark.parametrize("name", [*CASES, *CELLS])
+@pytest.mark.parametrize("name", [*CASES, *MERGES, *CELLS])
 def test_outputs_and_gradients_are_those_of_keras(name: str, is_compiled: bool) -> None:
     found, want = mine(is_compiled)[name], stored()[name]
     assert len(found) == len(want)

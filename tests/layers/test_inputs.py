@@ -225,3 +225,66 @@ def test_layers_whose_losses_are_gone_are_walked_no_more():
     del kept
     gc.collect()
     assert base._with_losses.keys() <= before.keys()
+
+
+def test_shapes_of_a_sequential_are_known_once_its_inputs_are():
+    model = tf.keras.Sequential()
+    with pytest.raises(
+        AttributeError, match=r"has no output_shape yet: begin it with a keras.Input, or call it"
+    ):
+        print(model.output_shape)
+    model.add(layers.Dense(6, input_shape=(4,)))
+    assert (model.input_shape, model.output_shape) == ((None, 4), (None, 6))
+    model.add(layers.Reshape((3, 2)))
+    assert model.output_shape == (None, 3, 2)
+    later = tf.keras.Sequential([layers.Dense(3)])
+    assert not hasattr(later, "input_shape")
+    later(np.ones([2, 4], np.float32))
+    assert (later.input_shape, later.output_shape) == ((2, 4), (2, 3))
+
+
+def test_layers_of_several_tensors_refuse_what_they_cannot_merge():
+    one = tf.ones([2, 3])
+    with pytest.raises(
+        ValueError, match=r"Add: it is called on a list of tensors, got one of shape \(2, 3\)"
+    ):
+        layers.Add()(one)
+    with pytest.raises(ValueError, match=r"Concatenate: it is called on a list of tensors, got one of shape"):
+        layers.concatenate(one)
+    with pytest.raises(ValueError, match=r"Subtract: it is called on two tensors, got 3"):
+        layers.subtract([one, one, one])
+    with pytest.raises(ValueError, match=r"Concatenate: axis 0 is that of the batch"):
+        layers.Concatenate(axis=0)
+    functions = [layers.add, layers.multiply, layers.average, layers.maximum, layers.minimum]
+    np.testing.assert_array_equal([f([one, 3 * one])[0, 0] for f in functions], [4, 3, 2, 3, 1])
+    assert layers.concatenate([one, one], axis=1).shape == (2, 6)
+
+
+def test_layers_that_rearrange_refuse_sizes_out_of_range():
+    with pytest.raises(
+        ValueError, match=r"Permute: dims is \(3, 1\); it must name each axis from 1 to 2 once"
+    ):
+        layers.Permute((3, 1))
+    with pytest.raises(TypeError, match=r"RepeatVector: n must be an integer, got 2.5"):
+        layers.RepeatVector(2.5)
+    with pytest.raises(
+        ValueError, match=r"RepeatVector: the input must be \[batch, features\], got shape \(2, 3, 4\)"
+    ):
+        layers.RepeatVector(2)(tf.ones([2, 3, 4]))
+    with pytest.raises(
+        ValueError, match=r"ZeroPadding2D: padding is \(1, -1\); it must be an integer from 0, 2 of them"
+    ):
+        layers.ZeroPadding2D((1, -1))
+    with pytest.raises(ValueError, match=r"UpSampling2D: interpolation is 'area'; it must be one of bicubic"):
+        layers.UpSampling2D(interpolation="area")
+    first = tf.transpose(tf.ones([2, 3, 3, 4]), [0, 3, 1, 2])
+    assert layers.UpSampling2D((1, 2), "channels_first", "bilinear")(first).shape == (2, 4, 3, 6)
+    assert layers.ZeroPadding2D(1, data_format="channels_first")(first).shape == (2, 4, 5, 5)
+
+
+def test_a_masked_softmax_gives_zeros_where_it_is_masked():
+    soft, mask = layers.Softmax(), [[True, False, True], [False, False, False]]
+    want = [[0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]
+    np.testing.assert_array_equal(soft(tf.ones([2, 3]), mask=mask), want)
+    np.testing.assert_array_equal(soft(tf.ones([2, 3]), mask=np.array(mask, np.float32)), want)
+    assert layers.Rescaling(1 / 255)(np.full([2], 255, np.uint8)).dtype == tf.float32
