@@ -19,8 +19,9 @@ _SUBJECTS = {
     "tensors are rectangular; pad the rows, or keep a list of tensors":
         "ragged RaggedTensor RaggedTensorSpec ragged_fill_empty_rows ragged_fill_empty_rows_grad",
     "sparse tensors hold numbers only": "sparse_placeholder graphad.sparse.cross cross_hashed sampled_addmm",
-    "functions, loops and gradients take and return frozen dataclasses directly":
-        "ExtensionType BatchableExtensionType",
+    "ops take tensors; call them with the fields, or define operators and methods in the class":
+        "dispatch_for_api dispatch_for_unary_elementwise_apis dispatch_for_binary_elementwise_apis "
+        "dispatch_for_binary_elementwise_assert_apis unregister_dispatch_for",
     "there are no quantised dtypes": "quantization qint8 qint16 qint32 quint8 quint16",
     "input pipelines are left to other packages; data.Dataset reads from memory": "queue lookup feature_column",
     "reading files, images and audio is left to other packages":

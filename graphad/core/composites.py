@@ -1,11 +1,10 @@
 """Leaves of nests that consist of other values: dataclasses, attrs classes, and classes with `__graphad_parts__`, such as
 `TensorArray`.
 
-A record is an object that is equivalent to the values of its fields: a dataclass that compares by them, an attrs class, or a
-class with `__tf_flatten__` and `__tf_unflatten__`. Modules and other objects with children are not records. Fields that hold
-tensors,
-variables or arrays are followed; numbers, strings and other objects belong to the form of the record and stay as they are. A
-record is rebuilt without calling `__init__`: its fields are set directly.
+A record is an object that is equivalent to the values of its fields: a dataclass that compares by them, an attrs class, a class
+with `__tf_flatten__` and `__tf_unflatten__`, or one that tells its fields by `__graphad_record__`. Modules and other objects with
+children are not records. Fields that hold tensors, variables or arrays are followed; numbers, strings and other objects belong to
+the form of the record and stay as they are. A record is rebuilt without calling `__init__`: its fields are set directly.
 """
 
 from __future__ import annotations
@@ -45,6 +44,8 @@ def is_record(x: object) -> bool:
 
 
 def _is_record(x: object, kind: Any) -> bool:
+    if hasattr(kind, "__graphad_record__"):
+        return True
     if hasattr(kind, "__dataclass_fields__"):
         if hasattr(kind, "__tf_flatten__"):
             return True
@@ -66,6 +67,8 @@ def has_own_way(x: object) -> bool:
 def record_of(x: Any) -> Record:
     """All fields of a record, and the other attributes of the object."""
     kind = type(x)
+    if hasattr(kind, "__graphad_record__"):
+        return x.__graphad_record__()  # type: ignore[no-any-return]
     if has_own_way(x):
         metadata, components = x.__tf_flatten__()
         names = tuple([str(k) for k in range(len(components))])

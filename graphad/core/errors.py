@@ -106,6 +106,10 @@ class UnconvertibleError(ArgumentTypeError, ValueError):
     """A Python object that cannot become a tensor."""
 
 
+class FrozenFieldError(GraphadError, AttributeError):
+    """A field of an extension type was assigned outside of its constructor."""
+
+
 class ResourceExhaustedError(GraphadError, MemoryError):
     """There is not enough memory for a result."""
 

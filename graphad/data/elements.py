@@ -1,6 +1,6 @@
 """Elements of a data set: nests of tensors for the user, and of NumPy arrays between steps.
 
-Tuples, named tuples and dicts are nests; anything else, lists too, is one tensor.
+Tuples, named tuples, dicts and records (dataclasses, extension types) are nests; anything else, lists too, is one tensor.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core.composites import flatten_records, is_record
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.spec import TensorSpec
@@ -28,6 +29,10 @@ def mapped(function: Callable[..., Any], x: NestLike, *others: NestLike) -> Any:
     if isinstance(x, tuple):
         items = [mapped(function, *parts) for parts in zip(x, *others, strict=True)]
         return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+    if is_record(x) and not isinstance(x, DatasetSpec):
+        fields, rebuild = flatten_records(x)
+        rows = [flatten_records(other)[0] for other in others]
+        return rebuild([function(*parts) for parts in zip(fields, *rows, strict=True)])
     return function(x, *others)
 
 

@@ -466,12 +466,13 @@ def _fit(wanted: Any, given: Any) -> Any:
             mine, theirs = wanted.record(), given.record()
             if len(mine.values) == len(theirs.values):
                 return mine.form.make([_fit(*pair) for pair in zip(mine.values, theirs.values, strict=True)])
-    elif is_record(wanted) and type(given) is type(wanted):
-        mine, theirs = record_of(wanted), record_of(given)
-        if mine.form == theirs.form:
-            return mine.form.make(
-                [_fit_field(*pair) for pair in zip(mine.values, theirs.values, strict=True)]
-            )
+    elif is_record(wanted):
+        named = record_of(wanted)
+        found = record_of(given) if is_record(given) else None
+        if found is not None and named.form == found.form:
+            return named.form.make([_fit(*pair) for pair in zip(named.values, found.values, strict=True)])
+    elif type(wanted) is type(given) and (wanted is given or bool(wanted == given)):
+        return given  # a number or string in the field of a record
     raise ArgumentTypeError(f"Can not cast {_short(given)} to the structure {wanted!r}")
 
 
@@ -483,15 +484,6 @@ def _cure(name: str, wanted: object, given: object) -> str:
     if dtype is not wanted.dtype and isinstance(dtype, DType):
         return f" Argument {name!r} is {dtype.name}: tf.cast it to {wanted.dtype.name}, or change the input_signature."
     return f" Argument {name!r} has another shape: give the input_signature None where sizes differ."
-
-
-def _fit_field(wanted: TensorSpec | int | str, given: object) -> Any:
-    """As `_fit`, for a field of a record: one without specs has to be equal."""
-    if any(isinstance(leaf, TensorSpec) for leaf in flatten_records(wanted)[0]):
-        return _fit(wanted, given)
-    if type(wanted) is not type(given) or not (wanted is given or bool(wanted == given)):
-        raise ArgumentTypeError(f"Can not cast {_short(given)} to {_short(wanted)}")
-    return given
 
 
 def _fit_one(wanted: TensorSpec, given: object) -> Fitted:

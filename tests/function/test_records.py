@@ -237,7 +237,7 @@ def test_a_signature_may_hold_records():
         return d.x * d.n
 
     np.testing.assert_array_equal(f(Frozen([1, 2], 3)), 3 * X)
-    with pytest.raises(TypeError, match="Can not cast 4 to 3"):
+    with pytest.raises(TypeError, match="Can not cast 4 to the structure 3"):
         f(Frozen(X, 4))
     with pytest.raises(TypeError, match="Can not cast"):
         f(Plain(X))

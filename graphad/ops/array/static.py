@@ -96,17 +96,19 @@ def tuple_of(tensors: NestLike, control_inputs: NestLike = None, name: str | Non
     return [None if x is None else bind(IDENTITY, lift(x)) for x in tensors]
 
 
-def type_spec_from_value(value: TensorLike) -> TensorSpec:
-    """The TensorSpec of a tensor, a variable, an array or a number.
+def type_spec_from_value(value: Any) -> Any:
+    """What describes a value: the TensorSpec of a tensor, a variable, an array or a number; of an extension type its `Spec`.
 
     Args:
-      value: A tensor of any shape and dtype, a variable, array or number.
-    Returns: A TensorSpec.
+      value: A tensor of any shape and dtype, a variable, array, number, or an object of an extension type.
+    Returns: A TensorSpec, or the `Spec` of an extension type.
     Raises: ArgumentTypeError (a TypeError): it is none of these.
     Example:
       >>> type_spec_from_value([1.0, 2.0])
       TensorSpec(shape=(2,), dtype=tf.float32, name=None)
     """
+    if hasattr(type(value), "__graphad_spec__"):
+        return value.__graphad_spec__()
     return TensorSpec.from_tensor(lift_own(value))
 
 

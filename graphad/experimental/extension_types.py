@@ -1,0 +1,383 @@
+"""`ExtensionType`: a base class for values that consist of tensors, with typed fields which are converted and checked.
+
+An extension type is a record (`core/composites.py`), as a frozen dataclass is: it goes into functions, loops, branches, tapes and
+saved models and comes out of them. What is added here is what the class statement says: fields from annotations, their
+conversion, and `Spec`, the class of what describes such values.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+import typing
+from abc import ABCMeta
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn, dataclass_transform
+
+from graphad.core.composites import flatten_records, made_of
+from graphad.core.errors import ArgumentTypeError, FrozenFieldError, InvalidArgumentError
+from graphad.core.nest import Form, Record
+from graphad.core.spec import TensorSpec, TypeSpec
+from graphad.core.tensor import Tensor
+from graphad.experimental.fields import MISSING, PLAIN, Field
+from graphad.ops.array.static import type_spec_from_value
+from graphad.ops.math.compare import equal
+from graphad.ops.math.reduce import reduce_all
+
+# Set while the constructor of an object runs, when its fields may be assigned.
+_OPEN = "_graphad_open"
+
+
+def _declared(cls: type, known: dict[str, Any]) -> dict[str, Field]:
+    """The fields of a class: those of its bases, then its own. `known` has what annotations that are strings may name."""
+    fields: dict[str, Field] = {}
+    for base in reversed(cls.__mro__[1:]):
+        fields.update(vars(base).get("__graphad_fields__", {}))
+    own = {
+        name: kind
+        for name, kind in vars(cls).get("__annotations__", {}).items()
+        if typing.get_origin(kind) is not ClassVar
+        and not str(kind).startswith(("ClassVar", "typing.ClassVar"))
+    }
+    if not own:
+        return fields
+    try:
+        # The class itself is known by its name only once the statement has run.
+        holder: Any = types.SimpleNamespace(__annotations__=own)
+        kinds = typing.get_type_hints(holder, known, {cls.__name__: cls})
+    except (NameError, TypeError) as cause:
+        raise ArgumentTypeError(f"The field annotations for {cls.__name__} are invalid: {cause}") from cause
+    for name in own:
+        default = vars(cls).get(name, MISSING)
+        if inspect.isroutine(default) or isinstance(default, property):
+            raise InvalidArgumentError(
+                f"The field annotations for {cls.__name__} are invalid. {name} is a field and a method; rename one of them."
+            )
+        fields[name] = Field(name, kinds[name], default)
+    return fields
+
+
+def _check_plain_values(cls: type) -> None:
+    """Refuse what looks like a field without its annotation."""
+    annotations = vars(cls).get("__annotations__", {})
+    for name, value in vars(cls).items():
+        if name.startswith("_") or name in annotations or name == "Spec":
+            continue
+        if isinstance(value, (*PLAIN, Tensor, list, tuple, dict)) and not callable(value):
+            raise InvalidArgumentError(
+                f"The field annotations for {cls.__name__} are invalid. Field {name} is missing a type annotation."
+            )
+
+
+def _signature(fields: dict[str, Field]) -> inspect.Signature:
+    """The parameters of the constructor; fields without a default behind one with a default are given by keyword."""
+    positional: list[inspect.Parameter] = []
+    by_keyword: list[inspect.Parameter] = []
+    for name, field in fields.items():
+        behind = field.default is MISSING and any(p.default is not MISSING for p in positional)
+        kind = inspect.Parameter.KEYWORD_ONLY if behind else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        (by_keyword if behind else positional).append(inspect.Parameter(name, kind, default=field.default))
+    return inspect.Signature(positional + by_keyword)
+
+
+class _ExtensionTypes(ABCMeta):
+    """Declares the fields of each class, and converts and checks those of each object when its constructor has ended."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+        super().__init__(name, bases, namespace)
+        if not any(isinstance(base, _ExtensionTypes) for base in bases):
+            return
+        _check_plain_values(cls)
+        statement = sys._getframe(1)
+        fields = _declared(cls, {**statement.f_globals, **statement.f_locals})
+        cls.__graphad_fields__ = fields
+        signature = _signature(fields)
+        cls._constructor = signature
+        if "__init__" not in namespace and all(
+            "__init__" not in vars(base) for base in cls.__mro__[1:-1] if base is not ExtensionType
+        ):
+            cls.__signature__ = signature
+        for field in fields:
+            if field in namespace:
+                delattr(cls, field)
+        spec_bases = (namespace["Spec"], ExtensionTypeSpec) if "Spec" in namespace else (ExtensionTypeSpec,)
+        cls.Spec = type(
+            "Spec",
+            spec_bases,
+            {"value_type": cls, "__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Spec"},
+        )
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made: Any = object.__new__(cls)  # type: ignore[arg-type]
+        held = made.__dict__
+        held[_OPEN] = True
+        made.__init__(*args, **kwargs)
+        missing = cls.__graphad_fields__.keys() - held.keys()
+        if missing:
+            raise InvalidArgumentError(f"Missing required fields: {missing}")
+        for name, field in cls.__graphad_fields__.items():
+            held[name] = field.convert(held[name], name)
+        del held[_OPEN]
+        made.__validate__()
+        return made
+
+
+@dataclass_transform(eq_default=True, frozen_default=True)
+class ExtensionType(metaclass=_ExtensionTypes):
+    """Base class for values that consist of tensors and other typed fields.
+
+    A subclass declares its fields by annotations, with defaults where it likes; it gets a constructor that converts each value to
+    the kind of its field, `repr`, comparison, and `Spec`, by which signatures describe it. A constructor of its own assigns each
+    field; afterwards they cannot be changed. `__validate__`, where it is defined, is called for each new object.
+
+    Fields may be `Tensor` (any shape and dtype), `int`, `float`, `bool`, `str`, `bytes`, `None`, `DType`, `TensorShape`,
+    `TypeSpec`, sparse tensors, `TensorArray`, other extension types, `tuple[...]`, `Mapping[str, ...]`, and unions of these.
+
+    Objects go into functions and come out of them, through branches, loops, `map_fn`, tapes, data sets and saved models, as the
+    tensors in their fields; numbers and strings belong to the structure: a call with other ones is traced anew.
+
+    Args:
+      *args, **kwargs: The values of the fields, in the order of their declaration or by name.
+    Raises: ArgumentTypeError (a TypeError): a value that cannot be converted to the kind of its field, or an annotation of
+      another kind; FrozenFieldError (an AttributeError): a field was assigned outside of the constructor.
+    Example:
+      >>> class Interval(experimental.ExtensionType):
+      ...     low: Tensor
+      ...     high: Tensor
+      ...     def width(self):
+      ...         return self.high - self.low
+      >>> Interval(1.0, [2.0, 4.0]).width().numpy().tolist()
+      [1.0, 3.0]
+    """
+
+    __graphad_fields__: ClassVar[dict[str, Field]] = {}
+    _constructor: ClassVar[inspect.Signature]
+    Spec: ClassVar[Any]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        try:
+            bound = type(self)._constructor.bind(*args, **kwargs)
+        except TypeError as cause:
+            raise ArgumentTypeError(f"{type(self).__name__}: {cause}") from None
+        bound.apply_defaults()
+        self.__dict__.update(bound.arguments)
+
+    def __validate__(self) -> None:
+        """Check the fields of a new object; subclasses override it."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if _OPEN not in self.__dict__ or name not in self.__graphad_fields__:
+            raise FrozenFieldError(
+                f"Cannot mutate attribute `{name}` outside the custom constructor of ExtensionType."
+                if name in self.__graphad_fields__
+                else f"{type(self).__name__} has no field {name!r}; its fields are {', '.join(self.__graphad_fields__)}."
+            )
+        self.__dict__[name] = value
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenFieldError(
+            f"Cannot mutate attribute `{name}` outside the custom constructor of ExtensionType."
+        )
+
+    def __repr__(self) -> str:
+        return _shown(type(self).__qualname__, self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> Any:
+        """Whether both are of one class with equal fields: a Tensor, bool []; False where their structure differs."""
+        if type(other) is not type(self):
+            return False
+        mine, theirs = _leaves(self), _leaves(other)
+        if mine.keys() != theirs.keys():
+            return False
+        same = []
+        for where, a in mine.items():
+            b = theirs[where]
+            if isinstance(a, Tensor) and isinstance(b, Tensor):
+                if a.dtype != b.dtype or not a.shape.is_compatible_with(b.shape):
+                    return False
+                same.append(reduce_all(equal(a, b)))
+            elif not bool(a == b):
+                return False
+        return reduce_all(same) if same else True
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        return not same if isinstance(same, bool) else ~same
+
+    @property
+    def _type_spec(self) -> Any:
+        return self.__graphad_spec__()
+
+    def __graphad_spec__(self) -> Any:
+        """What describes this value: its `Spec`."""
+        leaves, rebuild = flatten_records(self)
+        return rebuild(
+            [leaf if isinstance(leaf, TensorSpec) else type_spec_from_value(leaf) for leaf in leaves]
+        )
+
+    def __graphad_record__(self) -> Record:
+        """The values of the fields."""
+        return _record(type(self), self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), tuple(_fields_of(self).items()))
+
+    def __copy__(self) -> ExtensionType:
+        return self
+
+
+class ExtensionTypeSpec(TypeSpec):
+    """Describes values of an extension type: for each field a spec in place of a tensor, and other values as they are.
+
+    Args:
+      *args, **kwargs: All fields of the type, in order or by name.
+    """
+
+    value_type: ClassVar[Any] = ExtensionType
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        names = self.value_type.__graphad_fields__
+        parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+        try:
+            bound = inspect.Signature(parameters).bind(*args, **kwargs)
+        except TypeError as cause:
+            raise ArgumentTypeError(f"{type(self).__qualname__}: {cause}") from None
+        for name, value in bound.arguments.items():
+            convert = names[name].convert
+            self.__dict__[name] = value if isinstance(value, TypeSpec) else convert(value, name)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenFieldError(f"Cannot mutate attribute `{name}` of {type(self).__qualname__}.")
+
+    def __repr__(self) -> str:
+        return _shown(type(self).__qualname__, self)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and _fields_of(self) == _fields_of(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(_fields_of(self))))
+
+    def __graphad_record__(self) -> Record:
+        """The values of the fields, of a record of the class that is described."""
+        return _record(self.value_type, self)
+
+    @classmethod
+    def from_value(cls, value: ExtensionType) -> Any:
+        """The spec of a value of the type."""
+        return value.__graphad_spec__()
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a value, or another spec, has this structure, with tensors that these specs describe."""
+        return self._compares(spec_or_value, lambda mine, theirs: mine.is_compatible_with(theirs))
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether another spec describes whatever this one does."""
+        return isinstance(other, ExtensionTypeSpec) and other._compares(
+            self, lambda theirs, mine: mine.is_subtype_of(theirs)
+        )
+
+    def _compares(self, other: Any, fits: Callable[[Any, Any], bool]) -> bool:
+        if isinstance(other, ExtensionType):
+            other = other.__graphad_spec__()
+        if type(other) is not type(self):
+            return False
+        mine, theirs = _leaves(self), _leaves(other)
+        if mine.keys() != theirs.keys():
+            return False
+        for where, a in mine.items():
+            b = theirs[where]
+            if not (isinstance(b, TensorSpec) and fits(a, b) if isinstance(a, TensorSpec) else bool(a == b)):
+                return False
+        return True
+
+    def most_specific_common_supertype(self, others: Any) -> Any:
+        """The narrowest spec that describes what this one and all of `others` do; None if there is none."""
+        others = list(others)
+        rows = [_leaves(spec) for spec in (self, *others)]
+        if any(type(spec) is not type(self) for spec in others) or any(
+            row.keys() != rows[0].keys() for row in rows
+        ):
+            return None
+        common = []
+        for where, mine in rows[0].items():
+            theirs = [row[where] for row in rows[1:]]
+            if isinstance(mine, TensorSpec) and all(isinstance(spec, TensorSpec) for spec in theirs):
+                found = mine.most_specific_common_supertype(theirs)
+                if found is None:
+                    return None
+                common.append(found)
+            elif any(mine != value for value in theirs):
+                return None
+        return flatten_records(self)[1](common)
+
+    def most_specific_compatible_type(self, other: Any) -> Any:
+        """As `most_specific_common_supertype` of two, but an error if there is none."""
+        found = self.most_specific_common_supertype([other])
+        if found is None:
+            raise InvalidArgumentError(f"No TypeSpec is compatible with both {self} and {other}")
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.value_type, tuple(_fields_of(self).items()))
+
+
+class BatchableExtensionType(ExtensionType):
+    """An extension type whose values can be stacked: its tensors have a common first axis where several are put together.
+
+    Every extension type of graphad is batched by its tensors, in `map_fn`, `vectorized_map` and data sets; the name is there for
+    programs that ask for it.
+    """
+
+
+def _fields_of(x: Any) -> dict[str, Any]:
+    """The values of the fields of an extension type or a spec, in order."""
+    kind = x.value_type if isinstance(x, ExtensionTypeSpec) else type(x)
+    return {name: x.__dict__[name] for name in kind.__graphad_fields__}
+
+
+def _leaves(x: Any) -> dict[tuple[Any, ...], Any]:
+    """What the fields of a spec hold, by path."""
+    found: dict[tuple[Any, ...], Any] = {}
+
+    def walk(value: Any, where: tuple[Any, ...]) -> None:
+        if isinstance(value, ExtensionType | ExtensionTypeSpec):
+            value = _fields_of(value)
+        if isinstance(value, dict):
+            for key, part in value.items():
+                walk(part, (*where, key))
+        elif isinstance(value, tuple):
+            for i, part in enumerate(value):
+                walk(part, (*where, i))
+        else:
+            found[where] = value
+
+    walk(x, ())
+    return found
+
+
+def _shown(title: str, x: Any) -> str:
+    return f"{title}({', '.join(f'{name}={value!r}' for name, value in _fields_of(x).items())})"
+
+
+def _record(kind: Any, x: Any) -> Record:
+    names = tuple(kind.__graphad_fields__)
+    return Record(
+        Form(kind, names, lambda values: _rebuilt(kind, names, values)), [x.__dict__[name] for name in names]
+    )
+
+
+def _rebuilt(kind: Any, names: tuple[str, ...], values: list[Any]) -> Any:
+    """An object with these fields, without conversion; its `Spec` where specs stand for the tensors."""
+    held = made_of(kind, names, values)
+    if any(isinstance(leaf, TypeSpec) for leaf in _leaves(held).values()):
+        return made_of(kind.Spec, names, values)
+    return held
+
+
+def _restored(kind: Any, fields: tuple[tuple[str, Any], ...]) -> Any:
+    """For `pickle` and `copy`."""
+    return _rebuilt(kind, tuple(name for name, _ in fields), [value for _, value in fields])
