@@ -326,6 +326,7 @@ def public_functions():
 GIVES_ANYTHING = {
     *"foldl foldr map_fn scan while_loop numpy_function py_function".split(),
     *"map_structure pack_sequence_as load load_variable get_static_value dimension_value path_to_str".split(),
+    "type_spec_from_value",
     *"do_not_convert jvp vjp hvp linearize gradients root fixed_point minimize least_squares solve_ivp".split(),
     # Those of `compat.v1`, whose list of one result is that result.
     *"case cond".split(),

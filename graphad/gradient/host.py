@@ -32,6 +32,7 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.core.forks import lock
 from graphad.core.levels import entered
 from graphad.core.op import IO, MIXED, Op, TupleOp, define
+from graphad.core.schema import Kind, declare
 from graphad.core.scopes import executing_eagerly
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor, read_only
@@ -84,6 +85,10 @@ class HostFunction:
         )
 
 
+PythonFunction = Any  # a `HostFunction`, or `KeptTapes` of one
+declare(Kind("PythonFunction", lambda x: isinstance(x, HostFunction | KeptTapes), words="function"))
+
+
 @define
 class HostCall(TupleOp):
     """The results of a Python function without side effects."""
@@ -94,7 +99,7 @@ class HostCall(TupleOp):
     extension = True
     foreign = True
     keeps = (True, False)
-    function: Any
+    function: PythonFunction
     dtypes: tuple[DType, ...]
 
     def unsafe(self) -> str | None:

@@ -10,6 +10,7 @@ import graphad as gd
 from graphad.core.dims import Dim
 from graphad.core.registry import all_ops
 from graphad.core.schema import kind_of, schema_of
+from graphad.gradient.host import HostFunction
 
 BARE = {"int", "float", "complex", "str", "bytes", "object", "Any"}  # types that say nothing of what is meant
 OPS = sorted(name for name, kind in all_ops().items() if kind.__module__.startswith("graphad."))
@@ -59,6 +60,7 @@ def test_the_walk_passes_words_and_choices(declared):
         ("Equation", ["ij,jk->ik", "i", "...i->..."], ["i->j", "i,j->ii", "i1", "....", 3, None]),
         ("ClosedRule", [], [3, "rule", None]),
         ("PythonRule", [], [3, "rule", None]),
+        ("PythonFunction", [HostFunction(abs, "abs", True)], [3, "abs", None, abs]),
         ("Count | Literal[-1]", [0, 4, -1], [-2, None]),
         ("Bound", [0.5, float("-inf")], [float("nan"), 1, None]),
     ],
