@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,17 @@ if TYPE_CHECKING:
     from graphad.core.annotations import RateLike
 
 
+def _arguments_of(kind: type) -> list[str]:
+    """The arguments that a class of optimizers names, and those of its bases to which it hands on what is left."""
+    found: dict[str, None] = {}
+    for part in kind.__mro__:
+        if not issubclass(part, Optimizer) or "__init__" not in vars(part):
+            continue
+        parameters = list(inspect.signature(vars(part)["__init__"]).parameters.values())[1:]
+        found.update(dict.fromkeys(x.name for x in parameters if x.kind is not x.VAR_KEYWORD))
+    return list(found)
+
+
 class Optimizer(Trackable):
     """Base class. Subclasses name their `slots` and define `update(variable, gradient, slots)`.
 
@@ -36,7 +48,9 @@ class Optimizer(Trackable):
       clipvalue: The largest magnitude of an element of a gradient.
       global_clipnorm: The largest norm of all gradients together.
       name: Name.
-    Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+      unknown: Refused.
+    Raises: ArgumentTypeError (a TypeError): no such argument; InvalidArgumentError (a ValueError), when gradients are applied: a
+      gradient of another shape than its variable.
     """
 
     slots: tuple[str, ...] = ()
@@ -50,8 +64,13 @@ class Optimizer(Trackable):
         clipvalue: float | None = None,
         global_clipnorm: float | None = None,
         name: str | None = None,
+        **unknown: Any,
     ) -> None:
         self._graphad_name = name or type(self).__name__.lower()
+        for argument in unknown:
+            raise ArgumentTypeError(
+                f"{type(self).__name__}: there is no argument {argument!r}; it takes {', '.join(_arguments_of(type(self)))}."
+            )
         limits = {"clipnorm": clipnorm, "clipvalue": clipvalue, "global_clipnorm": global_clipnorm}
         given = [f"{limit}={value}" for limit, value in limits.items() if value is not None]
         if len(given) > 1:

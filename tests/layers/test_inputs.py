@@ -288,3 +288,17 @@ def test_a_masked_softmax_gives_zeros_where_it_is_masked():
     np.testing.assert_array_equal(soft(tf.ones([2, 3]), mask=mask), want)
     np.testing.assert_array_equal(soft(tf.ones([2, 3]), mask=np.array(mask, np.float32)), want)
     assert layers.Rescaling(1 / 255)(np.full([2], 255, np.uint8)).dtype == tf.float32
+
+
+def test_an_embedding_takes_its_table_and_says_that_masks_are_not_handed_on():
+    table = np.arange(6, dtype=np.float32).reshape(3, 2)
+    for given in (table, [table]):
+        made = layers.Embedding(3, 2, weights=given, trainable=False, mask_zero=False)
+        np.testing.assert_array_equal(made([[2, 0]]), [[[4, 5], [0, 1]]])
+        assert made.trainable_variables == [] and len(made.weights) == 1
+    with pytest.raises(ValueError, match=r"\(2, 3\)"):
+        layers.Embedding(3, 2, weights=[table.T])
+    with pytest.raises(
+        ValueError, match=r"Embedding: mask_zero is True; graphad's layers hand no masks on. Leave it"
+    ):
+        layers.Embedding(3, 2, mask_zero=True)

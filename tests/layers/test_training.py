@@ -383,3 +383,18 @@ def test_an_optimizer_says_its_rate_and_how_far_it_is():
         return 0.5
 
     assert repr(tf.optimizers.SGD(rate)) == "<SGD: learning rate rate, not used yet>"
+
+
+def test_arguments_that_an_optimizer_does_not_have_are_named_with_those_that_it_has():
+    class Own(tf.keras.optimizers.SGD):
+        def __init__(self, share=0.5, **options):
+            super().__init__(**options)
+
+    with pytest.raises(
+        TypeError, match=r"SGD: there is no argument 'lr'; it takes learning_rate, momentum, .*clipnorm"
+    ):
+        tf.keras.optimizers.SGD(lr=0.1)
+    with pytest.raises(
+        TypeError, match=r"Own: there is no argument 'decay'; it takes share, learning_rate, momentum"
+    ):
+        Own(decay=0.1)
