@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def to_graph(
-    entity: Any, recursive: bool = True, experimental_optional_features: Feature | None = None
+    entity: Callable[..., Any], recursive: bool = True, experimental_optional_features: Feature | None = None
 ) -> Callable[..., Any]:
     """The function with its control flow converted, to be called like the function itself.
 
@@ -39,7 +39,9 @@ def to_graph(
     return convert_and_call if instance is None else MethodType(convert_and_call, instance)
 
 
-def to_code(entity: Any, recursive: bool = True, experimental_optional_features: object = None) -> str:
+def to_code(
+    entity: Callable[..., Any], recursive: bool = True, experimental_optional_features: object = None
+) -> str:
     """The source of the converted form of a function.
 
     Args:

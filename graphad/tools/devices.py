@@ -167,7 +167,9 @@ def get_logical_device_configuration(device: PhysicalDevice | LogicalDevice) -> 
     return [LogicalDeviceConfiguration()] * flags.logical_cpus if flags.logical_cpus > 1 else None
 
 
-def set_logical_device_configuration(device: PhysicalDevice | LogicalDevice, logical_devices: Any) -> None:
+def set_logical_device_configuration(
+    device: PhysicalDevice | LogicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration]
+) -> None:
     """Give the CPU several names, "CPU:0", "CPU:1", ..., for programs that are written for several devices.
 
     Ops run on the same CPU under each of them, and share its memory and its threads.

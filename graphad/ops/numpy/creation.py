@@ -288,7 +288,7 @@ empty_like = _like("empty_like", array.zeros)
 
 
 def full_like(
-    a: Any,
+    a: TensorLike,
     fill_value: TensorLike,
     dtype: DTypeLike | None = None,
     *,
@@ -315,7 +315,7 @@ def full_like(
             found = directly(np.full_like, a, fill_value=fill_value)
             if found is not None:
                 return found
-    return full(array.shape(a) if shape is None and None in _dims(a) else shape if shape is not None else a.dims,
+    return full(array.shape(a) if shape is None and None in _dims(a) else shape if shape is not None else _dims(a),
                 fill_value, given_dtype(dtype, a.dtype), device=device)  # fmt: skip
 
 

@@ -177,7 +177,14 @@ def i0(x: TensorLike) -> Tensor:
     return math.bessel_i0(inexact(x))
 
 
-def clip(a: TensorLike, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None) -> Tensor:
+def clip(
+    a: TensorLike,
+    min: TensorLike | None = None,
+    max: TensorLike | None = None,
+    *,
+    a_min: TensorLike | None = None,
+    a_max: TensorLike | None = None,
+) -> Tensor:
     """The elements limited to the range from `min` to `max`.
 
     Args:
@@ -192,7 +199,7 @@ def clip(a: TensorLike, min: Any = None, max: Any = None, *, a_min: Any = None, 
     """
     a = tensor_of(a)
     low, high = min if min is not None else a_min, max if max is not None else a_max
-    given = [bound for bound in (low, high) if bound is not None]
+    given: list[Any] = [bound for bound in (low, high) if bound is not None]
     if not given:
         return bind(IDENTITY, a)
     if not all(type(bound) in NUMBERS for bound in given):

@@ -127,7 +127,11 @@ def histogram(
 
 
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: TensorLike | None = None
+    sample: TensorLike,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool | None = None,
+    weights: TensorLike | None = None,
 ) -> tuple[Tensor, list[Tensor]]:
     """The number of points, or the sum of their weights, in each cell of a grid; the last bins include their upper edges.
 
@@ -185,7 +189,7 @@ def histogram2d(
     y: TensorLike,
     bins: Any = 10,
     range: Any = None,
-    density: Any = None,
+    density: bool | None = None,
     weights: TensorLike | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The number of points (x, y), or the sum of their weights, in each cell of a grid; the last bins include their upper

@@ -24,6 +24,7 @@ from graphad.ops.numpy.promotion import (
     along,
     by_numpy,
     cast_to,
+    dims_of,
     on_axis,
     promoted,
     rank_of,
@@ -168,7 +169,7 @@ def column_stack(tup: Iterable[TensorLike]) -> Tensor:
     return concat([array.expand_dims(x, 1) if x.ndim == 1 else x for x in xs], 1)
 
 
-def append(arr: TensorLike, values: Any, axis: int | None = None) -> Tensor:
+def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tensor:
     """`values` appended to `arr` along an axis, or without an axis both flattened.
 
     Args:
@@ -502,7 +503,9 @@ def delete(arr: TensorLike, obj: int | slice | TensorLike, axis: int | None = No
     return array.gather(arr, by_numpy("delete", np.delete, np.arange(size), obj), axis=axis)
 
 
-def insert(arr: TensorLike, obj: int | slice | TensorLike, values: Any, axis: int | None = None) -> Tensor:
+def insert(
+    arr: TensorLike, obj: int | slice | TensorLike, values: TensorLike, axis: int | None = None
+) -> Tensor:
     """`values` inserted before the index `obj`, an int, along an axis.
 
     Args:
@@ -529,10 +532,10 @@ def insert(arr: TensorLike, obj: int | slice | TensorLike, values: Any, axis: in
         raise InvalidArgumentError(f"insert: obj is {obj!r}; give an int, or use concatenate.")
     values = cast_to(tensor_of(values), arr.dtype)
     sizes = array.shape(arr)
-    if values.ndim < rank:
+    if rank_of("insert", values) < rank:
         values = moveaxis(atleast_1d(values), 0, -1) if values.ndim == 0 else values
         values = array.expand_dims(values, axis) if rank > 1 else values
-    count = values.dims[axis] if values.ndim == rank else 1
+    count = dims_of("insert", values)[axis] if values.ndim == rank else 1
     values = array.broadcast_to(values, [count if k == axis else sizes[k] for k in range(rank)])
     return array.concat(
         [arr[along(axis, slice(None, obj))], values, arr[along(axis, slice(obj, None))]], axis

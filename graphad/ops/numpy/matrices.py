@@ -15,7 +15,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops import linalg as ops
 from graphad.ops.numpy import products, reductions, shapes
-from graphad.ops.numpy.promotion import cast_to, inexact, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, promoted, rank_of, tensor_of
 
 
 class EigResult(NamedTuple):
@@ -181,7 +181,9 @@ def inv(a: TensorLike) -> Tensor:
     return ops.inv(matrix_of("inv", a))
 
 
-def pinv(a: Any, *, rcond: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
+def pinv(
+    a: TensorLike, *, rcond: TensorLike | None = None, rtol: TensorLike | None = None, hermitian: bool = False
+) -> Tensor:
     """The Moore-Penrose inverses of matrices; singular values up to `rtol` times the largest count as 0.
 
     Args:
@@ -199,7 +201,8 @@ def pinv(a: Any, *, rcond: Any = None, rtol: Any = None, hermitian: bool = False
     a = matrix_of("pinv", a)
     bound = rcond if rtol is None else rtol
     if bound is None:
-        bound = max(a.dims[-2:]) * float(a.dtype.info.eps) if None not in a.dims[-2:] else None
+        sizes = dims_of("pinv", a)[-2:]
+        bound = None if None in sizes else max(sizes) * float(a.dtype.info.eps)
     return ops.pinv(a, None if bound is None else cast_to(tensor_of(bound), a.dtype.real_dtype))
 
 
@@ -332,7 +335,7 @@ def solve(a: TensorLike, b: TensorLike) -> Tensor:
     return ops.solve(a, b)
 
 
-def lstsq(a: Any, b: TensorLike, rcond: TensorLike | None = None) -> tuple[Any, Any, Any, Any]:
+def lstsq(a: TensorLike, b: TensorLike, rcond: TensorLike | None = None) -> tuple[Any, Any, Any, Any]:
     """The x of least norm that minimises |a x - b|; the squared residuals, the rank, the singular values.
 
     Args:
@@ -348,7 +351,7 @@ def lstsq(a: Any, b: TensorLike, rcond: TensorLike | None = None) -> tuple[Any, 
     """
     a, b = promoted(inexact(a), inexact(b))
     column = array.expand_dims(b, 1) if rank_of("lstsq", b) == 1 else b
-    rows, columns = a.dims
+    rows, columns = dims_of("lstsq", a)
     bound = max(rows, columns) * float(a.dtype.info.eps) if rcond is None else rcond
     x = ops.matmul(pinv(a, rtol=bound), column)
     s = svdvals(a)
@@ -359,7 +362,7 @@ def lstsq(a: Any, b: TensorLike, rcond: TensorLike | None = None) -> tuple[Any, 
     return (x[:, 0] if b.ndim == 1 else x), rest, rank, s
 
 
-def matrix_power(a: Any, n: int) -> Tensor:
+def matrix_power(a: TensorLike, n: int) -> Tensor:
     """Square matrices raised to the power n; a negative n uses their inverses.
 
     Args:
@@ -375,7 +378,8 @@ def matrix_power(a: Any, n: int) -> Tensor:
     a = tensor_of(a)
     if n < 0:
         a, n = inv(a), -n
-    size = a.dims[-1] if isinstance(a.dims[-1], int) else array.shape(a)[-1]
+    last = dims_of("matrix_power", a)[-1]
+    size = last if isinstance(last, int) else array.shape(a)[-1]
     found = None
     while n:
         if n % 2:
@@ -384,7 +388,7 @@ def matrix_power(a: Any, n: int) -> Tensor:
         a = products.matmul(a, a) if n else a
     if found is None:
         return array.broadcast_to(array.eye(size, dtype=a.dtype), array.shape(a))
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def multi_dot(arrays: Sequence[TensorLike]) -> Tensor:

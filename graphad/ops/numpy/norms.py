@@ -14,7 +14,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.numpy import shapes
 from graphad.ops.numpy.matrices import inv, matrix_of, solve, svdvals
-from graphad.ops.numpy.promotion import cast_to, inexact, rank_of
+from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, rank_of
 
 
 def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
@@ -152,7 +152,7 @@ def cond(x: TensorLike, p: TensorLike | None = None) -> Tensor:
     return math.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
 
 
-def tensorinv(a: Any, ind: int = 2) -> Tensor:
+def tensorinv(a: TensorLike, ind: int = 2) -> Tensor:
     """The inverse of `a` as a linear map from its last axes to its first `ind` ones.
 
     Args:
@@ -165,11 +165,12 @@ def tensorinv(a: Any, ind: int = 2) -> Tensor:
       TensorShape([4, 2, 2])
     """
     a = inexact(a)
-    count = int(np.prod(a.dims[:ind]))
-    return array.reshape(inv(array.reshape(a, [count, -1])), [*a.dims[ind:], *a.dims[:ind]])
+    dims = dims_of("tensorinv", a)
+    count = int(np.prod(dims[:ind]))
+    return array.reshape(inv(array.reshape(a, [count, -1])), [*dims[ind:], *dims[:ind]])
 
 
-def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Tensor:
+def tensorsolve(a: TensorLike, b: TensorLike, axes: Sequence[int] | None = None) -> Tensor:
     """The x with tensordot(a, x, x.ndim) = b.
 
     Args:
@@ -185,7 +186,8 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Tensor:
     """
     a, b = inexact(a), inexact(b)
     if axes is not None:
-        a = shapes.moveaxis(a, list(axes), list(range(a.ndim - len(axes), a.ndim)))
-    sizes = a.dims[b.ndim :]
-    count = int(np.prod(b.dims))
+        rank = len(dims_of("tensorsolve", a))
+        a = shapes.moveaxis(a, list(axes), list(range(rank - len(axes), rank)))
+    sizes = dims_of("tensorsolve", a)[b.ndim :]
+    count = int(np.prod(dims_of("tensorsolve", b)))
     return array.reshape(solve(array.reshape(a, [count, count]), array.reshape(b, [-1])), sizes)

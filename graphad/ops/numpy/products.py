@@ -16,7 +16,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
 from graphad.ops.directly import directly
 from graphad.ops.linalg import contraction
-from graphad.ops.numpy.promotion import cast_to, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import cast_to, dims_of, promoted, rank_of, tensor_of
 from graphad.ops.numpy.reductions import sum as sum_of
 from graphad.ops.numpy.shapes import diagonal, moveaxis, ravel
 
@@ -107,7 +107,7 @@ def inner(a: TensorLike, b: TensorLike) -> Tensor:
     return math.multiply(a, b) if 0 in ranks else linalg.tensordot(a, b, [[ranks[0] - 1], [ranks[1] - 1]])
 
 
-def vecdot(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
+def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1) -> Tensor:
     """The products of vectors along an axis of both, x1 conjugated, over other axes that broadcast.
 
     Args:
@@ -123,7 +123,7 @@ def vecdot(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
     sizes = []
     for x in (x1, x2):
         normalize_axis("vecdot", axis, rank_of("vecdot", x))
-        sizes.append(x.dims[axis])
+        sizes.append(dims_of("vecdot", x)[axis])
     if all(isinstance(size, int) for size in sizes) and sizes[0] != sizes[1]:
         raise InvalidArgumentError(
             f"vecdot: the vectors have {sizes[0]} and {sizes[1]} elements; the numbers must be equal."
@@ -264,7 +264,7 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: object = None) -> Tenso
     return contraction.einsum(subscripts, *promoted(*operands))
 
 
-def kron(a: Any, b: Any) -> Tensor:
+def kron(a: TensorLike, b: TensorLike) -> Tensor:
     """The Kronecker product: blocks of b scaled by the elements of a.
 
     Args: a, b: Tensors of any shapes and dtypes; both dtypes are promoted.
@@ -276,14 +276,15 @@ def kron(a: Any, b: Any) -> Tensor:
     """
     a, b = promoted(a, b)
     rank = max(rank_of("kron", a), rank_of("kron", b))
-    for _ in range(rank - a.ndim):
+    for _ in range(rank - rank_of("kron", a)):
         a = array.expand_dims(a, 0)
-    for _ in range(rank - b.ndim):
+    for _ in range(rank - rank_of("kron", b)):
         b = array.expand_dims(b, 0)
+    of_a, of_b = dims_of("kron", a), dims_of("kron", b)
     sizes = (
         array.shape(a) * array.shape(b)
-        if None in (*a.dims, *b.dims)
-        else [m * n for m, n in zip(a.dims, b.dims, strict=True)]
+        if None in (*of_a, *of_b)
+        else [m * n for m, n in zip(of_a, of_b, strict=True)]
     )
     for k in range(rank):
         a, b = array.expand_dims(a, 2 * k + 1), array.expand_dims(b, 2 * k)
@@ -292,7 +293,7 @@ def kron(a: Any, b: Any) -> Tensor:
 
 
 def cross(
-    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+    a: TensorLike, b: TensorLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Tensor:
     """The cross products of vectors of 3 elements along an axis of both, over other axes that broadcast.
 
@@ -311,8 +312,9 @@ def cross(
     a, b = promoted(a, b)
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     for x in (a, b):
-        if isinstance(x.dims[-1], int) and x.dims[-1] != 3:
-            raise InvalidArgumentError(f"cross: the vectors have {x.dims[-1]} elements; they must have 3.")
+        size = dims_of("cross", x)[-1]
+        if isinstance(size, int) and size != 3:
+            raise InvalidArgumentError(f"cross: the vectors have {size} elements; they must have 3.")
     found = directly(_crossed, a, b, axis=axisc) if not a.dtype.is_complex else None
     if found is not None:
         return found
@@ -360,7 +362,7 @@ def _full_convolution(a: Tensor, v: Any, n: int, m: int) -> Tensor:
     return array.reshape(full, [-1])[: n + m - 1]
 
 
-def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
+def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
     """The convolution of two vectors: "full", "same" (the size of the longer one), or "valid" (only complete overlap).
 
     Args:
@@ -377,7 +379,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     a, v = (array.reshape(x, [1]) if x.ndim == 0 else x for x in (a, v))
     if rank_of("convolve", a) != 1 or rank_of("convolve", v) != 1:
         raise InvalidArgumentError(f"convolve: a has rank {a.ndim}, v {v.ndim}; both must be vectors.")
-    n, m = a.dims[0], v.dims[0]
+    n, m = dims_of("convolve", a)[0], dims_of("convolve", v)[0]
     if not isinstance(n, int) or not isinstance(m, int) or not n or not m:
         raise InvalidArgumentError(
             "convolve: the sizes of both vectors must be known while tracing, and not 0."
@@ -395,7 +397,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     raise InvalidArgumentError(f"convolve: mode {mode!r} is unknown; it is 'full', 'same' or 'valid'.")
 
 
-def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
+def correlate(a: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
     """The cross-correlation: sums of products of `a` and the shifted conjugate of `v`; see `convolve`.
 
     Args:
@@ -412,10 +414,10 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     for name, x in (("a", a), ("v", v)):
         if x.dims == ():
             raise OutOfRangeError(f"correlate: {name} has shape []; a vector is needed.")
-    swapped = a.dims[0] is not None and v.dims[0] is not None and a.dims[0] < v.dims[0]
+    n, m = dims_of("correlate", a)[0], dims_of("correlate", v)[0]
+    swapped = n is not None and m is not None and n < m
     found = convolve(a, array.reverse(math.conj(v), [0]), mode)
-    if mode == "same" and swapped and a.dims[0] % 2 == 0:
+    if mode == "same" and swapped and n % 2 == 0:
         full = convolve(a, array.reverse(math.conj(v), [0]), "full")
-        start = a.dims[0] // 2
-        return full[start : start + v.dims[0]]
+        return full[n // 2 : n // 2 + m]
     return found

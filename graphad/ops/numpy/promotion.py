@@ -134,12 +134,17 @@ def _resolved(ufunc: np.ufunc, given: Sequence[Any]) -> tuple[DType, ...]:
 
 def rank_of(name: str, x: Tensor) -> int:
     """The rank of a tensor. Raises: InvalidArgumentError: it is not known while tracing."""
-    rank: int | None = x.ndim
-    if rank is None:
+    return len(dims_of(name, x))
+
+
+def dims_of(name: str, x: Tensor) -> tuple[Any, ...]:
+    """The shape of a tensor, with None for unknown sizes. Raises: InvalidArgumentError: its rank is not known while tracing."""
+    dims = x.dims
+    if dims is None:
         raise InvalidArgumentError(
             f"{name}: the rank of the tensor must be known while tracing; set its shape."
         )
-    return rank
+    return dims
 
 
 def known_sizes(name: str, sizes: Sequence[Any], what: str) -> tuple[int, ...]:

@@ -4,7 +4,6 @@ reproducible."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift
@@ -51,7 +50,7 @@ def random(size: int | Sequence[int] | None = None) -> Tensor:
     return drawn_between(_sizes(size), dtype=float64)
 
 
-def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, size: Any = None) -> Tensor:
+def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, size: int | Sequence[int] | None = None) -> Tensor:
     """Uniform numbers from `low`, included, to `high`, excluded.
 
     Args:

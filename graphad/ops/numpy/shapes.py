@@ -26,7 +26,12 @@ def listed(x: object) -> list[Any]:
 
 
 def reshape(
-    a: Any, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: bool | None = None
+    a: TensorLike,
+    shape: Any = None,
+    order: str = "C",
+    *,
+    newshape: Any = None,
+    copy: bool | None = None,
 ) -> Tensor:
     """The elements in another shape, in which one size may be -1; with order "F" the first index varies fastest.
 
@@ -73,7 +78,7 @@ def _in_line(x: Any) -> Any:
     return x.reshape(-1)
 
 
-def transpose(a: TensorLike, axes: Any = None) -> Tensor:
+def transpose(a: TensorLike, axes: TensorLike | None = None) -> Tensor:
     """The axes permuted, reversed by default.
 
     Args:
@@ -89,7 +94,7 @@ def transpose(a: TensorLike, axes: Any = None) -> Tensor:
     return array.transpose(tensor_of(a), axes)
 
 
-def permute_dims(a: TensorLike, axes: Any) -> Tensor:
+def permute_dims(a: TensorLike, axes: TensorLike) -> Tensor:
     """The axes permuted.
 
     Args:
@@ -177,7 +182,7 @@ def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Tensor:
     return moveaxis(a, axis, start - 1 if axis < start else start)
 
 
-def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Tensor:
+def squeeze(a: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """Axes of size 1 removed: given ones, or all.
 
     Args:
@@ -197,7 +202,7 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     return array.squeeze(tensor_of(a), axis)
 
 
-def expand_dims(a: TensorLike, axis: Any = 0) -> Tensor:
+def expand_dims(a: TensorLike, axis: int | Sequence[int] = 0) -> Tensor:
     """Axes of size 1 inserted, at positions of the result.
 
     Args:
@@ -419,7 +424,7 @@ def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     return flip(swapaxes(m, first, second), first) if k % 4 == 1 else swapaxes(flip(m, first), first, second)
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
+def roll(a: TensorLike, shift: TensorLike, axis: Any = None) -> Tensor:
     """The elements shifted cyclically along axes; without an axis those of the flattened tensor.
 
     Args:

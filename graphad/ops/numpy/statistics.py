@@ -179,8 +179,8 @@ def average(
     keepdims: bool = False,
 ) -> tuple[Tensor, Tensor]: ...
 def average(
-    a: Any,
-    axis: Any = None,
+    a: TensorLike,
+    axis: AxisLike = None,
     weights: TensorLike | None = None,
     returned: bool = False,
     *,
@@ -206,8 +206,8 @@ def average(
         total = array.broadcast_to(_count(a, found), array.shape(found))
         return (found, total) if returned else found
     a, w = promoted(a, weights)
-    if w.ndim == 1 and rank_of("average", a) != 1 and isinstance(axis, int):
-        w = array.reshape(w, [-1 if k == axis % a.ndim else 1 for k in range(a.ndim)])
+    if w.ndim == 1 and isinstance(axis, int) and (rank := rank_of("average", a)) != 1:
+        w = array.reshape(w, [-1 if k == axis % rank else 1 for k in range(rank)])
     w = array.broadcast_to(w, array.shape(a))
     total = math.reduce_sum(w, axis, keepdims)
     found = math.divide(math.reduce_sum(math.multiply(a, w), axis, keepdims), total)

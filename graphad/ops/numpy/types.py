@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -194,7 +194,11 @@ def builtin(x: object) -> bool:
     return type(x) in NUMBERS
 
 
-def can_cast(from_: DTypeLike | Tensor, to: DTypeLike, casting: Any = "safe") -> bool:
+def can_cast(
+    from_: DTypeLike | Tensor,
+    to: DTypeLike,
+    casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "safe",
+) -> bool:
     """Whether elements of a dtype, or of a tensor, can be cast to another dtype; with "safe" without losing values.
 
     Args:
@@ -277,7 +281,7 @@ def shape(a: TensorLike) -> TensorShape:
     return tensor_of(a).shape
 
 
-def ndim(a: Any) -> int | None:
+def ndim(a: TensorLike) -> int | None:
     """The number of axes of a tensor, None if unknown.
 
     Args: a: Tensor of any shape and dtype.
