@@ -199,6 +199,9 @@ def describe(result: Partition) -> str:
         elif unit.kind == BLOCKS:
             over, block = f" over {unit.rows} rows", "rows"
         lines.append(f"{k:3}  {unit.kind}{over}{_described(unit)}")
+        reason = getattr(unit.nodes[0].op.lower, "reason", None) if unit.kind == HOST else None
+        if reason is not None:
+            lines.append(f"       as a NumPy call: {reason}")
         for each in unit.stages:
             what = "ending" if unit.kind == GEMM else "at last" if each.index in late else "stage"
             lines.append(f"       {what}{_described(each)}")

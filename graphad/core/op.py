@@ -447,6 +447,16 @@ def no_rows(reason: str) -> Callable[..., Any]:
     return rows
 
 
+def no_form(reason: str) -> Callable[..., Any]:
+    """A `lower` for ops that no loop can carry, so that `eval` runs between native steps; `explain` gives the reason."""
+
+    def lower(self: Op, *operands: object) -> None:
+        return None
+
+    lower.reason = reason  # type: ignore[attr-defined]
+    return lower
+
+
 def output_specs(op: Op, specs: Iterable[TensorSpec]) -> tuple[TensorSpec, ...]:
     """What `infer` says, in a tuple also where there is one output."""
     return in_tuple(op, op.infer(*specs))

@@ -10,7 +10,7 @@ from graphad.compiler.units import Partition, describe
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 from graphad.ops import math as m
-from graphad.ops.array import concat, reverse, split, transpose
+from graphad.ops.array import concat, reverse, roll, split, transpose
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.linalg import matmul
@@ -137,3 +137,16 @@ def test_constants_become_words_of_the_block() -> None:
     (unit,) = found.units
     assert len(unit.scalars) == 2
     assert len(unit.reads) == 1
+
+
+def test_a_roll_by_a_known_shift_is_two_copies() -> None:
+    found = units_of(lambda x: [m.tanh(roll(m.exp(x), -7, 1))], [4, 5])
+    assert kinds(found) == ["loop", "parts", "loop"]
+    assert [part.target.shape for part in found.units[1].parts] == [(4, 2), (4, 3)]
+    assert len(units_of(lambda x: [roll(x, 10, 1)], [4, 5]).units[0].parts) == 1
+
+
+def test_the_units_say_why_an_op_is_a_numpy_call() -> None:
+    found = units_of(lambda x: [m.tanh(m.cumsum(m.exp(x)))], [4, 5])
+    assert kinds(found) == ["loop", "host", "loop"]
+    assert "as a NumPy call: each element continues the one before it" in describe(found)

@@ -29,7 +29,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, no_form
 from graphad.core.schema import Axis, Count, Given, IndexSpec
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
@@ -42,6 +42,11 @@ from graphad.ops.array.support import all_stacked, index_tensor, put_back, stati
 from graphad.ops.array.transpose import move_axis
 
 _MANY = 1024  # elements; fewer are taken as quickly by NumPy's own function
+
+
+# Why no loop carries them. It walks its operands by strides that are known before it runs, and cannot raise.
+READS_ANYWHERE = "where it reads is in its indices, and one that is outside is an error"
+WRITES_ANYWHERE = "where it writes is in its indices, which may name a place twice"
 
 
 def check_range(op: str, indices: Array, size: int) -> None:
@@ -86,6 +91,7 @@ class Gather(Op):
     name = "gather"
     takes_symbols = (0,)
     keeps = ((1,), False)
+    lower = no_form(READS_ANYWHERE)
     axis: Axis
     batch_dims: Count = 0
     sparse: bool = True
@@ -193,6 +199,7 @@ class GatherGrad(Op):
 
     name = "gather_grad"
     keeps = ((1,), False)
+    lower = no_form(WRITES_ANYWHERE)
     axis: Axis
     batch_dims: Count
     shape: Given[tuple[Size, ...]]
@@ -345,6 +352,7 @@ class GatherNd(Op):
     name = "gather_nd"
     takes_symbols = (0,)
     keeps = ((1,), False)
+    lower = no_form(READS_ANYWHERE)
     batch_dims: Count = 0
 
     def infer(self, params: TensorSpec, indices: IndexSpec) -> TensorSpec:
@@ -395,6 +403,7 @@ class ScatterNd(Op):
     name = "scatter_nd"
     takes_symbols = (1,)
     keeps = ((0,), False)
+    lower = no_form(WRITES_ANYWHERE)
     shape: Given[tuple[Size, ...]]
     batch_dims: Count = 0
     formerly = {"scatter_nd_to": shape_was_claimed}
@@ -465,6 +474,7 @@ class TakeAlong(Op):
     name = "take_along_axis"
     takes_symbols = (0,)
     keeps = ((1,), False)
+    lower = no_form(READS_ANYWHERE)
     axis: Axis
 
     def infer(self, x: TensorSpec, indices: IndexSpec) -> TensorSpec:
@@ -522,6 +532,7 @@ class TakeAlongGrad(Op):
 
     name = "take_along_axis_grad"
     keeps = ((1,), False)
+    lower = no_form(WRITES_ANYWHERE)
     axis: Axis
     shape: Given[tuple[Size, ...]]
     formerly = {"take_along_axis_grad_to": shape_was_claimed}

@@ -27,7 +27,7 @@ from graphad.core.dims import Size
 from graphad.core.dtypes import as_dtype, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import BOOLEAN, require_kind, require_same_dtype
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, no_form
 from graphad.core.references import AT
 from graphad.core.schema import Axis, Count, Given, IndexSpec, IntegerSpec
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis, ranked
@@ -36,6 +36,8 @@ from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at
 from graphad.ops.array.create import size, zeros_like
 from graphad.ops.array.gather import (
+    READS_ANYWHERE,
+    WRITES_ANYWHERE,
     GatherNd,
     ScatterNd,
     check_coordinates,
@@ -90,6 +92,7 @@ class TensorScatterUpdate(Op):
     name = "tensor_scatter_nd_update"
     takes_symbols = (0, 2)
     keeps = ((1,), False)
+    lower = no_form(WRITES_ANYWHERE)
     batch_dims: Count = 0
 
     def infer(self, x: TensorSpec, indices: IndexSpec, updates: TensorSpec) -> TensorSpec:
@@ -264,6 +267,7 @@ def num_was_input(attributes: dict[str, Any]) -> dict[str, Any]:
 class Segments(Op):
     """Base of ops that combine the slices of data with the same id: y[b, s, k] from all data[b, i, k] with ids[b, i] = s."""
 
+    lower = no_form(WRITES_ANYWHERE)
     words = {"num": "num_segments", "ids": "segment_ids"}
     num: Given[Size]
     batch_dims: Count = 0
@@ -349,6 +353,7 @@ class SegmentGather(Op):
 
     name = "segment_gather"
     keeps = ((1,), False)
+    lower = no_form(READS_ANYWHERE)
     batch_dims: Count = 0
 
     def infer(self, x: TensorSpec, ids: IntegerSpec) -> TensorSpec:

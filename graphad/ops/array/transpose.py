@@ -5,7 +5,7 @@ Each op is a permutation of elements, so its gradient is the inverse permutation
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -399,6 +399,24 @@ class Roll(Op):
         axis = self.axes[0] % x.ndim
         lead, first = (slice(None),) * axis, -int(shifts[0]) % x.shape[axis]  # where the result begins in x
         return np.concatenate((x[(*lead, slice(first, None))], x[(*lead, slice(first))]), axis)
+
+    def parts_of(
+        self, whole: kernels.sites.Site, sites: Sequence[kernels.sites.Site], number: Callable[[int], Any]
+    ) -> list[kernels.sites.Part] | None:
+        shift = number(1)  # known for one axis only
+        if shift is None or len(self.axes) != 1:
+            return None
+        x, axis = sites[0], self.axes[0] % len(whole.shape)
+        n = whole.shape[axis]
+        if type(n) is not int or n == 0:
+            return None
+        first = int(shift) % n  # where x begins in the result
+        return [
+            kernels.sites.Part(x.piece(axis, start, sizes), whole.piece(axis, to, sizes))
+            for start, to, length in ((0, first, n - first), (n - first, 0, first))
+            if length
+            for sizes in [(*whole.shape[:axis], length, *whole.shape[axis + 1 :])]
+        ]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self, g, -ctx.inputs[1]), None)

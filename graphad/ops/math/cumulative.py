@@ -25,7 +25,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, no_form
 from graphad.core.schema import Axis
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
@@ -80,6 +80,7 @@ class _Running(Op):
     """The base of running sums and products."""
 
     total = True
+    lower = no_form("each element continues the one before it, and the steps of a loop hand nothing on")
     axis: Axis
     exclusive: bool
     reverse: bool

@@ -518,3 +518,16 @@ def test_repeat_refuses_a_matrix_of_counts() -> None:
 def test_a_file_cannot_ask_for_segments_by_a_scalar() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="segment_sum: segment_ids is a scalar"):
         bind(SortedIds("segment_sum"), tf.constant(3))
+
+
+@pytest.mark.parametrize("shift", [-11, -5, -1, 0, 1, 4, 5, 2**31 - 1])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_a_compiled_roll_gives_the_bits_of_numpy(shift, axis):
+    for dims in ((5, 3), (2, 5), (1, 1), (0, 5), (5, 0)):
+        x = np.random.default_rng(0).normal(size=dims).astype(np.float32)
+
+        @tf.function(jit_compile=True)
+        def rolled(x):
+            return tf.roll(x * 2.0, shift, axis) + x
+
+        np.testing.assert_array_equal(rolled(tf.constant(x)).numpy(), np.roll(x * 2, shift, axis) + x)
