@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import EagerLevel, bind
 from graphad.core.device import parse
 from graphad.core.errors import InvalidArgumentError
@@ -36,20 +37,20 @@ class Transfer(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return x
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         return x
 
-    def vjp(self, ctx: Any, g: object) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (copied(g, getattr(ctx.inputs[0], "device", CPU)),)
 
-    def batch(self, ctx: object, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return copied(x, self.device)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[0]
 
 
-def copied(x: Any, place: str) -> Any:
+def copied(x: Any, place: str) -> Tensor:
     """A tensor copied to a device, "cpu:0" or "cuda:1"; the tensor itself if it is there already.
 
     Raises: UnavailableError: there is no such device. InvalidArgumentError: it has no tensors of this dtype.
@@ -60,7 +61,7 @@ def copied(x: Any, place: str) -> Any:
     if not (level is None or type(level) is EagerLevel) or not x.has_value:
         return bind(Transfer(place), x)
     if x.device == place:
-        return x
+        return x  # type: ignore[no-any-return]
     y = moved(x.here() if x.away else x, place)
     for recorder in () if level is None else level.recorders:
         recorder.record(Transfer(place), (x,), (y,))
