@@ -68,7 +68,8 @@ _SPACES = {
     "dtypes": "only numeric dtypes are included",
     "experimental": "only numpy is included",
     "initializers": "any function of (shape, dtype) can be an initializer",
-    "keras": "only layers, losses, metrics, optimizers, initializers, regularizers, activations and a few utils are included",
+    "keras": "only layers, losses, metrics, optimizers, initializers, regularizers, constraints, activations and a few utils are "
+    "included",
     "keras.activations": "any function of a tensor can be an activation",
     "keras.backend": "use the functions of graphad, graphad.math and graphad.nn",
     "keras.initializers": "any function of (shape, dtype) can be an initializer",
@@ -77,6 +78,7 @@ _SPACES = {
     "keras.metrics": "subclass metrics.Metric",
     "keras.optimizers": "subclass optimizers.Optimizer",
     "keras.optimizers.schedules": "subclass LearningRateSchedule, or use any function of the step",
+    "keras.constraints": "any function of a tensor can be a constraint",
     "keras.regularizers": "any function of a tensor can be a regularizer",
     "keras.utils": "only labels and seeds are included",
     "losses": "any function of (labels, predictions) can be a loss",

@@ -2,6 +2,7 @@
 
 from graphad.keras import activations as activations
 from graphad.keras import backend as backend
+from graphad.keras import constraints as constraints
 from graphad.keras import initializers as initializers
 from graphad.keras import layers as layers
 from graphad.keras import losses as losses

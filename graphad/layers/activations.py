@@ -284,16 +284,16 @@ _BY_NAME: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def get(identifier: Callable[..., Any] | str | None) -> Callable[[Any], Any] | None:
-    """The function that a name or a callable stands for; None and "linear" mean none.
+def get(identifier: Callable[..., Any] | str | None) -> Callable[..., Tensor]:
+    """The function that a name or a callable stands for.
 
     Args:
-      identifier: A name such as "relu", a function, or None.
-    Returns: A function, or None.
+      identifier: A name such as "relu", a function, or None, which stands for `linear`.
+    Returns: A function of a tensor of any shape and float dtype.
     Raises: InvalidArgumentError (a ValueError): no such name.
     """
-    if identifier is None or identifier == "linear":  # a layer then calls nothing
-        return None
+    if identifier is None:
+        return linear
     if callable(identifier):
         return identifier
     found = _BY_NAME.get(identifier)

@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from graphad.autograph.convert import converted_here
 from graphad.core.annotations import DTypeLike, NestLike, ShapeLike, TensorLike
@@ -26,6 +26,7 @@ from graphad.core.tensor import Tensor
 from graphad.core.trackable import PRIVATE, arrived, settle
 from graphad.eager.variable import Variable
 from graphad.layers import initializers
+from graphad.layers.constraints import get as get_constraint
 from graphad.layers.regularizers import get as get_regularizer
 from graphad.module import Module, parts_of, snake_case
 from graphad.ops.math.cast import cast
@@ -37,9 +38,14 @@ if TYPE_CHECKING:
 # What Keras' models have besides layers.
 _OF_MODELS = ("compile", "fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
 LOSSES = PRIVATE + "losses"
+_ARGUMENTS = PRIVATE + "arguments"
 _PARTS = (Variable, Module, list, tuple, dict)  # types of values that may hold variables
 _made: Counter[str] = Counter()
 _serial = itertools.count()
+
+
+# What may be told of a weight, by the end of the argument.
+_GET: dict[str, Callable[..., Any]] = {"regularizer": get_regularizer, "constraint": get_constraint}
 
 
 class _Calls(threading.local):
@@ -62,12 +68,13 @@ class Layer(Module):
       dtype: Dtype of the weights, by default that of `keras.backend.floatx`; inputs are cast to it.
       input_shape: The shape of an input without the batch, for a first layer whose weights are to be made with the model.
       input_dim: The only size of such a shape.
-      regularizers: `kernel_regularizer`, `bias_regularizer` and so on, for the weights that the layer has: functions of a tensor
-        or their names, whose results are among the `losses`.
+      about_weights: `kernel_regularizer`, `bias_regularizer` and so on, for the weights that the layer has: functions of a
+        tensor or their names, whose results are among the `losses`; and `kernel_constraint` and so on: functions that give what
+        optimizers make of the weight after each update.
     Raises: ArgumentTypeError (a TypeError): no such argument, or no dtype.
     """
 
-    _regularized: ClassVar[dict[str, str]] = {}  # names of weights by what the argument begins with
+    _weights_told: ClassVar[dict[str, str]] = {}  # names of weights by what the argument begins with
 
     def __init__(
         self,
@@ -77,7 +84,7 @@ class Layer(Module):
         dtype: DTypeLike | None = None,
         input_shape: Any = None,
         input_dim: int | None = None,
-        **regularizers: Any,
+        **about_weights: Any,
     ) -> None:
         if name is None:
             kind = snake_case(type(self).__name__)
@@ -92,31 +99,59 @@ class Layer(Module):
         if input_dim is not None:
             input_shape = (input_dim,)
         self._graphad_input_shape = None if input_shape is None else TensorShape([None, *input_shape])
-        self._graphad_regularizers = {
-            self._weight_of(argument): get_regularizer(given) for argument, given in regularizers.items()
+        self._graphad_told = {
+            self._weight_of(argument): _GET[argument.rpartition("_")[2]](given)
+            for argument, given in about_weights.items()
         }
         self._graphad_penalties: list[tuple[Callable[..., Any], Variable]] = []
         # Created by `add_weight` or assigned, in this order; and those that are trained unless the layer is frozen.
         self._graphad_weights: list[Variable] = []
         self._graphad_trained: list[Variable] = []
 
-    def _weight_of(self, argument: str) -> str:
-        """The weight that a regularizer is for. Raises: ArgumentTypeError: the layer has no such argument."""
-        weight = self._regularized.get(argument.removesuffix("_regularizer"))
-        if weight is None or not argument.endswith("_regularizer"):
+    def get_config(self) -> dict[str, Any]:
+        """The arguments with which a layer like this one is made, as they were given: a dict for `from_config`.
+
+        A subclass that overrides it gets the name, whether it is trained, and the dtype, and adds its own arguments.
+        """
+        config = {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
+        if type(self).get_config is Layer.get_config:
+            args, kwargs = vars(self).get(_ARGUMENTS, ((), {}))
+            bound = inspect.signature(type(self)).bind(*args, **kwargs)
+            bound.apply_defaults()
+            kinds = bound.signature.parameters
+            for name, value in bound.arguments.items():
+                if kinds[name].kind is inspect.Parameter.VAR_KEYWORD:
+                    config = value | config
+                elif kinds[name].kind is not inspect.Parameter.VAR_POSITIONAL:
+                    config.setdefault(name, value)
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """A new layer, with weights of its own, from what `get_config` gave."""
+        return cls(**config)
+
+    def _weight_of(self, argument: str) -> tuple[str, str]:
+        """The weight, and what is told of it. Raises: ArgumentTypeError: the layer has no such argument."""
+        begin, _, what = argument.rpartition("_")
+        weight = self._weights_told.get(begin)
+        if weight is None or what not in _GET:
             known = [
                 name
                 for name, x in inspect.signature(type(self)).parameters.items()
                 if x.kind is not x.VAR_KEYWORD
             ]
-            known += [f"{name}_regularizer" for name in self._regularized] + ["trainable", "name", "dtype"]
+            known += [f"{name}_{what}" for what in _GET for name in self._weights_told]
+            known += ["trainable", "name", "dtype"]
             raise ArgumentTypeError(
                 f"{type(self).__name__}: there is no argument {argument!r}; it takes {', '.join(dict.fromkeys(known))}."
             )
-        return weight
+        return weight, what
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = _noting_arguments(cls.__dict__["__init__"])  # type: ignore[method-assign]
         if "build" in cls.__dict__:
             cls.build = _as_built(cls.__dict__["build"])  # type: ignore[method-assign]
 
@@ -203,8 +238,11 @@ class Layer(Module):
         trainable: bool = True,
         name: str | None = None,
         regularizer: Callable[..., Any] | str | None = None,
+        constraint: Callable[..., Any] | str | None = None,
     ) -> Variable:
-        """A new variable of this layer; a `regularizer`, a function of a tensor or its name, adds to the `losses`."""
+        """A new variable of this layer; a `regularizer`, a function of a tensor or its name, adds to the `losses`, and a
+        `constraint`, one too, gives what optimizers make of the variable after each update.
+        """
         wanted = self._graphad_dtype if dtype is None else as_dtype(dtype)
         make: Callable[..., Any] = initializers.get(initializer) or initializers.Zeros()
         sizes = list(TensorShape(shape))
@@ -213,8 +251,9 @@ class Layer(Module):
             trainable=trainable and self.trainable,
             name=name or "weight",
             dtype=wanted,
+            constraint=get_constraint(constraint) or self._graphad_told.get((name or "weight", "constraint")),
         )
-        penalty = get_regularizer(regularizer) or self._graphad_regularizers.get(name or "weight")
+        penalty = get_regularizer(regularizer) or self._graphad_told.get((name or "weight", "regularizer"))
         if penalty is not None:
             self._graphad_penalties.append((penalty, made))
         self._graphad_weights.append(made)
@@ -404,6 +443,17 @@ def _is_array(x: object) -> bool:
 def _files() -> Any:
     # by name, since file formats are on a higher floor
     return importlib.import_module("serialization.checkpoint.weights")
+
+
+def _noting_arguments(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that keeps the arguments with which it was called first, for `get_config`."""
+
+    @functools.wraps(init)
+    def noting(self: Layer, *args: Any, **kwargs: Any) -> None:
+        vars(self).setdefault(_ARGUMENTS, (args, kwargs))
+        init(self, *args, **kwargs)
+
+    return noting
 
 
 def _as_built(build: Callable[..., None]) -> Callable[..., None]:

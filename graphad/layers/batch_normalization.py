@@ -33,7 +33,7 @@ class BatchNormalization(Layer):
       2015.
     """
 
-    _regularized: ClassVar[dict[str, str]] = {"beta": "beta", "gamma": "gamma"}
+    _weights_told: ClassVar[dict[str, str]] = {"beta": "beta", "gamma": "gamma"}
 
     def __init__(
         self,

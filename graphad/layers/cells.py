@@ -30,7 +30,7 @@ class _Cell(Layer):
 
     _gates = 1
 
-    _regularized: ClassVar[dict[str, str]] = {
+    _weights_told: ClassVar[dict[str, str]] = {
         "kernel": "kernel",
         "recurrent": "recurrent_kernel",
         "bias": "bias",
@@ -53,7 +53,7 @@ class _Cell(Layer):
             )
         self.units = units
         self.use_bias = bool(use_bias)
-        self.activation = activations.get(activation) or _same
+        self.activation = activations.get(activation)
         self.state_size: int | list[int] = units
         self.output_size = units
         self._graphad_initializers = (kernel_initializer, recurrent_initializer, bias_initializer)
@@ -189,7 +189,7 @@ class GRUCell(_Cell):
             bias_initializer,
             options,
         )
-        self.recurrent_activation = activations.get(recurrent_activation) or _same
+        self.recurrent_activation = activations.get(recurrent_activation)
         self.reset_after = bool(reset_after)
 
     def _bias_shape(self) -> tuple[int, ...]:
@@ -266,7 +266,7 @@ class LSTMCell(_Cell):
             _ForgetBias(make, units) if unit_forget_bias else make,
             options,
         )
-        self.recurrent_activation = activations.get(recurrent_activation) or _same
+        self.recurrent_activation = activations.get(recurrent_activation)
         self.unit_forget_bias = bool(unit_forget_bias)
         self.state_size = [units, units]
 
@@ -298,7 +298,3 @@ class _ForgetBias:
         return concat(
             [self._others([n], dtype), initializers.Ones()([n], dtype), self._others([2 * n], dtype)], 0
         )
-
-
-def _same(x: Tensor) -> Tensor:
-    return x

@@ -27,7 +27,7 @@ class _Convolution(Layer):
 
     _rank = 2
 
-    _regularized: ClassVar[dict[str, str]] = {"kernel": "kernel", "bias": "bias"}
+    _weights_told: ClassVar[dict[str, str]] = {"kernel": "kernel", "bias": "bias"}
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ class Dense(Layer):
       TensorShape([2, 3])
     """
 
-    _regularized: ClassVar[dict[str, str]] = {"kernel": "kernel", "bias": "bias"}
+    _weights_told: ClassVar[dict[str, str]] = {"kernel": "kernel", "bias": "bias"}
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ class Embedding(Layer):
       TensorShape([2, 2, 3])
     """
 
-    _regularized: ClassVar[dict[str, str]] = {"embeddings": "embeddings"}
+    _weights_told: ClassVar[dict[str, str]] = {"embeddings": "embeddings"}
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ class LayerNormalization(Layer):
       array([[-1.224,  0.   ,  1.224]], dtype=float32)
     """
 
-    _regularized: ClassVar[dict[str, str]] = {"beta": "beta", "gamma": "gamma"}
+    _weights_told: ClassVar[dict[str, str]] = {"beta": "beta", "gamma": "gamma"}
 
     def __init__(
         self,

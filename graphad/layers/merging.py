@@ -54,7 +54,7 @@ class Add(_Merge):
 
     Args:
       trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
-      regularizers: None; it has no weights.
+      about_weights: None; it has no weights.
     Call: A list of tensors [batch, ...] whose shapes broadcast gives one of them.
     Raises: InvalidArgumentError (a ValueError), when it is called: no list, or shapes that do not broadcast.
     Example:
@@ -70,7 +70,7 @@ class Subtract(_Merge):
 
     Args:
       trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
-      regularizers: None; it has no weights.
+      about_weights: None; it has no weights.
     Call: A list of two tensors [batch, ...] whose shapes broadcast gives the first less the second.
     Raises: InvalidArgumentError (a ValueError), when it is called: no list of two, or shapes that do not broadcast.
     Example:
@@ -91,7 +91,7 @@ class Multiply(_Merge):
 
     Args:
       trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
-      regularizers: None; it has no weights.
+      about_weights: None; it has no weights.
     Call: A list of tensors [batch, ...] whose shapes broadcast gives one of them.
     Raises: InvalidArgumentError (a ValueError), when it is called: no list, or shapes that do not broadcast.
     Example:
@@ -107,7 +107,7 @@ class Average(_Merge):
 
     Args:
       trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
-      regularizers: None; it has no weights.
+      about_weights: None; it has no weights.
     Call: A list of tensors [batch, ...] whose shapes broadcast gives one of them.
     Raises: InvalidArgumentError (a ValueError), when it is called: no list, or shapes that do not broadcast.
     Example:
@@ -126,7 +126,7 @@ class Maximum(_Merge):
 
     Args:
       trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
-      regularizers: None; it has no weights.
+      about_weights: None; it has no weights.
     Call: A list of tensors [batch, ...] whose shapes broadcast gives one of them.
     Raises: InvalidArgumentError (a ValueError), when it is called: no list, or shapes that do not broadcast.
     Example:
@@ -142,7 +142,7 @@ class Minimum(_Merge):
 
     Args:
       trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
-      regularizers: None; it has no weights.
+      about_weights: None; it has no weights.
     Call: A list of tensors [batch, ...] whose shapes broadcast gives one of them.
     Raises: InvalidArgumentError (a ValueError), when it is called: no list, or shapes that do not broadcast.
     Example:

@@ -25,7 +25,7 @@ class Flatten(Layer):
 
     Args:
       trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
-      regularizers: None; it has no weights.
+      about_weights: None; it has no weights.
     Raises: InvalidArgumentError (a ValueError), when it is called: a scalar.
     Example:
       >>> keras.layers.Flatten()(ones([2, 3, 4])).shape
@@ -117,7 +117,7 @@ class Activation(Layer):
         def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
     def call(self, inputs: Tensor) -> Tensor:
-        return inputs if self.activation is None else self.activation(inputs)
+        return self.activation(inputs)
 
 
 class Lambda(Layer):
@@ -286,7 +286,7 @@ class Identity(Layer):
 
     Args:
       trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
-      regularizers: None; it has no weights.
+      about_weights: None; it has no weights.
     Raises: Nothing.
     Example:
       >>> keras.layers.Identity()([-1.0, 2.0]).numpy()

@@ -302,3 +302,76 @@ def test_an_embedding_takes_its_table_and_says_that_masks_are_not_handed_on():
         ValueError, match=r"Embedding: mask_zero is True; graphad's layers hand no masks on. Leave it"
     ):
         layers.Embedding(3, 2, mask_zero=True)
+
+
+def test_constraints_hold_after_each_update():
+    c = tf.keras.constraints
+    dense = layers.Dense(2, kernel_constraint="non_neg", bias_constraint=c.MaxNorm(0.5), use_bias=True)
+    optimizer = tf.keras.optimizers.SGD(1.0)
+    x = tf.ones([1, 3])
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(dense(x))
+    optimizer.apply_gradients(
+        zip(tape.gradient(loss, dense.trainable_variables), dense.trainable_variables, strict=True)
+    )
+    assert (dense.kernel.numpy() >= 0).all() and (dense.kernel.numpy() == 0).any()
+    np.testing.assert_allclose(np.linalg.norm(dense.bias), 0.5, rtol=1e-5)
+
+    class Own(layers.Layer):
+        def build(self, shape):
+            self.w = self.add_weight(shape=[2], initializer="ones", constraint=lambda w: w * 0.0)
+
+    own = Own()
+    own.build([None, 2])
+    optimizer.apply_gradients([(tf.ones([2]), own.w)])
+    assert own.w.numpy().tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="constraints: 'large' is none; there are max_norm"):
+        layers.Dense(2, kernel_constraint="large")
+    with pytest.raises(TypeError, match=r"Dense: there is no argument 'gamma_constraint'; .*bias_constraint"):
+        layers.Dense(2, gamma_constraint="non_neg")
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),  # by Keras
+    [
+        (lambda c: c.NonNeg(), [[3.0, 0.0], [4.0, 0.25]]),
+        (lambda c: c.MaxNorm(1.0), [[0.6, -0.5], [0.8, 0.25]]),
+        (lambda c: c.UnitNorm(), [[0.6, -0.894427], [0.8, 0.447214]]),
+        (lambda c: c.MinMaxNorm(1.0, 2.0, rate=0.5), [[2.1, -0.697214], [2.8, 0.348607]]),
+        (lambda c: c.unit_norm(axis=[0, 1]), [[0.596285, -0.099381], [0.795046, 0.04969]]),
+        (lambda c: c.get("max_norm"), [[1.2, -0.5], [1.6, 0.25]]),
+    ],
+)
+def test_constraints_give_keras_weights(make, expected):
+    w = make(tf.keras.constraints)(tf.constant([[3.0, -0.5], [4.0, 0.25]]))
+    np.testing.assert_allclose(w, expected, rtol=2e-5)
+
+
+def test_a_layer_is_made_again_from_its_configuration():
+    class Scaled(layers.Layer):
+        def __init__(self, factor, **options):
+            super().__init__(**options)
+            self.factor = factor
+
+        def call(self, inputs):
+            return inputs * self.factor
+
+        def get_config(self):
+            return super().get_config() | {"factor": self.factor}
+
+    again = Scaled.from_config(Scaled(3.0, name="s").get_config())
+    assert again.name == "s" and again(tf.ones([2])).numpy().tolist() == [3.0, 3.0]
+    dense = layers.Dense(3, "tanh", kernel_regularizer="l2", name="d")
+    config = dense.get_config()
+    assert config["units"] == 3 and config["activation"] == "tanh" and config["use_bias"] is True
+    assert config["name"] == "d" and config["kernel_regularizer"] == "l2" and config["dtype"] == "float32"
+    twin = layers.Dense.from_config(config)
+    assert twin(tf.ones([1, 2])).shape == [1, 3] and twin.get_config() == config
+
+
+def test_no_activation_is_the_identity():
+    for name in (None, "linear"):
+        assert tf.keras.activations.get(name)(2.5) == 2.5
+    dense = layers.Dense(1, kernel_initializer="ones")
+    dense.activation = None
+    assert dense(tf.ones([1, 2])).numpy() == 2.0

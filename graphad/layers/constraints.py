@@ -1,0 +1,145 @@
+"""What an optimizer makes of a weight after each update, so that it stays in a set of allowed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphad.core.annotations import TensorLike
+from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops.math import clip_by_value, maximum, reduce_sum, sqrt, square
+
+EPSILON = 1e-7  # keeps the quotient of a weight without length finite
+
+
+class Constraint:
+    """Base class of constraints: a function of a weight that gives an allowed one of the same shape and dtype."""
+
+    def __call__(self, w: TensorLike) -> Tensor:
+        """The allowed weight. Raises: InvalidArgumentError: a subclass does not define it."""
+        raise InvalidArgumentError(f"{type(self).__name__}: a constraint must define __call__(w).")
+
+
+class NonNeg(Constraint):
+    """Negative elements become 0.
+
+    Raises: Nothing.
+    Example:
+      >>> keras.constraints.NonNeg()([-1.0, 2.0]).numpy()
+      array([0., 2.], dtype=float32)
+    """
+
+    def __call__(self, w: TensorLike) -> Tensor:
+        """The weight, of any shape."""
+        x = lift(w)
+        return maximum(x, lift(0, x.dtype))
+
+
+class MinMaxNorm(Constraint):
+    """Euclidean norms are brought into a range: w (rate clip(|w|) + (1 - rate) |w|) / (|w| + 1e-7).
+
+    Args:
+      min_value, max_value: The range.
+      rate: From 0, which leaves a weight as it is, to 1, which brings it all the way.
+      axis: The axis or axes along which norms are taken; 0 takes one for each column of a kernel.
+    Raises: InvalidArgumentError (a ValueError): a number is negative or not finite, or rate is above 1.
+    Example:
+      >>> keras.constraints.MinMaxNorm(1.0, 2.0)([[3.0], [4.0]]).numpy().round(3).tolist()
+      [[1.2], [1.6]]
+    """
+
+    def __init__(
+        self,
+        min_value: float = 0.0,
+        max_value: float = 1.0,
+        rate: float = 1.0,
+        axis: int | Sequence[int] = 0,
+    ) -> None:
+        self.min_value, self.max_value = _checked("min_value", min_value), _checked("max_value", max_value)
+        self.rate = _checked("rate", rate)
+        if self.rate > 1:
+            raise InvalidArgumentError(f"constraints: rate is {rate}; it goes from 0 to 1.")
+        self.axis = axis
+
+    def __call__(self, w: TensorLike) -> Tensor:
+        """The weight, of any shape that has the axes."""
+        x = lift(w)
+        norms = _norms(x, self.axis)
+        wanted = clip_by_value(norms, self.min_value, self.max_value)
+        if self.rate != 1:
+            wanted = self.rate * wanted + (1 - self.rate) * norms
+        return x * (wanted / (norms + EPSILON))
+
+
+class MaxNorm(MinMaxNorm):
+    """Euclidean norms above a number become it: w min(|w|, max_value) / (|w| + 1e-7).
+
+    Args:
+      max_value: The largest norm.
+      axis: The axis or axes along which norms are taken; 0 takes one for each column of a kernel.
+    Raises: InvalidArgumentError (a ValueError): the number is negative or not finite.
+    Example:
+      >>> keras.constraints.MaxNorm(1.0)([[3.0], [4.0]]).numpy().round(3).tolist()
+      [[0.6], [0.8]]
+    """
+
+    def __init__(self, max_value: float = 2.0, axis: int | Sequence[int] = 0) -> None:
+        super().__init__(0.0, max_value, 1.0, axis)
+
+
+class UnitNorm(Constraint):
+    """Euclidean norms become 1: w / (|w| + 1e-7).
+
+    Args: axis: The axis or axes along which norms are taken; 0 takes one for each column of a kernel.
+    Raises: Nothing.
+    Example:
+      >>> keras.constraints.UnitNorm()([[3.0], [4.0]]).numpy().round(3).tolist()
+      [[0.6], [0.8]]
+    """
+
+    def __init__(self, axis: int | Sequence[int] = 0) -> None:
+        self.axis = axis
+
+    def __call__(self, w: TensorLike) -> Tensor:
+        """The weight, of any shape that has the axes."""
+        x = lift(w)
+        return x / (_norms(x, self.axis) + EPSILON)
+
+
+_BY_NAME: dict[str, Callable[[], Constraint]] = {
+    "max_norm": MaxNorm, "min_max_norm": MinMaxNorm, "non_neg": NonNeg, "unit_norm": UnitNorm,
+    "MaxNorm": MaxNorm, "MinMaxNorm": MinMaxNorm, "NonNeg": NonNeg, "UnitNorm": UnitNorm,
+}  # fmt: skip
+
+
+def get(identifier: Callable[..., Any] | str | None) -> Callable[..., Any] | None:
+    """A constraint by its name; a function of a tensor and None stay.
+
+    Args: identifier: The name, a function, or None.
+    Returns: A function of a tensor that gives one of its shape, or None.
+    Raises: InvalidArgumentError (a ValueError): there is no such name.
+    Example:
+      >>> keras.constraints.get("max_norm").max_value
+      2.0
+    """
+    if identifier is None or callable(identifier):
+        return identifier
+    make = _BY_NAME.get(identifier)
+    if make is None:
+        raise InvalidArgumentError(f"constraints: {identifier!r} is none; there are {', '.join(_BY_NAME)}.")
+    return make()
+
+
+def _norms(x: Tensor, axis: int | Sequence[int]) -> Tensor:
+    return sqrt(reduce_sum(square(x), axis=axis, keepdims=True))
+
+
+def _checked(name: str, given: float) -> float:
+    number = float(given)
+    if not 0 <= number < float("inf"):
+        raise InvalidArgumentError(
+            f"constraints: {name} is {given}; a number that is not negative is needed."
+        )
+    return number
