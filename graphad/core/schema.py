@@ -39,12 +39,11 @@ Number = int | float  # finite
 Bound = float  # may be infinite, but not NaN
 Places = tuple[int, ...]  # counted from 0, no duplicates
 Text = str
-IntegerSpec = TensorSpec  # of an input: its dtype is an integer one
-IndexSpec = (
-    TensorSpec  # the same; its numbers are positions along an axis, and `eval` refuses one that is outside
-)
 Padding = Any  # "SAME", "VALID", or (before, after) for each axis
 
+# Inputs of an integer dtype; those of the second kind are positions along an axis, and `eval` refuses one that is outside.
+IntegerSpec = TensorSpec
+IndexSpec = TensorSpec
 _INTS, _BOOLS, _OTHER, _NONE = frozenset({int}), frozenset({bool}), frozenset({object}), frozenset[Any]()
 
 
