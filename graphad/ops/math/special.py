@@ -16,11 +16,15 @@ import numpy as np
 from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, VjpContext
 from graphad.core.bind import bind
+from graphad.core.dtypes import float32, float64
 from graphad.core.tensor import Tensor
+from graphad.ops.array.create import STOP_GRADIENT
 from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math import series
-from graphad.ops.math.arithmetic import MUL, NEG, SQUARE
+from graphad.ops.math.arithmetic import ADD, MUL, NEG, SQUARE, SUB
+from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import EXP
+from graphad.ops.math.select import MINIMUM, Maximum
 from graphad.ops.rules import FLOATING, scalar_like
 
 # P in powers of x ** 2, for |x| <= 1.
@@ -250,8 +254,19 @@ def _erfinv(wide: Array) -> Any:
 
 
 def _bell(x: Tensor, factor: float) -> Tensor:
-    """factor * exp(-x ** 2)."""
-    return bind(MUL, scalar_like(factor, x), bind(EXP, bind(NEG, bind(SQUARE, x))))
+    """factor * exp(-x ** 2).
+
+    The error of a rounded square is multiplied by x ** 2. So a float64 is split into a float32, whose square is exact, and the
+    rest.
+    """
+    if x.dtype is not float64:
+        return bind(MUL, scalar_like(factor, x), bind(EXP, bind(NEG, bind(SQUARE, x))))
+    bound = scalar_like(_END + 1.0, x)  # beyond it the result is 0
+    near = bind(MINIMUM, bind(Maximum(), x, bind(NEG, bound)), bound)
+    # As a constant: the derivative of (head - x) (head + x) - head ** 2 by x alone is that of -x ** 2.
+    head = bind(STOP_GRADIENT, cast(cast(near, float32), float64))
+    rest = bind(MUL, bind(SUB, head, near), bind(ADD, head, near))
+    return bind(MUL, scalar_like(factor, x), bind(MUL, bind(EXP, bind(NEG, bind(SQUARE, head))), bind(EXP, rest)))
 
 
 def _erf_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
