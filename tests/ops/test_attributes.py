@@ -10,6 +10,7 @@ import pytest
 import graphad as tf
 from graphad.core.op import Op, define
 from graphad.core.registry import all_ops
+from graphad.core.schema import schema_of
 from graphad.graph.digest import op_key
 from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.linalg.matmul import MatMul
@@ -100,9 +101,10 @@ def test_an_op_that_holds_numpy_numbers_saves_no_trace_of_them():
 
 
 @pytest.mark.parametrize("name", sorted(all_ops()))
-def test_what_messages_call_an_attribute_is_said_for_attributes(name):
+def test_what_messages_call_a_part_is_said_for_attributes_and_inputs(name):
     kind = all_ops()[name]
-    assert isinstance(kind.words, dict) and kind.words.keys() <= set(kind.attributes)
+    inputs = {part.name for part in schema_of(kind).inputs}
+    assert isinstance(kind.words, dict) and kind.words.keys() <= set(kind.attributes) | inputs
 
 
 def test_an_attribute_of_a_window_that_does_not_fit_is_named():
