@@ -266,7 +266,9 @@ def _bell(x: Tensor, factor: float) -> Tensor:
     # As a constant: the derivative of (head - x) (head + x) - head ** 2 by x alone is that of -x ** 2.
     head = bind(STOP_GRADIENT, cast(cast(near, float32), float64))
     rest = bind(MUL, bind(SUB, head, near), bind(ADD, head, near))
-    return bind(MUL, scalar_like(factor, x), bind(MUL, bind(EXP, bind(NEG, bind(SQUARE, head))), bind(EXP, rest)))
+    return bind(
+        MUL, scalar_like(factor, x), bind(MUL, bind(EXP, bind(NEG, bind(SQUARE, head))), bind(EXP, rest))
+    )
 
 
 def _erf_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
