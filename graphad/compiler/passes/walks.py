@@ -1,7 +1,10 @@
-"""Slices that a counted loop looks up by its counter become slices of a stack that it iterates over.
+"""Slices that a counted loop looks up or writes by its counter become slices of stacks that it iterates over.
 
 before:  loop(n, 0, x), step(i, x): ... x[i + 1] ...; i + 1
 after:   loop(n, 0, x[1:n + 1]), step(i, slice): ... slice ...; i + 1
+
+before:  loop(n, 0, x), step(i, x): i + 1, x with x[i] = row     (x is not read, and has n rows)
+after:   loop(n, 0), step(i): i + 1; row                         (the stack of the rows is the last x)
 
 A general index must be checked at each use; a counting index is a moving pointer. Only if every index is certainly in range and
 not negative.
@@ -19,6 +22,11 @@ from graphad.core.dims import UndecidedSize
 from graphad.core.spec import TensorSpec
 from graphad.graph.compose import with_given
 from graphad.graph.ir import Graph, Node
+from graphad.graph.walk import with_outputs
+from graphad.ops.array.gather import GatherNd
+from graphad.ops.array.join import Stack
+from graphad.ops.array.reshape import ExpandDims, Reshape
+from graphad.ops.array.scatter import TensorScatterUpdate
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.slice import Slice
 
@@ -27,13 +35,14 @@ if TYPE_CHECKING:
 
 
 TABLE = RuleTable()
+MOST_NUMBERS = 1 << 16  # of a counter that are stored
 
 
 @TABLE.rewrite(lambda kind: kind.repeats)
 def slices_by_counter(s: Sweep, node: Node) -> Found:
     """Reads of an invariant at counter + constant become slices of a further stack."""
     op: Any = node.op
-    if op.test is not None or op.reverse or op.steps is None:
+    if op.test is not None or op.steps is None:
         return None
     counters = dict(_counters(s, node))
     walks: dict[tuple[int, Any, int], list[int]] = {}  # (invariant, first index, step) -> values of the body
@@ -54,15 +63,212 @@ def slices_by_counter(s: Sweep, node: Node) -> Found:
     return s.bind(left, *[inputs[k] for k in places])  # type: ignore[no-any-return]
 
 
-def _counters(s: Sweep, node: Node) -> Iterator[tuple[int, tuple[Any, int]]]:
-    """carry -> (start, step) for every carry that starts at a known number and advances by a constant."""
+@TABLE.rewrite(lambda kind: kind.repeats)
+def rows_by_counter(s: Sweep, node: Node) -> Found:
+    """A carry whose rows are written one after the other, and not read, becomes the stack of these rows."""
     op: Any = node.op
+    if not _is_counted(s, node):
+        return None
+    counters = dict(_counters(s, node))
+    rows = {k: row for k in op.operands.carries if (row := _row_written(s, node, k, counters)) is not None}
+    if not rows:
+        return None
+    # Behind `uniform` stand the stacks that only the derivative reads.
+    n, at = op.n_carry, op.n_ys if op.uniform < 0 else op.uniform
+    outputs, uniform = op.body.outputs, op.uniform if op.uniform < 0 else at + len(rows)
+    body = with_outputs(op.body, [*outputs[: n + at], *rows.values(), *outputs[n + at :]], keep_all=True)
+    writing = op.changed(body=body, uniform=uniform)
+    left, places, kept = writing.pruned([k not in rows for k in range(writing.n_outputs)])
+    made = dict(zip(kept, s.bind(left, *[node.inputs[k] for k in places]), strict=True))
+    first = n + 1 + at  # the number of the first of the stacks
+    for j, k in enumerate(rows):
+        made[k] = made[first + j]
+    return [made[k if k < first else k + len(rows)] for k in range(op.n_outputs)]
+
+
+@TABLE.rewrite(lambda kind: kind.repeats)
+def rows_read_before_they_are_written(s: Sweep, node: Node) -> Found:
+    """Reads of row i of a carry by steps that write row i, each of another i, become slices of the first carry."""
+    op: Any = node.op
+    if not _is_counted(s, node):
+        return None
+    body, counters = op.body, dict(_counters(s, node))
+    makers = _makers(body)
+    stacks: list[int] = []
+    specs: list[TensorSpec] = []
+    slices: dict[int, int] = {}
+    for k in op.operands.carries:
+        write = _write(body, makers, k)
+        if write is None:
+            continue
+        counted = _counted(body, makers, write.inputs[1], counters)
+        reads = [inner for inner in body.nodes if inner is not write and k in inner.inputs]
+        if (
+            counted is None
+            or not reads
+            or not all(_reads_row(body, makers, read, k, counted, counters) for read in reads)
+            or not _in_range(*counted, op.steps, s.spec(node.inputs[k + 1]).dims)
+        ):
+            continue
+        stack = _walked(s, node.inputs[k + 1], *counted, op.steps)
+        for read in reads:
+            dims = body.specs[read.start].dims
+            slices[read.start] = len(specs)
+            specs.append(body.specs[read.start])
+            stacks.append(s.bind(Reshape((op.steps, *dims)), stack))
+    if not specs:
+        return None
+    made = op.changed(body=with_given(body, specs, slices, len(body.inputs)), n_xs=op.n_xs + len(specs))
+    left, places, _ = made.pruned([True] * made.n_outputs)
+    inputs = [*node.inputs, *stacks]
+    return s.bind(left, *[inputs[k] for k in places])  # type: ignore[no-any-return]
+
+
+@TABLE.rewrite(lambda kind: kind.repeats)
+def counted_stacks(s: Sweep, node: Node) -> Found:
+    """A stack of the counter's values is a constant."""
+    op: Any = node.op
+    if not _is_counted(s, node) or type(op.steps) is not int or op.steps > MOST_NUMBERS:
+        return None
+    body, counters = op.body, dict(_counters(s, node))
+    makers, numbers = _makers(body), {}
+    for k, value in zip(op.outputs.ys, op.results.ys(body.outputs), strict=True):
+        spec = body.specs[value]
+        counted = _counted(body, makers, value, counters) if spec.dtype.is_integer else None
+        if counted is None:
+            continue
+        data = counted[0] + counted[1] * np.arange(op.steps)
+        stack = data.astype(spec.dtype.numpy)
+        if np.array_equal(stack, data):
+            numbers[k] = s.constant(stack.reshape(op.steps, *spec.dims))
+    if not numbers:
+        return None
+    left, places, kept = op.pruned([k not in numbers for k in range(op.n_outputs)])
+    made = dict(zip(kept, s.bind(left, *[node.inputs[k] for k in places]), strict=True)) | numbers
+    return [made[k] for k in range(op.n_outputs)]
+
+
+def _is_counted(s: Sweep, node: Node) -> bool:
+    """Whether the number of steps is known, positive, and the length of all stacks."""
+    op: Any = node.op
+    if op.test is not None or op.steps is None:
+        return False
+    try:
+        return bool(op.steps > 0) and all(
+            dims and dims[0] == op.steps for dims in (s.spec(x).dims for x in op.inputs.xs(node.inputs))
+        )
+    except UndecidedSize:
+        return False
+
+
+def _makers(body: Graph) -> dict[int, Node]:
+    return {value: node for node in body.nodes for value in node.outputs}
+
+
+def _write(body: Graph, makers: dict[int, Node], k: int) -> Node | None:
+    """The write of one row that makes the next value of carry k, if nothing else reads that."""
+    after = body.outputs[k]
+    write = makers.get(after)
+    if write is None or write.op != TensorScatterUpdate():
+        return None
+    if write.inputs[0] != k or body.specs[write.inputs[1]].dims != (1, 1) or not body.specs[k].dims:
+        return None
+    read = [*[i for inner in body.nodes for i in inner.inputs], *body.outputs[:k], *body.outputs[k + 1 :]]
+    return None if after in read or k in (*write.inputs[1:], *body.outputs) else write
+
+
+def _row_written(s: Sweep, node: Node, k: int, counters: dict[int, tuple[Any, int]]) -> int | None:
+    """The value that a step writes into row i of carry k, i = 0, 1, ...; None unless the steps write all rows and read none."""
+    op: Any = node.op
+    body = op.body
+    makers = _makers(body)
+    write = _write(body, makers, k)
+    if write is None or any(inner is not write and k in inner.inputs for inner in body.nodes):
+        return None
+    rows = _before_reshaping(makers, write.inputs[2])
+    row = next((i for i in rows if body.specs[i].dims == body.specs[k].dims[1:]), None)
+    if row is None or _counted(body, makers, write.inputs[1], counters) != (0, 1):
+        return None
+    try:
+        lengths = s.spec(node.inputs[k + 1]).dims, body.specs[k].dims
+        return row if all(dims and dims[0] == op.steps for dims in lengths) else None
+    except UndecidedSize:
+        return None
+
+
+def _reads_row(
+    body: Graph,
+    makers: dict[int, Node],
+    read: Node,
+    k: int,
+    counted: Any,
+    counters: dict[int, tuple[Any, int]],
+) -> bool:
+    """Whether a node reads the row of carry k that has the counted number."""
+    if len(read.inputs) != 2 or read.inputs[0] != k or read.inputs[1] == k:
+        return False
+    if read.op == GatherNd():
+        is_row = body.specs[read.inputs[1]].dims == (1, 1)
+    else:
+        is_row = _looks_up(body, read)
+    return is_row and _counted(body, makers, read.inputs[1], counters) == counted
+
+
+def _counted(
+    body: Graph, makers: dict[int, Node], value: int, counters: dict[int, tuple[Any, int]]
+) -> tuple[Any, int] | None:
+    """(start, step) of a value of one element that is a counter plus a constant."""
+    for i in _before_reshaping(makers, value):
+        if i in counters and all(n == 1 for n in body.specs[i].dims or ()):
+            return counters[i]
+        found = _affine(body, i) if body.specs[i].dims == () else None
+        if found is not None and found[0] in counters:
+            start, step = counters[found[0]]
+            return start + found[1], step
+    return None
+
+
+def _before_reshaping(makers: dict[int, Node], value: int) -> list[int]:
+    """A value, and what it is a reshaped copy of."""
+    found = [value]
+    while value in makers:
+        maker = makers[value]
+        if maker.op.op_class not in (Reshape, ExpandDims, Stack) or len(maker.inputs) != 1:
+            break
+        value = maker.inputs[0]
+        found.append(value)
+    return found
+
+
+def _counters(s: Sweep, node: Node) -> Iterator[tuple[int, tuple[Any, int]]]:
+    """operand -> (start, step) for what has start + t * step beside slice t of a stack: a carry that starts at a known number and
+    advances by a constant, and slices of equally spaced numbers.
+    """
+    op: Any = node.op
+    for k, value in zip(op.operands.xs, op.inputs.xs(node.inputs), strict=True):
+        spaced = _spaced(s.array(value))
+        if spaced is not None:
+            yield k, spaced
+    if op.reverse:  # carries count from the last slice on
+        return
     for k, spec in enumerate(op.operands.carries(op.body.inputs)):
         if spec.is_handle or not spec.dtype.is_integer or spec.dims != ():
             continue
         start, moved = _start(s, node.inputs[k + 1]), _affine(op.body, op.body.outputs[k])
         if start is not None and moved is not None and moved[0] == k and moved[1]:
             yield k, (start, moved[1])
+
+
+def _spaced(data: Any) -> tuple[int, int] | None:
+    """(first, step) of a constant stack of integers with equal steps other than 0."""
+    if data is None or not data.ndim or data.dtype.kind not in "iu" or not 0 < data.size == len(data):
+        return None
+    data = data.reshape(-1)
+    first = int(data[0])
+    step = int(data[1]) - first if len(data) > 1 else 1
+    if step == 0 or not np.array_equal(data, first + step * np.arange(len(data))):
+        return None
+    return first, step
 
 
 def _start(s: Sweep, value: int) -> Any:

@@ -137,6 +137,8 @@ class TensorScatterUpdate(Op):
     def _of_the_last(self, indices: Tensor, g: Tensor, part: Tensor) -> Tensor:
         """`part`, with 0 where a later update has the same position. Scattering the update numbers in the same way shows which
         one is last."""
+        if indices.dims is not None and not self.batch_dims and all(n == 1 for n in indices.dims[:-1]):
+            return part  # a single update
         found = directly(self._kept, indices, part, dims=g.dims)
         if found is not None:
             return found

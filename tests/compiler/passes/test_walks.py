@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from graphad.compiler.passes import walks
+from graphad.compiler.pipeline import simplify
 from graphad.compiler.plan.executable import Executable
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -18,8 +19,11 @@ from graphad.graph.ir import Graph
 from graphad.graph.verify import verify
 from graphad.graph.walk import sub_graphs
 from graphad.ops import math as m
+from graphad.ops.array.create import zeros
 from graphad.ops.array.gather import gather
+from graphad.ops.array.scatter import tensor_scatter_nd_update
 from graphad.ops.array.shape import shape
+from graphad.ops.control.scan import scan
 from graphad.ops.control.while_loop import while_loop
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import trace_flat
@@ -42,12 +46,12 @@ def summed(read: Any, test: Any, start: Any = 0, step: int = 1) -> Any:
     return function
 
 
-def walked(function: Any, dims: Any = (6, 2)) -> tuple[Graph, Graph]:
-    """The specialised graph before and after the pass."""
+def walked(function: Any, run: Any = walks.run) -> tuple[Graph, Graph]:
+    """The specialised graph before and after the pass, or after others too."""
     graph = specialise(
-        trace_flat(function, [TensorSpec(dims, "float32")]).graph, [TensorSpec([6, 2], "float32")]
+        trace_flat(function, [TensorSpec([6, 2], "float32")]).graph, [TensorSpec([6, 2], "float32")]
     )
-    after = walks.run(graph)
+    after = run(graph)
     verify(after)
     return graph, after
 
@@ -55,7 +59,7 @@ def walked(function: Any, dims: Any = (6, 2)) -> tuple[Graph, Graph]:
 def looked_up(graph: Graph) -> int:
     """How many lookups there are in the bodies of loops."""
     return sum(
-        inner.op.name == "gather" or (inner.op.name == "getitem" and inner.op.refers)
+        inner.op.name == "gather" or (inner.op.name == "getitem" and len(inner.inputs) > 1)
         for node in graph.nodes
         for body in sub_graphs(node.op)
         for inner in body.nodes
@@ -152,3 +156,121 @@ def test_gradients_of_what_is_computed_from_the_slices() -> None:
             np.testing.assert_allclose(a, b, rtol=1e-6)
     plan = executable.sizes_of(values).size_class.compilation.schedule
     assert {unit.kind for unit in plan.partition.units} <= {"repeat", "loop", "copy"}
+
+
+def written(write: Any, steps: Any = 6, start: int = 0, rows: int = 6, read: Any = None) -> Any:
+    """A function of x that writes write(x, i, s) into row i of a buffer for i = start, start + 1, ..."""
+
+    def function(x: Any) -> list[Any]:
+        first = m.add(zeros([rows, 2]), 3.0)
+
+        def body(i: Any, s: Any, buffer: Any) -> tuple[Any, ...]:
+            if read is not None:
+                s = s + read(buffer, i)
+            row = write(x, i, s)
+            return i + 1, s * 0.5 + row, tensor_scatter_nd_update(buffer, [[i]], [row])
+
+        limit = steps(x) if callable(steps) else steps
+        out = while_loop(
+            lambda i, s, b: m.less(i, limit), body, [lift(np.int32(start)), m.multiply(x[0], 0.0), first]
+        )
+        return list(out)
+
+    return function
+
+
+def writes(graph: Graph) -> int:
+    """How many writes into rows there are in the bodies of loops."""
+    return sum(
+        inner.op.name == "tensor_scatter_nd_update"
+        for node in graph.nodes
+        for body in sub_graphs(node.op)
+        for inner in body.nodes
+    )
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        written(lambda x, i, s: x[i] + s),
+        written(lambda x, i, s: s + 1.0),
+        written(lambda x, i, s: m.cast(i, "float32") * s + x[i]),
+        written(lambda x, i, s: x[i] + s, steps=lambda x: shape(x)[0]),
+    ],
+)
+def test_rows_that_are_written_one_by_one_become_a_stack(function: Any) -> None:
+    before, after = walked(function, simplify)
+    assert writes(before) and not writes(after) and not looked_up(after)
+    agree(function, before, after)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        written(lambda x, i, s: x[i] + s, steps=5),  # the last row stays
+        written(lambda x, i, s: x[i] + s, start=1),  # the first row stays
+        written(lambda x, i, s: s + 1.0, rows=7),
+        written(lambda x, i, s: x[i] + s, read=lambda b, i: b[5 - i]),
+        written(lambda x, i, s: x[i] + s, read=lambda b, i: b[m.maximum(i - 1, 0)]),
+        written(lambda x, i, s: x[i] + s, read=lambda b, i: m.reduce_sum(b, axis=0)),
+    ],
+)
+def test_other_writes_stay(function: Any) -> None:
+    before, after = walked(function, simplify)
+    assert writes(after)
+    agree(function, before, after)
+
+
+def test_a_row_that_is_read_before_it_is_written_is_the_first_one() -> None:
+    function = written(lambda x, i, s: x[i] + s, read=lambda b, i: b[i])
+    before, after = walked(function, simplify)
+    assert looked_up(before) and not looked_up(after) and not writes(after)
+    agree(function, before, after)
+
+
+def test_slices_of_equally_spaced_numbers_count() -> None:
+    for order, counts in (
+        ([0, 1, 2], True),
+        ([5, 3, 1], True),
+        ([4, 4, 2], False),
+        ([0, 2, 3], False),
+        ([-1, 0, 1], False),
+    ):
+        numbers = np.array(order, np.int32)
+
+        def function(x: Any, numbers: Any = numbers) -> list[Any]:
+            return [scan(lambda s, i: s * 0.5 + x[i], numbers, m.multiply(x[0], 0.0))]
+
+        before, after = walked(function, simplify)
+        assert looked_up(before) and bool(looked_up(after)) != counts
+        agree(function, before, after)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_derivatives_of_rows_that_are_read_and_written(reverse: bool) -> None:
+    """The backward loop reads and clears rows of the cotangent; both loops become native ones."""
+
+    def function(x: Any, w: Any) -> list[Any]:
+        with GradientTape() as tape:
+            tape.watch([x, w])
+            first = m.multiply(x, 0.0)
+
+            def body(i: Any, s: Any, buffer: Any) -> tuple[Any, ...]:
+                at = 5 - i if reverse else i
+                s = m.tanh(s * w + x[i])
+                return i + 1, s, tensor_scatter_nd_update(buffer, [[at]], [s])
+
+            _, _, rows = while_loop(
+                lambda i, s, b: m.less(i, 6), body, [lift(np.int32(0)), m.multiply(x[0], 0.0), first]
+            )
+            loss = m.reduce_sum(rows * rows * x)
+        return [rows, *tape.gradient(loss, [x, w])]
+
+    executable = Executable(
+        trace_flat(function, [TensorSpec([6, 2], "float32"), TensorSpec([2], "float32")]).graph
+    )
+    w = np.array([0.3, -0.7], "float32")
+    wanted = evaluate(executable.graph, [X, w])
+    for jit in (False, True):
+        for a, b in zip(wanted, executable.run([X, w], jit), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
