@@ -12,7 +12,7 @@ not negative.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,15 +20,19 @@ import numpy as np
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.dims import UndecidedSize
 from graphad.core.spec import TensorSpec
-from graphad.graph.compose import with_given
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.compose import add, append_all, with_given
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import with_outputs
-from graphad.ops.array.gather import GatherNd
+from graphad.ops.array.gather import GatherGrad, GatherNd
 from graphad.ops.array.join import Stack
+from graphad.ops.array.keys import only_index
 from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.scatter import TensorScatterUpdate
+from graphad.ops.array.sequence import Steps
 from graphad.ops.array.shape import SizeVector
-from graphad.ops.array.slice import Slice
+from graphad.ops.array.slice import GetItemGrad, Slice
+from graphad.ops.math.arithmetic import ADD
 
 if TYPE_CHECKING:
     from graphad.ops.control.loop import Loop
@@ -65,18 +69,32 @@ def slices_by_counter(s: Sweep, node: Node) -> Found:
 
 @TABLE.rewrite(lambda kind: kind.repeats)
 def rows_by_counter(s: Sweep, node: Node) -> Found:
-    """A carry whose rows are written one after the other, and not read, becomes the stack of these rows."""
+    """A carry whose rows are written one after the other, and not read, becomes the stack of these rows; so does one of zeros to
+    whose rows something is added, as a derivative does.
+    """
     op: Any = node.op
     if not _is_counted(s, node):
         return None
     counters = dict(_counters(s, node))
-    rows = {k: row for k in op.operands.carries if (row := _row_written(s, node, k, counters)) is not None}
+    rows, added = {}, set()
+    for k in op.operands.carries:
+        row = _row_written(s, node, k, counters)
+        if row is None:
+            row = _row_added(s, node, k, counters)
+            if row is not None:
+                added.add(k)
+        if row is not None:
+            rows[k] = row
     if not rows:
         return None
+    graph = op.body
+    if added:
+        graph, sums = _with_sums(op.body, [rows[k] for k in added])
+        rows |= dict(zip(added, sums, strict=True))
     # Behind `uniform` stand the stacks that only the derivative reads.
     n, at = op.n_carry, op.n_ys if op.uniform < 0 else op.uniform
-    outputs, uniform = op.body.outputs, op.uniform if op.uniform < 0 else at + len(rows)
-    body = with_outputs(op.body, [*outputs[: n + at], *rows.values(), *outputs[n + at :]], keep_all=True)
+    outputs, uniform = graph.outputs, op.uniform if op.uniform < 0 else at + len(rows)
+    body = with_outputs(graph, [*outputs[: n + at], *rows.values(), *outputs[n + at :]], keep_all=True)
     writing = op.changed(body=body, uniform=uniform)
     left, places, kept = writing.pruned([k not in rows for k in range(writing.n_outputs)])
     made = dict(zip(kept, s.bind(left, *[node.inputs[k] for k in places]), strict=True))
@@ -189,11 +207,67 @@ def _row_written(s: Sweep, node: Node, k: int, counters: dict[int, tuple[Any, in
     row = next((i for i in rows if body.specs[i].dims == body.specs[k].dims[1:]), None)
     if row is None or _counted(body, makers, write.inputs[1], counters) != (0, 1):
         return None
+    return row if _has_row_for_each_step(s, node, k) else None
+
+
+def _has_row_for_each_step(s: Sweep, node: Node, k: int) -> bool:
+    op: Any = node.op
     try:
-        lengths = s.spec(node.inputs[k + 1]).dims, body.specs[k].dims
-        return row if all(dims and dims[0] == op.steps for dims in lengths) else None
+        return all(
+            dims and dims[0] == op.steps for dims in (s.spec(node.inputs[k + 1]).dims, op.body.specs[k].dims)
+        )
     except UndecidedSize:
+        return False
+
+
+def _row_added(s: Sweep, node: Node, k: int, counters: dict[int, tuple[Any, int]]) -> int | None:
+    """As `_row_written` for what a step adds to row i of zeros: zeros with a row are made and added to all rows."""
+    op: Any = node.op
+    body = op.body
+    makers, after = _makers(body), body.outputs[k]
+    total = makers.get(after)
+    if total is None or total.op != ADD or list(total.inputs).count(k) != 1:
         return None
+    other = sum(total.inputs) - k
+    transpose = makers.get(other)
+    read = [*[i for inner in body.nodes for i in inner.inputs], *body.outputs]
+    if transpose is None or any(read.count(i) != 1 for i in (k, other, after)):
+        return None
+    if not _puts_back(body, transpose) or not _has_row_for_each_step(s, node, k):
+        return None
+    if body.specs[other].dims != body.specs[k].dims or body.specs[other].dtype is not body.specs[k].dtype:
+        return None
+    first = s.number(node.inputs[k + 1])
+    if first is None or first != 0 or np.signbit(first.real):
+        return None
+    is_counted = _counted(body, makers, transpose.inputs[1], counters) == (0, 1)
+    return transpose.inputs[0] if is_counted else None
+
+
+def _puts_back(body: Graph, node: Node) -> bool:
+    """Whether a node is the transpose of x[i] for a scalar i: zeros with a row."""
+    op: Any = node.op
+    if len(node.inputs) != 2 or body.specs[node.inputs[1]].dims != ():
+        return False
+    if op.op_class is GetItemGrad:
+        return only_index(op.key, len(op.shape)) == 0
+    return op.op_class is GatherGrad and not op.batch_dims and op.axis % len(op.shape) == 0
+
+
+def _with_sums(body: Graph, rows: Sequence[int]) -> tuple[Graph, list[int]]:
+    """The body with 0 + row for each of the rows, as adding to zeros gives it: -0 becomes 0."""
+    builder = GraphBuilder()
+    known = append_all(builder, body, [builder.add_input(spec) for spec in body.inputs])
+    sums = []
+    for row in rows:
+        zero = builder.add_constant(np.zeros((), body.specs[row].dtype.numpy)[()])
+        sums.append(add(builder, ADD, known[row], zero))
+    made, _ = builder.finish(
+        [*[known[i] for i in body.outputs], *sums], body.name, builder.inputs, keep_all=True
+    )
+    return with_outputs(made, made.outputs[: len(body.outputs)], keep_all=True), list(
+        made.outputs[len(body.outputs) :]
+    )
 
 
 def _reads_row(
@@ -246,7 +320,7 @@ def _counters(s: Sweep, node: Node) -> Iterator[tuple[int, tuple[Any, int]]]:
     """
     op: Any = node.op
     for k, value in zip(op.operands.xs, op.inputs.xs(node.inputs), strict=True):
-        spaced = _spaced(s.array(value))
+        spaced = _spaced(s, value)
         if spaced is not None:
             yield k, spaced
     if op.reverse:  # carries count from the last slice on
@@ -259,8 +333,14 @@ def _counters(s: Sweep, node: Node) -> Iterator[tuple[int, tuple[Any, int]]]:
             yield k, (start, moved[1])
 
 
-def _spaced(data: Any) -> tuple[int, int] | None:
-    """(first, step) of a constant stack of integers with equal steps other than 0."""
+def _spaced(s: Sweep, value: int) -> tuple[int, int] | None:
+    """(first, step) of a stack of integers with equal steps other than 0."""
+    counting: Any = s.made_by(value, Steps)
+    if counting is not None:
+        op = counting.op
+        is_wide = op.delta and op.dtype.is_integer and op.dtype.itemsize >= 4  # narrow ones may begin anew
+        return (op.start, op.delta) if is_wide and type(op.start) is int and type(op.delta) is int else None
+    data = s.array(value)
     if data is None or not data.ndim or data.dtype.kind not in "iu" or not 0 < data.size == len(data):
         return None
     data = data.reshape(-1)

@@ -22,6 +22,7 @@ from graphad.ops import math as m
 from graphad.ops.array.create import zeros
 from graphad.ops.array.gather import gather
 from graphad.ops.array.scatter import tensor_scatter_nd_update
+from graphad.ops.array.sequence import range as range_
 from graphad.ops.array.shape import shape
 from graphad.ops.control.scan import scan
 from graphad.ops.control.while_loop import while_loop
@@ -54,6 +55,10 @@ def walked(function: Any, run: Any = walks.run) -> tuple[Graph, Graph]:
     after = run(graph)
     verify(after)
     return graph, after
+
+
+def bodies(graph: Graph) -> list[Graph]:
+    return [body for node in graph.nodes for body in sub_graphs(node.op)]
 
 
 def looked_up(graph: Graph) -> int:
@@ -246,6 +251,36 @@ def test_slices_of_equally_spaced_numbers_count() -> None:
         agree(function, before, after)
 
 
+def test_a_range_of_unknown_length_counts() -> None:
+    """One size class serves loops over `range(n)` of every length n."""
+
+    def function(x: Any) -> list[Any]:
+        return [scan(lambda s, i: s * 0.5 + x[i], range_(shape(x)[0]), m.multiply(x[0], 0.0))]
+
+    executable = Executable(trace_flat(function, [TensorSpec([None, 2], "float32")]).graph)
+    for n in (5, 6, 9):
+        x = np.linspace(0, 1, 2 * n, dtype="float32").reshape(n, 2)
+        for a, b in zip(evaluate(executable.graph, [x]), executable.run([x], True), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+        plan = executable.sizes_of([x]).size_class.compilation.schedule
+        assert "repeat" in [unit.kind for unit in plan.partition.units]
+
+
+def test_what_is_added_to_rows_of_zeros_becomes_a_stack() -> None:
+    def function(x: Any) -> list[Any]:
+        with GradientTape() as tape:
+            tape.watch(x)
+            out = scan(lambda s, i: m.tanh(s + x[i]), np.arange(6, dtype=np.int32), x[0] * 0.5)
+        return [tape.gradient(out, x, output_gradients=m.multiply(out, -0.0))]
+
+    before, after = walked(function, simplify)
+    assert [inner.op.name for graph in bodies(before) for inner in graph.nodes].count("getitem_grad") == 1
+    assert all(inner.op.name != "getitem_grad" for graph in bodies(after) for inner in graph.nodes)
+    agree(function, before, after)
+    (x_bar,) = evaluate(after, [X])
+    assert not np.signbit(x_bar[1:]).any()  # as 0 + -0
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_derivatives_of_rows_that_are_read_and_written(reverse: bool) -> None:
     """The backward loop reads and clears rows of the cotangent; both loops become native ones."""
@@ -253,7 +288,7 @@ def test_derivatives_of_rows_that_are_read_and_written(reverse: bool) -> None:
     def function(x: Any, w: Any) -> list[Any]:
         with GradientTape() as tape:
             tape.watch([x, w])
-            first = m.multiply(x, 0.0)
+            first = zeros([6, 2])
 
             def body(i: Any, s: Any, buffer: Any) -> tuple[Any, ...]:
                 at = 5 - i if reverse else i
@@ -274,3 +309,6 @@ def test_derivatives_of_rows_that_are_read_and_written(reverse: bool) -> None:
     for jit in (False, True):
         for a, b in zip(wanted, executable.run([X, w], jit), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+    plan = executable.sizes_of([X, w]).size_class.compilation.schedule
+    native = [unit.kind for unit in plan.partition.units].count("repeat")
+    assert reverse or native == 2  # rows from the last to the first stay writes
