@@ -3,8 +3,8 @@
 simplify  canonical forms, constant folding and exact algebra in one sweep: each makes work for the others, and one sweep over
           the graph with all rules reaches the fixpoint that separate passes would need several rounds for; it numbers values as
           it goes, so equal ones are merged here as well. Small branches become selections, so that loops around them compile.
-          Lookups by a loop's counter become slices that the loop iterates over; invariant nodes move before the loop, where
-          equal ones are merged again.
+          What a loop looks up or writes by its counter becomes slices of stacks that it iterates over; invariant nodes move
+          before the loop, where equal ones are merged again.
 relaxed only on request: rewrites that may change the last bits see the simplified graph.
 dead last: the sweeps leave replaced nodes behind, and traced gradients leave unused outputs.
 """

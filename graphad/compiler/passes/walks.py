@@ -319,7 +319,9 @@ def _counters(s: Sweep, node: Node) -> Iterator[tuple[int, tuple[Any, int]]]:
     advances by a constant, and slices of equally spaced numbers.
     """
     op: Any = node.op
-    for k, value in zip(op.operands.xs, op.inputs.xs(node.inputs), strict=True):
+    # Where some stacks are longer, dropping one could change the length of the ys.
+    stacks = zip(op.operands.xs, op.inputs.xs(node.inputs), strict=True) if _is_counted(s, node) else ()
+    for k, value in stacks:
         spaced = _spaced(s, value)
         if spaced is not None:
             yield k, spaced
