@@ -19,6 +19,7 @@ import numpy as np
 
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.dims import UndecidedSize
+from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append_all, with_given
@@ -406,6 +407,8 @@ def _looks_up(body: Graph, node: Node) -> bool:
 
 
 def _in_range(start: Any, step: int, steps: Any, dims: Any) -> bool:
+    if not is_definite(dims):
+        return False
     last = start + step * (steps - 1)
     low, high = (start, last) if step > 0 else (last, start)
     try:

@@ -21,7 +21,7 @@ from graphad.graph.walk import sub_graphs
 from graphad.ops import math as m
 from graphad.ops.array.create import zeros
 from graphad.ops.array.gather import gather
-from graphad.ops.array.scatter import tensor_scatter_nd_update
+from graphad.ops.array.scatter import boolean_mask, tensor_scatter_nd_update
 from graphad.ops.array.sequence import range as range_
 from graphad.ops.array.shape import shape
 from graphad.ops.control.scan import scan
@@ -279,6 +279,18 @@ def test_what_is_added_to_rows_of_zeros_becomes_a_stack() -> None:
     agree(function, before, after)
     (x_bar,) = evaluate(after, [X])
     assert not np.signbit(x_bar[1:]).any()  # as 0 + -0
+
+
+def test_a_stack_of_unknown_length_is_looked_up() -> None:
+    """How many rows a mask leaves is known at run time only, so an index may be outside."""
+
+    def function(x: Any) -> list[Any]:
+        rows = boolean_mask(x, m.greater(x[:, 0], -1.0))
+        return [scan(lambda s, i: s * 0.5 + rows[i], np.arange(6, dtype=np.int32), x[0])]
+
+    before, after = walked(function, simplify)
+    assert looked_up(before) and looked_up(after)
+    agree(function, before, after)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
