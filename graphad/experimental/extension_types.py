@@ -34,12 +34,7 @@ def _declared(cls: type, known: dict[str, Any]) -> dict[str, Field]:
     fields: dict[str, Field] = {}
     for base in reversed(cls.__mro__[1:]):
         fields.update(vars(base).get("__graphad_fields__", {}))
-    own = {
-        name: kind
-        for name, kind in vars(cls).get("__annotations__", {}).items()
-        if typing.get_origin(kind) is not ClassVar
-        and not str(kind).startswith(("ClassVar", "typing.ClassVar"))
-    }
+    own = {name: kind for name, kind in inspect.get_annotations(cls).items() if not _is_of_class(kind)}
     if not own:
         return fields
     try:
@@ -58,9 +53,18 @@ def _declared(cls: type, known: dict[str, Any]) -> dict[str, Field]:
     return fields
 
 
+def _is_of_class(kind: Any) -> bool:
+    """Whether an annotation says that the class holds the value, not its objects."""
+    return (
+        kind is ClassVar
+        or typing.get_origin(kind) is ClassVar
+        or str(kind).startswith(("ClassVar", "typing.ClassVar"))
+    )
+
+
 def _check_plain_values(cls: type) -> None:
     """Refuse what looks like a field without its annotation."""
-    annotations = vars(cls).get("__annotations__", {})
+    annotations = inspect.get_annotations(cls)
     for name, value in vars(cls).items():
         if name.startswith("_") or name in annotations or name == "Spec":
             continue

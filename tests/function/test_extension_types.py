@@ -162,6 +162,13 @@ class TestFields:
         outer = Outer(Inner(1.0))
         assert Outer(Inner(2.0), outer).parent is outer
 
+    def test_values_of_the_class_are_no_fields(self) -> None:
+        class Unit(tf.experimental.ExtensionType):
+            scale: typing.ClassVar[float] = 2.0
+            x: tf.Tensor
+
+        assert Unit.scale == 2.0 and list(Unit([1.0]).__graphad_fields__) == ["x"]
+
     def test_comparison(self) -> None:
         assert bool(masked() == masked()) and not bool(masked() != masked())
         assert not bool(masked() == Masked([1.0, 3.0], [True, False]))
