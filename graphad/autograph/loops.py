@@ -351,11 +351,14 @@ class _Tracing:
     def _collected(self, test: Part | None, body: Part, walk: Walk | None) -> list[int]:
         """The arrays into which each step writes the element of its own number and which no step reads.
 
-        They need not be carried: the loop itself stacks the written elements, which the body returns last.
+        They need not be carried: the loop itself stacks the written elements, which the body returns last. Rules of custom
+        gradients keep all nodes, so also the writes, which need the array, and may read it themselves: then it is carried.
         """
         outputs = body.graph.outputs
         n_fixed = len(outputs) - len(self._rows)
-        rows = [k for k, (_, j, _) in self._rows.items() if walk is not None and counts_up(walk.xs[j])]
+        rows = []
+        if walk is not None and not any(part.has_rules for part in (body, test) if part is not None):
+            rows = [k for k, (_, j, _) in self._rows.items() if counts_up(walk.xs[j])]
         while True:
             chosen = [i for i in range(n_fixed) if i not in rows]
             chosen += [n_fixed + number for number, k in enumerate(self._rows) if k in rows]

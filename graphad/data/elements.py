@@ -99,13 +99,16 @@ def stacked(elements: Sequence[Any]) -> Any:
 def padded(elements: Sequence[Any], shapes: NestLike, values: NestLike) -> Any:
     """Elements of several shapes, each padded to the largest or the given sizes, and stacked."""
 
-    def fill(first: NestLike, *rest: NestLike) -> Array:
-        *rows, shape, value = (first, *rest)
+    first = elements[0]
+    asked_for = iter(zip(_beside(first, shapes), _beside(first, values), strict=True))
+
+    def fill(*rows: NestLike) -> Array:
+        shape, value = next(asked_for)
         largest = [max(sizes) for sizes in zip(*[row.shape for row in rows], strict=True)]
         if shape is not None:
             asked = [None if size in (None, -1) else int(size) for size in shape]
             largest = [most if size is None else size for most, size in zip(largest, asked, strict=True)]
-        out = np.full([len(rows), *largest], 0 if value is None else value, first.dtype)
+        out = np.full([len(rows), *largest], 0 if value is None else value, rows[0].dtype)
         for i, row in enumerate(rows):
             if any(size > most for size, most in zip(row.shape, largest, strict=True)):
                 raise InvalidArgumentError(
@@ -115,24 +118,25 @@ def padded(elements: Sequence[Any], shapes: NestLike, values: NestLike) -> Any:
             out[place] = row
         return out
 
-    first = elements[0]
-    count = len(leaves(first))
-    each_shape = _beside(first, shapes, count)
-    each_value = _beside(first, values, count)
-    return mapped(fill, *elements, each_shape, each_value)
+    return mapped(fill, *elements)
 
 
-def _beside(element: NestLike, given: NestLike, count: int) -> Any:
-    """An argument for each leaf of an element; a single one is used for all leaves."""
-    if isinstance(element, tuple | dict) and isinstance(given, tuple | dict) and len(given) == len(element):
-        return given
-    if count == 1 or given is None or not isinstance(given, tuple | dict):
-        return mapped(lambda leaf: _Whole(given) if isinstance(given, tuple | dict) else given, element)
+def _beside(element: NestLike, given: NestLike) -> list[Any]:
+    """An argument for each leaf of an element, in order; a single one is used for all leaves. A tuple may hold those for the fields
+    of a record.
+    """
+    count = len(leaves(element))
+    if not isinstance(given, tuple | dict):
+        return [given] * count
+    if isinstance(element, dict) and isinstance(given, dict) and element.keys() == given.keys():
+        return [x for key in element for x in _beside(element[key], given[key])]
+    if isinstance(element, tuple) and isinstance(given, tuple) and len(given) == len(element):
+        return [x for part, own in zip(element, given, strict=True) for x in _beside(part, own)]
+    if count == 1:  # its sizes
+        return [given]
+    if is_record(element) and isinstance(given, tuple) and len(given) == count:
+        return list(given)
     raise InvalidArgumentError(f"padded_batch: {given!r} has another structure than the elements.")
-
-
-class _Whole(list):  # type: ignore[type-arg]
-    """Sizes that are one leaf."""
 
 
 def spec_of(x: NestLike) -> Any:

@@ -1,6 +1,7 @@
 """Data sets give the elements that are asked for, in order, each time anew; what they cannot do they refuse."""
 
 import collections
+import dataclasses
 
 import numpy as np
 import pytest
@@ -85,6 +86,26 @@ def test_a_cache_runs_what_is_before_it_once():
     next(iter(dataset))
     assert listed(dataset) == listed(dataset) == [0, 1, 2]
     assert len(calls) == 1 + 3
+
+
+def test_dataclasses_with_plain_fields_are_padded():
+    @dataclasses.dataclass
+    class Row:
+        values: tf.Tensor
+        number: tf.Tensor
+        label: str = "a"
+
+    rows = Dataset.range(2).map(lambda n: Row(tf.ones([n + 1], tf.int32), n))
+    for given, expected in (
+        ({}, [[1, 0], [1, 1]]),
+        ({"padded_shapes": ([3], [])}, [[1, 0, 0], [1, 1, 0]]),
+        ({"padding_values": (7, None)}, [[1, 7], [1, 1]]),
+    ):
+        (batch,) = rows.padded_batch(2, **given)
+        assert batch.values.numpy().tolist() == expected
+        assert batch.number.numpy().tolist() == [0, 1] and batch.label == "a"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"padded_batch: .* has another structure"):
+        next(iter(rows.padded_batch(2, padded_shapes=([3], [], []))))
 
 
 def test_generators_are_checked_against_their_signature():

@@ -800,3 +800,23 @@ def test_a_python_number_as_gradient_stands_for_all_elements() -> None:
 def test_what_is_decorated_must_be_a_function(name: str) -> None:
     with pytest.raises(TypeError, match=f"^{name}: 3 is not a callable object; decorate a function that "):
         getattr(tf, name)(3)
+
+
+def test_a_step_of_a_loop_may_apply_a_rule_and_write_into_an_array():
+    def f(x):
+        state, rows = x[0], tf.TensorArray(tf.float64, 3, element_shape=[2])
+        for i in tf.range(3):
+
+            @tf.custom_gradient
+            def twice(y, row=x[i]):
+                return tf.sin(y) * row, lambda g: 2.0 * g * tf.cos(y) * row
+
+            state = twice(state)
+            rows = rows.write(i, state * x[i])
+        return rows.stack()
+
+    x = tf.constant([[0.5, -0.25], [1.0, 2.0], [0.75, -1.5]], tf.float64)
+    values, (slopes,) = gradients(f, x)
+    traced, (traced_slopes,) = gradients(tf.function(f), x)
+    np.testing.assert_allclose(traced, values, rtol=1e-14)
+    np.testing.assert_allclose(traced_slopes, slopes, rtol=1e-14)
