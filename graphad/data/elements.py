@@ -122,8 +122,9 @@ def padded(elements: Sequence[Any], shapes: NestLike, values: NestLike) -> Any:
 
 
 def _beside(element: NestLike, given: NestLike) -> list[Any]:
-    """An argument for each leaf of an element, in order; a single one is used for all leaves. A tuple may hold those for the fields
-    of a record.
+    """An argument for each leaf of an element, in order; a single one is used for all leaves.
+
+    A tuple may hold those for the fields of a record.
     """
     count = len(leaves(element))
     if not isinstance(given, tuple | dict):
