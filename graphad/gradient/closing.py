@@ -125,4 +125,10 @@ def _operand(outer: object, rule: Any, number: dict[int, int], builder: GraphBui
             f"custom_gradient: the gradient function of {rule.name!r} uses {what}, which the function it belongs to "
             "does not. Use it in the function too, or let the gradient function refer to it by a local name."
         )
-    return number[trace.number[serial]]
+    operand = number.get(trace.number[serial])
+    if operand is None:  # a name of the enclosing function that has a new value by now
+        raise FailedPreconditionError(
+            f"custom_gradient: the gradient function of {rule.name!r} uses {outer!r}, which is computed after the call it "
+            "belongs to. Let the gradient function refer to the value before that by a name that is not assigned again."
+        )
+    return operand

@@ -820,3 +820,22 @@ def test_a_step_of_a_loop_may_apply_a_rule_and_write_into_an_array():
     traced, (traced_slopes,) = gradients(tf.function(f), x)
     np.testing.assert_allclose(traced, values, rtol=1e-14)
     np.testing.assert_allclose(traced_slopes, slopes, rtol=1e-14)
+
+
+def test_a_rule_in_a_loop_cannot_use_what_is_computed_after_it():
+    @tf.function
+    def f(x):
+        state = x[0]
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            for i in tf.range(3):
+
+                @tf.custom_gradient
+                def bent(y, row=x[i]):
+                    return tf.sin(y) * row, lambda g: g * state  # noqa: B023 -- the name with a new value
+
+                state = bent(state)
+        return tape.gradient(state, x)
+
+    with pytest.raises(tf.errors.FailedPreconditionError, match="computed after the call it belongs to"):
+        f(tf.ones([3, 2]))
