@@ -12,15 +12,14 @@ not negative.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.dims import UndecidedSize
 from graphad.core.shapes import is_definite
-from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append_all, with_given
 from graphad.graph.ir import Graph, Node
@@ -35,10 +34,6 @@ from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.slice import GetItemGrad, Slice
 from graphad.ops.math.arithmetic import ADD
 
-if TYPE_CHECKING:
-    from graphad.ops.control.loop import Loop
-
-
 TABLE = RuleTable()
 MOST_NUMBERS = 1 << 16  # of a counter that are stored
 
@@ -49,23 +44,18 @@ def slices_by_counter(s: Sweep, node: Node) -> Found:
     op: Any = node.op
     if op.test is not None or op.steps is None:
         return None
-    counters = dict(_counters(s, node))
+    counted = _Counted(s, node)
     walks: dict[tuple[int, Any, int], list[int]] = {}  # (invariant, first index, step) -> values of the body
-    for read, (value, start, step) in _reads(op, counters):
-        if _in_range(start, step, op.steps, op.body.inputs[value].dims):
-            walks.setdefault((value, start, step), []).append(read)
+    for read in op.body.nodes:
+        if not _looks_up(op.body, read) or read.inputs[0] not in op.operands.invariants:
+            continue
+        value, places = read.inputs[0], counted.places(read.inputs[1])
+        if places is not None and _in_range(*places, op.steps, op.body.inputs[value].dims):
+            walks.setdefault((value, *places), []).append(read.start)
     if not walks:
         return None
-    slices = {read: k for k, reads in enumerate(walks.values()) for read in reads}
-    specs = [_slice_spec(op.body.inputs[value]) for value, _, _ in walks]
-    walking = op.changed(
-        body=with_given(op.body, specs, slices, len(op.body.inputs)), n_xs=op.n_xs + len(walks)
-    )
     stacks = [_walked(s, node.inputs[value + 1], start, step, op.steps) for value, start, step in walks]
-    inputs = [*node.inputs, *stacks]
-    # Drop invariants that were only looked up.
-    left, places, _ = walking.pruned([True] * walking.n_outputs)
-    return s.bind(left, *[inputs[k] for k in places])  # type: ignore[no-any-return]
+    return counted.with_stacks(stacks, list(walks.values()))
 
 
 @TABLE.rewrite(lambda kind: kind.repeats)
@@ -76,33 +66,24 @@ def rows_by_counter(s: Sweep, node: Node) -> Found:
     op: Any = node.op
     if not _is_counted(s, node):
         return None
-    counters = dict(_counters(s, node))
-    rows, added = {}, set()
-    for k in op.operands.carries:
-        row = _row_written(s, node, k, counters)
-        if row is None:
-            row = _row_added(s, node, k, counters)
-            if row is not None:
-                added.add(k)
-        if row is not None:
-            rows[k] = row
+    counted = _Counted(s, node)
+    written = {k: counted.row_written(k) for k in op.operands.carries}
+    added = {k: counted.row_added(k) for k in op.operands.carries if written[k] is None}
+    rows = {k: row for k, row in (written | added).items() if row is not None}
     if not rows:
         return None
-    graph = op.body
-    if added:
-        graph, sums = _with_sums(op.body, [rows[k] for k in added])
-        rows |= dict(zip(added, sums, strict=True))
+    body = _with_rows(op.body, [(row, k in added) for k, row in rows.items()])
     # Behind `uniform` stand the stacks that only the derivative reads.
-    n, at = op.n_carry, op.n_ys if op.uniform < 0 else op.uniform
-    outputs, uniform = graph.outputs, op.uniform if op.uniform < 0 else at + len(rows)
-    body = with_outputs(graph, [*outputs[: n + at], *rows.values(), *outputs[n + at :]], keep_all=True)
-    writing = op.changed(body=body, uniform=uniform)
-    left, places, kept = writing.pruned([k not in rows for k in range(writing.n_outputs)])
-    made = dict(zip(kept, s.bind(left, *[node.inputs[k] for k in places]), strict=True))
-    first = n + 1 + at  # the number of the first of the stacks
-    for j, k in enumerate(rows):
-        made[k] = made[first + j]
-    return [made[k if k < first else k + len(rows)] for k in range(op.n_outputs)]
+    n, n_new = len(op.body.outputs), len(rows)
+    first = op.n_carry + (op.n_ys if op.uniform < 0 else op.uniform)
+    body = with_outputs(
+        body, [*body.outputs[:first], *body.outputs[n:], *body.outputs[first:n]], keep_all=True
+    )
+    writing = op.changed(body=body, uniform=op.uniform if op.uniform < 0 else op.uniform + n_new)
+    made = _without(s, writing, node.inputs, rows)
+    first += 1  # behind the carries stands the count
+    made |= {k: made[first + j] for j, k in enumerate(rows)}
+    return [made[k if k < first else k + n_new] for k in range(op.n_outputs)]
 
 
 @TABLE.rewrite(lambda kind: kind.repeats)
@@ -111,36 +92,23 @@ def rows_read_before_they_are_written(s: Sweep, node: Node) -> Found:
     op: Any = node.op
     if not _is_counted(s, node):
         return None
-    body, counters = op.body, dict(_counters(s, node))
-    makers = _makers(body)
+    counted = _Counted(s, node)
     stacks: list[int] = []
-    specs: list[TensorSpec] = []
-    slices: dict[int, int] = {}
+    slices: list[list[int]] = []
     for k in op.operands.carries:
-        write = _write(body, makers, k)
-        if write is None:
+        write = counted.write(k)
+        places = None if write is None else counted.places(write.inputs[1])
+        reads = [inner for inner in op.body.nodes if inner is not write and k in inner.inputs]
+        if places is None or not all(counted.reads_row(read, k, places) for read in reads):
             continue
-        counted = _counted(body, makers, write.inputs[1], counters)
-        reads = [inner for inner in body.nodes if inner is not write and k in inner.inputs]
-        if (
-            counted is None
-            or not reads
-            or not all(_reads_row(body, makers, read, k, counted, counters) for read in reads)
-            or not _in_range(*counted, op.steps, s.spec(node.inputs[k + 1]).dims)
-        ):
+        x = node.inputs[k + 1]
+        if not reads or not _in_range(*places, op.steps, s.spec(x).dims):
             continue
-        stack = _walked(s, node.inputs[k + 1], *counted, op.steps)
+        stack = _walked(s, x, *places, op.steps)
         for read in reads:
-            dims = body.specs[read.start].dims
-            slices[read.start] = len(specs)
-            specs.append(body.specs[read.start])
-            stacks.append(s.bind(Reshape((op.steps, *dims)), stack))
-    if not specs:
-        return None
-    made = op.changed(body=with_given(body, specs, slices, len(body.inputs)), n_xs=op.n_xs + len(specs))
-    left, places, _ = made.pruned([True] * made.n_outputs)
-    inputs = [*node.inputs, *stacks]
-    return s.bind(left, *[inputs[k] for k in places])  # type: ignore[no-any-return]
+            stacks.append(s.bind(Reshape((op.steps, *(read.specs[0].dims or ()))), stack))
+            slices.append([read.start])
+    return counted.with_stacks(stacks, slices) if stacks else None
 
 
 @TABLE.rewrite(lambda kind: kind.repeats)
@@ -149,21 +117,19 @@ def counted_stacks(s: Sweep, node: Node) -> Found:
     op: Any = node.op
     if not _is_counted(s, node) or type(op.steps) is not int or op.steps > MOST_NUMBERS:
         return None
-    body, counters = op.body, dict(_counters(s, node))
-    makers, numbers = _makers(body), {}
-    for k, value in zip(op.outputs.ys, op.results.ys(body.outputs), strict=True):
-        spec = body.specs[value]
-        counted = _counted(body, makers, value, counters) if spec.dtype.is_integer else None
-        if counted is None:
+    counted, numbers = _Counted(s, node), {}
+    for k, value in zip(op.outputs.ys, op.results.ys(op.body.outputs), strict=True):
+        spec = op.body.specs[value]
+        places = counted.places(value) if spec.dtype.is_integer else None
+        if places is None:
             continue
-        data = counted[0] + counted[1] * np.arange(op.steps)
+        data = places[0] + places[1] * np.arange(op.steps)
         stack = data.astype(spec.dtype.numpy)
         if np.array_equal(stack, data):
             numbers[k] = s.constant(stack.reshape(op.steps, *spec.dims))
     if not numbers:
         return None
-    left, places, kept = op.pruned([k not in numbers for k in range(op.n_outputs)])
-    made = dict(zip(kept, s.bind(left, *[node.inputs[k] for k in places]), strict=True)) | numbers
+    made = _without(s, op, node.inputs, numbers) | numbers
     return [made[k] for k in range(op.n_outputs)]
 
 
@@ -173,76 +139,140 @@ def _is_counted(s: Sweep, node: Node) -> bool:
     if op.test is not None or op.steps is None:
         return False
     try:
-        return bool(op.steps > 0) and all(
-            dims and dims[0] == op.steps for dims in (s.spec(x).dims for x in op.inputs.xs(node.inputs))
-        )
+        positive = bool(op.steps > 0)
     except UndecidedSize:
         return False
+    return positive and _are_long(op.steps, [s.spec(x).dims for x in op.inputs.xs(node.inputs)])
 
 
-def _makers(body: Graph) -> dict[int, Node]:
-    return {value: node for node in body.nodes for value in node.outputs}
-
-
-def _write(body: Graph, makers: dict[int, Node], k: int) -> Node | None:
-    """The write of one row that makes the next value of carry k, if nothing else reads that."""
-    after = body.outputs[k]
-    write = makers.get(after)
-    if write is None or write.op != TensorScatterUpdate():
-        return None
-    if write.inputs[0] != k or body.specs[write.inputs[1]].dims != (1, 1) or not body.specs[k].dims:
-        return None
-    read = [*[i for inner in body.nodes for i in inner.inputs], *body.outputs[:k], *body.outputs[k + 1 :]]
-    return None if after in read or k in (*write.inputs[1:], *body.outputs) else write
-
-
-def _row_written(s: Sweep, node: Node, k: int, counters: dict[int, tuple[Any, int]]) -> int | None:
-    """The value that a step writes into row i of carry k, i = 0, 1, ...; None unless the steps write all rows and read none."""
-    op: Any = node.op
-    body = op.body
-    makers = _makers(body)
-    write = _write(body, makers, k)
-    if write is None or any(inner is not write and k in inner.inputs for inner in body.nodes):
-        return None
-    rows = _before_reshaping(makers, write.inputs[2])
-    row = next((i for i in rows if body.specs[i].dims == body.specs[k].dims[1:]), None)
-    if row is None or _counted(body, makers, write.inputs[1], counters) != (0, 1):
-        return None
-    return row if _has_row_for_each_step(s, node, k) else None
-
-
-def _has_row_for_each_step(s: Sweep, node: Node, k: int) -> bool:
-    op: Any = node.op
+def _are_long(steps: Any, shapes: Sequence[Any]) -> bool:
+    """Whether each of these shapes certainly has a row for each step, and no more."""
     try:
-        return all(
-            dims and dims[0] == op.steps for dims in (s.spec(node.inputs[k + 1]).dims, op.body.specs[k].dims)
-        )
+        return all(dims and dims[0] == steps for dims in shapes)
     except UndecidedSize:
         return False
 
 
-def _row_added(s: Sweep, node: Node, k: int, counters: dict[int, tuple[Any, int]]) -> int | None:
-    """As `_row_written` for what a step adds to row i of zeros: zeros with a row are made and added to all rows."""
-    op: Any = node.op
-    body = op.body
-    makers, after = _makers(body), body.outputs[k]
-    total = makers.get(after)
-    if total is None or total.op != ADD or list(total.inputs).count(k) != 1:
+def _without(s: Sweep, op: Any, inputs: Sequence[int], dropped: Collection[int]) -> dict[int, int]:
+    """The values of a loop's outputs by number, without some that nothing needs."""
+    left, places, kept = op.pruned([k not in dropped for k in range(op.n_outputs)])
+    return dict(zip(kept, s.bind(left, *[inputs[k] for k in places]), strict=True))
+
+
+def _with_rows(body: Graph, rows: Sequence[tuple[int, bool]]) -> Graph:
+    """The body with rows as further outputs; those that are added to zeros as 0 + row, which is 0 for -0."""
+    builder = GraphBuilder()
+    known = append_all(builder, body, [builder.add_input(spec) for spec in body.inputs])
+    outputs = [known[i] for i in body.outputs]
+    for row, is_added in rows:
+        value = known[row]
+        if is_added:
+            zero = builder.add_constant(np.zeros((), body.specs[row].dtype.numpy)[()])
+            value = add(builder, ADD, value, zero)
+        outputs.append(value)
+    return builder.finish(outputs, body.name, builder.inputs, keep_all=True)[0]
+
+
+class _Counted:
+    """The body of a counted loop, and which of its values are counters plus constants."""
+
+    def __init__(self, s: Sweep, node: Node) -> None:
+        self.s, self.node, self.op = s, node, node.op
+        self.body: Graph = self.op.body  # type: ignore[attr-defined]
+        self._counters = dict(_counters(s, node))
+        self._makers = {value: inner for inner in self.body.nodes for value in inner.outputs}
+
+    def places(self, value: int) -> tuple[Any, int] | None:
+        """(start, step) of a value of one element that is a counter plus a constant."""
+        for i in self._before_reshaping(value):
+            dims = self.body.specs[i].dims
+            if i in self._counters and all(n == 1 for n in dims or ()):
+                return self._counters[i]
+            found = _affine(self.body, i) if dims == () else None
+            if found is not None and found[0] in self._counters:
+                start, step = self._counters[found[0]]
+                return start + found[1], step
         return None
-    other = sum(total.inputs) - k
-    transpose = makers.get(other)
-    read = [*[i for inner in body.nodes for i in inner.inputs], *body.outputs]
-    if transpose is None or any(read.count(i) != 1 for i in (k, other, after)):
-        return None
-    if not _puts_back(body, transpose) or not _has_row_for_each_step(s, node, k):
-        return None
-    if body.specs[other].dims != body.specs[k].dims or body.specs[other].dtype is not body.specs[k].dtype:
-        return None
-    first = s.number(node.inputs[k + 1])
-    if first is None or first != 0 or np.signbit(first.real):
-        return None
-    is_counted = _counted(body, makers, transpose.inputs[1], counters) == (0, 1)
-    return transpose.inputs[0] if is_counted else None
+
+    def _before_reshaping(self, value: int) -> list[int]:
+        """A value, and what it is a reshaped copy of."""
+        found = [value]
+        while value in self._makers:
+            maker = self._makers[value]
+            if maker.op.op_class not in (Reshape, ExpandDims, Stack) or len(maker.inputs) != 1:
+                break
+            value = maker.inputs[0]
+            found.append(value)
+        return found
+
+    def write(self, k: int) -> Node | None:
+        """The write of one row that makes the next value of carry k, if nothing else reads that."""
+        body, after = self.body, self.body.outputs[k]
+        write = self._makers.get(after)
+        if write is None or write.op != TensorScatterUpdate():
+            return None
+        if write.inputs[0] != k or body.specs[write.inputs[1]].dims != (1, 1) or not body.specs[k].dims:
+            return None
+        read = [*[i for inner in body.nodes for i in inner.inputs], *body.outputs]
+        return None if read.count(after) != 1 or k in (*write.inputs[1:], *body.outputs) else write
+
+    def row_written(self, k: int) -> int | None:
+        """The value that a step writes into row i of carry k, i = 0, 1, ...; None unless the steps write all rows and read
+        none.
+        """
+        write, body = self.write(k), self.body
+        if write is None or any(inner is not write and k in inner.inputs for inner in body.nodes):
+            return None
+        row_dims = (body.specs[k].dims or ())[1:]
+        row = next(
+            (i for i in self._before_reshaping(write.inputs[2]) if body.specs[i].dims == row_dims), None
+        )
+        return row if self.places(write.inputs[1]) == (0, 1) and self._has_a_row_for_each_step(k) else None
+
+    def row_added(self, k: int) -> int | None:
+        """As `row_written` for what a step adds to row i of zeros: zeros with a row are made and added to all rows."""
+        body, after = self.body, self.body.outputs[k]
+        total = self._makers.get(after)
+        if total is None or total.op != ADD or total.inputs.count(k) != 1:
+            return None
+        other = sum(total.inputs) - k
+        transpose = self._makers.get(other)
+        read = [*[i for inner in body.nodes for i in inner.inputs], *body.outputs]
+        if transpose is None or any(read.count(i) != 1 for i in (k, other, after)):
+            return None
+        if not _puts_back(body, transpose) or self.places(transpose.inputs[1]) != (0, 1):
+            return None
+        if body.specs[other].dims != body.specs[k].dims or not self._has_a_row_for_each_step(k):
+            return None
+        first = self.s.number(self.node.inputs[k + 1])
+        is_zero = first is not None and first == 0 and not np.signbit(first.real)
+        return transpose.inputs[0] if is_zero else None
+
+    def _has_a_row_for_each_step(self, k: int) -> bool:
+        shapes = [self.s.spec(self.node.inputs[k + 1]).dims, self.body.specs[k].dims]
+        return _are_long(self.op.steps, shapes)  # type: ignore[attr-defined]
+
+    def reads_row(self, read: Node, k: int, places: tuple[Any, int]) -> bool:
+        """Whether a node reads the row of carry k with the number that `places` says."""
+        if len(read.inputs) != 2 or read.inputs[0] != k or read.inputs[1] == k:
+            return False
+        if read.op == GatherNd():
+            is_row = self.body.specs[read.inputs[1]].dims == (1, 1)
+        else:
+            is_row = _looks_up(self.body, read)
+        return is_row and self.places(read.inputs[1]) == places
+
+    def with_stacks(self, stacks: Sequence[int], slices: Sequence[Sequence[int]]) -> Found:
+        """The results of the loop with further stacks, each of whose slices stands for some values of the body."""
+        op: Any = self.op
+        specs = [self.body.specs[values[0]] for values in slices]
+        places = {value: k for k, values in enumerate(slices) for value in values}
+        body = with_given(self.body, specs, places, len(self.body.inputs))
+        walking = op.changed(body=body, n_xs=op.n_xs + len(stacks))
+        inputs = [*self.node.inputs, *stacks]
+        # Drop invariants that were only looked up.
+        left, kept, _ = walking.pruned([True] * walking.n_outputs)
+        return self.s.bind(left, *[inputs[k] for k in kept])  # type: ignore[no-any-return]
 
 
 def _puts_back(body: Graph, node: Node) -> bool:
@@ -253,66 +283,6 @@ def _puts_back(body: Graph, node: Node) -> bool:
     if op.op_class is GetItemGrad:
         return only_index(op.key, len(op.shape)) == 0
     return op.op_class is GatherGrad and not op.batch_dims and op.axis % len(op.shape) == 0
-
-
-def _with_sums(body: Graph, rows: Sequence[int]) -> tuple[Graph, list[int]]:
-    """The body with 0 + row for each of the rows, as adding to zeros gives it: -0 becomes 0."""
-    builder = GraphBuilder()
-    known = append_all(builder, body, [builder.add_input(spec) for spec in body.inputs])
-    sums = []
-    for row in rows:
-        zero = builder.add_constant(np.zeros((), body.specs[row].dtype.numpy)[()])
-        sums.append(add(builder, ADD, known[row], zero))
-    made, _ = builder.finish(
-        [*[known[i] for i in body.outputs], *sums], body.name, builder.inputs, keep_all=True
-    )
-    return with_outputs(made, made.outputs[: len(body.outputs)], keep_all=True), list(
-        made.outputs[len(body.outputs) :]
-    )
-
-
-def _reads_row(
-    body: Graph,
-    makers: dict[int, Node],
-    read: Node,
-    k: int,
-    counted: Any,
-    counters: dict[int, tuple[Any, int]],
-) -> bool:
-    """Whether a node reads the row of carry k that has the counted number."""
-    if len(read.inputs) != 2 or read.inputs[0] != k or read.inputs[1] == k:
-        return False
-    if read.op == GatherNd():
-        is_row = body.specs[read.inputs[1]].dims == (1, 1)
-    else:
-        is_row = _looks_up(body, read)
-    return is_row and _counted(body, makers, read.inputs[1], counters) == counted
-
-
-def _counted(
-    body: Graph, makers: dict[int, Node], value: int, counters: dict[int, tuple[Any, int]]
-) -> tuple[Any, int] | None:
-    """(start, step) of a value of one element that is a counter plus a constant."""
-    for i in _before_reshaping(makers, value):
-        if i in counters and all(n == 1 for n in body.specs[i].dims or ()):
-            return counters[i]
-        found = _affine(body, i) if body.specs[i].dims == () else None
-        if found is not None and found[0] in counters:
-            start, step = counters[found[0]]
-            return start + found[1], step
-    return None
-
-
-def _before_reshaping(makers: dict[int, Node], value: int) -> list[int]:
-    """A value, and what it is a reshaped copy of."""
-    found = [value]
-    while value in makers:
-        maker = makers[value]
-        if maker.op.op_class not in (Reshape, ExpandDims, Stack) or len(maker.inputs) != 1:
-            break
-        value = maker.inputs[0]
-        found.append(value)
-    return found
 
 
 def _counters(s: Sweep, node: Node) -> Iterator[tuple[int, tuple[Any, int]]]:
@@ -386,18 +356,6 @@ def _constant(body: Graph, value: int) -> int | None:
     return int(data) if np.size(data) == 1 and data.dtype.kind in "iu" else None
 
 
-def _reads(op: Loop, counters: dict[int, tuple[Any, int]]) -> Iterator[tuple[int, tuple[int, Any, int]]]:
-    """(value of the body, (invariant, first index, step)) for lookups along axis 0 by a counter plus a constant."""
-    fixed = op.operands.invariants
-    for node in op.body.nodes:
-        if not _looks_up(op.body, node) or node.inputs[0] not in fixed:
-            continue
-        found = _affine(op.body, node.inputs[1])
-        if found is not None and found[0] in counters:
-            start, step = counters[found[0]]
-            yield node.start, (node.inputs[0], start + found[1], step)
-
-
 def _looks_up(body: Graph, node: Node) -> bool:
     """Whether a node is x[i] for a scalar i that is not negative."""
     dims = body.specs[node.inputs[0]].dims if node.inputs else None
@@ -415,10 +373,6 @@ def _in_range(start: Any, step: int, steps: Any, dims: Any) -> bool:
         return bool(steps > 0 and low >= 0 and high < dims[0])
     except UndecidedSize:
         return False
-
-
-def _slice_spec(spec: TensorSpec) -> TensorSpec:
-    return spec.with_dims(tuple((spec.dims or ())[1:]))
 
 
 def _walked(s: Sweep, x: int, start: Any, step: int, steps: Any) -> int:
