@@ -9,6 +9,7 @@ from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
+from graphad.layers.named import by_name, not_negative
 from graphad.ops.math import clip_by_value, maximum, reduce_sum, sqrt, square
 
 EPSILON = 1e-7  # keeps the quotient of a weight without length finite
@@ -57,8 +58,11 @@ class MinMaxNorm(Constraint):
         rate: float = 1.0,
         axis: int | Sequence[int] = 0,
     ) -> None:
-        self.min_value, self.max_value = _checked("min_value", min_value), _checked("max_value", max_value)
-        self.rate = _checked("rate", rate)
+        self.min_value, self.max_value = (
+            not_negative("constraints", "min_value", min_value),
+            not_negative("constraints", "max_value", max_value),
+        )
+        self.rate = not_negative("constraints", "rate", rate)
         if self.rate > 1:
             raise InvalidArgumentError(f"constraints: rate is {rate}; it goes from 0 to 1.")
         self.axis = axis
@@ -124,22 +128,8 @@ def get(identifier: Callable[..., Any] | str | None) -> Callable[..., Any] | Non
       >>> keras.constraints.get("max_norm").max_value
       2.0
     """
-    if identifier is None or callable(identifier):
-        return identifier
-    make = _BY_NAME.get(identifier)
-    if make is None:
-        raise InvalidArgumentError(f"constraints: {identifier!r} is none; there are {', '.join(_BY_NAME)}.")
-    return make()
+    return by_name("constraints", _BY_NAME, identifier)  # type: ignore[no-any-return]
 
 
 def _norms(x: Tensor, axis: int | Sequence[int]) -> Tensor:
     return sqrt(reduce_sum(square(x), axis=axis, keepdims=True))
-
-
-def _checked(name: str, given: float) -> float:
-    number = float(given)
-    if not 0 <= number < float("inf"):
-        raise InvalidArgumentError(
-            f"constraints: {name} is {given}; a number that is not negative is needed."
-        )
-    return number

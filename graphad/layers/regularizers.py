@@ -7,8 +7,8 @@ from typing import Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
+from graphad.layers.named import by_name, not_negative
 from graphad.ops.math import abs as absolute
 from graphad.ops.math import multiply, reduce_sum, square
 
@@ -25,7 +25,7 @@ class L1L2:
     """
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
-        self.l1, self.l2 = _factor("l1", l1), _factor("l2", l2)
+        self.l1, self.l2 = not_negative("regularizers", "l1", l1), not_negative("regularizers", "l2", l2)
 
     def __call__(self, x: TensorLike) -> Tensor:
         """The penalty of a weight of any shape, a scalar of its dtype."""
@@ -81,18 +81,4 @@ def get(identifier: Callable[..., Any] | str | None) -> Callable[..., Any] | Non
       >>> keras.regularizers.get("l2").l2
       0.01
     """
-    if identifier is None or callable(identifier):
-        return identifier
-    make = _BY_NAME.get(identifier)
-    if make is None:
-        raise InvalidArgumentError(f"regularizers: {identifier!r} is none; there are {', '.join(_BY_NAME)}.")
-    return make()
-
-
-def _factor(name: str, given: float) -> float:
-    factor = float(given)
-    if not 0 <= factor < float("inf"):
-        raise InvalidArgumentError(
-            f"regularizers: {name} is {given}; a number that is not negative is needed."
-        )
-    return factor
+    return by_name("regularizers", _BY_NAME, identifier)  # type: ignore[no-any-return]
