@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class TypeSpec:
-    """What describes a value without its data: `TensorSpec` is the only kind."""
+    """What describes a value without its data: a `TensorSpec`, or the `Spec` of an extension type."""
 
     __slots__ = ()
 

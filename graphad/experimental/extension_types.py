@@ -193,12 +193,11 @@ class ExtensionType(metaclass=_ExtensionTypes):
         """Whether both are of one class with equal fields: a Tensor, bool []; False where their structure differs."""
         if type(other) is not type(self):
             return False
-        mine, theirs = _leaves(self), _leaves(other)
-        if mine.keys() != theirs.keys():
+        pairs = _paired(self, other)
+        if pairs is None:
             return False
         same = []
-        for where, a in mine.items():
-            b = theirs[where]
+        for a, b in pairs:
             if isinstance(a, Tensor) and isinstance(b, Tensor):
                 if a.dtype != b.dtype or not a.shape.is_compatible_with(b.shape):
                     return False
@@ -289,14 +288,11 @@ class ExtensionTypeSpec(TypeSpec):
             other = other.__graphad_spec__()
         if type(other) is not type(self):
             return False
-        mine, theirs = _leaves(self), _leaves(other)
-        if mine.keys() != theirs.keys():
-            return False
-        for where, a in mine.items():
-            b = theirs[where]
-            if not (isinstance(b, TensorSpec) and fits(a, b) if isinstance(a, TensorSpec) else bool(a == b)):
-                return False
-        return True
+        pairs = _paired(self, other)
+        return pairs is not None and all(
+            isinstance(b, TensorSpec) and fits(a, b) if isinstance(a, TensorSpec) else bool(a == b)
+            for a, b in pairs
+        )
 
     def most_specific_common_supertype(self, others: Any) -> Any:
         """The narrowest spec that describes what this one and all of `others` do; None if there is none."""
@@ -344,7 +340,7 @@ def _fields_of(x: Any) -> dict[str, Any]:
 
 
 def _leaves(x: Any) -> dict[tuple[Any, ...], Any]:
-    """What the fields of a spec hold, by path."""
+    """What the fields of an extension type or a spec hold, by path."""
     found: dict[tuple[Any, ...], Any] = {}
 
     def walk(value: Any, where: tuple[Any, ...]) -> None:
@@ -361,6 +357,12 @@ def _leaves(x: Any) -> dict[tuple[Any, ...], Any]:
 
     walk(x, ())
     return found
+
+
+def _paired(x: Any, y: Any) -> list[tuple[Any, Any]] | None:
+    """What two hold at the same paths; None if they have other paths."""
+    mine, theirs = _leaves(x), _leaves(y)
+    return [(mine[where], theirs[where]) for where in mine] if mine.keys() == theirs.keys() else None
 
 
 def _shown(title: str, x: Any) -> str:
