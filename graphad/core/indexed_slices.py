@@ -6,7 +6,7 @@ Row i of `values` is to be added to row indices[i] of a tensor of shape `dense_s
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from graphad.core.convert import lift_own
 from graphad.core.errors import InvalidArgumentError
@@ -30,6 +30,7 @@ class IndexedSlices(Sparse):
     __slots__ = ("_dims", "dense_shape", "indices", "values")
     title = "IndexedSlices"
     fields = ("values", "indices", "dense_shape")
+    ranks: ClassVar[dict[str, int]] = {"indices": 1, "dense_shape": 1}
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None, dims: Dims = None) -> None:
         self.values = values
@@ -57,11 +58,18 @@ class IndexedSlices(Sparse):
 
     def apart(self) -> tuple[list[Any], Callable[[list[Any]], IndexedSlices]]:
         """The tensors it consists of, and a function that rebuilds it from others."""
-        parts = [self.values, self.indices]
-        if self.dense_shape is None:
-            return parts, lambda new: IndexedSlices(*new)
-        dims = self._dims
-        return [*parts, self.dense_shape], lambda new: IndexedSlices(new[0], new[1], new[2], dims)
+        parts, dims = [self.values, self.indices], self._dims
+        if self.dense_shape is not None:
+            parts.append(self.dense_shape)
+        return parts, lambda new: IndexedSlices.made(new, dims)
+
+    @classmethod
+    def made(cls, parts: Sequence[Any], dims: Dims) -> Self:
+        return cls(parts[0], parts[1], parts[2] if len(parts) > 2 else None, dims)
+
+    @classmethod
+    def forms(cls) -> tuple[tuple[str, ...], ...]:
+        return cls.fields, cls.fields[:2]  # the shape of the whole may be unknown
 
     def kind(self) -> Hashable:
         return IndexedSlices, self.dense_shape is None, self._dims

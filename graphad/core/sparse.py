@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from graphad.core.dtypes import DType
 from graphad.core.nest import Form, Record
 from graphad.core.shapes import TensorShape
 
 if TYPE_CHECKING:
+    from graphad.core.shapes import Dims
     from graphad.core.tensor import Tensor
 
 
@@ -19,6 +20,7 @@ class Sparse:
     Attributes:
       title: What a file calls it.
       fields: The names of the tensors that it consists of, in the order of `apart`.
+      ranks: Those of the tensors that always have the same.
       values: What is differentiated.
       sizes: The shape as a tensor, where nothing makes a dense tensor of it unasked.
     """
@@ -26,7 +28,9 @@ class Sparse:
     __slots__ = ()
     title: str
     fields: tuple[str, ...]
+    ranks: ClassVar[dict[str, int]]
     values: Any
+    _dims: Dims
     sizes: Any = None
 
     @property
@@ -44,9 +48,14 @@ class Sparse:
         return self.values.dtype  # type: ignore[no-any-return]
 
     @property
-    def dims(self) -> Any:
+    def dims(self) -> Dims:
         """The raw shape of the whole, as far as it is known."""
         raise NotImplementedError
+
+    @property
+    def fixed_dims(self) -> Dims:
+        """What is known of the shape without the tensor that gives it."""
+        return self._dims
 
     @property
     def shape(self) -> TensorShape:
@@ -62,6 +71,16 @@ class Sparse:
     def apart(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
         """The tensors it consists of, and how it is made of others."""
         raise NotImplementedError
+
+    @classmethod
+    def made(cls, parts: Sequence[Any], dims: Dims) -> Self:
+        """The value that consists of these tensors; `dims` is the known part of its shape."""
+        raise NotImplementedError
+
+    @classmethod
+    def forms(cls) -> tuple[tuple[str, ...], ...]:
+        """The names of the tensors that it may consist of."""
+        return (cls.fields,)
 
     def kind(self) -> Hashable:
         """What is fixed besides the tensors: equal for those that one trace of a function serves."""

@@ -217,9 +217,10 @@ class ExtensionType(metaclass=_ExtensionTypes):
     def __graphad_spec__(self) -> Any:
         """What describes this value: its `Spec`."""
         leaves, rebuild = flatten_records(self)
-        return rebuild(
-            [leaf if isinstance(leaf, TensorSpec) else type_spec_from_value(leaf) for leaf in leaves]
+        fields = _fields_of(
+            rebuild([leaf if isinstance(leaf, TensorSpec) else type_spec_from_value(leaf) for leaf in leaves])
         )
+        return made_of(self.Spec, tuple(fields), list(fields.values()))
 
     def __graphad_record__(self) -> Record:
         """The values of the fields."""
@@ -339,13 +340,14 @@ def _fields_of(x: Any) -> dict[str, Any]:
     return {name: x.__dict__[name] for name in kind.__graphad_fields__}
 
 
-def _leaves(x: Any) -> dict[tuple[Any, ...], Any]:
-    """What the fields of an extension type or a spec hold, by path."""
+def _leaves(x: Any, described: bool = True) -> dict[tuple[Any, ...], Any]:
+    """What the fields of an extension type or a spec hold, by path; with `described`, fields that always hold a spec too."""
     found: dict[tuple[Any, ...], Any] = {}
 
     def walk(value: Any, where: tuple[Any, ...]) -> None:
         if isinstance(value, ExtensionType | ExtensionTypeSpec):
-            value = _fields_of(value)
+            parts = _fields_of(value)
+            value = parts if described else {name: parts[name] for name in _open_fields(value)}
         if isinstance(value, dict):
             for key, part in value.items():
                 walk(part, (*where, key))
@@ -359,6 +361,12 @@ def _leaves(x: Any) -> dict[tuple[Any, ...], Any]:
     return found
 
 
+def _open_fields(x: Any) -> tuple[str, ...]:
+    """The names of the fields that may hold tensors."""
+    kind = x.value_type if isinstance(x, ExtensionTypeSpec) else type(x)
+    return tuple([name for name, field in kind.__graphad_fields__.items() if not field.describes])
+
+
 def _paired(x: Any, y: Any) -> list[tuple[Any, Any]] | None:
     """What two hold at the same paths; None if they have other paths."""
     mine, theirs = _leaves(x), _leaves(y)
@@ -370,16 +378,22 @@ def _shown(title: str, x: Any) -> str:
 
 
 def _record(kind: Any, x: Any) -> Record:
-    names = tuple(kind.__graphad_fields__)
-    return Record(
-        Form(kind, names, lambda values: _rebuilt(kind, names, values)), [x.__dict__[name] for name in names]
-    )
+    """The fields of an extension type or a spec; those that always hold a spec belong to the form."""
+    fields, names = _fields_of(x), _open_fields(x)
+    fixed = {name: value for name, value in fields.items() if name not in names}
+
+    def again(values: list[Any]) -> Any:
+        held = {**fixed, **dict(zip(names, values, strict=True))}
+        return _rebuilt(kind, tuple(fields), [held[name] for name in fields])
+
+    key = (kind, *fixed.items()) if fixed else kind
+    return Record(Form(key, names, again), [fields[name] for name in names])
 
 
 def _rebuilt(kind: Any, names: tuple[str, ...], values: list[Any]) -> Any:
     """An object with these fields, without conversion; its `Spec` where specs stand for the tensors."""
     held = made_of(kind, names, values)
-    if any(isinstance(leaf, TypeSpec) for leaf in _leaves(held).values()):
+    if any(isinstance(leaf, TypeSpec) for leaf in _leaves(held, described=False).values()):
         return made_of(kind.Spec, names, values)
     return held
 

@@ -156,6 +156,7 @@ class Field:
     Attributes:
       convert: Converts a value to the kind of the field; `where`, the path to it, is for messages.
       default: The default, or `MISSING`.
+      describes: Whether the values are specs, which stand for no tensor of the object.
     """
 
     def __init__(self, name: str, kind: Any, default: Any) -> None:
@@ -164,5 +165,6 @@ class Field:
         except ArgumentTypeError as cause:
             raise ArgumentTypeError(f"In field {name!r}: {cause}") from None
         self.default = default
+        self.describes = isinstance(kind, type) and issubclass(kind, TypeSpec)
         if default is not MISSING and self.convert is not _tensor:
             self.convert(default, f"default value for {name}")

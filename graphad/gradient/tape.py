@@ -100,10 +100,14 @@ class GradientTape(Recorder):
     def stop_recording(self) -> Iterator[None]:
         """Pause this tape inside the block; its record is kept, and other tapes continue.
 
-        Raises: FailedPreconditionError (a RuntimeError): the tape is not recording.
+        Raises:
+          FailedPreconditionError (a RuntimeError): the tape was never entered.
+          InvalidArgumentError (a ValueError): it is paused already, or its block has ended.
         """
-        if self._level is None:
+        if not self._entered:
             raise FailedPreconditionError("Trying to stop recording a tape which is not recording.")
+        if self._level is None:
+            raise InvalidArgumentError("Tape is not recording.")
         level = self._level
         self._stop()
         try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core.convert import lift
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, GraphadError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered
 from graphad.core.shapes import format_dims
@@ -198,8 +198,7 @@ class Optimizer(Trackable):
                 raise ArgumentTypeError(
                     f"{self.name}: {variable!r} is not a Variable; pass (gradient, variable) pairs."
                 )
-        for gradient, variable in pairs:
-            _require_shape(self.name, gradient, variable)
+        pairs = [(_as_gradient(self.name, gradient, variable), variable) for gradient, variable in pairs]
         self.build(variable for _, variable in pairs)
         gradients = self._clipped(
             [
@@ -297,23 +296,28 @@ class Optimizer(Trackable):
         )
 
 
-def _require_shape(name: str, gradient: Tensor | IndexedSlices, variable: Variable) -> None:
-    """Raise for a gradient that cannot belong to the variable."""
+def _as_gradient(name: str, gradient: Any, variable: Variable) -> Any:
+    """The gradient as a tensor or IndexedSlices. Raises: it cannot belong to the variable."""
     if isinstance(gradient, Tensor) and gradient.dims is not None and gradient.dims == variable.dims:
-        return
-    if isinstance(gradient, IndexedSlices):
-        dims = gradient.dims
-    else:
-        dims = gradient.spec.dims if isinstance(gradient, Tensor | Handle) else np.shape(gradient)
+        return gradient
+    if not isinstance(gradient, Tensor | Handle | IndexedSlices):
+        try:
+            gradient = lift(gradient, variable.dtype)
+        except GraphadError as cause:
+            raise ArgumentTypeError(
+                f"{name}: the gradient of variable {variable.name!r} is no tensor. {cause}"
+            ) from cause
+    dims = gradient.spec.dims if isinstance(gradient, Handle) else gradient.dims
     mine = variable.dims
     if dims is None or mine is None:
-        return
+        return gradient
     pairs = zip(dims[::-1], mine[::-1], strict=False)
     if len(dims) > len(mine) or any(type(a) is int and type(b) is int and a not in (1, b) for a, b in pairs):
         raise InvalidArgumentError(
             f"{name}: the gradient of variable {variable.name!r} has shape {format_dims(dims)}, the variable "
             f"{format_dims(variable.dims)}; is it the gradient of another variable?"
         )
+    return gradient
 
 
 def _names(pairs: list[tuple[Any, Any]]) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core.composites import flatten_composites
 from graphad.core.convert import lift
-from graphad.core.nest import flatten
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.function.concrete import ConcreteFunction, Results
@@ -17,6 +17,7 @@ from graphad.function.polymorphic import Function
 from graphad.function.signature import Arguments, Literal, ObjectKey, Signature, sort_out
 from serialization.convert.graphs import GraphReader, GraphWriter
 from serialization.convert.restored import RestoredFunction
+from serialization.convert.sparse import result_of
 from serialization.convert.values import (
     Output,
     Unsavable,
@@ -301,7 +302,15 @@ class FunctionReader:
 
     def _results(self, record: ConcreteRecord, graph: Graph) -> Results:
         _require_outputs(record.outputs)
-        leaves, rebuild = flatten(value_of(record.outputs, _output))
+        given = graph.output_specs
+
+        def sparse(value: StructValue, parts: list[Any]) -> Any:
+            numbers = [part.number for part in parts if isinstance(part, Output)]
+            if len(numbers) < len(parts) or any(number >= len(given) for number in numbers):
+                raise CorruptModelError(f"a {value.name} that is not made of outputs of its graph.")
+            return result_of(value, parts, [given[number] for number in numbers])
+
+        leaves, rebuild = flatten_composites(value_of(record.outputs, _output, sparse))
         positions: list[int | None] = []
         fixed = {}  # numbers and strings in fields of the result
         for k, leaf in enumerate(leaves):

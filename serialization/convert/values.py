@@ -16,12 +16,14 @@ from graphad.core.shapes import TensorShape
 from graphad.core.sparse import Sparse
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor
+from serialization.convert import sparse
 from serialization.convert.claims import check_spec
 from serialization.errors import CorruptModelError, SaveError
 from serialization.schema.values import (
     HANDLE,
     INLINE_BYTES,
     NAMED_TUPLE,
+    SPARSE,
     TENSOR,
     DictValue,
     DTypeValue,
@@ -132,10 +134,12 @@ def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
         if array.nbytes > INLINE_BYTES:
             raise Unsavable(f"an array of {array.nbytes} bytes as a default")
         return InlineArray(dtype_name(array.dtype), array.shape, np.ascontiguousarray(array).tobytes())
-    if isinstance(x, Sparse) or is_record(x):  # saved as a tuple with names, since a file has no classes
-        title, record = _titled(x)
+    if isinstance(x, Sparse):
+        return sparse.record_of(x, lambda part: value_record(part, leaf))
+    if is_record(x):  # saved as a tuple with names, since a file has no classes
+        record = record_of(x)
         items = tuple([value_record(item, leaf) for item in record.values])
-        return StructValue(NAMED_TUPLE, title, record.form.names, items)
+        return StructValue(NAMED_TUPLE, kind.__name__, record.form.names, items)
     return leaf(x)
 
 
@@ -145,19 +149,32 @@ def _key(key: str) -> str:
     return key
 
 
-def value_of(record: object, leaf: Callable[[Any], Any]) -> Any:
-    """The Python value of a record; `leaf` turns the records that are not plain values into objects."""
+def value_of(
+    record: object,
+    leaf: Callable[[Any], Any],
+    whole: Callable[[StructValue, list[Any]], Any] | None = None,
+) -> Any:
+    """The Python value of a record.
+
+    Args:
+      record: The record.
+      leaf: Turns the records that are not plain values into objects.
+      whole: Makes a sparse value of its record and its parts; without it, it is a named tuple of them.
+    """
     if record is None or type(record) in (bool, int, float, complex, str, bytes):
         return record
     if type(record) is tuple:
-        return tuple([value_of(item, leaf) for item in record])
+        return tuple([value_of(item, leaf, whole) for item in record])
     if isinstance(record, ListValue):
-        return [value_of(item, leaf) for item in record.items]
+        return [value_of(item, leaf, whole) for item in record.items]
     if isinstance(record, DictValue):
-        return {value_of(key, leaf): value_of(item, leaf) for key, item in record.items}
+        return {value_of(key, leaf, whole): value_of(item, leaf, whole) for key, item in record.items}
     if isinstance(record, StructValue):
-        items = [value_of(item, leaf) for item in record.items]
-        return restored_tuple(record.name, record.names, items)
+        names, items = sparse.parts_of(record) if record.kind == SPARSE else (record.names, record.items)
+        values = [value_of(item, leaf, whole) for item in items]
+        if record.kind == SPARSE and whole is not None:
+            return whole(record, values)
+        return restored_tuple(record.name, names, values)
     if isinstance(record, DTypeValue):
         return as_dtype(record.name)
     if isinstance(record, InlineArray):

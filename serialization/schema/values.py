@@ -75,7 +75,10 @@ class DictValue(Record):
 
 
 class StructValue(Record):
-    """A named tuple or a dataclass; the name is a label."""
+    """A named tuple, whose name is a label; or what stands for a tensor by some of its values.
+
+    The latter is named by its kind and has the tensors that it consists of as fields, then the known part of its shape.
+    """
 
     kind: int
     name: str
@@ -83,7 +86,7 @@ class StructValue(Record):
     items: tuple[Value, ...]
 
 
-NAMED_TUPLE, DATACLASS = 0, 1
+NAMED_TUPLE, SPARSE = 0, 1
 
 
 class DTypeValue(Record):

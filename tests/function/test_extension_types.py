@@ -288,3 +288,29 @@ class TestWhereTensorsGo:
         tf.saved_model.save(module, str(tmp_path))
         result = tf.saved_model.load(str(tmp_path)).more(masked())
         assert result.values.numpy().tolist() == [2.0, 3.0] and result.scale == 3
+
+
+class Described(tf.experimental.ExtensionType):
+    """A value with the spec of something else."""
+
+    values: tf.Tensor
+    form: tf.TensorSpec
+
+
+def test_a_field_that_holds_a_spec_passes_through_functions_as_it_is():
+    seen = []
+
+    @tf.function
+    def doubled(x):
+        seen.append(x.form)
+        return Described(x.values * 2.0, x.form)
+
+    form = tf.TensorSpec([3])
+    x = Described([1.0, 2.0], form)
+    assert doubled(x).form is form and doubled(x).values.numpy().tolist() == [2.0, 4.0]
+    assert len(seen) == 1
+    doubled(Described([1.0, 2.0], tf.TensorSpec([4])))
+    assert seen == [form, tf.TensorSpec([4])]
+    spec = tf.type_spec_from_value(x)
+    assert spec == Described.Spec(tf.TensorSpec([2]), form) and spec.form is form
+    assert doubled.get_concrete_function(spec)(x).form is form

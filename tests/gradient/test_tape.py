@@ -185,9 +185,18 @@ def test_reset_outside_the_block_is_refused():
         tape.reset()
 
 
-def test_stop_recording_outside_the_block_is_refused():
-    for tape in (tf.GradientTape(), used_tape()[0]):
-        with pytest.raises(RuntimeError, match=r"Trying to stop recording a tape which is not recording"):
+def test_stop_recording_before_the_block_is_refused():
+    with pytest.raises(RuntimeError, match=r"Trying to stop recording a tape which is not recording"):
+        with tf.GradientTape().stop_recording():
+            pass
+
+
+def test_stop_recording_of_a_tape_that_has_stopped_is_refused():
+    with pytest.raises(ValueError, match=r"^Tape is not recording\."):
+        with used_tape()[0].stop_recording():
+            pass
+    with tf.GradientTape() as tape, tape.stop_recording():
+        with pytest.raises(ValueError, match=r"^Tape is not recording\."):
             with tape.stop_recording():
                 pass
 

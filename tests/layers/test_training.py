@@ -188,6 +188,15 @@ def test_sparse_gradients_are_applied(run):
     np.testing.assert_array_equal(table, [[-1.0], [2.0], [2.0]])
 
 
+@pytest.mark.parametrize(
+    "gradient", [(tf.ones([1, 2]), [0], [2, 2]), [[1.0, 2.0], [3.0]], "slope", {"slope": 1.0}]
+)
+def test_a_gradient_that_is_no_tensor_is_refused_with_its_variable(gradient):
+    rows = tf.Variable([[1.0, 2.0], [3.0, 4.0]], name="rows")
+    with pytest.raises(TypeError, match=r"sgd: the gradient of variable 'rows:0' is no tensor\."):
+        tf.optimizers.SGD(0.1).apply_gradients([(gradient, rows)])
+
+
 def test_optimizers_keep_their_state_in_variables():
     v = tf.Variable([1.0, 2.0], name="weight")
     optimizer = keras.optimizers.Adam(0.1)

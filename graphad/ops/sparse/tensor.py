@@ -7,7 +7,7 @@ are those of its values; the gradient by a sparse tensor is a sparse tensor with
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import lift, lift_like
@@ -48,6 +48,7 @@ class SparseTensor(Sparse):
     __slots__ = ("__weakref__", "_dims", "dense_shape", "indices", "order", "values")
     title = "SparseTensor"
     fields = ("indices", "values", "dense_shape")
+    ranks: ClassVar[dict[str, int]] = {"indices": 2, "values": 1, "dense_shape": 1}
     indices: Any
     dense_shape: Any
 
@@ -55,14 +56,8 @@ class SparseTensor(Sparse):
         sizes: Any = list(dense_shape) if isinstance(dense_shape, TensorShape) else dense_shape
         self._set(lift(indices, int64), lift(values), lift(sizes, int64), None)
         specs = self.indices.dims, self.values.dims, self.dense_shape.dims
-        for dims, rank, word, form in zip(
-            specs,
-            (2, 1, 1),
-            ("indices", "values", "dense_shape"),
-            ("[n, rank]", "[n]", "[rank]"),
-            strict=True,
-        ):
-            if dims is not None and len(dims) != rank:
+        for dims, word, form in zip(specs, self.fields, ("[n, rank]", "[n]", "[rank]"), strict=True):
+            if dims is not None and len(dims) != self.ranks[word]:
                 raise InvalidArgumentError(
                     f"SparseTensor: {word} has shape {format_dims(dims)}; {form} is needed."
                 )
@@ -79,7 +74,7 @@ class SparseTensor(Sparse):
         self.order: Any = None  # what `sparse/rows.py` has found out about the indices
 
     @classmethod
-    def of(cls, indices: Any, values: TensorLike, dense_shape: TensorLike, dims: Dims = None) -> SparseTensor:
+    def of(cls, indices: Any, values: TensorLike, dense_shape: TensorLike, dims: Dims = None) -> Self:
         """A SparseTensor of parts that are known to fit; `dims` is the known part of the dense shape."""
         made = cls.__new__(cls)
         made._set(indices, values, dense_shape, dims)
@@ -142,9 +137,11 @@ class SparseTensor(Sparse):
 
     def apart(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
         dims = self.dims
-        return [self.indices, self.values, self.dense_shape], lambda new: SparseTensor.of(
-            new[0], new[1], new[2], dims
-        )
+        return [self.indices, self.values, self.dense_shape], lambda new: SparseTensor.made(new, dims)
+
+    @classmethod
+    def made(cls, parts: Sequence[Any], dims: Dims) -> Self:
+        return cls.of(parts[0], parts[1], parts[2], dims)
 
     def kind(self) -> Hashable:
         return SparseTensor, self.dims
@@ -242,7 +239,7 @@ class SparseTensorSpec(Sparse):
         dims = self._dims
         rank = None if dims is None else len(dims)
         parts = [TensorSpec([None, rank], int64), self.values, TensorSpec([rank], int64)]
-        return parts, lambda new: SparseTensor.of(new[0], new[1], new[2], dims)
+        return parts, lambda new: SparseTensor.made(new, dims)
 
     def kind(self) -> Hashable:
         return SparseTensor, self._dims
