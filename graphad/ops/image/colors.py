@@ -173,19 +173,30 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     """
     x = _colored("rgb_to_hsv", images)
     require_kind("rgb_to_hsv", x, FLOATING, "images")
+    sixth, value, low, grey = _around(x)
+    saturation = _saturation(value, low)
+    hue = where(grey, lift(0, x.dtype), sixth / 6)
+    return stack([where(hue < 0, hue + 1, hue), saturation, value], -1)
+
+
+def _around(x: Any) -> tuple[Any, Any, Any, Any]:
+    """The hue in sixths of a turn, from -1 to 5, the largest and the smallest channel, and whether they are equal."""
     red, green, blue = unstacked(x, 3, -1)
-    value = reduce_max(x, -1)
-    spread = value - reduce_min(x, -1)
-    grey, black = spread <= 0, value <= 0
-    width = where(grey, lift(1, x.dtype), spread)
-    saturation = where(black, lift(0, x.dtype), spread / where(black, lift(1, x.dtype), value))
+    value, low = reduce_max(x, -1), reduce_min(x, -1)
+    grey = value <= low
+    width = where(grey, lift(1, x.dtype), value - low)
     sixth = where(
         red == value,
         (green - blue) / width,
         where(green == value, (blue - red) / width + 2, (red - green) / width + 4),
     )
-    hue = where(grey, lift(0, x.dtype), sixth / 6)
-    return stack([where(hue < 0, hue + 1, hue), saturation, value], -1)
+    return where(grey, lift(0, x.dtype), sixth), value, low, grey
+
+
+def _saturation(value: Any, low: Any) -> Any:
+    """How far the smallest channel is below the largest, as a part of it; 0 for black."""
+    black = value <= 0
+    return where(black, lift(0, value.dtype), (value - low) / where(black, lift(1, value.dtype), value))
 
 
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
@@ -203,17 +214,22 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     x = _colored("hsv_to_rgb", images)
     require_kind("hsv_to_rgb", x, FLOATING, "images")
     hue, saturation, value = unstacked(x, 3, -1)
-    at = hue * 6
-    bright = (abs_of(at - 3) - 1, 2 - abs_of(at - 2), 2 - abs_of(at - 4))
     one = lift(1, x.dtype)
-    return stack([((one - saturation) + saturation * clip_by_value(c, 0, 1)) * value for c in bright], -1)
+    return stack([((one - saturation) + saturation * c) * value for c in _shares(hue * 6)], -1)
 
 
-def _with_hue(x: Tensor, f: Callable[[Any, Any], list[Any]]) -> Tensor:
-    """Images with `f` applied to their hue and saturation."""
-    y = rgb_to_hsv(x)
-    hue, saturation, value = unstacked(y, 3, -1)
-    return hsv_to_rgb(stack([*f(hue, saturation), value], -1))
+def _shares(sixth: Any) -> list[Any]:
+    """How far red, green and blue are from the smallest channel to the largest, 0 to 1, for a hue from 0 to 6."""
+    bright = (abs_of(sixth - 3) - 1, 2 - abs_of(sixth - 2), 2 - abs_of(sixth - 4))
+    return [clip_by_value(c, 0, 1) for c in bright]
+
+
+def _of_hue(sixth: Any, value: Any, low: Any) -> Tensor:
+    """Colours of that hue, largest and smallest channel, which are met exactly: integers are rounded down afterwards."""
+    spread = value - low
+    return stack(
+        [where(c == 1, value, low + spread * c) for c in _shares(floormod(sixth, lift(6, sixth.dtype)))], -1
+    )
 
 
 def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
@@ -236,8 +252,8 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
         raise InvalidArgumentError(f"adjust_hue: delta is {known}; it must be in [-1, 1].")
 
     def adjusted(x: Tensor) -> Tensor:
-        moved = cast(delta, x.dtype)
-        return _with_hue(x, lambda hue, saturation: [floormod(hue + moved + 1, lift(1, x.dtype)), saturation])
+        sixth, value, low, _ = _around(x)
+        return _of_hue(sixth + cast(delta, x.dtype) * 6, value, low)
 
     return _in_floats(_colored("adjust_hue", image), adjusted)
 
@@ -256,8 +272,9 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
     """
 
     def adjusted(x: Tensor) -> Tensor:
-        factor = cast(saturation_factor, x.dtype)
-        return _with_hue(x, lambda hue, saturation: [hue, clip_by_value(saturation * factor, 0, 1)])
+        sixth, value, low, _ = _around(x)
+        part = clip_by_value(_saturation(value, low) * cast(saturation_factor, x.dtype), 0, 1)
+        return _of_hue(sixth, value, value - part * value)
 
     return _in_floats(_colored("adjust_saturation", image), adjusted)
 

@@ -47,7 +47,6 @@ from graphad.ops.math.complexes import conj as conj
 from graphad.ops.math.complexes import imag as imag
 from graphad.ops.math.complexes import real as real
 from graphad.ops.math.composed import accumulate_n as accumulate_n
-from graphad.ops.math.composed import bincount as bincount
 from graphad.ops.math.composed import confusion_matrix as confusion_matrix
 from graphad.ops.math.composed import invert_permutation as invert_permutation
 from graphad.ops.math.composed import is_non_decreasing as is_non_decreasing
@@ -58,6 +57,7 @@ from graphad.ops.math.composed import reciprocal_no_nan as reciprocal_no_nan
 from graphad.ops.math.composed import scalar_mul as scalar_mul
 from graphad.ops.math.composed import xlog1py as xlog1py
 from graphad.ops.math.composed import zero_fraction as zero_fraction
+from graphad.ops.math.counts import bincount as bincount
 from graphad.ops.math.cumulative import cumprod as cumprod
 from graphad.ops.math.cumulative import cumsum as cumsum
 from graphad.ops.math.cumulative import cumulative_logsumexp as cumulative_logsumexp

@@ -13,24 +13,21 @@ from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.dtypes import as_dtype, float32, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.core.refusal import require_one_of
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like, size, zeros_like
 from graphad.ops.array.join import stack
 from graphad.ops.array.reshape import expand_dims, reshape
-from graphad.ops.array.scatter import scatter_nd, unsorted_segment_sum
+from graphad.ops.array.scatter import scatter_nd
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import shape
 from graphad.ops.array.squeezing import squeeze
-from graphad.ops.directly import directly
 from graphad.ops.math.arithmetic import add_n, divide_no_nan
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
 from graphad.ops.math.cumulative import cumsum
 from graphad.ops.math.exponential import log, log1p
 from graphad.ops.math.gamma import BERNOULLI, lgamma
-from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_mean, reduce_min, reduce_sum
-from graphad.ops.math.select import maximum, minimum, where
+from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_mean, reduce_sum
+from graphad.ops.math.select import maximum, where
 from graphad.ops.state.effects import require
 
 
@@ -219,79 +216,6 @@ def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """
     x = reshape(x, [-1])
     return reduce_all(x[1:] > x[:-1])
-
-
-def _counts(x: Any, dtype: Any) -> Any:
-    """How often each number occurs, where NumPy counts them as integers that hold the counts; it refuses a negative one."""
-    if x.dtype.kind != "i" or not x.size or not dtype.is_integer or x.size > int(dtype.max):
-        return None
-    return np.bincount(np.reshape(x, -1)).astype(dtype.numpy)
-
-
-def bincount(
-    arr: TensorLike,
-    weights: TensorLike | None = None,
-    minlength: TensorLike | None = None,
-    maxlength: TensorLike | None = None,
-    dtype: DTypeLike = int32,
-    name: str | None = None,
-    axis: int | None = None,
-    binary_output: bool = False,
-) -> Tensor:
-    """How often each of 0, 1, 2, ... occurs in `arr`, or the sum of its weights.
-
-    Args:
-      arr: Integers of any shape, none negative.
-      weights: As many numbers; the result has their dtype.
-      minlength, maxlength: Bounds of the length of the result, which is otherwise the largest number plus 1; numbers of
-        maxlength or more are not counted.
-      dtype: The dtype of counts, used without `weights`.
-      axis: None or 0 to count all numbers together; -1 to count each row of a matrix by itself.
-      binary_output: Whether to return 1 for each number that occurs, instead of its count; not with `weights`.
-    Returns: Vector [length] of the counts or sums; for a matrix with `axis=-1` [rows, length].
-    Raises: InvalidArgumentError (a ValueError): there are more or fewer weights, another axis, a negative number, or
-      `binary_output` with weights.
-    Example:
-      >>> math.bincount([1, 1, 3]).numpy()
-      array([0, 2, 0, 1], dtype=int32)
-    """
-    arr = lift(arr)
-    require_one_of("bincount", "axis", axis, (None, 0, -1), "None, 0 and -1 are possible")
-    by_row = axis == -1 and arr.ndim != 1
-    if by_row and arr.ndim != 2:
-        raise InvalidArgumentError(
-            f"bincount: arr has shape {arr.shape}; with axis=-1 it must be a vector or a matrix."
-        )
-    if weights is not None and binary_output:
-        raise InvalidArgumentError(
-            "bincount: binary_output says whether there are any, and takes no weights."
-        )
-    if weights is None and minlength is None and maxlength is None and not (by_row or binary_output):
-        counts = directly(_counts, arr, dtype=as_dtype(dtype))
-        if counts is not None:
-            return counts
-    require(reduce_min(arr) >= 0, "bincount: a number of arr is negative; the numbers are \x00.", [arr])
-    if weights is None:
-        values = ones_like(arr, dtype=as_dtype(dtype))
-    else:
-        values = lift(weights)
-    length = reduce_max(arr) + 1 if arr.dims is None or 0 not in arr.dims else lift(0, arr.dtype)
-    if minlength is not None:
-        length = maximum(length, cast(minlength, length.dtype))
-    if maxlength is not None:
-        top = cast(maxlength, length.dtype)
-        length = where(length < top, length, top)
-        # Numbers of maxlength or more are not counted: a negative segment id is ignored.
-        arr = where(arr < top, arr, -ones_like(arr))
-    if not by_row:
-        found = unsorted_segment_sum(reshape(values, [-1]), reshape(arr, [-1]), length)
-    else:
-        rows = shape(arr, arr.dtype)[0]
-        # Row k has the segments from k * length on; a number that is not counted stays negative.
-        places = where(arr < 0, arr, arr + (range_of(rows) * length)[:, None])
-        found = unsorted_segment_sum(reshape(values, [-1]), reshape(places, [-1]), rows * length)
-        found = reshape(found, stack([rows, length]))
-    return minimum(found, 1) if binary_output else found
 
 
 def confusion_matrix(

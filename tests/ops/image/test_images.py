@@ -139,3 +139,15 @@ def test_crops_are_parts():
 def test_what_does_not_fit_is_refused_by_name(call, words):
     with pytest.raises((ValueError, TypeError, AttributeError), match=words):
         call()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32"])
+def test_channels_of_whole_numbers_that_do_not_change_stay(dtype: str) -> None:
+    """What is a little below a whole number would be rounded down to the one before it."""
+    pixels = np.random.default_rng(0).integers(0, 127, (3, 4, 3)).astype(dtype)
+    most, least = pixels.max(-1), pixels.min(-1)
+    for delta in (0.1, 0.37, -0.2):
+        turned = tf.image.adjust_hue(pixels, delta).numpy()
+        np.testing.assert_array_equal(turned.max(-1), most)
+        np.testing.assert_array_equal(turned.min(-1), least)
+    np.testing.assert_array_equal(tf.image.adjust_saturation(pixels, 0.6).numpy().max(-1), most)

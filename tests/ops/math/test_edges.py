@@ -395,3 +395,34 @@ def test_rows_are_counted_one_by_one_or_together() -> None:
         m.bincount([[[1]]], axis=-1)
     with pytest.raises(InvalidArgumentError, match="is negative"):
         m.bincount([0, -1, 1])
+
+
+def test_explicit_values_of_sparse_tensors_are_counted() -> None:
+    x = tf.SparseTensor([[0, 1], [0, 3], [1, 0]], tf.constant([2, 3, 2], tf.int64), [2, 4])
+    weights = tf.SparseTensor(x.indices, [0.5, 1.0, 2.0], [2, 4])
+    for count in (lambda **k: m.bincount(x, **k), lambda **k: tf.function(lambda x: m.bincount(x, **k))(x)):
+        assert count().numpy().tolist() == [0, 0, 2, 1]
+        assert count(axis=-1).numpy().tolist() == [[0, 0, 1, 1], [0, 0, 1, 0]]
+        assert count(axis=-1, weights=weights).numpy().tolist() == [[0, 0, 0.5, 1], [0, 0, 2, 0]]
+        assert count(axis=-1, minlength=6, maxlength=3, dtype=tf.float64).numpy().tolist() == [
+            [0, 0, 1],
+            [0, 0, 1],
+        ]
+    assert m.bincount(tf.SparseTensor([[1], [3]], [5, 1], [6]), axis=-1).numpy().tolist() == [
+        0,
+        1,
+        0,
+        0,
+        0,
+        1,
+    ]
+    with pytest.raises(TypeError, match="both be sparse"):
+        m.bincount(x, weights=[0.5, 1.0, 2.0])
+
+
+def test_counts_of_narrow_integers_do_not_wrap() -> None:
+    assert m.bincount(tf.constant([255, 255, 0], tf.uint8), minlength=3).numpy()[[0, 255]].tolist() == [1, 2]
+    found = m.bincount(tf.constant([[100, 127]] * 3, tf.int8), axis=-1)
+    assert found.shape == (3, 128) and found.numpy()[:, [100, 127]].tolist() == [[1, 1]] * 3
+    assert m.bincount(tf.constant([1, 2], tf.int8), minlength=300).shape == (300,)
+    assert m.bincount([1.0, 1.9]).numpy().tolist() == [0, 2]
