@@ -20,13 +20,16 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.data.described import INFINITE, UNKNOWN, positive, seeds_of
 from graphad.data.elements import (
+    Alike,
     DatasetSpec,
     at,
     called,
+    joint_specs,
     leaves,
     mapped,
     on_host,
     padded,
+    padded_specs,
     shown,
     spec_of,
     stacked,
@@ -192,14 +195,15 @@ class Dataset(Mixtures):
             given = inner if type(inner) is tuple else (inner,)
             return function(map_func).get_concrete_function(*given).structured_outputs
 
-        return Dataset(
-            lambda: (on_host(called(map_func, element)) for element in self._make()), self._count, spec
-        )
+        def image(element: NestLike) -> Any:
+            return on_host(called(map_func, element))
+
+        return Dataset(lambda: map(image, self._make()), self._count, spec)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """The elements for which `predicate` is true."""
         return Dataset(
-            lambda: (element for element in self._make() if bool(called(predicate, element))),
+            lambda: filter(lambda element: bool(called(predicate, element)), self._make()),
             UNKNOWN,
             self._spec,
         )
@@ -231,7 +235,7 @@ class Dataset(Mixtures):
         name: str | None = None,
     ) -> Dataset:
         """`batch_size` consecutive elements stacked along a new first axis; the last batch may be smaller."""
-        return self._batched(batch_size, drop_remainder, stacked, lambda spec: list(spec.shape))
+        return self._batched(batch_size, drop_remainder, stacked, lambda specs: specs)
 
     def padded_batch(
         self,
@@ -241,31 +245,34 @@ class Dataset(Mixtures):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """As `batch`, with elements filled up to the largest sizes of their batch, or to `padded_shapes`."""
+        """As `batch`, with elements filled up to the largest sizes of their batch, or to `padded_shapes`.
+
+        Those are a shape for each tensor of an element, None or -1 for the largest size; one number is the size of a vector.
+        """
         return self._batched(
             batch_size,
             drop_remainder,
             lambda rows: padded(rows, padded_shapes, padding_values),
-            lambda spec: None if spec.shape.rank is None else [None] * spec.shape.rank,
+            lambda specs: padded_specs(specs, padded_shapes),
         )
 
     def _batched(
-        self, batch_size: int, drop: bool, join: Callable[[list[Any]], Any], sizes: Callable[[Any], Any]
+        self, batch_size: int, drop: bool, join: Callable[[list[Any]], Any], rows_of: Callable[[Any], Any]
     ) -> Dataset:
+        """Batches that `join` makes of lists of elements; `rows_of` gives the specs of the rows."""
         size = positive("batch", "batch_size", batch_size)
 
         def make() -> Iterator[Any]:
             elements = self._make()
-            while rows := list(itertools.islice(elements, size)):
-                if len(rows) == size or not drop:
-                    yield join(rows)
+            parts = iter(lambda: list(itertools.islice(elements, size)), [])
+            return map(join, filter(lambda rows: len(rows) == size, parts) if drop else parts)
 
-        def spec(leaf: TensorSpec) -> TensorSpec:
-            inner = sizes(leaf)
-            return TensorSpec(None if inner is None else [size if drop else None, *inner], leaf.dtype)
+        def spec(row: TensorSpec) -> TensorSpec:
+            dims = row.dims
+            return TensorSpec(None if dims is None else [size if drop else None, *dims], row.dtype)
 
         count = self._count if self._count < 0 else self._count // size if drop else -(-self._count // size)
-        return Dataset(make, count, lambda: mapped(spec, self._spec()))
+        return Dataset(make, count, lambda: mapped(spec, rows_of(self._spec())))
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """The slices of each element as elements."""
@@ -402,10 +409,20 @@ class Dataset(Mixtures):
         return Dataset(lambda: itertools.islice(self._make(), start, None, step), known, self._spec)
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """The elements of this data set, then those of the other."""
+        """The elements of this data set, then those of the other.
+
+        Raises: ArgumentTypeError (a TypeError), when elements or their specs are asked for: they differ in structure or dtype.
+        """
         counts = (self._count, dataset._count)
         known = INFINITE if INFINITE in counts else UNKNOWN if UNKNOWN in counts else sum(counts)
-        return Dataset(lambda: itertools.chain(self._make(), dataset._make()), known, self._spec)
+
+        def make() -> Iterator[Any]:
+            alike = Alike("concatenate")
+            return itertools.chain(alike.of(self._make()), alike.of(dataset._make()))
+
+        return Dataset(
+            make, known, lambda: joint_specs("concatenate", self.element_spec, dataset.element_spec)
+        )
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
         """Tuples of a number, int64, and an element."""

@@ -5,15 +5,16 @@ Tuples, named tuples, dicts and records (dataclasses, extension types) are nests
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.core.composites import flatten_records, is_record
+from graphad.core.composites import flatten_fields, flatten_records, is_record
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.shapes import Dims, TensorShape, as_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 
@@ -56,14 +57,96 @@ class DatasetSpec:
 
     element_spec: Any
 
+    @staticmethod
+    def from_value(value: Any) -> DatasetSpec:
+        """The spec of a data set."""
+        return DatasetSpec(value.element_spec)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether the elements of a data set, or of those that another spec describes, may be of this spec."""
+        other = (
+            spec_or_value.element_spec
+            if _is_window(spec_or_value)
+            else getattr(spec_or_value, "element_spec", None)
+        )
+        try:
+            joint_specs("is_compatible_with", self.element_spec, other)
+        except ArgumentTypeError:
+            return False
+        return True
+
+
+def joint_specs(op: str, first: Any, other: Any) -> Any:
+    """The spec of elements of either kind: sizes that differ are unknown.
+
+    Raises: ArgumentTypeError (a TypeError): the structures, the dtypes or the plain fields of records differ.
+    """
+    joint = _joint(first, other)
+    if joint is None:
+        raise ArgumentTypeError(
+            f"{op}: the elements of the data sets differ in structure, dtype or plain fields: {first} and {other}."
+        )
+    return joint[0]
+
+
+def _joint(first: Any, other: Any) -> tuple[Any] | None:
+    """The joint spec in a tuple, or None where there is none."""
+    leaves, rebuild, tree = flatten_fields(first)
+    others, _, own_tree = flatten_fields(other)
+    if tree != own_tree:
+        return None
+    found = []
+    for mine, its in zip(leaves, others, strict=True):
+        if isinstance(mine, TensorSpec) and isinstance(its, TensorSpec):
+            if mine.dtype is not its.dtype:
+                return None
+            found.append(TensorSpec(mine.shape.most_specific_compatible_shape(its.shape), mine.dtype))
+        elif type(mine) is type(its) and bool(mine == its):
+            found.append(mine)
+        else:
+            return None
+    return (rebuild(found),)
+
+
+class Alike:
+    """Checks that the first elements of several iterators have one structure.
+
+    Args: op: The method that makes one data set of several.
+    """
+
+    def __init__(self, op: str) -> None:
+        self._op, self._spec = op, None
+
+    def of(self, elements: Iterator[Any]) -> Iterator[Any]:
+        """The same elements; the first of them is checked when it is taken."""
+        for element in elements:
+            spec = spec_of(element)
+            self._spec = spec if self._spec is None else joint_specs(self._op, self._spec, spec)
+            yield element
+            break
+        yield from elements
+
 
 def _is_window(leaf: object) -> bool:
     return hasattr(leaf, "__graphad_stream__")
 
 
 def on_host(x: NestLike) -> Any:
-    """The nest with an array for each leaf that is no window."""
-    return mapped(lambda leaf: leaf if _is_window(leaf) else np.asarray(lift(leaf).numpy()), x)
+    """The nest with an array for each leaf that is no window. Raises: InvalidArgumentError: one is traced, and has no value."""
+
+    def held(leaf: Any) -> Any:
+        if _is_window(leaf):
+            return leaf
+        tensor = lift(leaf)
+        if not tensor.has_value:
+            raise InvalidArgumentError(
+                f"Dataset: a tensor of shape {format_dims(tensor.dims)} belongs to a function that is being traced and has no "
+                "value yet, and data sets read from memory; make the data set outside of the function, or loop over the "
+                "tensor itself."
+            )
+        return np.asarray(tensor.numpy())
+
+    return mapped(held, x)
 
 
 def shown(x: NestLike) -> Any:
@@ -96,6 +179,36 @@ def stacked(elements: Sequence[Any]) -> Any:
     return mapped(stack, elements[0], *elements[1:])
 
 
+def _asked(shape: Any, dims: Dims) -> Dims:
+    """The sizes that an element of the shape `dims` is padded to, None for the largest; a number is the size of a vector."""
+    if shape is None:
+        return dims
+    is_list = not isinstance(shape, TensorShape) and np.ndim(shape) == 1
+    asked = as_dims([None if size is None or size == -1 else size for size in shape] if is_list else shape)
+    if asked is None:
+        return dims
+    known = [None] * len(asked) if dims is None else list(dims)
+    if len(known) != len(asked):
+        raise InvalidArgumentError(
+            f"padded_batch: padded_shapes has {format_dims(asked)} for elements of shape {format_dims(dims)}; as many sizes are "
+            "needed."
+        )
+    if any(
+        size is not None and least is not None and size < least
+        for size, least in zip(asked, known, strict=True)
+    ):
+        raise InvalidArgumentError(
+            f"padded_batch: an element has shape {format_dims(dims)}, padded_shapes says {format_dims(asked)}."
+        )
+    return asked
+
+
+def padded_specs(specs: NestLike, shapes: NestLike) -> Any:
+    """The specs of elements after padding."""
+    asked_for = iter(_beside(specs, shapes))
+    return mapped(lambda spec: TensorSpec(_asked(next(asked_for), spec.dims), spec.dtype), specs)
+
+
 def padded(elements: Sequence[Any], shapes: NestLike, values: NestLike) -> Any:
     """Elements of several shapes, each padded to the largest or the given sizes, and stacked."""
 
@@ -104,16 +217,11 @@ def padded(elements: Sequence[Any], shapes: NestLike, values: NestLike) -> Any:
 
     def fill(*rows: NestLike) -> Array:
         shape, value = next(asked_for)
-        largest = [max(sizes) for sizes in zip(*[row.shape for row in rows], strict=True)]
-        if shape is not None:
-            asked = [None if size in (None, -1) else int(size) for size in shape]
-            largest = [most if size is None else size for most, size in zip(largest, asked, strict=True)]
+        sizes = tuple(max(found) for found in zip(*[row.shape for row in rows], strict=True))
+        asked = _asked(shape, sizes) or sizes
+        largest = [most if size is None else size for most, size in zip(sizes, asked, strict=True)]
         out = np.full([len(rows), *largest], 0 if value is None else value, rows[0].dtype)
         for i, row in enumerate(rows):
-            if any(size > most for size, most in zip(row.shape, largest, strict=True)):
-                raise InvalidArgumentError(
-                    f"padded_batch: an element has shape {row.shape}, padded_shapes says {tuple(largest)}."
-                )
             place: Any = (i, *map(slice, row.shape))
             out[place] = row
         return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ from graphad.core.dtypes import int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.data.described import UNKNOWN, Described, positive, seeds_of
-from graphad.data.elements import DatasetSpec, called, mapped
+from graphad.data.elements import Alike, DatasetSpec, called, joint_specs, mapped
 
 if TYPE_CHECKING:
     from graphad.core.annotations import NestLike, TensorLike
@@ -46,10 +47,10 @@ class Mixtures(Described):
         rounds = seeds_of(seed, rerandomize_each_iteration)
         return cls(
             lambda: chosen(
-                [part._make() for part in parts], drawn(shares, next(rounds)), stop_on_empty_dataset
+                begun("sample_from_datasets", parts), drawn(shares, next(rounds)), stop_on_empty_dataset
             ),
             UNKNOWN,
-            parts[0]._spec,
+            lambda: joint_spec_of("sample_from_datasets", parts),
         )
 
     @classmethod
@@ -71,9 +72,9 @@ class Mixtures(Described):
                 yield int(number)
 
         return cls(
-            lambda: chosen([part._make() for part in parts], numbers(), stop_on_empty_dataset),
+            lambda: chosen(begun("choose_from_datasets", parts), numbers(), stop_on_empty_dataset),
             UNKNOWN,
-            parts[0]._spec,
+            lambda: joint_spec_of("choose_from_datasets", parts),
         )
 
     def interleave(
@@ -222,6 +223,17 @@ def _some(method: str, datasets: Sequence[Described]) -> list[Described]:
     if not parts:
         raise InvalidArgumentError(f"{method}: there is no data set.")
     return parts
+
+
+def begun(method: str, parts: Sequence[Described]) -> list[Iterator[Any]]:
+    """An iterator for each data set, whose first elements are checked to have one structure."""
+    alike = Alike(method)
+    return [alike.of(part._make()) for part in parts]
+
+
+def joint_spec_of(method: str, parts: Sequence[Described]) -> Any:
+    """The spec of the elements of all of them."""
+    return functools.reduce(lambda x, y: joint_specs(method, x, y), [part.element_spec for part in parts])
 
 
 def windows(elements: Iterator[Any], size: int, shift: int, stride: int, drop: bool) -> Iterator[list[Any]]:

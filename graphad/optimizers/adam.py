@@ -29,7 +29,7 @@ class Adam(Optimizer):
     Source: Kingma and Ba, Adam: a method for stochastic optimization, 2015; amsgrad: Reddi, Kale and Kumar, 2018.
     Example:
       >>> v = Variable([1.0, 2.0])
-      >>> optimizers.Adam(0.1).apply_gradients([(constant([1.0, -1.0]), v)])
+      >>> _ = optimizers.Adam(0.1).apply_gradients([(constant([1.0, -1.0]), v)])
       >>> v.numpy().round(4)
       array([0.9, 2.1], dtype=float32)
     """

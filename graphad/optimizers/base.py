@@ -175,9 +175,10 @@ class Optimizer(Trackable):
             for name, slot in zip(self.slots, made, strict=True):
                 yield name, variable, slot
 
-    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> Variable:
         """Update each variable by its gradient; pairs without a gradient are skipped.
 
+        Returns: `iterations`, which counts this step.
         Raises: InvalidArgumentError (a ValueError): no variable has a gradient.
         """
         listed = list(grads_and_vars)
@@ -217,6 +218,7 @@ class Optimizer(Trackable):
             if variable.constraint is not None:
                 variable.assign(variable.constraint(variable))
         self.iterations.assign_add(1)
+        return self.iterations
 
     def apply(self, grads: Iterable[Any], trainable_variables: Iterable[Any] | None = None) -> None:
         """`apply_gradients` of gradients and variables in two lists; without the second, the variables of `build`."""

@@ -27,7 +27,7 @@ class SGD(Optimizer):
       Dahl and Hinton, 2013.
     Example:
       >>> v = Variable([1.0, 2.0])
-      >>> optimizers.SGD(0.5).apply_gradients([(constant([1.0, -1.0]), v)])
+      >>> _ = optimizers.SGD(0.5).apply_gradients([(constant([1.0, -1.0]), v)])
       >>> v.numpy()
       array([0.5, 2.5], dtype=float32)
     """

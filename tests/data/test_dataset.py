@@ -108,6 +108,61 @@ def test_dataclasses_with_plain_fields_are_padded():
         next(iter(rows.padded_batch(2, padded_shapes=([3], [], []))))
 
 
+def test_padded_batches_tell_the_sizes_that_are_known():
+    rows = Dataset.range(5).map(lambda n: tf.fill([n], n))
+    for shape in (5, [5], (5,), tf.TensorShape([5]), np.array([5])):
+        batches = rows.padded_batch(4, padded_shapes=shape)
+        assert listed(batches)[1] == [[4, 4, 4, 4, 0]]
+        assert batches.element_spec == tf.TensorSpec([None, 5], tf.int64)
+    assert rows.padded_batch(4, 5, drop_remainder=True).element_spec.shape == (4, 5)
+    pairs = Dataset.zip(rows, rows.map(lambda _: tf.ones([3, 2])))
+    for shapes, expected in (
+        (None, [[None, None], [None, 3, 2]]),
+        ((5, [4, None]), [[None, 5], [None, 4, None]]),
+        (([None], [-1, 2]), [[None, None], [None, None, 2]]),
+    ):
+        assert [spec.shape.as_list() for spec in pairs.padded_batch(2, shapes).element_spec] == expected
+    for wrong, message in (
+        (2, r"has shape \(3,\), padded_shapes says \(2,\)"),
+        ([2, 5], "as many sizes are needed"),
+        (-1, "size -1 is negative"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            list(rows.padded_batch(4, wrong))
+
+
+def test_data_sets_of_other_elements_are_not_joined():
+    class Row(tf.experimental.ExtensionType):
+        x: tf.Tensor
+        label: int = 3
+
+    numbers = Dataset.range(4)
+    first = Dataset.from_tensors(Row(tf.ones(2), 3))
+    for one, other in (
+        (first, Dataset.from_tensors(Row(tf.ones(2), 4))),
+        (numbers, Dataset.range(3, output_type=tf.int32)),
+        (numbers, Dataset.zip(numbers, numbers)),
+        (Dataset.from_tensors({"a": 1}), Dataset.from_tensors({"b": 1})),
+    ):
+        for joined in (
+            one.concatenate(other),
+            Dataset.choose_from_datasets([one, other], Dataset.range(2)),
+            Dataset.sample_from_datasets([one, other]),
+        ):
+            with pytest.raises(TypeError, match="differ in structure, dtype or plain fields"):
+                list(joined)
+            with pytest.raises(TypeError, match="differ in structure, dtype or plain fields"):
+                joined.element_spec
+    joined = first.concatenate(Dataset.from_tensors(Row(tf.ones(3), 3)))
+    assert len(list(joined)) == 2 and joined.element_spec.x.shape.as_list() == [None]
+    assert numbers.batch(4, True).concatenate(numbers.batch(2)).element_spec.shape.as_list() == [None]
+
+
+def test_a_tensor_that_is_traced_is_no_data_set():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="belongs to a function that is being traced"):
+        tf.function(lambda x: Dataset.from_tensor_slices(x).reduce(0.0, tf.add))(tf.ones(2))
+
+
 def test_generators_are_checked_against_their_signature():
     def rows():
         for n in range(1, 3):

@@ -407,3 +407,10 @@ def test_arguments_that_an_optimizer_does_not_have_are_named_with_those_that_it_
         TypeError, match=r"Own: there is no argument 'decay'; it takes share, learning_rate, momentum"
     ):
         Own(decay=0.1)
+
+
+def test_a_step_returns_the_counter_of_steps() -> None:
+    w = tf.Variable([1.0, 2.0])
+    optimizer = tf.keras.optimizers.SGD(0.1)
+    assert optimizer.apply_gradients([(tf.ones(2), w)]) is optimizer.iterations
+    assert int(tf.function(lambda: optimizer.apply_gradients([(tf.ones(2), w)]))()) == 2
