@@ -30,6 +30,7 @@ from graphad.core.errors import GradientMismatchError as GradientMismatchError
 from graphad.core.errors import GraphadError as GraphadError
 from graphad.core.errors import InternalError as InternalError
 from graphad.core.errors import InvalidArgumentError as InvalidArgumentError
+from graphad.core.errors import MatrixError as MatrixError
 from graphad.core.errors import MissingGradientError as MissingGradientError
 from graphad.core.errors import MissingReturnError as MissingReturnError
 from graphad.core.errors import MissingRuleError as MissingRuleError

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 # TensorFlow's values of `error_code`.
 OK = 0
 CANCELLED = 1
@@ -60,6 +62,10 @@ class InvalidArgumentError(GraphadError, ValueError):
     """A shape, size or value that the op cannot work with."""
 
     error_code = INVALID_ARGUMENT
+
+
+class MatrixError(InvalidArgumentError, np.linalg.LinAlgError):
+    """A matrix without the inverse, solution or factors that are asked for, or for which an iteration did not find them."""
 
 
 class GradientMismatchError(InvalidArgumentError, AssertionError):

@@ -23,8 +23,8 @@ from graphad.core.levels import is_followed, trace_in_progress
 from graphad.core.memo import Memo
 from graphad.core.nest import flatten
 from graphad.core.tensor import VALUES, EagerTensor, Handle
-from graphad.ops import array
 from graphad.ops import numpy as by_numpy
+from graphad.ops.numpy.folding import method_of
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array, DTypeLike, TensorLike
@@ -34,23 +34,12 @@ if TYPE_CHECKING:
 # graphad's modules for NumPy's functions, by the `__module__` of these.
 _SPACES: dict[str, Any] = {"numpy": by_numpy, "numpy.linalg": linalg, "numpy.fft": fft}
 _NAMES = {place: frozenset(space.__all__) for place, space in _SPACES.items()}
-# The methods of ufuncs that correspond to functions.
-_METHODS = {
-    "reduce": {
-        "add": "sum",
-        "multiply": "prod",
-        "maximum": "max",
-        "minimum": "min",
-        "logical_and": "all",
-        "logical_or": "any",
-    },
-    "accumulate": {"add": "cumsum", "multiply": "cumprod"},
-}
 _OPTIONS = {
     "__call__": {"dtype"},
     "reduce": {"axis", "keepdims", "dtype", "initial", "where"},
     "accumulate": {"axis", "dtype"},
-    "outer": set(),
+    "reduceat": {"axis", "dtype"},
+    "outer": {"dtype"},
 }
 _signatures = Memo("signatures", 512)
 
@@ -59,16 +48,30 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
     """`__array_ufunc__` of tensors and variables."""
     if any(isinstance(x, VALUES) for x in kwargs.get("out") or ()):
         raise ArgumentTypeError(f"np.{ufunc.__name__}: out= is not supported, since tensors are immutable.")
-    plain = {key: value for key, value in kwargs.items() if value is not None and value is not np._NoValue}
+    if method == "at" and isinstance(inputs[0], VALUES):
+        raise ArgumentTypeError(
+            f"np.{ufunc.__name__}.at: tensors are immutable; x.at[indices].add(y), multiply, max and kin give a new one."
+        )
+    plain = {
+        key: value
+        for key, value in kwargs.items()
+        if value is not np._NoValue and (value is not None or key == "axis")  # without an axis: all of them
+    }
     row = _of_ufunc(ufunc, method)
     if (
         row is not None
         and plain.keys() <= _OPTIONS[method]
         and (method != "__call__" or len(inputs) == ufunc.nin)
     ):
-        return row(*_adopting(ufunc, inputs), **plain)
+        try:
+            return row(*(_adopting(ufunc, inputs) if method in ("__call__", "outer") else inputs), **plain)
+        except UnsupportedOptionError as cause:
+            lacking = f"graphad's does not take these arguments ({cause})"
+    elif row is not None:
+        lacking = f"graphad's takes no {', '.join(sorted(plain))}"
+    else:
+        lacking = _NO_SUCH
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-    lacking = f"graphad's takes no {', '.join(sorted(plain))}" if row is not None else _NO_SUCH
     return _on_arrays(getattr(ufunc, method), name, lacking, inputs, kwargs)
 
 
@@ -77,24 +80,10 @@ def _of_ufunc(ufunc: Callable[..., Any], method: str) -> Callable[..., Any] | No
     name = ufunc.__name__
     if getattr(np, name, None) is not ufunc:
         return None  # a ufunc of another library with the same name
-    if method in _METHODS:
-        name = _METHODS[method].get(name, "")
-        if not name:
-            return None
-        function = getattr(by_numpy, name)
-        return lambda x, axis=0, **options: function(x, axis=axis, **_fitting(name, options))
-    if method not in ("__call__", "outer"):
-        return None
     own: Callable[..., Any] | None = getattr(by_numpy, name, None) if name in _NAMES["numpy"] else None
-    if own is None or method == "__call__":
-        return own if own is None else _with_dtype(own)
-    return lambda x, y: own(*_apart(x, y))
-
-
-def _fitting(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a reduction without default values, which some functions do not accept."""
-    useless = {"keepdims": False, "where": True}
-    return {key: value for key, value in options.items() if useless.get(key, _fitting) is not value}
+    if method != "__call__":
+        return method_of(ufunc, method, own)
+    return own if own is None else _with_dtype(own)
 
 
 def _with_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,14 +93,6 @@ def _with_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*[by_numpy.asarray(x, dtype) for x in xs])
 
     return run
-
-
-def _apart(x: Any, y: Any) -> tuple[Any, Any]:
-    """Operands reshaped for an outer product."""
-    x, y = by_numpy.asarray(x), by_numpy.asarray(y)
-    for _ in range(y.ndim):
-        x = array.expand_dims(x, -1)
-    return x, y
 
 
 def _adopting(ufunc: Callable[..., Any], inputs: Sequence[Any]) -> Sequence[Any]:

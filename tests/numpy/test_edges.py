@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,59 @@ CALLS: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
         lambda m, x: m.min(x, initial=True, where=np.array([False, True])),
         [False, True],
     ),
+    ("median of nothing", lambda m, x: m.median(x, axis=0), np.zeros([0, 3])),
+    ("median of nothing, kept", lambda m, x: m.nanmedian(x, keepdims=True), np.zeros([0, 3])),
+    ("median of infinities", lambda m, x: m.median(x, axis=1), [[1.0, _INF], [_INF, _INF], [-_INF, _INF]]),
+    ("nanmedian of an infinity", lambda m, x: m.nanmedian(x), [_NAN, _INF, 2.0]),
+    (
+        "quantiles by Weibull",
+        lambda m, x: m.quantile(x, [0.0, 0.4, 1.0], method="weibull"),
+        [3.0, 1.0, 2.0, 7.0],
+    ),
+    ("quantiles by Hazen", lambda m, x: m.quantile(x, 0.3, method="hazen"), [3.0, 1.0, 2.0, 7.0]),
+    ("nanmax from", lambda m, x: m.nanmax(x, initial=2.0), [1.0, _NAN]),
+    ("nanmin of some", lambda m, x: m.nanmin(x, initial=9.0, where=np.array([True, False])), [_NAN, 1.0]),
+    ("nanmean of some", lambda m, x: m.nanmean(x, where=np.array([True, True, False])), [1.0, _NAN, 5.0]),
+    (
+        "nanvar of some",
+        lambda m, x: m.nanvar(x, ddof=1, where=np.array([True, True, True, False])),
+        [1.0, _NAN, 5.0, 7.0],
+    ),
+    ("nanstd corrected", lambda m, x: m.nanstd(x, correction=1, mean=np.array(2.0)), [1.0, _NAN, 5.0]),
+    ("triangle of a vector", lambda m, x: m.tril(x, k=1), [1.0, 2.0, 3.0]),
+    ("upper triangle of a vector", lambda m, x: m.triu(x), [1.0, 2.0, 3.0]),
+    ("several shifts of one axis", lambda m, x: m.roll(x, (1, 1), axis=0), [1.0, 2.0, 3.0]),
+    ("nothing resized", lambda m, x: m.resize(x, (2, 2)), np.zeros([0])),
+    ("inserted at several places", lambda m, x: m.insert(x, [1, -1, 1], [7.0, 8.0, 9.0]), [1.0, 2.0, 3.0]),
+    ("inserted by a slice", lambda m, x: m.insert(x, slice(0, 2), 5.0, axis=1), [[1.0, 2.0, 3.0]]),
+    ("several inserted at one place", lambda m, x: m.insert(x, [1], [[7.0, 8.0]], axis=1), [[1.0, 2.0, 3.0]]),
+    ("pad with two constants", lambda m, x: m.pad(x, 1, constant_values=(1.0, 2.0)), [[1.0, 2.0]]),
+    (
+        "pad with constants for axes",
+        lambda m, x: m.pad(x, 1, constant_values=((1.0, 2.0), (3.0, 4.0))),
+        [[1.0, 2.0]],
+    ),
+    ("pad with ramps", lambda m, x: m.pad(x, 2, "linear_ramp", end_values=(3.0, -5.0)), [1.0, 2.0]),
+    ("pad with an integer ramp", lambda m, x: m.pad(x, 3, "linear_ramp"), [-5, 7]),
+    ("pad with means of ends", lambda m, x: m.pad(x, 1, "mean", stat_length=(2, 1)), [1.0, 2.0, 6.0]),
+    (
+        "pad with odd reflections",
+        lambda m, x: m.pad(x, (1, 2), "reflect", reflect_type="odd"),
+        [1.0, 2.0, 6.0],
+    ),
+    (
+        "pad with odd symmetry",
+        lambda m, x: m.pad(x, (1, 2), "symmetric", reflect_type="odd"),
+        [1.0, 2.0, 6.0],
+    ),
+    ("rounded tens", lambda m, x: m.round(x, -1), np.array([14, 15, -26], np.int8)),
+    ("choices around", lambda m, x: m.choose([4, -1], [x, x + 1.0, x + 2.0], mode="wrap"), [1.0, 2.0]),
+    ("column-major places", lambda m, x: m.unravel_index(x, (2, 3), order="F")[1], [5, 2]),
+    ("clipped places", lambda m, x: m.ravel_multi_index((x, x), (2, 3), mode="clip"), [7, -2]),
+    ("float_power of float32", lambda m, x: m.float_power(x, x), np.array([2.0, 0.5], np.float32)),
+    ("reciprocals of integers", lambda m, x: m.reciprocal(x), [1, -1, 2]),
+    ("complex powers of 2", lambda m, x: m.exp2(x), [1.0 + 2.0j]),
+    ("complex numbers rounded", lambda m, x: m.rint(x), [1.5 - 2.4j]),
     ("norm of no rows", lambda m, x: m.linalg.norm(x, ord=np.inf), np.zeros([0, 3])),
     ("norm of no columns", lambda m, x: m.linalg.matrix_norm(x, ord=1), np.zeros([2, 3, 0])),
     ("edges of nothing", lambda m, x: m.histogram_bin_edges(x, 4), np.zeros([0])),
@@ -45,7 +99,9 @@ CALLS: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
 @pytest.mark.parametrize(("call", "x"), [c[1:] for c in CALLS], ids=[c[0] for c in CALLS])
 def test_edges_are_numpys(call: Callable[[Any, Any], Any], x: Any) -> None:
     x = np.asarray(x)
-    wanted = call(np, x)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        wanted = call(np, x)
     given = tf.constant(x)
     with tf.GradientTape() as tape:
         tape.watch(given) if x.dtype.kind == "f" else None
@@ -54,3 +110,98 @@ def test_edges_are_numpys(call: Callable[[Any, Any], Any], x: Any) -> None:
         assert found.shape == np.shape(wanted)
         assert found.dtype.as_numpy_dtype == np.asarray(wanted).dtype
         np.testing.assert_allclose(found, wanted)
+
+
+WRONG: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
+    ("max of nothing", lambda m, x: m.max(x), np.zeros([0])),
+    ("min along nothing", lambda m, x: m.min(x, axis=0), np.zeros([0, 3])),
+    ("ptp of nothing", lambda m, x: m.ptp(x), np.zeros([0])),
+    ("max of no bools", lambda m, x: m.max(x), np.zeros([0], bool)),
+    ("nanmax of nothing", lambda m, x: m.nanmax(x), np.zeros([0])),
+    ("nanargmax of NaN", lambda m, x: m.nanargmax(x, axis=1), [[1.0, 2.0], [_NAN, _NAN]]),
+    ("gradient of one element", lambda m, x: m.gradient(x), [1.0]),
+    ("gradient along an axis twice", lambda m, x: m.gradient(x, axis=(0, 0)), np.ones([2, 2])),
+    ("one axis rotated", lambda m, x: m.rot90(x, axes=(1, 1)), np.ones([2, 2])),
+    ("a vector split in rows", lambda m, x: m.vsplit(x, 1), [1.0]),
+    ("an index behind the end", lambda m, x: m.insert(x, 4, 1.0), [1.0]),
+    ("partition behind the end", lambda m, x: m.partition(x, 4), [1.0, 2.0]),
+    ("take_along_axis behind the end", lambda m, x: m.take_along_axis(x, np.array([4]), 0), [1.0, 2.0]),
+    ("no bins", lambda m, x: m.histogram(x, 0), [1.0, 2.0]),
+    ("bins that do not ascend", lambda m, x: m.histogram(x, [3.0, 1.0, 2.0]), [1.0, 2.0]),
+    ("a range that descends", lambda m, x: m.histogram(x, 2, range=(2.0, 1.0)), [1.0, 2.0]),
+    ("bounds without order", lambda m, x: m.digitize(x, [1.0, 3.0, 2.0]), [1.0, 2.0]),
+    ("a negative number to count", lambda m, x: m.bincount(x), [1, -2]),
+    ("floats to count", lambda m, x: m.bincount(x), [1.0]),
+    ("a place behind the end", lambda m, x: m.unravel_index(x, (2, 2)), [4]),
+    ("an index behind an axis", lambda m, x: m.ravel_multi_index((x, x), (2, 2)), [2]),
+    ("a geometric progression from 0", lambda m, x: m.geomspace(x, 1.0, 3), 0.0),
+    ("a vector as a matrix", lambda m, x: m.matvec(x, x), [1.0, 2.0]),
+    ("complex degrees", lambda m, x: m.deg2rad(x), [1.0j]),
+    ("fabs of complex numbers", lambda m, x: m.fabs(x), [1.0j]),
+    ("the sign bit of complex numbers", lambda m, x: m.signbit(x), [1.0j]),
+]
+
+
+@pytest.mark.parametrize(("call", "x"), [c[1:] for c in WRONG], ids=[c[0] for c in WRONG])
+def test_what_numpy_refuses_is_refused_with_an_error_of_the_same_kind(
+    call: Callable[[Any, Any], Any], x: Any
+) -> None:
+    with pytest.raises(Exception) as theirs:
+        call(np, np.asarray(x))
+    with pytest.raises(Exception) as ours:
+        call(tnp, tf.constant(np.asarray(x)))
+    kind = next(kind for kind in (IndexError, ValueError, TypeError) if isinstance(theirs.value, kind))
+    assert isinstance(ours.value, kind), (theirs.value, ours.value)
+
+
+_SPECIAL = np.array(
+    [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -7.5, 1e-3, 65000.0, _INF, -_INF, _NAN]
+)  # all pairs of which are divided
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_quotients_and_remainders_of_floats_are_numpys_to_the_sign_of_zeros(dtype: str) -> None:
+    x, y = (part.ravel().astype(dtype) for part in np.meshgrid(_SPECIAL, _SPECIAL))
+    with np.errstate(all="ignore"):
+        wanted = [np.floor_divide(x, y), np.remainder(x, y), *np.divmod(x, y)]
+    given = [tf.constant(x), tf.constant(y)]
+
+    def all_of(x: Any, y: Any) -> list[Any]:
+        return [tnp.floor_divide(x, y), tnp.remainder(x, y), *tnp.divmod(x, y)]
+
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        recorded = all_of(*given)
+    for found in (all_of(*given), recorded, tf.function(all_of)(*given)):
+        for one, by_numpy in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(one, by_numpy)
+            finite = ~np.isnan(by_numpy)
+            np.testing.assert_array_equal(np.signbit(one)[finite], np.signbit(by_numpy)[finite])
+    assert tape.gradient(recorded[0], given) == [None, None]
+
+
+@pytest.mark.parametrize("rule", ["auto", "fd", "sturges"])
+def test_rules_for_the_number_of_bins_are_numpys(rule: str) -> None:
+    x = np.random.default_rng(0).normal(size=60)
+    for found, wanted in zip(tnp.histogram(tf.constant(x), rule), np.histogram(x, rule), strict=True):
+        np.testing.assert_allclose(found, wanted)
+    with pytest.raises(ValueError, match="needs the data"):
+        tf.function(lambda x: tnp.histogram(x, rule))(tf.constant(x))
+
+
+def test_constants_around_a_tensor_have_gradients() -> None:
+    x, value = tf.constant([1.0, 2.0]), tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(value)
+        y = np.pad(x, 2, constant_values=value)  # type: ignore[call-overload]
+    np.testing.assert_array_equal(y, [3.0, 3.0, 1.0, 2.0, 3.0, 3.0])
+    assert tape.gradient(y, value).numpy() == 4.0
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_matrices_without_factors_raise_numpys_error_too(traced: bool) -> None:
+    for call in (np.linalg.cholesky, np.linalg.inv, lambda x: np.linalg.solve(x, x)):
+        x = tf.constant([[-1.0, 0.0], [0.0, 0.0]])
+        with pytest.raises(np.linalg.LinAlgError) as found:
+            (tf.function(call) if traced else call)(x)
+        assert isinstance(found.value, tf.errors.InvalidArgumentError)

@@ -27,7 +27,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import MIXED, Op, define, no_form
 from graphad.core.schema import Axis, Count, Given, IndexSpec
@@ -488,6 +488,12 @@ class TakeAlong(Op):
             )
         return x.with_dims(indices.dims)
 
+    def _plainly(self, x: Array, indices: Array) -> Array:
+        try:
+            return np.take_along_axis(x, indices, self.axis)
+        except IndexError as cause:
+            raise OutOfRangeError(f"take_along_axis: {cause}.") from cause
+
     def eval(self, x: Array, indices: Array) -> Array:
         last = x.ndim - 1
         if (
@@ -496,10 +502,10 @@ class TakeAlong(Op):
             or type(x) is not np.ndarray
             or x.shape[:-1] != indices.shape[:-1]
         ):
-            return np.take_along_axis(x, indices, self.axis)
+            return self._plainly(x, indices)
         size = x.shape[-1]
         if indices.size and (indices.min() < -size or indices.max() >= size):
-            return np.take_along_axis(x, indices, -1)  # whose words say which is out of range
+            return self._plainly(x, indices)  # whose words say which is out of range
         if last == 0:
             return np.take(x, indices)
         firsts = np.arange(0, x.size, size).reshape(*x.shape[:-1], 1)

@@ -27,6 +27,7 @@ from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.errors import (
     ArgumentTypeError,
     InvalidArgumentError,
+    MatrixError,
     MissingGradientError,
     UnsupportedOptionError,
 )
@@ -119,7 +120,7 @@ class BandedSolve(Op):
             solve = library.linalg().solve_banded
             return solve((self.below, self.above), packed, right, check_finite=False)  # type: ignore[no-any-return]
         except np.linalg.LinAlgError as cause:
-            raise InvalidArgumentError(SINGULAR) from cause
+            raise MatrixError(SINGULAR) from cause
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         bands, x = ctx.inputs[0], ctx.outputs[0]

@@ -27,7 +27,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
-from graphad.core.errors import InvalidArgumentError, MissingGradientError
+from graphad.core.errors import MatrixError, MissingGradientError
 from graphad.core.op import Op, TupleOp, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -52,16 +52,14 @@ def iterated(name: str, function: Callable[..., Any], x: Array, *args: Any) -> A
     Raises: InvalidArgumentError: it did not converge, or x is not finite, for which some routines never end.
     """
     if not np.isfinite(x).all():
-        raise InvalidArgumentError(
+        raise MatrixError(
             f"{name}: a matrix holds NaN or infinity, for which the iteration does not converge; find where it comes from "
             "with debugging.check_numerics."
         )
     try:
         return function(x, *args)
     except np.linalg.LinAlgError as cause:
-        raise InvalidArgumentError(
-            f"{name}: the iteration did not converge; does the matrix hold NaN?"
-        ) from cause
+        raise MatrixError(f"{name}: the iteration did not converge; does the matrix hold NaN?") from cause
 
 
 def _columns(x: Tensor) -> Tensor:

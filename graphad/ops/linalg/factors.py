@@ -22,7 +22,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, as_dtype, int32, int64
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, MissingGradientError
+from graphad.core.errors import ArgumentTypeError, MatrixError, MissingGradientError
 from graphad.core.op import TupleOp, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -161,7 +161,7 @@ class Lu(_Factors):
         for place in np.ndindex(x.shape[:-2]):
             factors[place], pivots, info = getrf(x[place])
             if info > 0:
-                raise InvalidArgumentError(_SINGULAR)
+                raise MatrixError(_SINGULAR)
             order[place] = _swapped(pivots.tolist())
         return factors, order
 
@@ -171,7 +171,7 @@ class Lu(_Factors):
             factors[place], pivots = x[place].factored()
             order[place] = _swapped(pivots.tolist())
         if not (np.diagonal(factors, 0, -2, -1) != 0).all():
-            raise InvalidArgumentError(_SINGULAR)
+            raise MatrixError(_SINGULAR)
         return factors, x.given(order)
 
     def vjp(self, ctx: VjpContext, g: Tensor | None, p_bar: Tensor | None) -> Cotangents:

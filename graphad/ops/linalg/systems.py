@@ -22,7 +22,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import complex64, complex128, float32, float64
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError, MatrixError
 from graphad.core.kinds import require_dtype
 from graphad.core.op import Op, TupleOp, define
 from graphad.core.shapes import broadcast_dims, format_dims
@@ -96,12 +96,12 @@ def _solve(a: Array, b: Array) -> Array:
             )
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError as cause:
-        raise InvalidArgumentError(SINGULAR) from cause
+        raise MatrixError(SINGULAR) from cause
 
 
 def _by_blas(blas: Any, a: Any, b: Any, is_lower: bool) -> Any:
     if not np.diagonal(a).all():
-        raise InvalidArgumentError(SINGULAR)
+        raise MatrixError(SINGULAR)
     (trsm,) = blas.get_blas_funcs(("trsm",), (a, b))
     # BLAS is column-major, NumPy row-major: solving x^T a^T = b^T needs no copies.
     if a.flags.f_contiguous and not a.flags.c_contiguous:
@@ -255,7 +255,7 @@ class Inverse(_OfMatrix):
         try:
             return np.linalg.inv(x)
         except np.linalg.LinAlgError as cause:
-            raise InvalidArgumentError(
+            raise MatrixError(
                 "inv: Input is not invertible: a matrix of it is singular; tf.linalg.pinv gives a pseudo-inverse."
             ) from cause
 
@@ -340,7 +340,7 @@ class Cholesky(_OfMatrix):
             ):  # NaN for those that hold infinities or NaN, as where the factorisation gets through
                 factors = self.eval(np.where(finite, x, np.eye(x.shape[-1], dtype=x.dtype)))
                 return np.where(finite, factors, np.tril(np.full(x.shape, np.nan, x.dtype)))
-            raise InvalidArgumentError(
+            raise MatrixError(
                 "cholesky: Cholesky decomposition was not successful. The input might not be valid: it must be positive "
                 "definite. If it is so up to rounding, add a small multiple of tf.eye."
             ) from cause

@@ -22,7 +22,6 @@ from graphad.ops.numpy.choosing import flatnonzero as flatnonzero
 from graphad.ops.numpy.choosing import lexsort as lexsort
 from graphad.ops.numpy.choosing import nonzero as nonzero
 from graphad.ops.numpy.choosing import partition as partition
-from graphad.ops.numpy.choosing import ravel_multi_index as ravel_multi_index
 from graphad.ops.numpy.choosing import searchsorted as searchsorted
 from graphad.ops.numpy.choosing import select as select
 from graphad.ops.numpy.choosing import sort as sort
@@ -30,7 +29,6 @@ from graphad.ops.numpy.choosing import sort_complex as sort_complex
 from graphad.ops.numpy.choosing import take as take
 from graphad.ops.numpy.choosing import take_along_axis as take_along_axis
 from graphad.ops.numpy.choosing import trim_zeros as trim_zeros
-from graphad.ops.numpy.choosing import unravel_index as unravel_index
 from graphad.ops.numpy.choosing import where as where
 from graphad.ops.numpy.creation import arange as arange
 from graphad.ops.numpy.creation import array_of
@@ -102,13 +100,15 @@ from graphad.ops.numpy.joining import dstack as dstack
 from graphad.ops.numpy.joining import hsplit as hsplit
 from graphad.ops.numpy.joining import hstack as hstack
 from graphad.ops.numpy.joining import insert as insert
-from graphad.ops.numpy.joining import pad as pad
 from graphad.ops.numpy.joining import resize as resize
 from graphad.ops.numpy.joining import split as split
 from graphad.ops.numpy.joining import stack as stack
 from graphad.ops.numpy.joining import unstack as unstack
 from graphad.ops.numpy.joining import vsplit as vsplit
 from graphad.ops.numpy.joining import vstack as vstack
+from graphad.ops.numpy.padding import pad as pad
+from graphad.ops.numpy.places import ravel_multi_index as ravel_multi_index
+from graphad.ops.numpy.places import unravel_index as unravel_index
 from graphad.ops.numpy.polynomials import poly as poly
 from graphad.ops.numpy.polynomials import polyadd as polyadd
 from graphad.ops.numpy.polynomials import polyder as polyder

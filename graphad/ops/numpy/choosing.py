@@ -16,22 +16,22 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError
 from graphad.core.kinds import INTEGER, require_kind
-from graphad.core.refusal import members, refuse
+from graphad.core.refusal import members
 from graphad.core.shapes import is_definite, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.sorting import ArgSort, sorted_along
-from graphad.ops.directly import directly, parts_directly
+from graphad.ops.directly import directly, is_eager, parts_directly
 from graphad.ops.math import search
-from graphad.ops.numpy.promotion import along, cast_to, on_axis, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import along, cast_to, dims_of, on_axis, promoted, rank_of, tensor_of
 from graphad.ops.numpy.shapes import broadcast_arrays, ravel
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
 
-def _index(name: str, x: TensorLike) -> Tensor:
+def index_of(name: str, x: TensorLike) -> Tensor:
     x = tensor_of(x)
     if not x.dtype.is_integer:
         if x.dims == (0,):
@@ -58,19 +58,25 @@ def take(a: TensorLike, indices: TensorLike, axis: int | None = None, mode: str 
     a = tensor_of(a)
     a, axis = on_axis(a, axis)
     axis = normalize_axis("take", axis, rank_of("take", a))
-    index = _index("take", indices)
+    index = index_of("take", indices)
     found = directly(np.take, a, index, axis=axis, mode=mode)
     if found is not None:
         return found
     if mode != "raise":
-        size = math.cast(array.shape(a)[axis], index.dtype)
-        if mode == "wrap":
-            index = math.mod(index, size)
-        elif mode == "clip":
-            index = math.clip_by_value(index, cast_to(0, index.dtype), size - cast_to(1, index.dtype))
-        else:
-            raise InvalidArgumentError(f"take: mode {mode!r} is unknown; it is 'raise', 'wrap' or 'clip'.")
+        index = brought_in("take", index, array.shape(a)[axis], mode)
     return a[along(axis, index)]
+
+
+def brought_in(name: str, index: Any, size: Any, mode: str) -> Any:
+    """Indices of an axis as `mode` has those that are out of range. Raises: InvalidArgumentError: the mode is unknown."""
+    if mode == "raise":
+        return index
+    size = math.cast(size, index.dtype)
+    if mode == "wrap":
+        return math.mod(index, size)
+    if mode == "clip":
+        return math.clip_by_value(index, cast_to(0, index.dtype), size - cast_to(1, index.dtype))
+    raise InvalidArgumentError(f"{name}: mode {mode!r} is unknown; it is 'raise', 'wrap' or 'clip'.")
 
 
 def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None = -1) -> Tensor:
@@ -87,7 +93,7 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None = -1)
       >>> numpy.take_along_axis([[10, 30, 20]], [[0, 2, 1]], axis=1).numpy()
       array([[10, 20, 30]])
     """
-    arr, index = tensor_of(arr), _index("take_along_axis", indices)
+    arr, index = tensor_of(arr), index_of("take_along_axis", indices)
     arr, axis = on_axis(arr, axis)
     rank = rank_of("take_along_axis", arr)
     axis = normalize_axis("take_along_axis", axis, rank)
@@ -295,15 +301,16 @@ def trim_zeros(filt: TensorLike, trim: str = "fb") -> Tensor:
     return filt[first : math.maximum(first, last)]
 
 
-def choose(a: TensorLike, choices: Iterable[TensorLike]) -> Tensor:
+def choose(a: TensorLike, choices: Iterable[TensorLike], *, mode: str = "raise") -> Tensor:
     """For each element k of `a` the corresponding element of choices[k].
 
     Args:
       a: Integer tensor of any shape.
       choices: Tensors of shapes that broadcast with it, of any dtypes, which are promoted.
+      mode: "raise", or "wrap" or "clip" for numbers of no choice.
     Returns: Tensor of their broadcast shape.
-    Raises: InvalidArgumentError (a ValueError): an element is not the number of a choice; ArgumentTypeError (a TypeError): `a`
-      has another dtype.
+    Raises: InvalidArgumentError (a ValueError): an element is not the number of a choice, or `mode` is unknown;
+      ArgumentTypeError (a TypeError): `a` has another dtype.
     Example:
       >>> numpy.choose([0, 1], [[1, 2], [10, 20]]).numpy()
       array([ 1, 20])
@@ -312,7 +319,8 @@ def choose(a: TensorLike, choices: Iterable[TensorLike]) -> Tensor:
     if not given:
         raise InvalidArgumentError("choose: choices is empty; give at least one tensor.")
     stacked = array.stack([broadcast_arrays(a, choice)[1] for choice in promoted(*given)], 0)
-    whole = broadcast_arrays(_index("choose", a), stacked[0])[0]
+    chosen = brought_in("choose", index_of("choose", a), len(given), mode)
+    whole = broadcast_arrays(chosen, stacked[0])[0]
     return bind(TakeAlong(0), stacked, array.expand_dims(whole, 0))[0]
 
 
@@ -396,9 +404,21 @@ def partition(a: TensorLike, kth: int | Sequence[int], axis: int | None = -1) ->
       kth: The index of an element; here all elements are sorted.
       axis: The axis; None for all elements as one vector.
     Returns: Tensor of the shape and dtype of `a`, with the gradient of `sort`.
-    Raises: InvalidArgumentError (a ValueError): the axis is out of range.
+    Raises: InvalidArgumentError (a ValueError): the axis or `kth` is out of range.
     """
+    a = _with_rank("partition", a, kth, axis)
     return sort(a, axis)
+
+
+def _with_rank(name: str, a: TensorLike, kth: int | Sequence[int], axis: int | None) -> Tensor:
+    """`a` as a tensor. Raises: OutOfRangeError: it has no element `kth` along the axis."""
+    a = tensor_of(a)
+    along_axis, place = on_axis(a, axis)
+    size = dims_of(name, along_axis)[normalize_axis(name, place, rank_of(name, along_axis))]
+    for k in np.ravel(kth).tolist():
+        if isinstance(size, int) and not -size <= k < size:
+            raise InvalidArgumentError(f"{name}: kth is {k}; the axis has size {size}.")
+    return a
 
 
 def argpartition(a: TensorLike, kth: int | Sequence[int], axis: int | None = -1) -> Tensor:
@@ -409,9 +429,9 @@ def argpartition(a: TensorLike, kth: int | Sequence[int], axis: int | None = -1)
       kth: The index of an element; here all elements are sorted.
       axis: The axis; None for all elements as one vector.
     Returns: int64 tensor of the shape of `a`. No gradient.
-    Raises: InvalidArgumentError (a ValueError): the axis is out of range.
+    Raises: InvalidArgumentError (a ValueError): the axis or `kth` is out of range.
     """
-    return argsort(a, axis)
+    return argsort(_with_rank("argpartition", a, kth, axis), axis)
 
 
 def lexsort(keys: Iterable[TensorLike], axis: int = -1) -> Tensor:
@@ -457,7 +477,7 @@ def searchsorted(
     if rank_of("searchsorted", a) != 1:
         raise InvalidArgumentError(f"searchsorted: a has rank {a.ndim}; it is a vector.")
     if sorter is not None:
-        a = array.gather(a, _index("searchsorted", sorter))
+        a = array.gather(a, index_of("searchsorted", sorter))
     found = search.searchsorted(_ordered(a), array.reshape(_ordered(v), [-1]), side, dtypes.int64)
     return array.reshape(found, array.shape(v))
 
@@ -470,12 +490,16 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
       bins: Vector of bounds, ascending or descending.
       right: Whether a bin includes its upper bound and not its lower one.
     Returns: int64 tensor of the shape of x: 0 before the first bound, the number of bounds after the last.
-    Raises: InvalidArgumentError (a ValueError): `bins` is not a vector.
+    Raises: InvalidArgumentError (a ValueError): `bins` is not a vector, or neither ascends nor descends.
     Example:
       >>> numpy.digitize([0.5, 1.0, 2.5], [1.0, 2.0]).numpy()
       array([0, 1, 2])
     """
     x, bins = promoted(x, bins)
+    if is_eager(bins) and bins.data.ndim == 1 and not x.dtype.is_complex:
+        steps = bins.data[:-1] <= bins.data[1:]
+        if not (steps.all() or (bins.data[:-1] >= bins.data[1:]).all()):
+            raise InvalidArgumentError("digitize: the bounds neither ascend nor descend.")
     found = directly(np.digitize, x, bins, right=right) if not x.dtype.is_complex else None
     if found is not None:
         return found
@@ -484,61 +508,3 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
     falling = math.cast(array.shape(bins)[0], dtypes.int64) - searchsorted(array.reverse(bins, [0]), x, side)
     is_rising = math.reduce_all(math.less_equal(bins[:1], bins[-1:]))  # also where there are no bounds
     return math.where(is_rising, rising, falling)
-
-
-def _sizes(op: str, name: str, given: Sequence[int]) -> list[int]:
-    """Sizes as Python integers. Raises: ArgumentTypeError, InvalidArgumentError: one is not an integer."""
-    needed = "a list of integers is needed, the sizes"
-    listed = members(op, name, given, needed)
-    try:
-        return [int(size) for size in listed]
-    except (TypeError, ValueError, OverflowError) as cause:
-        refuse(cause, op, name, given, needed)
-
-
-def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ...]:
-    """The index along each axis of elements given by flat row-major indices.
-
-    Args:
-      indices: Integers of any shape.
-      shape: The sizes.
-    Returns: A tuple of integer tensors of the shape of `indices`, one for each axis.
-    Raises: ArgumentTypeError (a TypeError): indices of another dtype.
-    Example:
-      >>> [k.numpy().tolist() for k in numpy.unravel_index([5, 2], [2, 3])]
-      [[1, 0], [2, 2]]
-    """
-    rest = _index("unravel_index", indices)
-    found = []
-    for size in reversed(_sizes("unravel_index", "shape", shape)):
-        found.append(math.mod(rest, cast_to(size, rest.dtype)))
-        rest = math.floordiv(rest, cast_to(size, rest.dtype))
-    return tuple(reversed(found))
-
-
-def ravel_multi_index(multi_index: Iterable[TensorLike], dims: Sequence[int]) -> Tensor:
-    """The flat row-major indices of elements whose indices are given for each axis.
-
-    Args:
-      multi_index: For each axis integers of one shape.
-      dims: The sizes.
-    Returns: int64 tensor of that shape.
-    Raises: InvalidArgumentError (a ValueError): the numbers of indices and sizes differ; ArgumentTypeError (a TypeError):
-      indices of another dtype, or sizes that are not integers.
-    Example:
-      >>> numpy.ravel_multi_index([[1, 0], [2, 2]], [2, 3]).numpy()
-      array([5, 2])
-    """
-    total = tensor_of(0)
-    indices = members("ravel_multi_index", "multi_index", multi_index, "give a list of integer tensors")
-    sizes = _sizes("ravel_multi_index", "dims", dims)
-    if len(indices) != len(sizes):
-        raise InvalidArgumentError(
-            f"ravel_multi_index: multi_index holds indices for {len(indices)} axes, dims {len(sizes)} sizes; the "
-            "numbers must be equal."
-        )
-    for index, size in zip(indices, sizes, strict=True):
-        total = total * cast_to(size, total.dtype) + math.cast(
-            _index("ravel_multi_index", index), total.dtype
-        )
-    return total

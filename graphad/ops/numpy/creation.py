@@ -18,7 +18,7 @@ from graphad.core.refusal import refuse
 from graphad.core.tensor import Tensor
 from graphad.devices.tensor import taken
 from graphad.ops import array, math
-from graphad.ops.directly import directly
+from graphad.ops.directly import directly, is_eager
 from graphad.ops.numpy.promotion import by_numpy, cast_to, promoted, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
@@ -475,8 +475,9 @@ def geomspace(
       endpoint: Whether `stop` is the last number.
       dtype: The dtype; by default that of the ends, float64 for Python numbers.
       axis: The axis of the result along which the numbers lie.
-    Returns: Tensor with a new axis of size `num`; differentiable in `start` and `stop`. NaN or 0 if an end is 0.
-    Raises: ValueError: `num` is negative.
+    Returns: Tensor with a new axis of size `num`; differentiable in `start` and `stop`.
+    Raises: ValueError: `num` is negative; InvalidArgumentError (a ValueError): an end is 0, for which a traced function gives NaN
+      or 0.
     Example:
       >>> numpy.geomspace(1.0, 8.0, 4).numpy()
       array([1., 2., 4., 8.])
@@ -484,6 +485,8 @@ def geomspace(
     start, stop = promoted(start, stop)
     if not start.dtype.is_differentiable:
         start, stop = math.cast(start, dtypes.float64), math.cast(stop, dtypes.float64)
+    if any(is_eager(x) and not np.all(x.data) for x in (start, stop)):
+        raise InvalidArgumentError("geomspace: an end is 0, to which no geometric progression leads.")
     steps = linspace(math.log(math.abs(start)), math.log(math.abs(stop)), num, endpoint, axis=axis)
     found = math.multiply(math.exp(steps), math.sign(start))
     return found if dtype is None else cast_to(found, default_dtype(dtype))

@@ -81,10 +81,9 @@ def round(a: TensorLike, decimals: int = 0) -> Tensor:
     if not decimals or (decimals > 0 and a.dtype.is_integer):
         return math.round(a)
     if a.dtype.is_integer:
-        scale = cast_to(10**-decimals, a.dtype)
+        scale = cast_to(float(10**-decimals), dtypes.float64)
         return math.cast(
-            math.multiply(math.round(math.divide(a, scale)), cast_to(float(10**-decimals), dtypes.float64)),
-            a.dtype,
+            math.multiply(math.round(math.divide(math.cast(a, dtypes.float64), scale)), scale), a.dtype
         )
     scale = cast_to(10.0 ** (decimals if decimals > 0 else -decimals), a.dtype)
     if decimals > 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -80,8 +80,16 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     return constant_here(by_numpy("tri", np.tri, N, M, k, given_dtype(dtype, dtypes.float64).numpy))
 
 
-def _band(x: TensorLike, k: int, lower: bool) -> Tensor:
-    sizes = array.shape(x)
+def _band(name: str, x: Tensor, k: int, lower: bool) -> Tensor:
+    sizes: Any = array.shape(x)
+    rank = rank_of(name, x)
+    if not rank:
+        raise InvalidArgumentError(
+            f"{name}: m is a scalar; a matrix is needed, or a vector, whose copies are its rows."
+        )
+    if rank == 1:
+        sizes = [sizes[0], sizes[0]]
+        x = array.broadcast_to(x, sizes)
     rows = array.expand_dims(array.range(sizes[-2]), 1)
     columns = array.range(sizes[-1]) - k
     kept = math.greater_equal(rows, columns) if lower else math.less_equal(rows, columns)
@@ -96,10 +104,10 @@ def tril(m: TensorLike, k: int = 0) -> Tensor:
     """The lower triangle of the last two axes, up to diagonal `k`, and zeros elsewhere.
 
     Args:
-      m: Tensor [..., rows, columns], any dtype.
+      m: Tensor [..., rows, columns], any dtype; a vector stands for as many copies of it, as rows.
       k: The highest diagonal that is kept.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): m has rank below 2.
+    Raises: InvalidArgumentError (a ValueError): m is a scalar.
     Example:
       >>> numpy.tril([[1, 2], [3, 4]]).numpy()
       array([[1, 0],
@@ -107,17 +115,17 @@ def tril(m: TensorLike, k: int = 0) -> Tensor:
     """
     m = tensor_of(m)
     found = directly(_triangle, m, of=np.tril, k=k)
-    return _band(m, k, True) if found is None else found
+    return _band("tril", m, k, True) if found is None else found
 
 
 def triu(m: TensorLike, k: int = 0) -> Tensor:
     """The upper triangle of the last two axes, from diagonal `k`, and zeros elsewhere.
 
     Args:
-      m: Tensor [..., rows, columns], any dtype.
+      m: Tensor [..., rows, columns], any dtype; a vector stands for as many copies of it, as rows.
       k: The lowest diagonal that is kept.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): m has rank below 2.
+    Raises: InvalidArgumentError (a ValueError): m is a scalar.
     Example:
       >>> numpy.triu([[1, 2], [3, 4]]).numpy()
       array([[1, 2],
@@ -125,7 +133,7 @@ def triu(m: TensorLike, k: int = 0) -> Tensor:
     """
     m = tensor_of(m)
     found = directly(_triangle, m, of=np.triu, k=k)
-    return _band(m, k, False) if found is None else found
+    return _band("triu", m, k, False) if found is None else found
 
 
 def ix_(*args: TensorLike) -> tuple[Tensor, ...]:
@@ -206,19 +214,31 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
     return math.pow(array.expand_dims(x, 1), cast_to(lift(powers), x.dtype))
 
 
-def indices(dimensions: Sequence[int], dtype: DTypeLike | None = int) -> Tensor:
+@overload
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = int, sparse: Literal[False] = False
+) -> Tensor: ...
+@overload
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = int, *, sparse: Literal[True]
+) -> tuple[Tensor, ...]: ...
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = int, sparse: bool = False
+) -> Tensor | tuple[Tensor, ...]:
     """The index along each axis of each element of a grid: [rank, *dimensions].
 
     Args:
       dimensions: The sizes of the grid.
       dtype: The dtype; int64 by default.
-    Returns: Tensor [rank, *dimensions] of that dtype.
+      sparse: Whether to return a tensor for each axis, of size 1 along the others.
+    Returns: Tensor [rank, *dimensions] of that dtype; with `sparse` a tuple of tensors that broadcast together.
     Raises: ValueError: a size is negative.
     Example:
       >>> numpy.indices([2, 2]).numpy().tolist()
       [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
-    return constant_here(by_numpy("indices", np.indices, dimensions, default_dtype(dtype).numpy))
+    found = by_numpy("indices", np.indices, dimensions, default_dtype(dtype).numpy, bool(sparse))
+    return tuple([constant_here(part) for part in found]) if sparse else constant_here(found)
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:

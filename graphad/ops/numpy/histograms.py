@@ -12,10 +12,10 @@ from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
-from graphad.ops.directly import directly
+from graphad.ops.directly import directly, is_eager
 from graphad.ops.numpy import reductions
 from graphad.ops.numpy.choosing import searchsorted
-from graphad.ops.numpy.promotion import cast_to, inexact, promoted, tensor_of
+from graphad.ops.numpy.promotion import NUMBERS, by_numpy, cast_to, inexact, promoted, tensor_of
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -32,15 +32,18 @@ def histogram_bin_edges(
 
     Args:
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
-      bins: The number of bins, or the edges themselves, which are returned.
+      bins: The number of bins, or the edges themselves, which are returned, or the name of one of NumPy's rules for their
+        number, such as "auto".
       range: The first and the last edge.
       weights: Accepted for compatibility; the edges do not depend on it.
     Returns: Vector [bins + 1] of that dtype.
-    Raises: DTypeError (a TypeError): complex numbers.
+    Raises: InvalidArgumentError (a ValueError): there is no bin, the edges do not ascend, or a rule is named while tracing;
+      DTypeError (a TypeError): complex numbers.
     Example:
       >>> numpy.histogram_bin_edges([0.0, 1.0, 4.0], 2).numpy()
       array([0., 2., 4.])
     """
+    bins = _bins("histogram_bin_edges", a, bins, range)
     if not isinstance(bins, int | np.integer):
         return tensor_of(bins)
     a = inexact(a)
@@ -53,6 +56,33 @@ def histogram_bin_edges(
     same, half = math.equal(low, high), cast_to(0.5, a.dtype)
     low, high = math.where(same, low - half, low), math.where(same, high + half, high)
     return array.linspace(low, high, int(bins) + 1)
+
+
+def _bins(name: str, a: Any, bins: Any, range: Any) -> Any:
+    """The number of bins, or their edges; a rule's name becomes the number that it gives for the data.
+
+    Raises: InvalidArgumentError: there is no bin, edges or ends do not ascend, or data that a rule needs is not known.
+    """
+    if range is not None and all(type(bound) in NUMBERS for bound in range) and not range[0] <= range[1]:
+        raise InvalidArgumentError(
+            f"{name}: range is {tuple(range)}; its second number must not be below the first."
+        )
+    if isinstance(bins, str):
+        a = tensor_of(a)
+        if not is_eager(a):
+            raise InvalidArgumentError(
+                f"{name}: bins={bins!r} needs the data, which is not known while tracing; give the number of bins."
+            )
+        ends = None if range is None else [float(bound) for bound in range]
+        return by_numpy(name, np.histogram_bin_edges, a.data, bins, ends).size - 1
+    if isinstance(bins, int | np.integer):
+        if bins < 1:
+            raise InvalidArgumentError(f"{name}: bins is {bins}; there must be 1 or more.")
+        return bins
+    edges = tensor_of(bins)
+    if is_eager(edges) and not (edges.data[:-1] <= edges.data[1:]).all():
+        raise InvalidArgumentError(f"{name}: the edges do not ascend.")
+    return edges
 
 
 def _parts(x: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
@@ -99,18 +129,19 @@ def histogram(
 
     Args:
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
-      bins: The number of bins, or the edges, in ascending order.
+      bins: The number of bins, or the edges, in ascending order, or the name of one of NumPy's rules for their number.
       range: The first and the last edge; by default the smallest and the largest element.
       density: Whether to divide by the total and the widths, so that the integral is 1.
       weights: Tensor of as many elements as `a`.
     Returns: (counts, edges); counts are int64, or have the dtype of the weights, and a gradient only by the weights.
-    Raises: InvalidArgumentError (a ValueError): the numbers of weights and elements differ; DTypeError (a TypeError):
-      complex numbers.
+    Raises: InvalidArgumentError (a ValueError): the numbers of weights and elements differ, there is no bin, the edges do not
+      ascend, or a rule is named while tracing; DTypeError (a TypeError): complex numbers.
     Example:
       >>> [part.numpy().tolist() for part in numpy.histogram([0.0, 1.0, 4.0], 2)]
       [[2, 1], [0.0, 2.0, 4.0]]
     """
     a = tensor_of(a)
+    bins = _bins("histogram", a, bins, range)
     edges = histogram_bin_edges(a, bins, range)
     counts = None
     if weights is None and isinstance(bins, int | np.integer):

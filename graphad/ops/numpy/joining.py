@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import stands_for_tensor
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnsupportedOptionError
+from graphad.core.errors import (
+    ArgumentTypeError,
+    InvalidArgumentError,
+    OutOfRangeError,
+)
 from graphad.core.refusal import refuse
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
-from graphad.ops import array, math
-from graphad.ops.array.sorting import sorted_along
+from graphad.ops import array
 from graphad.ops.array.support import static_array
 from graphad.ops.directly import alike_directly, directly
 from graphad.ops.numpy.promotion import (
@@ -37,10 +39,6 @@ from graphad.ops.numpy.types import default_dtype
 def _together(arrays: TensorLike, dtype: DTypeLike | None) -> list[Any]:
     xs = promoted(*_parts(arrays))
     return xs if dtype is None else [cast_to(x, default_dtype(dtype)) for x in xs]
-
-
-def _widths(given: object, rank: int) -> np.ndarray:
-    return np.broadcast_to(np.asarray(given, np.int64), (rank, 2))
 
 
 def _parts(arrays: Any) -> list[Any]:
@@ -324,20 +322,27 @@ def hsplit(ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLik
     Returns: A list of tensors of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the size is not a multiple of the number of parts.
     """
-    ary = tensor_of(ary)
+    ary = _of_rank("hsplit", ary, 1)
     return split(ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
+
+
+def _of_rank(name: str, ary: TensorLike, least: int) -> Tensor:
+    ary = tensor_of(ary)
+    if rank_of(name, ary) < least:
+        raise InvalidArgumentError(f"{name}: ary has rank {ary.ndim}; it must be {least} or more.")
+    return ary
 
 
 def vsplit(ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLike) -> list[Tensor]:
     """`split` along axis 0.
 
     Args:
-      ary: Tensor [size, ...], any dtype.
+      ary: Tensor [size, ...] of rank 2 or more, any dtype.
       indices_or_sections: The number of parts, or the indices at which the second and later parts begin.
     Returns: A list of tensors of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): the size is not a multiple of the number of parts.
+    Raises: InvalidArgumentError (a ValueError): the rank is below 2, or the size is not a multiple of the number of parts.
     """
-    return split(ary, indices_or_sections, 0)
+    return split(_of_rank("vsplit", ary, 2), indices_or_sections, 0)
 
 
 def dsplit(ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLike) -> list[Tensor]:
@@ -349,128 +354,7 @@ def dsplit(ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLik
     Returns: A list of tensors of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the rank is below 3, or the size is not a multiple of the number of parts.
     """
-    return split(ary, indices_or_sections, 2)
-
-
-# The statistic of each mode; the mean and the median have no function of the same dtype.
-_SUMMARIES = {"maximum": "reduce_max", "minimum": "reduce_min", "mean": "", "median": ""}
-_MODES = {"constant": "CONSTANT", "reflect": "REFLECT", "symmetric": "SYMMETRIC"}
-
-
-_FEW = 16  # the most copies of an edge that are concatenated as slices
-
-
-def _around(x: Tensor, axis: int, size: int, low: int, high: int, wraps: bool) -> list[Any]:
-    """Parts concatenated along an axis, with padding before and after."""
-    if wraps:
-        before, behind = [x[along(axis, slice(size - low, None))]], [x[along(axis, slice(0, high))]]
-    else:
-        before, behind = [x[along(axis, slice(0, 1))]] * low, [x[along(axis, slice(size - 1, None))]] * high
-    return [*(before if low else ()), x, *(behind if high else ())]
-
-
-def pad(array: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwargs: Any) -> Tensor:
-    """A tensor padded along its axes.
-
-    Args:
-      array: Tensor of any shape and dtype.
-      pad_width: The numbers of elements before and after each axis: a number, a pair, a pair for each axis, or a dict of these
-        by axis.
-      mode: "constant" (with constant_values=, one number), "edge", "reflect", "symmetric", "wrap", "empty" (zeros),
-        "linear_ramp" (with end_values=, one number), or "maximum", "mean", "median", "minimum" of the axis.
-      kwargs: `constant_values` or `end_values`, 0 by default.
-    Returns: Tensor of the same dtype. The gradient of an element is the sum over all of its copies.
-    Raises: UnsupportedOptionError (a ValueError): another mode or option; InvalidArgumentError (a ValueError): the mode
-      needs a size that is not known while tracing.
-    Example:
-      >>> numpy.pad([1, 2], 1).numpy()
-      array([0, 1, 2, 0])
-    """
-    return _padded(tensor_of(array), pad_width, mode, kwargs)
-
-
-def _padded(x: Tensor, pad_width: Any, mode: str, kwargs: dict[str, Any]) -> Tensor:
-    rank = rank_of("pad", x)
-    if isinstance(pad_width, dict):
-        pad_width = [np.broadcast_to(pad_width.get(k, pad_width.get(k - rank)) or 0, 2) for k in range(rank)]
-    widths: Any = by_numpy("pad", _widths, pad_width, rank)
-    value = kwargs.pop({"constant": "constant_values", "linear_ramp": "end_values"}.get(mode, ""), 0)
-    if kwargs:
-        raise UnsupportedOptionError(f"pad: {', '.join(sorted(kwargs))} with mode {mode!r} is not supported.")
-    if mode in ("constant", "empty"):
-        return array.pad(x, widths.tolist(), constant_values=cast_to(tensor_of(value), x.dtype))
-    if mode in _MODES and all(_fits(ranked(x.dims)[k], max(widths[k]), mode) for k in range(rank)):
-        return array.pad(x, widths.tolist(), _MODES[mode])
-    if mode == "linear_ramp" or mode in _SUMMARIES:
-        for k in range(rank):
-            x = _extended(x, k, widths[k].tolist(), mode, value)
-        return x
-    if mode not in ("edge", "wrap", *_MODES):
-        known = ", ".join(sorted(("constant", "edge", "empty", "linear_ramp", "wrap", *_MODES, *_SUMMARIES)))
-        raise UnsupportedOptionError(f"pad: mode {mode!r} is not supported; {known} are.")
-    found = directly(np.pad, x, pad_width=widths, mode=mode)
-    if found is not None:
-        return found
-    for k in range(rank):
-        size = ranked(x.dims)[k]
-        if not isinstance(size, int):
-            raise InvalidArgumentError(
-                f"pad: mode {mode!r} needs the size of axis {k}, which is not known while tracing."
-            )
-        low, high = (int(n) for n in widths[k])
-        if not low and not high:
-            continue
-        if (
-            mode in ("edge", "wrap")
-            and max(low, high) <= (size if mode == "wrap" else _FEW)
-            and size
-            and low >= 0
-            and high >= 0
-        ):
-            x = array.concat(_around(x, k, size, low, high, mode == "wrap"), k)
-            continue
-        places = by_numpy("pad", np.pad, np.arange(size), widths[k], mode)
-        x = array.gather(x, places, axis=k)
-    return x
-
-
-def _extended(x: Tensor, axis: int, widths: list[int], mode: str, end: Any) -> Tensor:
-    """x with more elements before and after along an axis, whose size is at least 1."""
-    parts = [x]
-    for side, width in enumerate(widths):
-        if mode == "linear_ramp":
-            edge = x[along(axis, slice(-1, None) if side else slice(0, 1))]
-            steps = np.arange(width)[::-1] if side else np.arange(width)
-            wide = edge if edge.dtype.is_differentiable else math.cast(edge, dtypes.float64)
-            share = cast_to(tensor_of(steps / max(width, 1)), wide.dtype)
-            share = array.reshape(share, [-1] + [1] * (rank_of("pad", x) - 1 - axis))
-            start = cast_to(tensor_of(end), wide.dtype)
-            part = start + (wide - start) * share
-            if part.dtype is not x.dtype:
-                part = math.cast(part, x.dtype)
-        else:
-            part = array.repeat(_summary(x, axis, mode), width, axis)
-        parts.insert(len(parts) if side else 0, part)
-    return array.concat(parts, axis)
-
-
-def _summary(x: Tensor, axis: int, mode: str) -> Tensor:
-    name = _SUMMARIES[mode]
-    if name:
-        return cast_to(getattr(math, name)(x, axis, keepdims=True), x.dtype)
-    wide = x if x.dtype.is_differentiable else math.cast(x, dtypes.float64)
-    if mode == "mean":
-        found = math.reduce_mean(wide, axis, keepdims=True)
-    else:
-        ordered = sorted_along(wide, axis, False, dtypes.int64)
-        size = array.shape(wide)[axis]
-        middle = [array.gather(ordered, place, axis=axis) for place in ((size - 1) // 2, size // 2)]
-        found = array.expand_dims((middle[0] + middle[1]) / 2, axis)
-    return found if wide is x else math.cast(math.round(found), x.dtype)
-
-
-def _fits(size: Any, most: int, mode: str) -> bool:
-    return not isinstance(size, int) or most < size + (mode == "symmetric")
+    return split(_of_rank("dsplit", ary, 3), indices_or_sections, 2)
 
 
 def delete(arr: TensorLike, obj: int | slice | TensorLike, axis: int | None = None) -> Tensor:
@@ -478,23 +362,25 @@ def delete(arr: TensorLike, obj: int | slice | TensorLike, axis: int | None = No
 
     Args:
       arr: Tensor of any shape and dtype, the size of the axis known.
-      obj: The indices to remove: an int, a slice, a list of ints or a mask.
+      obj: The indices to remove: an int, a slice, or a list of ints or a mask, also as a tensor whose values are known.
       axis: The axis; by default all elements are one vector.
     Returns: Tensor of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): `obj` is a tensor, the size is not known while tracing, or the axis is out of
-      range; IndexError: an index is out of range.
+    Raises: InvalidArgumentError (a ValueError): `obj` or the size is not known while tracing, or the axis is out of range;
+      IndexError: an index is out of range.
     Example:
       >>> numpy.delete([1, 2, 3], 1).numpy()
       array([1, 3])
     """
     arr = tensor_of(arr)
-    found = None if stands_for_tensor(obj) else directly(np.delete, arr, obj=obj, axis=axis)
+    if stands_for_tensor(obj):
+        obj = static_array(obj)
+    found = None if obj is None else directly(np.delete, arr, obj=obj, axis=axis)
     if found is not None:
         return found
     arr, axis = on_axis(arr, axis)
     axis = normalize_axis("delete", axis, rank_of("delete", arr))
     size = arr.shape[axis]
-    if size is None or stands_for_tensor(obj):
+    if size is None or obj is None:
         raise InvalidArgumentError("delete: the size of the axis and the indices must be known; use a mask.")
     if type(obj) is int and -size <= obj < size:
         place = obj % size
@@ -506,16 +392,17 @@ def delete(arr: TensorLike, obj: int | slice | TensorLike, axis: int | None = No
 def insert(
     arr: TensorLike, obj: int | slice | TensorLike, values: TensorLike, axis: int | None = None
 ) -> Tensor:
-    """`values` inserted before the index `obj`, an int, along an axis.
+    """`values` inserted before the index `obj`, or before several, along an axis.
 
     Args:
       arr: Tensor of any shape and dtype.
-      obj: The index, an int.
+      obj: The index, an int; or a slice, or a list of ints or a mask, also as a tensor whose values are known.
       values: The inserted values, cast to the dtype of `arr`: a tensor with the other sizes of `arr`, or one that broadcasts to
-        a slice.
+        a slice, or to a slice for each index.
       axis: The axis; by default all elements are one vector.
     Returns: Tensor of the dtype of `arr`.
-    Raises: InvalidArgumentError (a ValueError): `obj` is not an int, the axis is out of range, or sizes do not fit.
+    Raises: InvalidArgumentError (a ValueError): `obj`, or with several indices the size, is not known while tracing, the axis is
+      out of range, or sizes do not fit; OutOfRangeError (an IndexError): an index is out of range.
     Example:
       >>> numpy.insert([1, 2, 3], 1, 9).numpy()
       array([1, 9, 2, 3])
@@ -528,10 +415,17 @@ def insert(
     arr, axis = on_axis(arr, axis)
     rank = rank_of("insert", arr)
     axis = normalize_axis("insert", axis, rank)
-    if not hasattr(obj, "__index__"):
-        raise InvalidArgumentError(f"insert: obj is {obj!r}; give an int, or use concatenate.")
     values = cast_to(tensor_of(values), arr.dtype)
     sizes = array.shape(arr)
+    size = ranked(arr.dims)[axis]
+    if isinstance(obj, bool | np.bool_) or not hasattr(obj, "__index__") or getattr(obj, "ndim", 0) != 0:
+        return _inserted_at(arr, _indices(obj, size), values, axis)
+    if isinstance(obj, Tensor):
+        obj = _indices(obj, size)[0]
+    if isinstance(obj, int | np.integer) and isinstance(size, int):
+        if not -size <= obj <= size:
+            raise OutOfRangeError(f"insert: index {obj} is out of range for axis {axis} of size {size}.")
+        obj = int(obj) % size if obj < 0 else int(obj)
     if rank_of("insert", values) < rank:
         values = moveaxis(atleast_1d(values), 0, -1) if values.ndim == 0 else values
         values = array.expand_dims(values, axis) if rank > 1 else values
@@ -540,6 +434,41 @@ def insert(
     return array.concat(
         [arr[along(axis, slice(None, obj))], values, arr[along(axis, slice(obj, None))]], axis
     )
+
+
+def _indices(obj: Any, size: Any) -> list[int]:
+    """Indices of an axis, from 0 to its size. Raises: InvalidArgumentError: they or the size are not known; OutOfRangeError."""
+    if not isinstance(size, int):
+        raise InvalidArgumentError(
+            "insert: the size of the axis must be known while tracing; use concatenate."
+        )
+    if isinstance(obj, slice):
+        return list(range(*obj.indices(size)))
+    known = static_array(obj)
+    if known is None:
+        raise InvalidArgumentError("insert: the indices must be known while tracing; use concatenate.")
+    known = np.flatnonzero(known) if known.dtype.kind == "b" else known.reshape(-1)
+    if known.size and known.dtype.kind not in "iu":
+        raise InvalidArgumentError(f"insert: obj has dtype {known.dtype}; give ints, a slice or a mask.")
+    found = [int(k) for k in known]
+    for k in found:
+        if not -size <= k <= size:
+            raise OutOfRangeError(f"insert: index {k} is out of range for an axis of size {size}.")
+    return [k % size if k < 0 else k for k in found]
+
+
+def _inserted_at(arr: Any, places: list[int], values: Any, axis: int) -> Tensor:
+    """One of the values before each of the places; all of them before a single one."""
+    rank, size = rank_of("insert", arr), dims_of("insert", arr)[axis]
+    for _ in range(rank - rank_of("insert", values)):
+        values = array.expand_dims(values, 0)
+    if len(places) == 1:
+        places = places * (dims_of("insert", values)[axis] or 1)
+    sizes = array.shape(arr)
+    values = array.broadcast_to(values, [len(places) if k == axis else sizes[k] for k in range(rank)])
+    # A value stands before the element of its index: sort them with half an index less.
+    order = np.argsort(np.array([*range(size), *[place - 0.5 for place in places]]), kind="stable")
+    return array.gather(array.concat([arr, values], axis), order, axis=axis)
 
 
 def _inserted(arr: Any, value: Any, place: int, axis: int | None) -> Any:
@@ -568,4 +497,7 @@ def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
         refuse(
             cause, "resize", "new_shape", new_shape, "an integer or a list of integers is needed, the sizes"
         )
-    return array.reshape(array.gather(a, np.arange(count) % max(int(a.shape[0] or 0), 1)), sizes)
+    size = int(a.shape[0] or 0)
+    if not size:
+        return array.fill(sizes, cast_to(0, a.dtype))  # there is nothing to repeat
+    return array.reshape(array.gather(a, np.arange(count) % size), sizes)

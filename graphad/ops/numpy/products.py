@@ -196,12 +196,13 @@ def matvec(x1: TensorLike, x2: TensorLike, /) -> Tensor:
       x1: Tensor [..., rows, columns], any dtype.
       x2: Tensor [..., columns], any dtype; both dtypes are promoted.
     Returns: Tensor [..., rows].
-    Raises: InvalidArgumentError (a ValueError): the sizes differ.
+    Raises: InvalidArgumentError (a ValueError): the sizes differ, or an operand has too few axes.
     Example:
       >>> numpy.matvec([[1, 2], [3, 4]], [1, 1]).numpy()
       array([3, 7])
     """
-    return array.squeeze(matmul(x1, array.expand_dims(tensor_of(x2), -1)), [-1])
+    x1, x2 = _with_axes("matvec", x1, x2, (2, 1))
+    return array.squeeze(matmul(x1, array.expand_dims(x2, -1)), [-1])
 
 
 def vecmat(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -211,12 +212,22 @@ def vecmat(x1: TensorLike, x2: TensorLike, /) -> Tensor:
       x1: Tensor [..., rows], a numeric dtype.
       x2: Tensor [..., rows, columns], any dtype; both dtypes are promoted.
     Returns: Tensor [..., columns].
-    Raises: InvalidArgumentError (a ValueError): the sizes differ.
+    Raises: InvalidArgumentError (a ValueError): the sizes differ, or an operand has too few axes.
     Example:
       >>> numpy.vecmat([1, 1], [[1, 2], [3, 4]]).numpy()
       array([4, 6])
     """
-    return array.squeeze(matmul(array.expand_dims(math.conj(tensor_of(x1)), -2), x2), [-2])
+    x1, x2 = _with_axes("vecmat", x1, x2, (1, 2))
+    return array.squeeze(matmul(array.expand_dims(math.conj(x1), -2), x2), [-2])
+
+
+def _with_axes(name: str, x1: TensorLike, x2: TensorLike, least: tuple[int, int]) -> list[Tensor]:
+    """Operands as tensors with the axes of a matrix or a vector at least."""
+    xs = [tensor_of(x) for x in (x1, x2)]
+    for k, (x, axes) in enumerate(zip(xs, least, strict=True), 1):
+        if x.dims is not None and len(x.dims) < axes:
+            raise InvalidArgumentError(f"{name}: x{k} has rank {len(x.dims)}; it must be {axes} or more.")
+    return xs
 
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in alphabetical order

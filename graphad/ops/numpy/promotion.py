@@ -119,9 +119,10 @@ def _resolved(ufunc: np.ufunc, given: Sequence[Any]) -> tuple[DType, ...]:
     known = {x for x in given if isinstance(x, DType)}
     if len(known) == 1:
         (dtype,) = known
-        if dtype.is_differentiable and all(
-            isinstance(x, DType) or _RANKS[_kind(x())] <= _RANKS[dtype.kind] for x in given
-        ):
+        is_taken = dtype.is_differentiable and (
+            not dtype.is_complex or any("D" in loop for loop in ufunc.types)
+        )
+        if is_taken and all(isinstance(x, DType) or _RANKS[_kind(x())] <= _RANKS[dtype.kind] for x in given):
             return (dtype,) * len(given)
     asked = [x.numpy if isinstance(x, DType) else np.dtype(bool) if x is bool else x for x in given]
     try:

@@ -11,7 +11,7 @@ from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import no_axis, normalize_axis
+from graphad.core.shapes import no_axis, normalize_axes, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly, parts_directly
@@ -113,6 +113,8 @@ def _extreme(
         if chosen and initial is None:
             raise InvalidArgumentError(f"{name}: where= needs initial=, for rows without any element.")
         if a.dtype.is_bool:
+            if initial is None:
+                _require_elements(name, a, axis)
             found = logical(_kept(a, where, name == "min"), axis, keepdims)
             with_it = math.logical_or if name == "max" else math.logical_and
             return found if initial is None else with_it(found, _truth(initial))
@@ -121,6 +123,8 @@ def _extreme(
         if initial is not None and None not in (a.dims or (None,)) and 0 in a.dims:
             shape = np.empty(a.dims).sum(axis=_axes(axis), keepdims=keepdims).shape
             return array.fill(shape, tensor_of(initial, a.dtype))
+        if initial is None:
+            _require_elements(name, a, axis)
         return _from(reduce(a, axis, keepdims), initial, join)
 
     function.__name__ = function.__qualname__ = name
@@ -142,6 +146,20 @@ Example:
   {shown}
 """
     return function
+
+
+def _require_elements(name: str, a: Tensor, axis: AxisLike) -> None:
+    """Raises: InvalidArgumentError: an extreme of no elements is asked for."""
+    dims = a.dims
+    if dims is None or 0 not in dims:
+        return
+    every = range(len(dims))
+    axes = normalize_axes(name, axis, len(dims))
+    axes = tuple(every) if axes is None else axes
+    if 0 in [dims[k] for k in axes] and 0 not in [dims[k] for k in every if k not in axes]:
+        raise InvalidArgumentError(
+            f"{name}: a tensor of shape {dims} has no element along axis {axis}; give initial=, which stands for none."
+        )
 
 
 def _axes(axis: AxisLike) -> Any:
@@ -417,8 +435,8 @@ def gradient(
       axis: The axis or axes; all by default.
       edge_order: 1 or 2, the order of the one-sided differences.
     Returns: A tensor of the shape of `f` for one axis, a tuple of them for several.
-    Raises: InvalidArgumentError (a ValueError): the number of spacings is neither 1 nor that of the axes, or `edge_order` is
-      unknown.
+    Raises: InvalidArgumentError (a ValueError): the number of spacings is neither 1 nor that of the axes, `edge_order` is
+      unknown, or an axis is named twice or too short.
     Example:
       >>> numpy.gradient([1.0, 4.0, 9.0, 16.0]).numpy()
       array([3., 4., 6., 7.])
@@ -429,6 +447,14 @@ def gradient(
     if not hasattr(axes, "__iter__"):
         raise no_axis("gradient", axis)
     places = [normalize_axis("gradient", k, rank) for k in axes]
+    if len(set(places)) < len(places):
+        raise InvalidArgumentError(f"gradient: axis {axis} names an axis twice.")
+    for k in places:
+        size = f.dims[k] if f.dims is not None else None
+        if isinstance(size, int) and size <= edge_order:
+            raise InvalidArgumentError(
+                f"gradient: axis {k} has size {size}; with edge_order {edge_order} it must be {edge_order + 1} or more."
+            )
     steps: list[Any] = list(varargs) if len(varargs) == len(places) else list(varargs or (1.0,)) * len(places)
     if len(steps) != len(places) or edge_order not in (1, 2):
         raise InvalidArgumentError(

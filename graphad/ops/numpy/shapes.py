@@ -406,7 +406,7 @@ def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
       k: The number of quarter turns; negative ones turn the other way.
       axes: The two axes.
     Returns: Tensor of the same dtype, the two sizes exchanged for an odd k.
-    Raises: InvalidArgumentError (a ValueError): an axis is out of range.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or the two are one.
     Example:
       >>> numpy.rot90([[1, 2], [3, 4]]).numpy()
       array([[2, 4],
@@ -417,6 +417,8 @@ def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     if found is not None:
         return found
     first, second = (normalize_axis("rot90", axis, rank_of("rot90", m)) for axis in axes)
+    if first == second:
+        raise InvalidArgumentError(f"rot90: axes {tuple(axes)} are one; two are needed.")
     if k % 4 == 0:
         return bind(IDENTITY, m)
     if k % 4 == 2:
@@ -424,12 +426,12 @@ def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     return flip(swapaxes(m, first, second), first) if k % 4 == 1 else swapaxes(flip(m, first), first, second)
 
 
-def roll(a: TensorLike, shift: TensorLike, axis: Any = None) -> Tensor:
+def roll(a: TensorLike, shift: Any, axis: Any = None) -> Tensor:
     """The elements shifted cyclically along axes; without an axis those of the flattened tensor.
 
     Args:
       a: Tensor of any shape and dtype.
-      shift: The shift for each axis, or one for all.
+      shift: The shift for each axis, or one for all; several for one axis are added.
       axis: The axis or axes.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range.
@@ -441,6 +443,8 @@ def roll(a: TensorLike, shift: TensorLike, axis: Any = None) -> Tensor:
     if axis is None:
         return array.reshape(array.roll(array.reshape(a, [-1]), shift, 0), array.shape(a))
     if not hasattr(axis, "__len__"):
+        if not isinstance(shift, Tensor) and hasattr(shift, "__len__"):
+            shift = int(np.sum(shift))  # along one axis all shifts together
         return array.roll(a, shift, axis)
     shifts = shift if isinstance(shift, Tensor) or hasattr(shift, "__len__") else [shift] * len(axis)
     return (

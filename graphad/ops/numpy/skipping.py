@@ -9,6 +9,9 @@ import numpy as np
 
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import INEXACT, require_kind
+from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly, has_no_nan, is_eager
@@ -27,7 +30,7 @@ def nanquantile(
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
       q: A number, or a tensor of them, whose axes come first in the result.
       axis: The axis or axes; all by default.
-      method: The interpolation between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+      method: As in `quantile`.
       keepdims: Whether to keep the axes with size 1.
     Returns: Tensor [*shape of q, ...] without the axes; NaN if all elements are NaN.
     Raises: UnsupportedOptionError (a ValueError): another method; InvalidArgumentError (a ValueError): an axis is out of
@@ -49,7 +52,7 @@ def nanpercentile(
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
       q: A number from 0 to 100, or a tensor of them, whose axes come first in the result.
       axis: The axis or axes; all by default.
-      method: The interpolation between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+      method: As in `quantile`.
       keepdims: Whether to keep the axes with size 1.
     Returns: Tensor [*shape of q, ...] without the axes; NaN if all elements are NaN.
     Raises: UnsupportedOptionError (a ValueError): another method; InvalidArgumentError (a ValueError): an axis is out of
@@ -75,13 +78,16 @@ def nanmedian(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -
     return nanquantile(a, 0.5, axis, keepdims=keepdims)
 
 
-def _instead(a: TensorLike, value: TensorLike) -> tuple[Any, Any]:
-    """The elements with a value in place of NaN, and the mask of NaN, or None if there can be no NaN."""
+def _instead(a: TensorLike, value: TensorLike, where: TensorLike | None = None) -> tuple[Any, Any]:
+    """The elements with a value in place of NaN and of what `where` excludes, and the mask of these; None if there are none."""
     a = tensor_of(a)
-    if not a.dtype.is_differentiable or has_no_nan(a):
-        return a, None
-    missing = math.is_nan(math.real(a)) if not a.dtype.is_complex else math.not_equal(a, a)
-    return math.where(missing, cast_to(value, a.dtype), a), missing
+    missing: Any = None
+    if a.dtype.is_differentiable and not has_no_nan(a):
+        missing = math.is_nan(math.real(a)) if not a.dtype.is_complex else math.not_equal(a, a)
+    if where is not None and where is not True:
+        excluded = math.logical_not(array.broadcast_to(tensor_of(where), array.shape(a)))
+        missing = excluded if missing is None else math.logical_or(missing, excluded)
+    return (a, None) if missing is None else (math.where(missing, cast_to(value, a.dtype), a), missing)
 
 
 def _without(name: str, function: Callable[..., Any], value: int) -> Callable[..., Any]:
@@ -125,8 +131,18 @@ nancumprod = _without("nancumprod", cumprod, 1)
 
 
 def _extreme(name: str, function: Callable[..., Any], value: float) -> Callable[..., Any]:
-    def run(a: Any, axis: AxisLike = None, keepdims: bool = False) -> Tensor:
+    def run(
+        a: Any,
+        axis: AxisLike = None,
+        keepdims: bool = False,
+        *,
+        initial: TensorLike | None = None,
+        where: TensorLike | None = None,
+    ) -> Tensor:
         a = tensor_of(a)
+        if initial is not None or (where is not None and where is not True):
+            options = {"initial": initial, "where": where}
+            return function(_instead(a, value)[0], axis, keepdims, **options)  # type: ignore[no-any-return]
         if a.dtype.is_floating and is_eager(a):
             found = function(a, axis, keepdims)
             if has_no_nan(found):
@@ -145,8 +161,11 @@ Args:
   a: Tensor of any shape, a real dtype.
   axis: The axis or axes; all by default.
   keepdims: Whether to keep the axes with size 1.
+  initial: A number that is included as one more element.
+  where: Bools that broadcast with `a`: the elements to include; `initial` must be given then.
 Returns: Tensor without the axes, of the dtype of `a`. Equal elements share the gradient.
-Raises: InvalidArgumentError (a ValueError): an axis is out of range.
+Raises: InvalidArgumentError (a ValueError): an axis is out of range, `where` is given without `initial`, or there is no
+element.
 Example:
   >>> numpy.{name}([1.0, np.nan, 3.0]).numpy()
   np.float64({shown})
@@ -163,6 +182,14 @@ def _is_plain(a: Any, axis: int | None) -> bool:
     return has_no_nan(a) and (axis is None or bool(a.dims))
 
 
+def _require_number(name: str, a: Any, axis: int | None) -> None:
+    """Raises: InvalidArgumentError: all elements of a row are NaN, as far as they are known."""
+    if is_eager(a) and a.data.dtype.kind == "f" and a.data.size and not has_no_nan(a):
+        place = None if axis is None else normalize_axis(name, axis, a.data.ndim)
+        if np.isnan(a.data).all(axis=place).any():
+            raise InvalidArgumentError(f"{name}: all elements are NaN, or all of a row along axis {axis}.")
+
+
 def nanargmax(a: TensorLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """`argmax` of the elements that are not NaN.
 
@@ -170,15 +197,16 @@ def nanargmax(a: TensorLike, axis: int | None = None, *, keepdims: bool = False)
       a: Tensor of any shape, a real dtype.
       axis: The axis; by default all elements are one vector.
       keepdims: Whether to keep the axis with size 1.
-    Returns: int64 tensor without the axis; 0 where all are NaN. No gradient.
-    Raises: InvalidArgumentError (a ValueError): the axis is out of range or of size 0; DTypeError (a TypeError): complex
-      numbers.
+    Returns: int64 tensor without the axis. No gradient.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range or of size 0, or all elements along it are NaN, for
+      which a traced function gives 0; DTypeError (a TypeError): complex numbers.
     Example:
       >>> numpy.nanargmax([1.0, np.nan, 2.0]).numpy()
       np.int64(2)
     """
     a = tensor_of(a)
     found = directly(np.argmax, a, axis=axis, keepdims=keepdims) if _is_plain(a, axis) else None
+    _require_number("nanargmax", a, axis)
     return argmax(_instead(a, -np.inf)[0], axis, keepdims=keepdims) if found is None else found
 
 
@@ -189,20 +217,26 @@ def nanargmin(a: TensorLike, axis: int | None = None, *, keepdims: bool = False)
       a: Tensor of any shape, a real dtype.
       axis: The axis; by default all elements are one vector.
       keepdims: Whether to keep the axis with size 1.
-    Returns: int64 tensor without the axis; 0 where all are NaN. No gradient.
-    Raises: InvalidArgumentError (a ValueError): the axis is out of range or of size 0; DTypeError (a TypeError): complex
-      numbers.
+    Returns: int64 tensor without the axis. No gradient.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range or of size 0, or all elements along it are NaN, for
+      which a traced function gives 0; DTypeError (a TypeError): complex numbers.
     Example:
       >>> numpy.nanargmin([np.nan, 1.0, 2.0]).numpy()
       np.int64(1)
     """
     a = tensor_of(a)
     found = directly(np.argmin, a, axis=axis, keepdims=keepdims) if _is_plain(a, axis) else None
+    _require_number("nanargmin", a, axis)
     return argmin(_instead(a, np.inf)[0], axis, keepdims=keepdims) if found is None else found
 
 
 def nanmean(
-    a: Tensor, axis: AxisLike = None, dtype: DTypeLike | None = None, keepdims: bool = False
+    a: TensorLike,
+    axis: AxisLike = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    *,
+    where: TensorLike | None = None,
 ) -> Tensor:
     """`mean` of the elements that are not NaN.
 
@@ -211,15 +245,21 @@ def nanmean(
       axis: The axis or axes; all by default.
       dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
       keepdims: Whether to keep the axes with size 1.
+      where: Bools that broadcast to the shape of `a`: the elements to include.
     Returns: Tensor without the axes; NaN if all elements are NaN.
-    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice; DTypeError (a TypeError): `dtype` is
+      neither a float nor a complex one.
     Example:
       >>> numpy.nanmean([1.0, np.nan, 4.0]).numpy()
       np.float64(2.5)
     """
-    a, missing = _instead(floats_of(a, dtype), 0)
+    a, missing = _instead(_inexact("nanmean", a, dtype), 0, where)
     total = math.reduce_sum(a, axis, keepdims)
     return math.divide(total, _count(a, missing, axis, keepdims, total))
+
+
+def _inexact(name: str, a: TensorLike, dtype: DTypeLike | None) -> Tensor:
+    return require_kind(name, floats_of(a, dtype), INEXACT, "a")
 
 
 def _count(a: Any, missing: Any, axis: AxisLike, keepdims: bool, total: Any) -> Tensor:
@@ -235,6 +275,10 @@ def nanvar(
     dtype: DTypeLike | None = None,
     ddof: TensorLike = 0,
     keepdims: bool = False,
+    *,
+    correction: TensorLike | None = None,
+    mean: TensorLike | None = None,
+    where: TensorLike | None = None,
 ) -> Tensor:
     """`var` of the elements that are not NaN.
 
@@ -242,17 +286,24 @@ def nanvar(
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
       dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
-      ddof: Subtracted from the number of elements.
+      ddof, correction: Subtracted from the number of elements; NumPy's name and the standard's name for it.
       keepdims: Whether to keep the axes with size 1.
+      mean: The mean, if it is already known.
+      where: Bools that broadcast to the shape of `a`: the elements to include.
     Returns: Tensor without the axes, real; NaN where there are no more elements than `ddof`.
-    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice; DTypeError (a TypeError): `dtype` is
+      neither a float nor a complex one.
     Example:
       >>> numpy.nanvar([1.0, np.nan, 3.0]).numpy()
       np.float64(1.0)
     """
-    a = floats_of(a, dtype)
-    filled, missing = _instead(a, 0)
-    off = math.abs(math.subtract(filled, nanmean(a, axis, keepdims=True)))
+    a = _inexact("nanvar", a, dtype)
+    ddof = ddof if correction is None else correction
+    filled, missing = _instead(a, 0, where)
+    center = (
+        nanmean(a, axis, keepdims=True, where=where) if mean is None else cast_to(tensor_of(mean), a.dtype)
+    )
+    off = math.abs(math.subtract(filled, center))
     squares = math.square(off)
     if missing is not None:
         squares = math.where(missing, array.zeros_like(off), squares)
@@ -269,6 +320,10 @@ def nanstd(
     dtype: DTypeLike | None = None,
     ddof: TensorLike = 0,
     keepdims: bool = False,
+    *,
+    correction: TensorLike | None = None,
+    mean: TensorLike | None = None,
+    where: TensorLike | None = None,
 ) -> Tensor:
     """`std` of the elements that are not NaN.
 
@@ -276,12 +331,25 @@ def nanstd(
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
       dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
-      ddof: Subtracted from the number of elements.
+      ddof, correction: Subtracted from the number of elements; NumPy's name and the standard's name for it.
       keepdims: Whether to keep the axes with size 1.
+      mean: The mean, if it is already known.
+      where: Bools that broadcast to the shape of `a`: the elements to include.
     Returns: Tensor without the axes, real; NaN where there are no more elements than `ddof`.
-    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice; DTypeError (a TypeError): `dtype` is
+      neither a float nor a complex one.
     Example:
       >>> numpy.nanstd([1.0, np.nan, 3.0]).numpy()
       np.float64(1.0)
     """
-    return math.sqrt(nanvar(a, axis, dtype, ddof, keepdims))
+    found = nanvar(
+        _inexact("nanstd", a, dtype),
+        axis,
+        None,
+        ddof,
+        keepdims,
+        correction=correction,
+        mean=mean,
+        where=where,
+    )
+    return math.sqrt(found)

@@ -10,7 +10,8 @@ from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, stands_for_tensor
-from graphad.core.errors import OutOfRangeError, UnsupportedOptionError
+from graphad.core.errors import InvalidArgumentError, OutOfRangeError, UnsupportedOptionError
+from graphad.core.kinds import BOOLEAN, INTEGER, require_kind
 from graphad.core.shapes import normalize_axes
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops import array, linalg, math
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
 
 _FEW, _MANY = 64, 12  # the most elements that are sorted at once; the quantiles from which on rows are sorted
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+# Definitions 4 to 6, 8 and 9 of Hyndman and Fan: where the first and the last element lie between the quantiles 0 and 1.
+_ENDS = {
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (0.375, 0.375),
+}
 
 
 def floats_of(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
@@ -234,6 +243,10 @@ def _to_end(name: str, a: Any, axis: AxisLike) -> tuple[Any, Any]:
 def _places(q: TensorLike, last: Tensor, method: str) -> tuple[Any, Any, Any]:
     """The two sorted elements between which the quantile lies, and its relative position between them."""
     place = math.multiply(q, last)
+    if method in _ENDS:
+        first, end = _ENDS[method]
+        shift = math.multiply(q, cast_to(2.0 - first - end, last.dtype)) + cast_to(first - 1.0, last.dtype)
+        place = math.minimum(math.maximum(place + shift, cast_to(0.0, last.dtype)), last)
     low, high = math.floor(place), math.ceil(place)
     zero = array.zeros_like(place)
     if method == "lower":
@@ -303,14 +316,17 @@ def _columns(read: tuple[Any, Any] | None, places: Any) -> Any:
 def quantiles(
     name: str, a: Any, q: Any, axis: AxisLike, method: str, keepdims: bool, skips_nan: bool
 ) -> Tensor:
-    if method not in _METHODS:
-        raise UnsupportedOptionError(
-            f"{name}: method {method!r} is not supported; it is one of {', '.join(_METHODS)}."
-        )
+    if method not in _METHODS and method not in _ENDS:
+        known = ", ".join((*_METHODS, *_ENDS))
+        raise UnsupportedOptionError(f"{name}: method {method!r} is not supported; it is one of {known}.")
     a = inexact(a)
     q = cast_to(inexact(q), a.dtype)
     flat, kept = _to_end(name, a, axis)
-    read = _read(flat, q, skips_nan)
+    if flat.dims[-1] == 0:
+        none = array.zeros_like(math.reduce_sum(flat, -1)) + cast_to(float("nan"), a.dtype)
+        none = array.reshape(none, [1] * len(a.dims) if kept is None else kept) if keepdims else none
+        return array.broadcast_to(none, [*q.dims, *array.shape(none)])
+    read = _read(flat, q, skips_nan) if method in _METHODS else None
     ranked: Any = _ranked(flat, read)
     all_but_nan: Any = math.cast(array.shape(flat)[-1], a.dtype)
     if skips_nan:
@@ -331,6 +347,11 @@ def quantiles(
         near = math.add(first, math.multiply(gap, part))
         far = math.subtract(second, math.multiply(gap, math.subtract(cast_to(1.0, a.dtype), part)))
         one = math.where(math.greater_equal(part, cast_to(0.5, a.dtype)), far, near)
+        if not (
+            is_eager(gap) and np.isfinite(gap.data).all()
+        ):  # beside an infinity the sum of both tells what is between
+            one = math.where(math.is_finite(gap), one, math.add(first, second))
+            one = math.where(math.equal(part, cast_to(1.0, a.dtype)), second, one)
         one = math.where(math.equal(part, cast_to(0.0, a.dtype)), first, one)
         one = one[..., 0]
         if not skips_nan:
@@ -353,7 +374,8 @@ def quantile(
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
       q: A number, or a tensor of them, whose axes come first in the result.
       axis: The axis or axes; all by default.
-      method: The interpolation between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+      method: The interpolation between two elements: "linear", "lower", "higher", "midpoint" or "nearest", or one of NumPy's
+        others that are continuous in q: "hazen", "weibull", "median_unbiased", "normal_unbiased", "interpolated_inverted_cdf".
       keepdims: Whether to keep the axes with size 1.
     Returns: Tensor [*shape of q, ...] without the axes; NaN if an element is NaN.
     Raises: UnsupportedOptionError (a ValueError): another method; InvalidArgumentError (a ValueError): an axis is out of
@@ -375,7 +397,8 @@ def percentile(
       a: Tensor of any shape, a real dtype; integers and bools count as float64.
       q: A number from 0 to 100, or a tensor of them, whose axes come first in the result.
       axis: The axis or axes; all by default.
-      method: The interpolation between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+      method: The interpolation between two elements: "linear", "lower", "higher", "midpoint" or "nearest", or one of NumPy's
+        others that are continuous in q: "hazen", "weibull", "median_unbiased", "normal_unbiased", "interpolated_inverted_cdf".
       keepdims: Whether to keep the axes with size 1.
     Returns: Tensor [*shape of q, ...] without the axes; NaN if an element is NaN.
     Raises: UnsupportedOptionError (a ValueError): another method; InvalidArgumentError (a ValueError): an axis is out of
@@ -416,7 +439,8 @@ def bincount(x: TensorLike, /, weights: TensorLike | None = None, minlength: int
       weights: Vector of as many numbers, a float or complex dtype; others count as float64.
       minlength: The least number of counts.
     Returns: int64 vector, or one of the dtype of the weights, in which it is differentiable.
-    Raises: InvalidArgumentError (a ValueError): the sizes differ.
+    Raises: InvalidArgumentError (a ValueError): the sizes differ, x is not a vector, or holds a negative number, which a traced
+      function leaves out; DTypeError (a TypeError): x is of another dtype.
     Example:
       >>> numpy.bincount([0, 2, 2]).numpy()
       array([1, 0, 2])
@@ -426,7 +450,12 @@ def bincount(x: TensorLike, /, weights: TensorLike | None = None, minlength: int
         found = directly(_counted, x, minlength=minlength)
         if found is not None:
             return found
+    require_kind("bincount", x, INTEGER | BOOLEAN)
+    if rank_of("bincount", x) != 1:
+        raise InvalidArgumentError(f"bincount: x has rank {x.ndim}; it is a vector.")
     x = math.cast(x, dtypes.int64)
+    if is_eager(x) and np.min(x.data, initial=0) < 0:
+        raise InvalidArgumentError(f"bincount: x holds {np.min(x.data)}; its elements are 0 or more.")
     size = math.maximum(
         math.reduce_max(array.concat([x, lift(np.array([-1]))], 0)) + lift(np.int64(1)),
         lift(np.int64(minlength)),

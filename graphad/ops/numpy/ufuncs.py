@@ -14,6 +14,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
+from graphad.core.kinds import REAL, require_kind
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
@@ -22,6 +23,11 @@ from graphad.ops.math import digits, incomplete, truncated
 from graphad.ops.numpy.promotion import cast_to, operands, promoted
 
 _Unary = Callable[..., Tensor]
+
+
+def _of_real(name: str, op: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """An op that takes complex numbers as the function of a ufunc that takes none."""
+    return lambda x: op(require_kind(name, x, REAL))
 
 
 def _same(x: Tensor) -> Tensor:
@@ -196,22 +202,29 @@ deg2rad = radians = _unary(
     np.radians,
     "Degrees converted to radians: x pi / 180.",
     [[0.0, 180.0]],
-    lambda x: math.multiply(x, cast_to(np.pi / 180.0, x.dtype)),
+    _of_real("radians", lambda x: math.multiply(x, cast_to(np.pi / 180.0, x.dtype))),
 )
 degrees = rad2deg = _unary(
     np.degrees,
     "Radians converted to degrees: 180 x / pi.",
     [[0.0, 1.0]],
-    lambda x: math.multiply(x, cast_to(180.0 / np.pi, x.dtype)),
+    _of_real("degrees", lambda x: math.multiply(x, cast_to(180.0 / np.pi, x.dtype))),
 )
 exp = _unary(np.exp, "e to the power x.", [[0.0, 1.0]], math.exp)
-exp2 = _unary(np.exp2, "2 to the power x.", [[0.0, 3.0]], digits.exp2)
+exp2 = _unary(
+    np.exp2,
+    "2 to the power x.",
+    [[0.0, 3.0]],
+    lambda x: (
+        math.exp(math.multiply(x, cast_to(np.log(2.0), x.dtype))) if x.dtype.is_complex else digits.exp2(x)
+    ),
+)
 expm1 = _unary(np.expm1, "exp(x) - 1, accurate near 0.", [[0.0, 1e-10]], math.expm1)
 fabs = _unary(
     np.fabs,
     "The absolute value of a real number, as a float. The gradient at 0 is chosen to be 0.",
     [[-1.5, 2.0]],
-    math.abs,
+    _of_real("fabs", math.abs),
 )
 floor = _unary(np.floor, "The largest integer not above x. No gradient.", [[1.7, -1.2]], math.floor, _same)
 isfinite = _unary(
@@ -256,8 +269,21 @@ logical_not = _unary(
 )
 negative = _unary(np.negative, "-x.", [[1.0, -2.0]], math.negative)
 positive = _unary(np.positive, "x itself, as a new tensor.", [[1.0, -2.0]], _same, _same)
-reciprocal = _unary(np.reciprocal, "1 / x, rounded towards 0 for integers.", [[2.0, 4.0]], math.reciprocal)
-rint = _unary(np.rint, "The nearest integer, halves to even ones. No gradient.", [[0.5, 1.7]], math.rint)
+reciprocal = _unary(
+    np.reciprocal,
+    "1 / x, rounded towards 0 for integers, of which 0 has none.",
+    [[2.0, 4.0]],
+    math.reciprocal,
+    lambda x: truncated.truncatediv(cast_to(1, x.dtype), x),
+)
+rint = _unary(
+    np.rint,
+    "The nearest integer, halves to even ones; of both parts of complex numbers. No gradient.",
+    [[0.5, 1.7]],
+    lambda x: (
+        math.complex(math.rint(math.real(x)), math.rint(math.imag(x))) if x.dtype.is_complex else math.rint(x)
+    ),
+)
 sign = _unary(
     np.sign,
     "-1, 0 or 1 by the sign of x, NaN for NaN; for complex x, x / abs(x). The gradient of real x is 0.",
@@ -315,11 +341,35 @@ divide = true_divide = _binary(
     np.divide, "x1 / x2; 0 as divisor gives inf, -inf or NaN.", [[1.0, 3.0], 2.0], math.divide
 )
 equal = _binary(np.equal, "Whether x1 and x2 are equal. No gradient.", [[1.0, 2.0], 2.0], _alike(math.equal))
+
+
+def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
+    """The quotient without the remainder, as whole as x - remainder is a multiple of y: x / y may round up to a whole number."""
+    if not x.dtype.is_floating:
+        return math.floordiv(x, y)
+    found = directly(np.floor_divide, x, y)
+    if found is not None:
+        return found
+    dtype = x.dtype
+    x, y = array.stop_gradient(x), array.stop_gradient(y)
+    if dtype.itemsize == 2:
+        x, y = math.cast(x, dtypes.float32), math.cast(y, dtypes.float32)
+    zero, one = cast_to(0.0, x.dtype), cast_to(1.0, x.dtype)
+    rest = truncated.truncatemod(x, y)  # exact, of the sign of x
+    is_above = math.logical_and(
+        math.not_equal(rest, zero), math.not_equal(math.less(rest, zero), math.less(y, zero))
+    )
+    whole = math.subtract(math.divide(math.subtract(x, rest), y), math.where(is_above, one, zero))
+    ratio = math.divide(x, y)
+    whole = math.where(math.equal(whole, zero), digits.copysign(zero, ratio), math.rint(whole))
+    return cast_to(math.where(math.equal(y, zero), ratio, whole), dtype)
+
+
 floor_divide = _binary(
     np.floor_divide,
-    "The largest integer not above x1 / x2. No gradient.",
+    "The largest integer not above x1 / x2; an integer 0 as x2 is an error. No gradient.",
     [[7.0, -7.0], 2.0],
-    math.floordiv,
+    _floor_divide,
 )
 greater = _binary(
     np.greater,
@@ -406,7 +456,7 @@ def _remainder(x: Tensor, y: Tensor) -> Tensor:
 
 mod = remainder = _binary(
     np.remainder,
-    "x1 - x2 floor(x1 / x2), which has the sign of x2; 0 for integers where x2 is 0.",
+    "x1 - x2 floor(x1 / x2), which has the sign of x2; an integer 0 as x2 is an error.",
     [[7.0, -7.0], 3.0],
     _remainder,
 )
@@ -468,7 +518,7 @@ logaddexp2 = _binary(
 )
 fmod = _binary(
     np.fmod,
-    "The remainder of x1 / x2, with the sign of x1; 0 for integers where x2 is 0.",
+    "The remainder of x1 / x2, with the sign of x1; an integer 0 as x2 is an error.",
     [[7.0, -7.0], 3.0],
     _fmod,
 )
@@ -492,8 +542,15 @@ fmin = _binary(
     _skipping_nan(math.minimum),
     math.logical_and,
 )
+
+
+def _float_power(x: Tensor, y: Tensor) -> Tensor:
+    wide = dtypes.complex128 if x.dtype.is_complex else dtypes.float64
+    return math.pow(cast_to(x, wide), cast_to(y, wide))
+
+
 float_power = _binary(
-    np.float_power, "x1 to the power x2, computed in float64 or complex128.", [[2, 3], 0.5], math.pow
+    np.float_power, "x1 to the power x2, computed in float64 or complex128.", [[2, 3], 0.5], _float_power
 )
 
 

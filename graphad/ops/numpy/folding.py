@@ -1,0 +1,211 @@
+"""The methods of NumPy's ufuncs on tensors: `np.add.reduce(t)`, `np.maximum.accumulate(t)`, `np.divide.outer(t, u)`, `reduceat`.
+
+Those that a function of the namespace computes are that function. Any other ufunc of two operands is applied to slice after
+slice, or where the order of its operands' pairs does not matter by doubling steps.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
+from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
+from graphad.core.shapes import normalize_axes, normalize_axis
+from graphad.core.tensor import Tensor
+from graphad.ops import array, math
+from graphad.ops.array.support import static_array
+from graphad.ops.numpy import reductions, skipping
+from graphad.ops.numpy.promotion import along, cast_to, dims_of, inexact, rank_of, tensor_of
+from graphad.ops.numpy.types import default_dtype
+
+_Function = Callable[..., Any]
+
+
+def _logsumexp(
+    x: Any,
+    axis: AxisLike = None,
+    keepdims: bool = False,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
+) -> Tensor:
+    x = inexact(x)
+    if where is not None:
+        x = math.where(tensor_of(where), x, cast_to(-np.inf, x.dtype))
+    found = math.reduce_logsumexp(x, axis, keepdims)
+    return found if initial is None else math.logaddexp(found, tensor_of(initial, x.dtype))
+
+
+_REDUCED: dict[np.ufunc, _Function] = {
+    np.add: reductions.sum,
+    np.multiply: reductions.prod,
+    np.maximum: reductions.max,
+    np.minimum: reductions.min,
+    np.logical_and: reductions.all,
+    np.logical_or: reductions.any,
+    np.fmax: skipping.nanmax,
+    np.fmin: skipping.nanmin,
+    np.logaddexp: _logsumexp,
+}
+_ACCUMULATED: dict[np.ufunc, _Function] = {
+    np.add: reductions.cumsum,
+    np.multiply: reductions.cumprod,
+}
+# f(f(a, b), c) is f(a, f(b, c)), but for rounding.
+_ASSOCIATIVE = frozenset(
+    (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.hypot, np.gcd, np.lcm)
+    + (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.logical_and, np.logical_or, np.logical_xor)
+)
+# Options that say no more than leaving them out does.
+_USELESS: dict[str, Any] = {"keepdims": False, "where": True, "initial": None, "dtype": None}
+
+
+def method_of(ufunc: np.ufunc, method: str, own: _Function | None) -> _Function | None:
+    """What a method of a ufunc is for tensors; None where there is nothing of the kind.
+
+    Args:
+      own: The ufunc for tensors.
+    """
+    if ufunc.nin != 2 or ufunc.nout != 1 or ufunc.signature is not None:
+        return None
+    if method == "reduce":
+        known = _REDUCED.get(ufunc)
+        if known is not None:
+            return functools.partial(_reduced_by, known)
+        return (
+            None
+            if own is None
+            else functools.partial(_reduced, own, ufunc in _ASSOCIATIVE, **_dtype_of(ufunc))
+        )
+    if method == "accumulate":
+        known = _ACCUMULATED.get(ufunc)
+        if known is not None:
+            return functools.partial(_accumulated_by, known)
+        if own is None:
+            return None
+        return functools.partial(_doubled if ufunc in _ASSOCIATIVE else _accumulated, own, **_dtype_of(ufunc))
+    if method == "reduceat":
+        reduce = method_of(ufunc, "reduce", own)
+        return None if reduce is None else functools.partial(_reduced_at, reduce)
+    return functools.partial(_outer, own) if method == "outer" and own is not None else None
+
+
+def _dtype_of(ufunc: np.ufunc) -> dict[str, Any]:
+    """The option that makes bools of what logical ufuncs take, a single element included."""
+    return {"dtype": np.bool_} if ufunc in (np.logical_and, np.logical_or, np.logical_xor) else {}
+
+
+def _of_dtype(x: Any, dtype: DTypeLike | None) -> Any:
+    x = tensor_of(x)
+    return x if dtype is None else cast_to(x, default_dtype(dtype))
+
+
+def _reduced_by(
+    function: _Function, x: Any, axis: AxisLike = 0, dtype: DTypeLike | None = None, **options: Any
+) -> Any:
+    given = {key: value for key, value in options.items() if value is not _USELESS.get(key, options)}
+    if dtype is not None and function in (reductions.sum, reductions.prod):
+        given["dtype"] = dtype
+    elif dtype is not None and function not in (reductions.all, reductions.any):
+        x = _of_dtype(x, dtype)
+    return function(x, axis=axis, **given)
+
+
+def _reduced(
+    function: _Function,
+    is_associative: bool,
+    x: Any,
+    axis: AxisLike = 0,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
+) -> Tensor:
+    """The slices along an axis, the first with the second, the result with the third and so on; then along the next axis."""
+    x = _of_dtype(x, dtype)
+    rank = rank_of("reduce", x)
+    axes = normalize_axes("reduce", axis, rank)
+    axes = tuple(range(rank)) if axes is None else axes
+    if where is not None and where is not True:
+        raise UnsupportedOptionError(
+            "reduce: where= for this ufunc, which has no element that stands for none"
+        )
+    if len(axes) != 1 and not is_associative:
+        raise UnsupportedOptionError(
+            "reduce: one axis is needed for this ufunc, whose order of operands matters"
+        )
+    for k in sorted(axes, reverse=True):
+        parts = array.unstack(x, axis=k)
+        if initial is not None:
+            parts = [array.broadcast_to(tensor_of(initial, x.dtype), array.shape(x[along(k, 0)])), *parts]
+            initial = None
+        if not parts:
+            raise InvalidArgumentError("reduce: there is no element, and no initial= that stands for none.")
+        x = functools.reduce(function, parts)
+    for k in sorted(axes) if keepdims else ():
+        x = array.expand_dims(x, k)
+    return x  # type: ignore[no-any-return]
+
+
+def _accumulated_by(function: _Function, x: Any, axis: int = 0, dtype: DTypeLike | None = None) -> Tensor:
+    x = tensor_of(x)
+    return function(x, normalize_axis("accumulate", axis, rank_of("accumulate", x)), dtype)  # type: ignore[no-any-return]
+
+
+def _accumulated(function: _Function, x: Any, axis: int = 0, dtype: DTypeLike | None = None) -> Tensor:
+    """`_reduced` with all results on the way."""
+    x = _of_dtype(x, dtype)
+    axis = normalize_axis("accumulate", axis, rank_of("accumulate", x))
+    found: list[Any] = []
+    for part in array.unstack(x, axis=axis):
+        found.append(function(found[-1], part) if found else part)
+    return array.stack(found, axis) if found else x
+
+
+def _doubled(function: _Function, x: Any, axis: int = 0, dtype: DTypeLike | None = None) -> Tensor:
+    """The same in as many steps as the size has binary digits: each joins what neighbours of twice the width have joined.
+
+    Source: Hillis and Steele, Data parallel algorithms, 1986.
+    """
+    x = _of_dtype(x, dtype)
+    axis = normalize_axis("accumulate", axis, rank_of("accumulate", x))
+    size = dims_of("accumulate", x)[axis]
+    if not isinstance(size, int):
+        raise UnsupportedOptionError("accumulate: the size of the axis must be known while tracing")
+    width = 1
+    while width < size:
+        joined = function(x[along(axis, slice(None, -width))], x[along(axis, slice(width, None))])
+        x = array.concat([cast_to(x[along(axis, slice(None, width))], joined.dtype), joined], axis)
+        width *= 2
+    return x  # type: ignore[no-any-return]
+
+
+def _reduced_at(
+    reduce: _Function, x: Any, indices: TensorLike, axis: int = 0, dtype: DTypeLike | None = None
+) -> Tensor:
+    """For each index the slices up to the next index reduced, or the slice of the index where the next one is not behind it."""
+    x = tensor_of(x)
+    axis = normalize_axis("reduceat", axis, rank_of("reduceat", x))
+    known = static_array(indices)
+    if known is None or known.ndim != 1 or known.dtype.kind not in "iu":
+        raise UnsupportedOptionError(
+            "reduceat: the indices must be known while tracing, a vector of integers"
+        )
+    parts = []
+    for first, stop in pairwise([*known.tolist(), None]):
+        is_one = stop is not None and stop <= first
+        part = x[along(axis, slice(first, first + 1 if is_one else stop))]
+        parts.append(reduce(part, axis=axis, keepdims=True, **({} if dtype is None else {"dtype": dtype})))
+    return array.concat(parts, axis)
+
+
+def _outer(function: _Function, x: Any, y: Any, dtype: DTypeLike | None = None) -> Any:
+    """Each element of x with each of y."""
+    x, y = _of_dtype(x, dtype), _of_dtype(y, dtype)
+    for _ in range(rank_of("outer", y)):
+        x = array.expand_dims(x, -1)
+    return function(x, y)
