@@ -25,7 +25,6 @@ UFUNCS = [
         np.logaddexp,
     ),
     *(
-        np.arctan2,
         np.logical_and,
         np.logical_or,
         np.logical_xor,
