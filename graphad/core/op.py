@@ -501,12 +501,22 @@ def named(error: Exception, op: Op | type[Op]) -> Exception:
         return error
     if op.extension:
         return _leave(error)
-    kind = ResourceExhaustedError if isinstance(error, MemoryError) else RuleError
-    made = kind(f"{op.name}: {str(error).rstrip('.') or type(error).__name__}.")
+    said = str(error)
+    is_large = said.startswith(_TOO_LARGE)
+    if is_large:
+        said = "an array of it would have more bytes than there are addresses"
+    elif isinstance(error, OverflowError):
+        said = "a number is too large for the integers of the machine"
+    kind = ResourceExhaustedError if is_large or isinstance(error, MemoryError) else RuleError
+    made = kind(f"{op.name}: {said.rstrip('.') or type(error).__name__}.")
     made.__cause__ = error
     for note in getattr(error, "__notes__", ()):
         made.add_note(note)
     return made
+
+
+# What NumPy says, as a ValueError, of a shape that no memory could hold.
+_TOO_LARGE = ("array is too big", "iterator is too large", "Maximum allowed dimension exceeded")
 
 
 def _leave(error: Exception) -> Exception:

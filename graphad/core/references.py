@@ -97,11 +97,20 @@ def number(reference: Reference, values: Sequence[Any], op: str) -> Any:
         if type(value) in _SCALARS:  # NumPy scalars, in eager and in compiled code
             return int(value)
         return _plain(np.reshape(np.asarray(value), (-1,))[0] if isinstance(value, np.ndarray) else value)
-    if reference[2] >= len(value):
+    if reference[2] >= len(_vector(value, op)):
         raise InvalidArgumentError(
             f"{op}: it asks for entry {reference[2]} of {len(value)} sizes; give as many as the result has axes."
         )
     return _plain(value[reference[2]])
+
+
+def _vector(value: Any, op: str) -> Any:
+    """A given input that has entries. Raises: InvalidArgumentError: it is a scalar, which a spec of unknown rank allows."""
+    if isinstance(value, Dim) or np.shape(value) == ():
+        raise InvalidArgumentError(
+            f"{op}: it asks for entries of the number {value}; a vector of sizes is needed."
+        )
+    return value
 
 
 def _plain(x: DeviceArray | Array | Size) -> Any:
@@ -125,7 +134,7 @@ def filled(x: object, values: Sequence[Any], op: str) -> Any:
     out: list[Any] = []
     for item in x:
         if type(item) is tuple and item and item[0] == ALL and values[item[1] - 1] is not None:
-            out += [_plain(entry) for entry in values[item[1] - 1]]
+            out += [_plain(entry) for entry in _vector(values[item[1] - 1], op)]
         else:
             out.append(filled(item, values, op))
     return tuple(out)

@@ -49,17 +49,19 @@ READS_ANYWHERE = "where it reads is in its indices, and one that is outside is a
 WRITES_ANYWHERE = "where it writes is in its indices, which may name a place twice"
 
 
-def check_range(op: str, indices: Array, size: int) -> None:
-    """Raises: InvalidArgumentError: an index lies outside 0 to size - 1; names the first."""
+def check_range(op: str, indices: Array, size: int, name: str = "indices", least: int | None = 0) -> None:
+    """Raises: OutOfRangeError: an index lies outside `least` to size - 1, None for any below; names the first."""
     flat = np.ravel(indices)
     if not flat.size:
         return
-    if flat.min() < 0 or flat.max() >= size:
-        bad = (flat < 0) | (flat >= size)
+    lowest = flat.min() if least is None else least
+    if flat.min() < lowest or flat.max() >= size:
+        bad = (flat < lowest) | (flat >= size)
         first = int(np.argmax(bad))
         place = [int(i) for i in np.unravel_index(first, np.shape(indices))] if np.ndim(indices) else []
         at = f"[{','.join(map(str, place))}]" if place else ""
-        raise InvalidArgumentError(f"{op}: indices{at} = {flat[first]} is not in [0, {size}).")
+        allowed = f"in [{least}, {size})" if least is not None else f"below {size}"
+        raise OutOfRangeError(f"{op}: {name}{at} = {flat[first]} is not {allowed}.")
 
 
 def blocks(params: Array, indices: Array, axis: int, batch_dims: int) -> tuple[Any, Any]:
@@ -488,24 +490,17 @@ class TakeAlong(Op):
             )
         return x.with_dims(indices.dims)
 
-    def _plainly(self, x: Array, indices: Array) -> Array:
-        try:
-            return np.take_along_axis(x, indices, self.axis)
-        except IndexError as cause:
-            raise OutOfRangeError(f"take_along_axis: {cause}.") from cause
-
     def eval(self, x: Array, indices: Array) -> Array:
         last = x.ndim - 1
+        check_range(self.name, indices, x.shape[self.axis], least=-x.shape[self.axis])
         if (
             self.axis not in (-1, last)
             or x.size < _MANY
             or type(x) is not np.ndarray
             or x.shape[:-1] != indices.shape[:-1]
         ):
-            return self._plainly(x, indices)
+            return np.take_along_axis(x, indices, self.axis)
         size = x.shape[-1]
-        if indices.size and (indices.min() < -size or indices.max() >= size):
-            return self._plainly(x, indices)  # whose words say which is out of range
         if last == 0:
             return np.take(x, indices)
         firsts = np.arange(0, x.size, size).reshape(*x.shape[:-1], 1)
@@ -547,14 +542,9 @@ class TakeAlongGrad(Op):
         return put_back(self, TakeAlong(self.axis), g, self.shape, indices)
 
     def eval(self, g: Array, indices: Array) -> Array:
-        last = len(self.shape) - 1
-        if (
-            last > 0
-            and self.axis in (-1, last)
-            and indices.size
-            and indices.min() >= 0
-            and indices.max() < self.shape[-1]
-        ):
+        last, size = len(self.shape) - 1, self.shape[self.axis]
+        check_range(self.name, indices, size, least=-size)
+        if last > 0 and self.axis in (-1, last) and indices.size and indices.min() >= 0:
             if tuple(indices.shape[:-1]) == tuple(self.shape[:-1]):
                 total = math.prod(self.shape)
                 firsts = np.arange(0, total, self.shape[-1]).reshape(*self.shape[:-1], 1)

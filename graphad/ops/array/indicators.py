@@ -22,6 +22,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.support import (
     requested_size,
+    require_scalar,
     shifted,
 )
 
@@ -45,6 +46,8 @@ class OneHot(Op):
 
     def infer(self, indices: IntegerSpec, on: TensorSpec, off: TensorSpec) -> TensorSpec:
         require_same_dtype("one_hot", on, off, ("on_value", "off_value"))
+        require_scalar("one_hot", on, "on_value")
+        require_scalar("one_hot", off, "off_value")
         if indices.dims is None:
             return TensorSpec.of(None, on.dtype)
         place = normalize_axis("one_hot", self.axis, len(indices.dims) + 1)

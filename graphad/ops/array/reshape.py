@@ -285,7 +285,7 @@ class Squeeze(Op):
         return TensorSpec.of(tuple(size for i, size in enumerate(x.dims) if i not in gone), x.dtype)
 
     def eval(self, x: Array) -> Array:
-        return np.squeeze(x, self.axes)
+        return np.squeeze(x, tuple({axis % x.ndim for axis in self.axes}))
 
     def quick(self, x: Tensor) -> Array | None:
         data = x.data

@@ -42,6 +42,7 @@ from graphad.ops.array.gather import (
     ScatterNd,
     check_coordinates,
     check_nd,
+    check_range,
     gather,
     nd_index,
 )
@@ -374,12 +375,11 @@ class SegmentGather(Op):
         rows = int(np.prod(np.shape(ids)[:lead]))
         num, tail = x.shape[lead], x.shape[lead + 1 :]
         shape = (*np.shape(ids), *tail)
+        check_range(self.name, ids, num, "ids", None)
         if not num:
             return arrays.zeros(shape, x.dtype, x)
         if not lead and isinstance(ids, np.ndarray) and isinstance(x, np.ndarray) and ids.size:
-            if (
-                ids.min() >= 0 and ids.max() < num
-            ):  # the usual case, in which nothing is put in the place of anything
+            if ids.min() >= 0:  # the usual case, in which nothing is put in the place of anything
                 return np.take(x, ids, 0, mode="clip")
         flat = arrays.as_array(ids).reshape(rows, -1) if rows else arrays.zeros((0, 0), np.int64, ids)
         found = np.reshape(x, (rows, num, *tail))[np.arange(rows)[:, None], np.maximum(flat, 0)]
@@ -522,6 +522,10 @@ class BooleanMaskGrad(Op):
         if g.dims is None or mask.dims is None:
             return g.with_dims(None)
         place = self._place(len(g.dims), len(mask.dims))
+        if not 0 <= place < len(g.dims):
+            raise InvalidArgumentError(
+                f"{self.name}: g has shape {format_dims(g.dims)}; axis {place} is to hold the slices, which it does not have."
+            )
         return g.with_dims((*g.dims[:place], *mask.dims, *g.dims[place + 1 :]))
 
     def _place(self, g_rank: int, mask_rank: int) -> int:

@@ -88,7 +88,12 @@ class SizeVector(Op):
         return self.dims[0] if self.scalar else None
 
     def eval(self) -> Array:
-        values = np.array(self.dims, self.dtype.numpy)
+        try:
+            values = np.array(self.dims, self.dtype.numpy)
+        except OverflowError as error:
+            raise InvalidArgumentError(
+                f"sizes: {self.dims} has a number that {self.dtype.name} has not."
+            ) from error
         return values[0] if self.scalar else values
 
     vjp = no_gradient("a size is not a function of values")

@@ -184,10 +184,7 @@ class Repeat(Op):
     axis: Axis
 
     def infer(self, x: TensorSpec, repeats: IntegerSpec) -> TensorSpec:
-        if repeats.dims is not None and len(repeats.dims) > 1:
-            raise InvalidArgumentError(
-                f"repeat: repeats has shape {format_dims(repeats.dims)}; a number or a vector is needed."
-            )
+        _require_vector(self.name, repeats)
         if x.dims is None:
             return x
         axis = normalize_axis("repeat", self.axis, len(x.dims), "input", x.dims)
@@ -221,6 +218,14 @@ class Repeat(Op):
         return MIXED if axes[1] is not None or axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
 
 
+def _require_vector(op: str, repeats: TensorSpec, least: int = 0) -> None:
+    if repeats.dims is not None and not least <= len(repeats.dims) <= 1:
+        needed = "a vector" if least else "a number or a vector"
+        raise InvalidArgumentError(
+            f"{op}: repeats has shape {format_dims(repeats.dims)}; {needed} is needed."
+        )
+
+
 def _require_repeats(repeats: DeviceArray | Array) -> None:
     flat = np.ravel(repeats)
     if flat.dtype.kind not in "iub" and flat.size:
@@ -240,6 +245,7 @@ class RepeatGrad(Op):
     axis: Axis
 
     def infer(self, g: TensorSpec, repeats: IntegerSpec) -> TensorSpec:
+        _require_vector(self.name, repeats, 1)
         if g.dims is None:
             return g
         axis = normalize_axis(self.name, self.axis, len(g.dims), "g", g.dims)

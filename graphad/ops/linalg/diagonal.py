@@ -159,7 +159,7 @@ def _length(rows: Any, columns: Any, k: int) -> Any:
         return None
     high, wide = (rows + k, columns) if k < 0 else (rows, columns - k)
     least = high if high == wide or high < wide else wide
-    return least if not isinstance(least, int) else max(least, 0)
+    return least if least > 0 else 0  # of sizes that are symbols too: a diagonal outside has no elements
 
 
 @define

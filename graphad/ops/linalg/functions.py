@@ -70,9 +70,14 @@ class _OfSquare(Op):
 
 
 def _each(function: Callable[..., Any], x: DeviceArray | Array) -> Array:
-    """A function of one matrix applied to each of a stack, NaN where the result is not of the dtype of x."""
+    """A function of one matrix applied to each of a stack; NaN for a matrix that is not finite, and where the result is not of
+    the dtype of x.
+    """
     out = np.empty_like(x)
     for place in np.ndindex(x.shape[:-2]):
+        if not np.isfinite(x[place]).all():
+            out[place] = np.nan
+            continue
         y = function(x[place])
         if np.iscomplexobj(y) and x.dtype.kind != "c":
             rounding = 100 * np.finfo(x.dtype).eps * np.abs(y).max(initial=0.0)

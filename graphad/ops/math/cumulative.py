@@ -25,9 +25,10 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_form
 from graphad.core.schema import Axis
-from graphad.core.shapes import normalize_axis
+from graphad.core.shapes import are_compatible, format_dims, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, running, widened
@@ -271,19 +272,25 @@ class Recurrence(Op):
         dtype = same_dtype("linear_recurrence", (a, b))
         require_kind("linear_recurrence", a, INEXACT)
         out = broadcast_specs("linear_recurrence", (a, b), dtype)
+        if not are_compatible(a.dims, b.dims):
+            raise InvalidArgumentError(
+                f"linear_recurrence: a has shape {format_dims(a.dims)}, b {format_dims(b.dims)}; they must be equal."
+            )
         return _check_axis("linear_recurrence", self.axis, out)
 
     def eval(self, a: Array, b: Array) -> Array:
         backwards = self.reverse != self.transposed
-        a, b = (arrays.here(x, "recurrence") for x in (a, b))
-        a, b = np.moveaxis(a, self.axis, 0), np.moveaxis(b, self.axis, 0)
+        if a.shape != b.shape:
+            raise InvalidArgumentError(
+                f"linear_recurrence: a has shape {a.shape}, b {b.shape}; they must be equal."
+            )
+        a, b = (np.moveaxis(arrays.here(x, "recurrence"), self.axis, 0) for x in (a, b))
         if backwards:
             a, b = a[::-1], b[::-1]
         dtype = b.dtype
-        dims = np.broadcast_shapes(a.shape, b.shape)
         # Rows that lie together: the loop takes one after the other.
-        a, b = (np.ascontiguousarray(np.broadcast_to(widened(z), dims)) for z in (a, b))
-        y = np.empty(dims, b.dtype)
+        a, b = (np.ascontiguousarray(widened(z)) for z in (a, b))
+        y = np.empty(b.shape, b.dtype)
         if len(b):
             y[0] = b[0]
         factors = a[:-1] if self.transposed else a[1:]

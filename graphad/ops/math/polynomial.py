@@ -60,6 +60,11 @@ class PolynomialDivision(TupleOp):
         # division from the other end. The last ones are those of v q and the remainder.
         v, q = conjugate(ctx.inputs[1]), conjugate(ctx.outputs[0])
         (m,), (count,) = ranked(v.dims), ranked(q.dims)
+        if m is None or count is None:
+            raise InvalidArgumentError(
+                "polynomial_division: the derivative needs to know how many coefficients u and v have; give the function "
+                "arguments of known shapes."
+            )
         q_bar = ctx.zeros(0) if q_bar is None else q_bar
         if rest_bar is None:
             rest_bar = ctx.zeros(1)

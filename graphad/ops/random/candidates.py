@@ -74,6 +74,10 @@ class DrawClasses(TupleOp):
 
     def infer(self, key: TensorSpec, *weights: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
         require_key(key)
+        if key.dims is not None and len(key.dims) > 1:
+            raise InvalidArgumentError(
+                f"{self.name}: seed has shape {format_dims(key.dims)}; two integers are needed."
+            )
         if len(weights) != (self.kind == "weights"):
             raise InvalidArgumentError(
                 f"{self.name}: {len(weights)} inputs of weights for kind {self.kind!r}."

@@ -17,6 +17,7 @@ import numpy as np
 
 from graphad.core import arrays
 from graphad.core.annotations import DTypeLike
+from graphad.core.errors import InvalidArgumentError
 from graphad.kernels.scalars import mul_high
 
 if TYPE_CHECKING:
@@ -192,6 +193,8 @@ def integers(key: Any, count: int, low: Any, high: Any, dtype: Any) -> Any:
     bits = words(key, count, 64)
     if low is None:
         return bits.astype(dtype)
+    if high < low:
+        raise InvalidArgumentError(f"random.uniform: Need minval < maxval, got {low} >= {high}.")
     span = np.uint64(int(high) - int(low))
     if not span:
         return arrays.full((*key.shape[:-1], count), low, dtype, key)

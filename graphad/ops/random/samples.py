@@ -29,7 +29,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import REAL, require_kind_of
 from graphad.core.op import Op, define, no_gradient
 from graphad.core.schema import Given
-from graphad.core.shapes import broadcast_dims, format_dims
+from graphad.core.shapes import are_compatible, broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
@@ -111,7 +111,7 @@ class _Sample(Op):
             if parameter.dims is None:
                 continue
             found = broadcast_dims(self.name, dims, parameter.dims)
-            if found is not None and len(found) != len(dims):
+            if found is not None and not are_compatible(found, dims):
                 raise InvalidArgumentError(
                     f"{self.name}: a parameter has shape {format_dims(parameter.dims)}, the result {format_dims(dims)}, to which "
                     "it must be broadcast."

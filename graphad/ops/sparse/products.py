@@ -26,15 +26,15 @@ from graphad.ops.rules import same_dtype
 _BLOCK = 1 << 14  # values, whose rows stay in the cache
 
 
-def _require(op: str, columns: TensorSpec, starts: TensorSpec, *others: TensorSpec) -> None:
-    """Raises: DTypeError, InvalidArgumentError: dtypes or ranks that do not fit."""
+def _require(op: str, columns: TensorSpec, starts: TensorSpec, *others: TensorSpec, rank: int) -> None:
+    """Raises: DTypeError, InvalidArgumentError: dtypes or ranks that do not fit; `rank` is that of the first of the others."""
     dtype = same_dtype(op, others)
     if dtype not in (float32, float64):
         raise DTypeError(f"{op}: the dtype is {dtype.name}; float32 and float64 are possible.")
-    for spec, rank in zip((columns, starts, *others), (1, 1, len(others[0].dims or ()), 2), strict=True):
-        if spec.dims is not None and len(spec.dims) != rank:
+    for spec, wanted in zip((columns, starts, *others), (1, 1, rank, 2), strict=True):
+        if spec.dims is not None and len(spec.dims) != wanted:
             raise InvalidArgumentError(
-                f"{op}: a part has shape {format_dims(spec.dims)}; it must have rank {rank}."
+                f"{op}: a part has shape {format_dims(spec.dims)}; it must have rank {wanted}."
             )
 
 
@@ -65,7 +65,7 @@ class SparseProduct(Op):
     width: Count
 
     def infer(self, values: TensorSpec, columns: IndexSpec, starts: IntegerSpec, b: TensorSpec) -> TensorSpec:
-        _require("sparse_product", columns, starts, values, b)
+        _require("sparse_product", columns, starts, values, b, rank=1)
         height = None if starts.dims is None or starts.dims[0] is None else starts.dims[0] - 1
         count, inner = (self.width, height) if self.adjoint else (height, self.width)
         if not are_compatible(b.dims, (inner, None)):
@@ -111,7 +111,7 @@ class ProductsAt(Op):
     width: Count
 
     def infer(self, columns: IndexSpec, starts: IntegerSpec, a: TensorSpec, b: TensorSpec) -> TensorSpec:
-        _require("products_at", columns, starts, a, b)
+        _require("products_at", columns, starts, a, b, rank=2)
         height = None if starts.dims is None or starts.dims[0] is None else starts.dims[0] - 1
         inner = None if b.dims is None else b.dims[1]
         if not (are_compatible(a.dims, (height, inner)) and are_compatible(b.dims, (self.width, None))):

@@ -406,3 +406,35 @@ def test_factors_are_named_and_stay_so_in_functions() -> None:
         np.testing.assert_allclose(lu.lu[0], [6.0, 3.0])
         assert size.sign.numpy() == -1.0
         np.testing.assert_allclose(size.log_abs_determinant, np.log(6.0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("k", [-3, 2, 3, 7])
+def test_a_diagonal_outside_of_unknown_sizes_has_no_elements(k: int, jit: bool):
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None])], jit_compile=jit)
+    def part(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.tanh(tf.numpy.diagonal(x, k, 1, 2))
+        return y, tape.gradient(y, x)
+
+    x = np.linspace(-1.0, 1.0, 12, dtype=np.float32).reshape(2, 3, 2)
+    y, slope = part(x)
+    expected = np.tanh(np.diagonal(x, k, 1, 2))
+    assert y.shape == expected.shape and slope.shape == x.shape
+    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-6)
+    assert np.count_nonzero(slope) == expected.size
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_functions_of_a_matrix_that_is_not_finite_are_nan_and_those_beside_it_are_not(number: float):
+    bad = np.array([[number, 1.0], [0.0, 2.0]], np.complex128)
+    stack = np.stack([bad, np.eye(2)])
+    for function, good in ((tf.linalg.sqrtm, np.eye(2)), (tf.linalg.logm, np.zeros((2, 2)))):
+        x = tf.constant(stack)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        assert np.isnan(y[0].numpy()).all()
+        np.testing.assert_allclose(y[1].numpy(), good, atol=1e-12)
+        assert np.isfinite(tape.gradient(y, x)[1].numpy()).all()
