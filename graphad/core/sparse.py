@@ -22,6 +22,7 @@ class Sparse:
       fields: The names of the tensors that it consists of, in the order of `apart`.
       ranks: Those of the tensors that always have the same.
       values: What is differentiated.
+      holds_values: Whether each value is that of an element, so that a function of the elements is one of the values.
       sizes: The shape as a tensor, where nothing makes a dense tensor of it unasked.
     """
 
@@ -30,6 +31,7 @@ class Sparse:
     fields: tuple[str, ...]
     ranks: ClassVar[dict[str, int]]
     values: Any
+    holds_values: ClassVar[bool] = False
     _dims: Dims
     sizes: Any = None
 

@@ -16,10 +16,11 @@ import numpy as np
 from graphad.core.annotations import BinaryFunction, TensorLike, UnaryFunction
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dtypes import ALL, bfloat16
+from graphad.core.dtypes import ALL, DType, bfloat16
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.op import Op
+from graphad.core.sparse import Sparse
 from graphad.core.tensor import EagerTensor, Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,9 +45,17 @@ def of_one(op: Op, formula: Callable[[Any], Any], kinds: frozenset[str]) -> Unar
                     return EagerTensor(formula(data))
                 except SHORT_WAY_ENDS:
                     pass
+        elif isinstance(x, Sparse) and x.holds_values and is_zero_at_zero(formula, x.dtype):
+            return x.with_values(function(x.values))
         return bind(op, lift(x))
 
     return function
+
+
+def is_zero_at_zero(formula: Callable[[Any], Any], dtype: DType) -> bool:
+    """Whether a formula gives 0 for 0, so that it may be taken of the values of a sparse tensor alone."""
+    with np.errstate(all="ignore"):
+        return bool(formula(dtype.numpy.type(0)) == 0)
 
 
 def of_two(

@@ -47,6 +47,7 @@ class SparseTensor(Sparse):
 
     __slots__ = ("__weakref__", "_dims", "dense_shape", "indices", "order", "values")
     title = "SparseTensor"
+    holds_values = True
     fields = ("indices", "values", "dense_shape")
     ranks: ClassVar[dict[str, int]] = {"indices": 2, "values": 1, "dense_shape": 1}
     indices: Any

@@ -309,3 +309,32 @@ def test_a_shape_invariant_of_another_rank_is_refused():
         ValueError, match=r"a SparseTensor, has shape \(3, 3\), which .* \(3,\) does not allow"
     ):
         f(tf.constant(1))
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "traced"])
+@pytest.mark.parametrize("function", [tf.abs, tf.negative, tf.sign, tf.square, tf.math.tanh, tf.nn.relu])
+def test_a_function_that_is_0_at_0_maps_the_values(function, run):
+    x = tf.SparseTensor([[0, 1], [2, 0]], [-2.0, 3.0], [3, 2])
+    y = run(function)(x)
+    assert isinstance(y, tf.SparseTensor) and y.shape == [3, 2]
+    np.testing.assert_array_equal(tf.sparse.to_dense(y), function(tf.sparse.to_dense(x)))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = run(function)(x).values
+    dense = tf.sparse.to_dense(x)
+    with tf.GradientTape() as dense_tape:
+        dense_tape.watch(dense)
+        z = tf.gather_nd(function(dense), x.indices)
+    want = tf.gather_nd(dense_tape.gradient(z, dense), x.indices)
+    np.testing.assert_array_equal(tape.gradient(y, x).values, want)
+
+
+@pytest.mark.parametrize("function", [tf.exp, tf.math.bessel_i0e, tf.sigmoid, tf.math.log])
+def test_a_function_that_is_not_0_at_0_is_refused_for_sparse_tensors(function):
+    with pytest.raises(TypeError, match=r"sparse\.to_dense"):
+        function(tf.SparseTensor([[0, 1]], [2.0], [3, 2]))
+
+
+def test_slices_whose_rows_repeat_are_added_up_before_a_function_of_elements():
+    x = tf.IndexedSlices(tf.constant([[2.0], [3.0]]), tf.constant([1, 1]), tf.constant([2, 1]))
+    np.testing.assert_array_equal(tf.square(x), [[0.0], [25.0]])
