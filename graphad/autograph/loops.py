@@ -15,7 +15,7 @@ import numpy as np
 from graphad.autograph.branches import growing, staged_if
 from graphad.autograph.state import MARKS, UNBOUND, Local, Parts, bound_references, locals_of
 from graphad.core.convert import lift, lift_like, lift_own
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.shapes import TensorShape, as_dims, format_dims, is_definite
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
@@ -493,7 +493,7 @@ class _Tracing:
             )
         found = Parts(value)
         if not same_structure(found.structure, parts.structure):
-            raise ArgumentTypeError(
+            raise StructureError(
                 f"'{name}' does not have the same nested structure after one iteration: it is structured as "
                 f"{parts.build(['*'] * len(parts.leaves))} before the loop, and as {found.build(['*'] * len(found.leaves))} "
                 "after one iteration."

@@ -112,6 +112,10 @@ class UnconvertibleError(ArgumentTypeError, ValueError):
     """A Python object that cannot become a tensor."""
 
 
+class StructureError(ArgumentTypeError, ValueError):
+    """Two nests that must have the same structure differ in it."""
+
+
 class FrozenFieldError(GraphadError, AttributeError):
     """A field of an extension type was assigned outside of its constructor."""
 

@@ -36,6 +36,8 @@ from graphad.ops.array.support import (
 from graphad.ops.math.arithmetic import multiply_no_nan
 from graphad.ops.math.cast import Cast
 
+_MOST = 2**47  # NumPy has no longer arrays, and makes an empty one where their size overflows
+
 
 @define
 class Steps(WithoutInputs):
@@ -119,6 +121,8 @@ def _count(start: Any, limit: Any, delta: Any, dtype: DType) -> int:
 
 
 def _members(start: Any, count: int, delta: Any, dtype: DType) -> Any:
+    if count > _MOST:
+        raise MemoryError(f"Unable to allocate an array of {count} elements")
     if type(start) is type(delta) is int and delta and dtype.is_integer:
         least, most = np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max
         if least <= start <= most and least <= start + count * delta <= most:

@@ -23,7 +23,7 @@ def squeeze(input: TensorLike, axis: AxisLike = None, name: str | None = None) -
 
     Args:
       input: Tensor [...] of any dtype.
-      axis: The axes to leave out; None for all of size 1.
+      axis: The axes to leave out; None or no axis for all of size 1.
     Returns: Tensor of the same dtype, without these axes.
     Raises: InvalidArgumentError: a named axis is longer than 1.
     Example:
@@ -31,13 +31,12 @@ def squeeze(input: TensorLike, axis: AxisLike = None, name: str | None = None) -
       TensorShape([2])
     """
     x = lift(input)
-    if axis is not None:
-        axes = normalize_axes("squeeze", axis, x.ndim, "x", x.dims) or ()
-    elif is_definite(x.dims):
+    axes = None if axis is None else normalize_axes("squeeze", axis, x.ndim, "x", x.dims)
+    if not axes:
+        if not is_definite(x.dims):
+            sizes = shape(x)
+            return reshape(x, boolean_mask(sizes, bind(NOT_EQUAL, sizes, lift(np.int32(1)))))
         axes = tuple(i for i, size in enumerate(x.dims or ()) if is_one(size))
-    else:
-        sizes = shape(x)
-        return reshape(x, boolean_mask(sizes, bind(NOT_EQUAL, sizes, lift(np.int32(1)))))
     return bind(Squeeze(axes), x)
 
 

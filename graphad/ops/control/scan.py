@@ -13,7 +13,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, NestLike, TensorLike
 from graphad.core.convert import lift, lift_like
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import trace_in_progress
 from graphad.core.nest import map_leaves
@@ -248,7 +248,7 @@ def _fold(
         result = fn(nest.build(values[: len(start)]), walk.nest.build(values[len(start) :]))
         found = Nest(_dense(result))
         if not same_structure(found.shape, nest.shape):
-            raise ArgumentTypeError(
+            raise StructureError(
                 f"{op}: fn returned a result structured as {found}, the initializer is structured as {nest}."
             )
         return [_same_dtype(op, x, leaf) for x, leaf in zip(start, found.given(), strict=True)]

@@ -16,7 +16,7 @@ from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.composites import flatten_records, is_composite, is_record, record_of
 from graphad.core.convert import lift, lift_like, lift_own
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.levels import trace_in_progress
 from graphad.core.shapes import TensorShape, are_compatible, as_dims, format_dims
 from graphad.core.sparse import Sparse
@@ -72,7 +72,8 @@ def while_loop(
       maximum_iterations: The largest number of steps.
     Returns: The loop variables after the last step, structured as `loop_vars`.
     Raises:
-      ArgumentTypeError (a TypeError): `cond` or `body` is not callable, or the body returns another structure.
+      ArgumentTypeError (a TypeError): `cond` or `body` is not callable.
+      StructureError (a TypeError and a ValueError): the body returns another structure.
       InvalidArgumentError (a ValueError): a variable changes its shape without a shape invariant.
       DTypeError (a TypeError): a variable changes its dtype.
     Example:
@@ -252,7 +253,7 @@ def _next(
         result = nest.shape._make(result) if hasattr(nest.shape, "_make") else type(nest.shape)(result)
     found = Nest(result, nest.apart)
     if not same_structure(found.shape, nest.shape):
-        raise ArgumentTypeError(
+        raise StructureError(
             f"while_loop: the body returned {found}, the loop variables are structured as {nest}; "
             "the number of elements and the structure must be the same."
         )

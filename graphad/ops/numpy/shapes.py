@@ -199,6 +199,8 @@ def squeeze(a: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
             axis = list(axis)
         except TypeError as cause:
             raise no_axis("squeeze", axis) from cause
+        if not axis:
+            return tensor_of(a)
     return array.squeeze(tensor_of(a), axis)
 
 

@@ -531,3 +531,10 @@ def test_a_compiled_roll_gives_the_bits_of_numpy(shift, axis):
             return tf.roll(x * 2.0, shift, axis) + x
 
         np.testing.assert_array_equal(rolled(tf.constant(x)).numpy(), np.roll(x * 2, shift, axis) + x)
+
+
+@pytest.mark.parametrize("limit", [2**63 - 1, 2**62])
+def test_a_range_longer_than_memory_is_refused(limit):
+    for run in (tf.range, tf.function(tf.range)):
+        with pytest.raises(MemoryError, match=rf"range: Unable to allocate an array of {limit} elements"):
+            run(tf.constant(0, tf.int64), tf.constant(limit, tf.int64))

@@ -25,3 +25,10 @@ def test_a_run_decides_which_axes_go_and_derivatives_come_back_in_the_full_shape
         np.testing.assert_array_equal(y, expected)
         np.testing.assert_array_equal(tape.gradient(y, x), 2 * x.numpy())
         assert tuple(tape.jacobian(y, x).shape) == expected.shape + shape
+
+
+@pytest.mark.parametrize("axis", [[], ()])
+def test_no_axis_is_all_axes_but_for_numpys_function(axis):
+    x = tf.zeros([1, 2, 1])
+    assert tf.squeeze(x, axis).shape == tf.function(lambda x: tf.squeeze(x, axis))(x).shape == [2]
+    assert tf.numpy.squeeze(x, axis).shape == np.squeeze(x.numpy(), tuple(axis)).shape

@@ -114,3 +114,5 @@ def test_unequal_structures_are_shown_with_dtypes_and_shapes():
         TypeError, match=r"structured as \(float32\(\), float32\(\)\), .* structured as float32\(\)\."
     ):
         tf.scan(lambda a, x: (a, x), tf.ones([3]), tf.constant(0.0))
+    with pytest.raises(ValueError):
+        tf.scan(lambda a, x: (a, x), tf.ones([3]), tf.constant(0.0))
