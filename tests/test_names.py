@@ -99,7 +99,8 @@ for name in {lists}:
             right = sys.modules[f"{{place}}.{{original}}"]
         else:
             right = getattr(importlib.import_module(place), original) if place else vars(package)[shown]
-        if value is not right or place not in ("graphad", name) and type(value) is type(sys):
+        is_module = type(value) is type(sys) and value.__name__ not in {lists}  # and no namespace in another one
+        if value is not right or place not in ("graphad", name) and is_module:
             wrong.append(f"{{name}}.{{shown}}")
     print(json.dumps(wrong))
 """

@@ -259,7 +259,7 @@ def test_arguments_of_numpy_functions_have_numpys_names():
 
 def test_neural_networks_of_tensorflow_1_are_those_that_mean_the_same():
     nn = tf.compat.v1.nn
-    assert nn.relu is tf.nn.relu and nn.softmax is tf.nn.softmax
+    assert nn.relu is tf.nn.relu and nn.elu is tf.nn.elu
     for name in (
         "dropout",
         "moments",
@@ -268,6 +268,24 @@ def test_neural_networks_of_tensorflow_1_are_those_that_mean_the_same():
     ):  # have other arguments there
         with pytest.raises(AttributeError, match=f"compat.v1.nn.{name}"):
             getattr(nn, name)
+
+
+def test_namespaces_of_tensorflow_1_take_its_arguments() -> None:
+    v1, x = tf.compat.v1, tf.constant([[1.0, 2.0], [3.0, 5.0]])
+    np.testing.assert_array_equal(v1.math.reduce_sum(x, reduction_indices=1, keep_dims=True), [[3.0], [8.0]])
+    np.testing.assert_array_equal(v1.math.argmax(x, 0, "name"), [1, 1])
+    np.testing.assert_array_equal(v1.nn.softmax(x, dim=0), tf.nn.softmax(x, 0))
+    np.testing.assert_array_equal(v1.nn.log_softmax(x), tf.nn.log_softmax(x))
+    np.testing.assert_array_equal(v1.linalg.l2_normalize(x, dim=0), tf.math.l2_normalize(x, 0))
+    np.testing.assert_array_equal(v1.linalg.norm(x, keep_dims=True), tf.norm(x, keepdims=True))
+    np.testing.assert_array_equal(v1.math.in_top_k(x, [0, 1], 1), tf.math.in_top_k([0, 1], x, 1))
+    v1.debugging.assert_equal(1, 1, [x], 3, "of numbers")
+    v1.debugging.assert_rank_in(x, [1, 2], [x])
+    v1.assert_near(x, x, 0.0, 0.0, [x], 3, "of numbers")
+    np.testing.assert_array_equal(v1.debugging.assert_all_finite(x, "of numbers"), x)
+    assert v1.math.sin is tf.math.sin and v1.linalg.cholesky is tf.linalg.cholesky
+    with pytest.raises(TypeError, match="the same argument"):
+        v1.nn.softmax(x, axis=0, dim=0)
 
 
 def test_what_is_sparse_may_stay_so_where_a_tensor_is_made() -> None:

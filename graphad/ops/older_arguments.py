@@ -13,7 +13,8 @@ from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.errors import ArgumentTypeError, DTypeError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Tensor
-from graphad.ops import array, linalg, math
+from graphad.ops import array, linalg, math, nn
+from graphad.ops.linalg import norms
 from graphad.ops.sparse.tensor import SparseTensor
 from graphad.ops.state import checks
 
@@ -214,7 +215,83 @@ def norm(
     return linalg.norm(tensor, ord, axis, bool(newer("norm", "keepdims", keepdims, "keep_dims", keep_dims)))
 
 
+def _along_one_axis(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
+    def normalize(
+        logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
+    ) -> Tensor:
+        axis = newer(normalize.__name__, "axis", axis, "dim", dim)
+        return function(logits, -1 if axis is None else axis)  # type: ignore[no-any-return]
+
+    normalize.__name__ = normalize.__qualname__ = name
+    normalize.__doc__ = f"As `graphad.nn.{name}`; `dim` is an older name of `axis`."
+    return normalize
+
+
+softmax = _along_one_axis("softmax", nn.softmax)
+log_softmax = _along_one_axis("log_softmax", nn.log_softmax)
+
+
+def l2_normalize(
+    x: TensorLike,
+    axis: AxisLike = None,
+    epsilon: float = 1e-12,
+    name: str | None = None,
+    dim: AxisLike = None,
+) -> Tensor:
+    """As `graphad.math.l2_normalize`; `dim` is an older name of `axis`."""
+    return norms.l2_normalize(x, newer("l2_normalize", "axis", axis, "dim", dim), epsilon)
+
+
 # -- checks ------------------------------------------------------------------------------------------------------------------
+
+
+def assert_all_finite(
+    t: TensorLike | None = None,
+    msg: str | None = None,
+    name: str | None = None,
+    x: TensorLike | None = None,
+    message: str | None = None,
+) -> Tensor:
+    """As `graphad.debugging.assert_all_finite`; `t` and `msg` are older names of `x` and `message`."""
+    given = newer("assert_all_finite", "x", x, "t", t)
+    said = newer("assert_all_finite", "message", message, "msg", msg)
+    return checks.assert_all_finite(given, said)
+
+
+def assert_near(
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike | None = None,
+    atol: TensorLike | None = None,
+    data: Sequence[object] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> None:
+    """As `graphad.debugging.assert_near`; `data` is not printed."""
+    checks.assert_near(x, y, rtol, atol, message, summarize)
+
+
+def assert_rank_in(
+    x: TensorLike,
+    ranks: Sequence[TensorLike],
+    data: Sequence[object] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> None:
+    """As `graphad.debugging.assert_rank_in`; `data` is not printed."""
+    checks.assert_rank_in(x, ranks, message)
+
+
+def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
+    """As `graphad.debugging.assert_scalar`."""
+    return checks.assert_scalar(tensor, message)
+
+
+def in_top_k(predictions: TensorLike, targets: TensorLike, k: int, name: str | None = None) -> Tensor:
+    """As `graphad.math.in_top_k`, with the operands in the other order."""
+    return nn.in_top_k(targets, predictions, k)
 
 
 def _comparison(name: str) -> Callable[..., None]:

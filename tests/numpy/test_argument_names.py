@@ -94,3 +94,13 @@ def test_sparse_grids_are_numpys(sizes: tuple[int, ...], indexing: Any) -> None:
             np.testing.assert_array_equal(x, y)
     with pytest.raises(ValueError, match="indexing is 'yx'"):
         tnp.meshgrid([1.0], indexing="yx")
+
+
+def test_tensorflows_names_of_arguments_are_taken() -> None:
+    np.testing.assert_array_equal(tnp.array(val=[1.0, 2.0]), [1.0, 2.0])
+    np.testing.assert_array_equal(tnp.abs(x=[-1.0, 2.0]), [1.0, 2.0])
+    np.testing.assert_array_equal(tnp.add(x1=[1.0], x2=[2.0]), [3.0])
+    np.testing.assert_array_equal(tnp.where([True, False], x=[1.0, 1.0], y=[2.0, 2.0]), [1.0, 2.0])
+    np.testing.assert_array_equal(tnp.arange(start=1, stop=3), [1, 2])
+    with pytest.raises(TypeError, match="must be given once"):
+        tnp.array([1.0], val=[1.0])

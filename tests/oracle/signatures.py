@@ -27,6 +27,9 @@ CLASSES = (
     "DType", "GradientTape", "IndexedSlices", "Module", "Tensor", "TensorShape", "TensorSpec", "Variable",
     "autodiff.ForwardAccumulator", "random.Generator", "keras.layers.Layer",
     "keras.optimizers.Optimizer", "keras.metrics.Mean", "keras.losses.Loss",
+    "SparseTensor", "TensorArray", "linalg.LinearOperator", "linalg.LinearOperatorBlockDiag", "linalg.LinearOperatorCirculant",
+    "linalg.LinearOperatorDiag", "linalg.LinearOperatorIdentity", "linalg.LinearOperatorScaledIdentity",
+    "linalg.LinearOperatorToeplitz", "linalg.LinearOperatorZeros",
 )  # fmt: skip
 Parameters = (
     list[list[Any]] | None

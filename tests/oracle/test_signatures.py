@@ -28,12 +28,7 @@ DIFFERENCES = {
     "saved_model.SaveOptions": _OPTIONS,
     "data.Dataset": "made by `from_tensor_slices` and its kin",
     **dict.fromkeys(
-        (
-            "compat.v1.Variable",
-            "compat.v1.assert_near",
-            "compat.v1.assert_rank_in",
-            "compat.v1.assert_scalar",
-        ),
+        ("compat.v1.Variable",),
         _LAST,
     ),
     **dict.fromkeys(("compat.v1.gradients", "compat.v1.hessians"), _LAST),
@@ -56,6 +51,8 @@ NOT_TAKEN = {
     "dim": "an older name of `axis`",
     "from_sorted_ids": "predictions are numbers of classes",
     "data_format": "channels stand last",
+    "sparse": "only dense tensors are inputs", "ragged": "only dense tensors are inputs", "tensor": "made of shapes alone",
+    "input_tensor": "made of shapes alone", "optional": "every input is given",
     "dataset_shape": "windows stand one by one",
 }  # fmt: skip
 MUST_BE_GIVEN = {
@@ -69,7 +66,7 @@ MUST_BE_GIVEN = {
 }  # None is refused there
 SAME_MEANING = {  # (the default here, TensorFlow's): what None stands for there, or another way to write it
     "keepdims": ("False", "None"), "axis": ("-1", "None"), "value": ("0.0", "0"), "label_smoothing": ("0.0", "0"),
-    "bias": ("1.0", "1"), "alpha": ("1.0", "1"), "conjugate": ("False", "None"),
+    "bias": ("1.0", "1"), "max_value": ("2.0", "2"), "alpha": ("1.0", "1"), "conjugate": ("False", "None"),
 }  # fmt: skip
 POSITIONAL = ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")
 

@@ -55,7 +55,6 @@ from graphad import cos as cos
 from graphad import cosh as cosh
 from graphad import cumsum as cumsum
 from graphad import custom_gradient as custom_gradient
-from graphad import debugging as debugging
 from graphad import device as device
 from graphad import divide as divide
 from graphad import double as double
@@ -102,13 +101,11 @@ from graphad import is_tensor as is_tensor
 from graphad import keras as keras
 from graphad import less as less
 from graphad import less_equal as less_equal
-from graphad import linalg as linalg
 from graphad import linspace as linspace
 from graphad import logical_and as logical_and
 from graphad import logical_not as logical_not
 from graphad import logical_or as logical_or
 from graphad import map_fn as map_fn
-from graphad import math as math
 from graphad import matmul as matmul
 from graphad import matrix_square_root as matrix_square_root
 from graphad import maximum as maximum
@@ -191,8 +188,11 @@ from graphad import unstack as unstack
 from graphad import vectorized_map as vectorized_map
 from graphad import version as version
 from graphad import zeros as zeros
+from graphad.compat.v1 import debugging as debugging
 from graphad.compat.v1 import image as image
+from graphad.compat.v1 import linalg as linalg
 from graphad.compat.v1 import logging as logging
+from graphad.compat.v1 import math as math
 from graphad.compat.v1 import nn as nn
 from graphad.core.dimension import Dimension as Dimension
 from graphad.core.dimension import dimension_at_index as dimension_at_index
@@ -210,11 +210,8 @@ from graphad.core.names import named_by_default
 from graphad.core.scopes import executing_eagerly as executing_eagerly
 from graphad.core.version import VERSION as VERSION
 from graphad.debugging import assert_integer as assert_integer
-from graphad.debugging import assert_near as assert_near
 from graphad.debugging import assert_proper_iterable as assert_proper_iterable
-from graphad.debugging import assert_rank_in as assert_rank_in
 from graphad.debugging import assert_same_float_dtype as assert_same_float_dtype
-from graphad.debugging import assert_scalar as assert_scalar
 from graphad.debugging import assert_type as assert_type
 from graphad.debugging import check_numerics as check_numerics
 from graphad.debugging import is_numeric_tensor as is_numeric_tensor
@@ -308,6 +305,7 @@ from graphad.ops.older_arguments import assert_greater as assert_greater
 from graphad.ops.older_arguments import assert_greater_equal as assert_greater_equal
 from graphad.ops.older_arguments import assert_less as assert_less
 from graphad.ops.older_arguments import assert_less_equal as assert_less_equal
+from graphad.ops.older_arguments import assert_near as assert_near
 from graphad.ops.older_arguments import assert_negative as assert_negative
 from graphad.ops.older_arguments import assert_non_negative as assert_non_negative
 from graphad.ops.older_arguments import assert_non_positive as assert_non_positive
@@ -315,6 +313,8 @@ from graphad.ops.older_arguments import assert_none_equal as assert_none_equal
 from graphad.ops.older_arguments import assert_positive as assert_positive
 from graphad.ops.older_arguments import assert_rank as assert_rank
 from graphad.ops.older_arguments import assert_rank_at_least as assert_rank_at_least
+from graphad.ops.older_arguments import assert_rank_in as assert_rank_in
+from graphad.ops.older_arguments import assert_scalar as assert_scalar
 from graphad.ops.older_arguments import batch_gather as batch_gather
 from graphad.ops.older_arguments import bincount as bincount
 from graphad.ops.older_arguments import boolean_mask as boolean_mask

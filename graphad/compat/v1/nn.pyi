@@ -21,11 +21,9 @@ from graphad.nn import depthwise_conv2d_backprop_input as depthwise_conv2d_backp
 from graphad.nn import elu as elu
 from graphad.nn import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
 from graphad.nn import l2_loss as l2_loss
-from graphad.nn import l2_normalize as l2_normalize
 from graphad.nn import leaky_relu as leaky_relu
 from graphad.nn import local_response_normalization as local_response_normalization
 from graphad.nn import log_poisson_loss as log_poisson_loss
-from graphad.nn import log_softmax as log_softmax
 from graphad.nn import lrn as lrn
 from graphad.nn import max_pool1d as max_pool1d
 from graphad.nn import max_pool2d as max_pool2d
@@ -38,7 +36,6 @@ from graphad.nn import selu as selu
 from graphad.nn import sigmoid as sigmoid
 from graphad.nn import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
 from graphad.nn import silu as silu
-from graphad.nn import softmax as softmax
 from graphad.nn import softplus as softplus
 from graphad.nn import softsign as softsign
 from graphad.nn import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
@@ -47,3 +44,7 @@ from graphad.nn import tanh as tanh
 from graphad.nn import top_k as top_k
 from graphad.nn import with_space_to_batch as with_space_to_batch
 from graphad.nn import zero_fraction as zero_fraction
+from graphad.ops.older_arguments import in_top_k as in_top_k
+from graphad.ops.older_arguments import l2_normalize as l2_normalize
+from graphad.ops.older_arguments import log_softmax as log_softmax
+from graphad.ops.older_arguments import softmax as softmax

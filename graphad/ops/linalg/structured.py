@@ -148,6 +148,10 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
         wide = broadcast_to(expand_dims(self.multiplier, -1), [*self.multiplier.dims, rows])
         super().__init__(wide, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name)
 
+    def add_to_tensor(self, mat: TensorLike, name: str = "add_to_tensor") -> Tensor:
+        """The sum of this matrix and `mat`."""
+        return super().add_to_tensor(mat)
+
 
 class LinearOperatorIdentity(LinearOperatorScaledIdentity):
     """The identity with `num_rows` rows, or a stack of the shape `batch_shape` of them.
@@ -221,6 +225,10 @@ class LinearOperatorZeros(LinearOperator):
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         return zeros(self.dims, self.dtype)
+
+    def add_to_tensor(self, mat: TensorLike, name: str = "add_to_tensor") -> Tensor:
+        """The sum of this matrix and `mat`."""
+        return super().add_to_tensor(mat)
 
     def determinant(self, name: str = "det") -> Tensor:
         self._require_square("determinant")

@@ -113,33 +113,33 @@ def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | None = -1)
 
 
 @overload
-def where(condition: TensorLike, /) -> tuple[Tensor, ...]: ...
+def where(condition: TensorLike) -> tuple[Tensor, ...]: ...
 @overload
-def where(condition: TensorLike, x1: TensorLike, x2: TensorLike, /) -> Tensor: ...
+def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor: ...
 def where(
-    condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | None = None, /
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None
 ) -> Tensor | tuple[Tensor, ...]:
-    """x1 where `condition` holds, elsewhere x2; with one argument the indices where it holds, as `nonzero`.
+    """x where `condition` holds, elsewhere y; with one argument the indices where it holds, as `nonzero`.
 
     Args:
       condition: Tensor of any shape; another dtype than bool holds where it is nonzero.
-      x1, x2: Tensors of shapes that broadcast with it, of any dtypes, which are promoted.
+      x, y: Tensors of shapes that broadcast with it, of any dtypes, which are promoted.
     Returns: Tensor of their broadcast shape; each operand has gradient 0 where the other was selected. With one argument a
       tuple of int64 vectors, one for each axis.
-    Raises: InvalidArgumentError (a ValueError): x1 is given without x2, or shapes do not broadcast.
+    Raises: InvalidArgumentError (a ValueError): x is given without y, or shapes do not broadcast.
     Example:
       >>> numpy.where([True, False], [1, 2], [10, 20]).numpy()
       array([ 1, 20])
     """
-    if (x1 is None) != (x2 is None):
-        raise InvalidArgumentError("where: x1 and x2 must be given together, or neither.")
-    if x1 is None:
+    if (x is None) != (y is None):
+        raise InvalidArgumentError("where: x and y must be given together, or neither.")
+    if x is None:
         return nonzero(condition)
     condition = tensor_of(condition)
     if not condition.dtype.is_bool:
         condition = math.not_equal(condition, cast_to(0, condition.dtype))
-    x1, x2 = promoted(x1, x2)
-    return math.where(condition, x1, x2)
+    x, y = promoted(x, y)
+    return math.where(condition, x, y)
 
 
 def select(

@@ -13,7 +13,7 @@ from graphad.core.convert import exports_array, lift, lift_own, stands_for_tenso
 from graphad.core.device import require_cpu
 from graphad.core.dlpack import imported, is_elsewhere
 from graphad.core.dtypes import DType
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.refusal import refuse
 from graphad.core.tensor import Tensor
 from graphad.devices.tensor import taken
@@ -99,7 +99,12 @@ def _any_tensor(x: list[Any] | tuple[Any, ...]) -> bool:
 
 
 def array_of(
-    object: TensorLike, dtype: DTypeLike | None = None, *, copy: bool | None = True, ndmin: int = 0
+    object: TensorLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    copy: bool | None = True,
+    ndmin: int = 0,
+    val: TensorLike | None = None,
 ) -> Tensor:
     """`object` as a tensor; as `asarray`, but a copy unless `copy` says otherwise.
 
@@ -108,13 +113,19 @@ def array_of(
       dtype: The dtype; by default that of `object`, float64, int64 and complex128 for Python numbers.
       copy: Whether to copy: always (the default), never (False), or only if necessary (None).
       ndmin: The least rank of the result; missing axes are added in front, with size 1.
+      val: TensorFlow's name of `object`.
     Returns: Tensor of the shape of `object`, or with axes of size 1 before it.
-    Raises: InvalidArgumentError (a ValueError): a copy is needed and refused.
+    Raises: InvalidArgumentError (a ValueError): a copy is needed and refused; ArgumentTypeError (a TypeError): both or neither of
+      `object` and `val` are given.
     Example:
       >>> numpy.array([1.0, 2.0])
       <tf.Tensor: shape=(2,), dtype=float64, numpy=array([1., 2.])>
     """
-    x = asarray(object, dtype, copy=copy)
+    if (object is None) == (val is None):
+        raise ArgumentTypeError(
+            "array: object, which TensorFlow calls val, must be given once, and not be None."
+        )
+    x = asarray(val if object is None else object, dtype, copy=copy)
     for _ in range(ndmin - (ndmin if x.ndim is None else x.ndim)):
         x = array.expand_dims(x, 0)
     return x
@@ -329,7 +340,6 @@ def _are_known(*xs: object) -> bool:
 
 def arange(
     start: TensorLike,
-    /,
     stop: TensorLike | None = None,
     step: TensorLike = 1,
     dtype: DTypeLike | None = None,

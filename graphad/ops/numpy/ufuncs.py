@@ -51,7 +51,7 @@ def _unary(
 ) -> _Unary:
     """NumPy's `ufunc` computed by an op; `discrete` handles integers and bools if the op does not take them."""
 
-    def function(x: TensorLike, /) -> Tensor:
+    def function(x: TensorLike) -> Tensor:
         if not (isinstance(x, Tensor) and x.dtype.is_differentiable):
             (x,) = operands(ufunc, x)
             if discrete is not None and not x.dtype.is_differentiable:
@@ -70,7 +70,7 @@ def _binary(
 ) -> _Unary:
     """NumPy's `ufunc` computed by an op; `bools` handles bools if the op does not take them."""
 
-    def function(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    def function(x1: TensorLike, x2: TensorLike) -> Tensor:
         if not (
             isinstance(x1, Tensor)
             and isinstance(x2, Tensor)

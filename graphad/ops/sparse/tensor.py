@@ -112,12 +112,12 @@ class SparseTensor(Sparse):
         dims = self.dims
         return None if dims is None else len(dims)
 
-    def with_values(self, values: TensorLike) -> SparseTensor:
+    def with_values(self, new_values: TensorLike) -> SparseTensor:
         """A SparseTensor with the same indices and other values [n]."""
-        new = lift(values)
+        new = lift(new_values)
         if not are_compatible(new.dims, self.values.dims):
             raise InvalidArgumentError(
-                f"SparseTensor.with_values: values has shape {format_dims(new.dims)}; as many as before, "
+                f"SparseTensor.with_values: new_values has shape {format_dims(new.dims)}; as many as before, "
                 f"{format_dims(self.values.dims)}, are needed."
             )
         return SparseTensor.of(self.indices, new, self.dense_shape, self._dims)

@@ -1,0 +1,32 @@
+"""`debugging` with the arguments that checks had in TensorFlow 1."""
+
+from graphad.debugging import Assert as Assert
+from graphad.debugging import assert_integer as assert_integer
+from graphad.debugging import assert_proper_iterable as assert_proper_iterable
+from graphad.debugging import assert_same_float_dtype as assert_same_float_dtype
+from graphad.debugging import assert_shapes as assert_shapes
+from graphad.debugging import assert_type as assert_type
+from graphad.debugging import check_gradients as check_gradients
+from graphad.debugging import check_numerics as check_numerics
+from graphad.debugging import disable_check_numerics as disable_check_numerics
+from graphad.debugging import disable_traceback_filtering as disable_traceback_filtering
+from graphad.debugging import enable_check_numerics as enable_check_numerics
+from graphad.debugging import enable_traceback_filtering as enable_traceback_filtering
+from graphad.debugging import is_numeric_tensor as is_numeric_tensor
+from graphad.debugging import is_traceback_filtering_enabled as is_traceback_filtering_enabled
+from graphad.ops.older_arguments import assert_all_finite as assert_all_finite
+from graphad.ops.older_arguments import assert_equal as assert_equal
+from graphad.ops.older_arguments import assert_greater as assert_greater
+from graphad.ops.older_arguments import assert_greater_equal as assert_greater_equal
+from graphad.ops.older_arguments import assert_less as assert_less
+from graphad.ops.older_arguments import assert_less_equal as assert_less_equal
+from graphad.ops.older_arguments import assert_near as assert_near
+from graphad.ops.older_arguments import assert_negative as assert_negative
+from graphad.ops.older_arguments import assert_non_negative as assert_non_negative
+from graphad.ops.older_arguments import assert_non_positive as assert_non_positive
+from graphad.ops.older_arguments import assert_none_equal as assert_none_equal
+from graphad.ops.older_arguments import assert_positive as assert_positive
+from graphad.ops.older_arguments import assert_rank as assert_rank
+from graphad.ops.older_arguments import assert_rank_at_least as assert_rank_at_least
+from graphad.ops.older_arguments import assert_rank_in as assert_rank_in
+from graphad.ops.older_arguments import assert_scalar as assert_scalar
