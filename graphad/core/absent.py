@@ -66,7 +66,7 @@ _SPACES = {
     "data.experimental": "data sets read from memory",
     "debugging": "only checks of numbers and shapes are included",
     "dtypes": "only numeric dtypes are included",
-    "experimental": "only numpy is included",
+    "experimental": "only numpy, extension types and Optional are included",
     "initializers": "any function of (shape, dtype) can be an initializer",
     "keras": "only layers, losses, metrics, optimizers, initializers, regularizers, constraints, activations and a few utils are "
     "included",

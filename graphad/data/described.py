@@ -28,7 +28,7 @@ class Described:
 
     def __iter__(self) -> Elements:
         check_iterated()
-        return Elements(self._make(), self._spec)
+        return Elements(self._make, self._spec)
 
     def __graphad_stream__(self) -> Stream:
         spec = self.element_spec

@@ -2,24 +2,68 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError
 from graphad.core.scopes import executing_eagerly
-from graphad.data.elements import shown
+from graphad.core.trackable import Trackable
+from graphad.data.elements import mapped, shown, spec_of
 from graphad.data.stream import Stream
+from graphad.eager.variable import Variable
 
 if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
 
 
-class Elements:
-    """An iterator of a data set."""
+class Taken:
+    """The elements of one iteration, and how many of them were taken: a number that a checkpoint may set."""
 
-    def __init__(self, elements: Iterator[Any], spec: Callable[[], Any]) -> None:
-        self._elements, self._spec = elements, spec
+    def __init__(self, begin: Callable[[], Iterator[Any]]) -> None:
+        self._begin, self._elements, self._count = begin, begin(), 0
+        self._known: Variable | None = None  # the count, from when a checkpoint asks for it
+
+    def __iter__(self) -> Taken:
+        return self
+
+    def __next__(self) -> Any:
+        if self._known is None:
+            element = next(self._elements)
+            self._count += 1
+            return element
+        self._go_to(int(self._known.numpy()))
+        element = next(self._elements)
+        self._count += 1
+        self._known.assign(self._count)
+        return element
+
+    def _go_to(self, count: int) -> None:
+        if count < self._count:
+            self._elements, self._count = self._begin(), 0
+        for _ in range(count - self._count):
+            next(self._elements)
+            self._count += 1
+
+    def position(self) -> Variable:
+        """How many elements were taken, as a variable; the iterator goes on behind the number that is assigned to it."""
+        if self._known is None:
+            self._known = Variable(self._count, trainable=False, name="position", dtype="int64")
+        return self._known
+
+
+class Elements(Trackable):
+    """An iterator of a data set. A checkpoint keeps how many elements were taken; restored, it passes over as many."""
+
+    def __init__(self, begin: Callable[[], Iterator[Any]], spec: Callable[[], Any]) -> None:
+        self._elements, self._spec = Taken(begin), spec
+
+    def named_children(self) -> Iterator[tuple[str, Any]]:
+        return iter(())
+
+    def _graphad_state(self) -> Iterator[tuple[str, Any]]:
+        yield "position", self._elements.position()
 
     @property
     def element_spec(self) -> Any:
@@ -39,6 +83,10 @@ class Elements:
             else next(TracedElements(self.__graphad_stream__()))
         )
 
+    def next(self) -> Any:
+        """The next element, as `next(iterator)`. Raises: StopIteration: there is none."""
+        return next(self)
+
     def get_next(self, name: str | None = None) -> Any:
         """The next element. Raises: OutOfRangeError: there is none."""
         try:
@@ -50,8 +98,8 @@ class Elements:
         """The next element, or none, without an error."""
         if not executing_eagerly():
             return TracedElements(self.__graphad_stream__()).get_next_as_optional()
-        found = list(zip((None,), self._elements, strict=False))  # one step, or none
-        return Optional(lift(bool(found)), lambda: shown(found[0][1]), self._spec)
+        found = list(itertools.islice(self._elements, 1))
+        return Optional(lift(bool(found)), lambda: shown(found[0]), self._spec)
 
     def __graphad_iterator__(self) -> Elements:
         return self
@@ -97,16 +145,32 @@ class TracedElements:
 
 
 class Optional:
-    """What an iterator gave: an element or nothing.
+    """A value or nothing, such as what an iterator gave; made by `from_value`, `empty` and `get_next_as_optional`.
 
     Args:
       has_value: Whether there is an element, bool scalar.
       get: A function that returns the element.
       spec: A function that returns the specs of an element.
+    Raises: TypeError: an argument is missing.
+    Example:
+      >>> x = experimental.Optional.from_value([1.0, 2.0])
+      >>> bool(x.has_value()), x.get_value().numpy()
+      (True, array([1., 2.], dtype=float32))
     """
 
     def __init__(self, has_value: Tensor, get: Callable[[], Any], spec: Callable[[], Any]) -> None:
         self._has_value, self._get, self._spec = has_value, get, spec
+
+    @staticmethod
+    def from_value(value: Any) -> Optional:
+        """A value: a tensor or a nest of tensors."""
+        found = mapped(lift, value)
+        return Optional(lift(True), lambda: found, lambda: spec_of(found))
+
+    @staticmethod
+    def empty(element_spec: Any) -> Optional:
+        """Nothing, where a value of that spec might be."""
+        return Optional(lift(False), lambda: None, lambda: element_spec)
 
     def has_value(self, name: str | None = None) -> Tensor:
         """Whether there is an element, bool scalar."""
@@ -115,7 +179,9 @@ class Optional:
     def get_value(self, name: str | None = None) -> Any:
         """The element. Raises: InvalidArgumentError: there is none."""
         if executing_eagerly() and not self._has_value:
-            raise InvalidArgumentError("get_value: there is no element; ask has_value() first.")
+            raise InvalidArgumentError(
+                "get_value: the Optional has no value: there is no element; ask has_value() first."
+            )
         return self._get()
 
     @property

@@ -12,10 +12,11 @@ import numpy as np
 
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import GraphadError, InvalidArgumentError
+from graphad.core.logs import get_logger
 from graphad.core.tensor import Tensor
 from graphad.data.described import UNKNOWN, Described, positive, seeds_of
-from graphad.data.elements import Alike, DatasetSpec, called, joint_specs, mapped
+from graphad.data.elements import Alike, DatasetSpec, called, joint_specs, mapped, on_host, spec_of
 
 if TYPE_CHECKING:
     from graphad.core.annotations import NestLike, TensorLike
@@ -217,6 +218,43 @@ class Mixtures(Described):
 
         return self.group_by_window(bucket, batch, window_size_func=lambda key: sizes[int(key)])
 
+    def rejection_resample(
+        self,
+        class_func: Callable[..., Any],
+        target_dist: TensorLike,
+        initial_dist: TensorLike | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Tuples of `class_func(element)` and the element, of which some are left out so that the classes have the shares
+        `target_dist`.
+
+        `initial_dist` are the shares of the classes before; without it they are those of the elements so far.
+        Raises: InvalidArgumentError (a ValueError): the two have other lengths, or, while it iterates, a class that they do not
+        have.
+        """
+        wanted = np.asarray(lift(target_dist).numpy(), np.float64)
+        known = None if initial_dist is None else np.asarray(lift(initial_dist).numpy(), np.float64)
+        if wanted.ndim != 1 or (known is not None and known.shape != wanted.shape):
+            raise InvalidArgumentError(
+                f"rejection_resample: target_dist has shape {wanted.shape}"
+                f"{'' if known is None else f', initial_dist {known.shape}'}; vectors with one share for each class are needed."
+            )
+        rounds = seeds_of(seed, None)
+
+        def kind(element: NestLike) -> Any:
+            return on_host(called(class_func, element))
+
+        return type(self)(
+            lambda: resampled(self._make(), kind, wanted, known, next(rounds)),
+            UNKNOWN,
+            lambda: (spec_of(kind(next(self._make()))), self._spec()),
+        )
+
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Self:
+        """The elements that can be computed; those for which graphad raises an error are left out, and logged if asked."""
+        return type(self)(lambda: computable(self._make(), log_warning), UNKNOWN, self._spec)
+
 
 def _some(method: str, datasets: Sequence[Described]) -> list[Described]:
     parts = list(datasets)
@@ -307,3 +345,41 @@ def grouped(
         if len(group) >= size_of(key):
             yield key, waiting.pop(key)
     yield from sorted(waiting.items(), key=lambda item: item[0])
+
+
+def resampled(
+    elements: Iterator[Any],
+    kind: Callable[[Any], Any],
+    wanted: np.ndarray,
+    known: np.ndarray | None,
+    seed: Sequence[int],
+) -> Iterator[tuple[Any, Any]]:
+    """Classes and elements; one of class c stays with probability in proportion to wanted[c] / share[c]."""
+    draw = np.random.default_rng(seed)
+    counts = np.ones(wanted.shape)  # of the elements so far; every class counts as seen once
+    for element in elements:
+        number = kind(element)
+        if not 0 <= number < len(wanted):
+            raise InvalidArgumentError(
+                f"rejection_resample: an element has class {number}; there are shares of {len(wanted)} classes."
+            )
+        counts[number] += 1
+        shares = counts / counts.sum() if known is None else known
+        ratios = np.divide(wanted, shares, out=np.zeros_like(wanted), where=shares > 0)
+        ratio = ratios[number] if shares[number] > 0 else np.inf * wanted[number]
+        if draw.random() * ratios.max() < ratio:
+            yield number, element
+
+
+def computable(elements: Iterator[Any], logs: bool) -> Iterator[Any]:
+    """The elements of an iterator that goes on behind an error."""
+    while True:
+        try:
+            element = next(elements)
+        except StopIteration:
+            return
+        except GraphadError as error:
+            if logs:
+                get_logger().warning("ignore_errors: an element was left out: %s", error)
+            continue
+        yield element

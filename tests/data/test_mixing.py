@@ -151,3 +151,68 @@ def test_an_iterator_may_have_no_more():
         return y
 
     assert int(total(iter(Dataset.range(5)))) == 10 and int(total(iter(Dataset.range(0)))) == 0
+
+
+def test_what_cannot_be_computed_is_left_out():
+    rows = Dataset.from_tensor_slices([1.0, 2.0, 0.0, 4.0]).map(
+        lambda x: tf.debugging.check_numerics(1.0 / x, "")
+    )
+    assert [float(x) for x in rows.ignore_errors()] == [1.0, 0.5, 0.25]
+    assert [float(x) for x in rows.apply(tf.data.experimental.ignore_errors())] == [1.0, 0.5, 0.25]
+    assert [x.numpy().tolist() for x in rows.batch(2).ignore_errors()] == [[1.0, 0.5], [0.25]]
+    assert rows.ignore_errors().element_spec == tf.TensorSpec([], tf.float32)
+    with pytest.raises(ZeroDivisionError):  # a mistake of the program is no such error
+        list(Dataset.range(1).map(lambda x: 1 / int(0 * x)).ignore_errors())
+
+
+def test_classes_get_the_shares_that_are_asked_for():
+    numbers = np.random.default_rng(0).choice(2, 2000, p=[0.8, 0.2])
+    for initial in ([0.8, 0.2], None):
+        found = Dataset.from_tensor_slices(numbers).rejection_resample(
+            lambda x: x, [0.5, 0.5], initial, seed=1
+        )
+        kinds = [(int(kind), int(x)) for kind, x in found]
+        assert all(kind == x for kind, x in kinds)
+        assert 600 < len(kinds) < 1000 and abs(np.mean(kinds) - 0.5) < 0.06
+    assert found.element_spec == (tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int64))
+    for wrong, message in (([0.5, 0.5], "has class 2"), ([1.0], "has class 1")):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            list(Dataset.range(3).rejection_resample(lambda x: x, wrong))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"initial_dist \(1,\)"):
+        Dataset.range(3).rejection_resample(lambda x: x, [0.5, 0.5], [1.0])
+
+
+def test_a_checkpoint_keeps_how_far_an_iterator_has_gone(tmp_path):
+    numbers = Dataset.range(10).map(lambda x: x * 2)
+    elements = iter(numbers)
+    checkpoint = tf.train.Checkpoint(elements=elements)
+    assert [int(elements.next()) for _ in range(2)] == [0, 2]
+    path = checkpoint.save(tmp_path / "of")
+    assert int(next(elements)) == 4
+    checkpoint.restore(path).assert_consumed()
+    assert int(next(elements)) == 4
+    other = iter(numbers)
+    tf.train.Checkpoint(elements=other).restore(path).expect_partial()
+    assert int(tf.function(lambda elements: next(elements))(other)) == 4
+    assert [int(x) for x in other] == [6, 8, 10, 12, 14, 16, 18]
+
+
+def test_values_that_may_be_missing():
+    some = tf.experimental.Optional.from_value({"a": [1.0, 2.0]})
+    none = tf.experimental.Optional.empty(tf.TensorSpec([], tf.int32))
+    assert bool(some.has_value()) and some.get_value()["a"].numpy().tolist() == [1.0, 2.0]
+    assert some.element_spec == {"a": tf.TensorSpec([2], tf.float32)}
+    assert not none.has_value() and none.element_spec == tf.TensorSpec([], tf.int32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no value"):
+        none.get_value()
+
+
+def test_structures_are_told_of_data_sets_and_their_iterators():
+    numbers = Dataset.range(3)
+    for x in (numbers, iter(numbers)):
+        assert tf.data.experimental.get_structure(x) == tf.TensorSpec([], tf.int64)
+    with pytest.raises(TypeError, match="neither a data set"):
+        tf.data.experimental.get_structure([1])
+    spec = tf.data.DatasetSpec.from_value(numbers)
+    assert spec == tf.data.DatasetSpec(tf.TensorSpec([], tf.int64)) and spec.is_compatible_with(numbers)
+    assert not spec.is_compatible_with(Dataset.zip(numbers, numbers))
