@@ -91,7 +91,7 @@ class Elements:
         self.make = make
 
     def element(self, slices: Sequence[Tensor]) -> Any:
-        nest = self.walk.nest.build(slices)
+        nest = self.walk.element(slices)
         return nest if self.make is None else self.make(nest)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from graphad.core.convert import exports_array
 from graphad.core.nest import Form, Rebuild, Record, flatten, flatten_tree, is_nested, only
+from graphad.core.shapes import TensorShape
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
@@ -149,6 +150,34 @@ def flatten_records(x: Any) -> tuple[list[Any], Rebuild]:
     if _never.issuperset(map(type, leaves)) or not any(map(is_record, leaves)):
         return leaves, rebuild
     return _joined(leaves, rebuild, lambda leaf: _of_record(leaf) if is_record(leaf) else None)
+
+
+def keeps_shapes(x: object) -> bool:
+    """Whether a record in a nest tells the shape of what it holds in a field of its own (`__graphad_reranked__`)."""
+    return any(hasattr(type(leaf), "__graphad_reranked__") for leaf in flatten(x)[0])
+
+
+def reranked(x: Any, change: Callable[[TensorShape], TensorShape]) -> Any:
+    """A nest of tensors that were sliced or stacked, with `change` applied to the shapes that its records keep of them."""
+    leaves, rebuild = flatten(x)
+    if not any(hasattr(type(leaf), "__graphad_reranked__") for leaf in leaves):
+        return x
+    return rebuild(
+        [
+            leaf.__graphad_reranked__(change) if hasattr(type(leaf), "__graphad_reranked__") else leaf
+            for leaf in leaves
+        ]
+    )
+
+
+def of_slice(shape: TensorShape) -> TensorShape:
+    """For `reranked`: the shape of one slice."""
+    return shape[1:]  # type: ignore[no-any-return]
+
+
+def of_stack(size: int | None) -> Callable[[TensorShape], TensorShape]:
+    """For `reranked`: the shape of `size` values stacked."""
+    return TensorShape([size]).concatenate
 
 
 def flatten_present(value: object) -> tuple[list[Any], Rebuild]:

@@ -104,4 +104,5 @@ class IndexedSlices(Sparse):
         return self.with_values(-self.values)
 
     def __repr__(self) -> str:
-        return f"IndexedSlices(values={self.values!r}, indices={self.indices!r}, dense_shape={self.dense_shape!r})"
+        whole = "" if self.dense_shape is None else f", dense_shape={self.dense_shape!s}"
+        return f"IndexedSlices(indices={self.indices!s}, values={self.values!s}{whole})"

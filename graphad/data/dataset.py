@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core.composites import of_slice, of_stack
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -30,6 +31,7 @@ from graphad.data.elements import (
     on_host,
     padded,
     padded_specs,
+    reranked_each,
     shown,
     spec_of,
     stacked,
@@ -77,7 +79,9 @@ class Dataset(Mixtures):
         return Dataset(
             lambda: (at(i, arrays) for i in range(sizes[0] or 0)),
             sizes[0] or 0,
-            lambda: mapped(lambda array: TensorSpec(array.shape[1:], array.dtype), arrays),
+            lambda: reranked_each(
+                mapped(lambda array: TensorSpec(array.shape[1:], array.dtype), arrays), of_slice
+            ),
         )
 
     @staticmethod
@@ -273,7 +277,8 @@ class Dataset(Mixtures):
             return TensorSpec(None if dims is None else [size if drop else None, *dims], row.dtype)
 
         count = self._count if self._count < 0 else self._count // size if drop else -(-self._count // size)
-        return Dataset(make, count, lambda: mapped(spec, rows_of(self._spec())))
+        stacks = of_stack(size if drop else None)
+        return Dataset(make, count, lambda: reranked_each(mapped(spec, rows_of(self._spec())), stacks))
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """The slices of each element as elements."""
@@ -283,9 +288,10 @@ class Dataset(Mixtures):
                 for i in range(leaves(element)[0].shape[0]):
                     yield at(i, element)
 
-        return Dataset(
-            make, UNKNOWN, lambda: mapped(lambda spec: TensorSpec(spec.shape[1:], spec.dtype), self._spec())
-        )
+        def spec(rows: TensorSpec) -> TensorSpec:
+            return TensorSpec(rows.shape[1:], rows.dtype)
+
+        return Dataset(make, UNKNOWN, lambda: reranked_each(mapped(spec, self._spec()), of_slice))
 
     def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Dataset:
         """Batches cut anew, to `batch_size` rows, or to the sizes of a list in turn; the last may be smaller."""
@@ -306,7 +312,9 @@ class Dataset(Mixtures):
         return Dataset(
             make,
             UNKNOWN,
-            lambda: mapped(lambda spec: TensorSpec([size, *spec.shape], spec.dtype), rows._spec()),
+            lambda: reranked_each(
+                mapped(lambda spec: TensorSpec([size, *spec.shape], spec.dtype), rows._spec()), of_stack(size)
+            ),
         )
 
     def scan(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.core.composites import flatten_fields, flatten_records, is_record
+from graphad.core.composites import flatten_fields, flatten_records, is_record, of_slice, of_stack, reranked
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import Dims, TensorShape, as_dims, format_dims
@@ -160,9 +160,22 @@ def called(function: Callable[..., Any], element: NestLike) -> Any:
     return function(*x) if type(x) is tuple else function(x)
 
 
+def reranked_each(x: NestLike, change: Callable[[TensorShape], TensorShape]) -> Any:
+    """An element after slicing or stacking, with `change` applied to the shapes that records in it keep."""
+    if isinstance(x, np.ndarray | np.generic | TensorSpec):
+        return x
+    if isinstance(x, dict):
+        parts = {key: reranked_each(part, change) for key, part in x.items()}
+        return parts if type(x) is dict else type(x)(parts)
+    if isinstance(x, tuple):
+        items = [reranked_each(part, change) for part in x]
+        return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+    return reranked(x, change) if is_record(x) else x
+
+
 def at(i: int, x: NestLike) -> Any:
     """The slice of number `i` of each leaf."""
-    return mapped(lambda array: array[i], x)
+    return reranked_each(mapped(lambda array: array[i], x), of_slice)
 
 
 def stacked(elements: Sequence[Any]) -> Any:
@@ -176,7 +189,7 @@ def stacked(elements: Sequence[Any]) -> Any:
             )
         return np.stack(rows)
 
-    return mapped(stack, elements[0], *elements[1:])
+    return reranked_each(mapped(stack, elements[0], *elements[1:]), of_stack(len(elements)))
 
 
 def _asked(shape: Any, dims: Dims) -> Dims:
@@ -226,7 +239,7 @@ def padded(elements: Sequence[Any], shapes: NestLike, values: NestLike) -> Any:
             out[place] = row
         return out
 
-    return mapped(fill, *elements)
+    return reranked_each(mapped(fill, *elements), of_stack(len(elements)))
 
 
 def _beside(element: NestLike, given: NestLike) -> list[Any]:

@@ -7,6 +7,7 @@ conversion, and `Spec`, the class of what describes such values.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 import types
@@ -18,9 +19,10 @@ from typing import Any, ClassVar, NoReturn, dataclass_transform
 from graphad.core.composites import flatten_records, made_of
 from graphad.core.errors import ArgumentTypeError, FrozenFieldError, InvalidArgumentError
 from graphad.core.nest import Form, Record
+from graphad.core.shapes import TensorShape
 from graphad.core.spec import TensorSpec, TypeSpec
 from graphad.core.tensor import Tensor
-from graphad.experimental.fields import MISSING, PLAIN, Field
+from graphad.experimental.fields import MISSING, PLAIN, Field, ImmutableDict
 from graphad.ops.array.static import type_spec_from_value
 from graphad.ops.math.compare import equal
 from graphad.ops.math.reduce import reduce_all
@@ -85,6 +87,28 @@ def _signature(fields: dict[str, Field]) -> inspect.Signature:
     return inspect.Signature(positional + by_keyword)
 
 
+def _require_all(cls: Any, held: dict[str, Any]) -> None:
+    missing = cls.__graphad_fields__.keys() - held.keys()
+    if missing:
+        raise InvalidArgumentError(f"Missing required fields: {missing}")
+
+
+def _constructing(own: Callable[..., None]) -> Callable[..., None]:
+    """The constructor of a `Spec` whose class defines one: it assigns the fields, which are checked afterwards."""
+
+    @functools.wraps(own)
+    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
+        held = self.__dict__
+        held[_OPEN] = True
+        own(self, *args, **kwargs)
+        del held[_OPEN]
+        _require_all(self.value_type, held)
+        for name, field in self.value_type.__graphad_fields__.items():
+            held[name] = field.described(held[name])
+
+    return construct
+
+
 class _ExtensionTypes(ABCMeta):
     """Declares the fields of each class, and converts and checks those of each object when its constructor has ended."""
 
@@ -105,21 +129,18 @@ class _ExtensionTypes(ABCMeta):
         for field in fields:
             if field in namespace:
                 delattr(cls, field)
-        spec_bases = (namespace["Spec"], ExtensionTypeSpec) if "Spec" in namespace else (ExtensionTypeSpec,)
-        cls.Spec = type(
-            "Spec",
-            spec_bases,
-            {"value_type": cls, "__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Spec"},
-        )
+        given = namespace.get("Spec")
+        spec = {"value_type": cls, "__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Spec"}
+        if given is not None and "__init__" in vars(given):
+            spec["__init__"] = _constructing(given.__init__)
+        cls.Spec = type("Spec", (ExtensionTypeSpec,) if given is None else (given, ExtensionTypeSpec), spec)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made: Any = object.__new__(cls)  # type: ignore[arg-type]
         held = made.__dict__
         held[_OPEN] = True
         made.__init__(*args, **kwargs)
-        missing = cls.__graphad_fields__.keys() - held.keys()
-        if missing:
-            raise InvalidArgumentError(f"Missing required fields: {missing}")
+        _require_all(cls, held)
         for name, field in cls.__graphad_fields__.items():
             held[name] = field.convert(held[name], name)
         del held[_OPEN]
@@ -250,11 +271,12 @@ class ExtensionTypeSpec(TypeSpec):
         except TypeError as cause:
             raise ArgumentTypeError(f"{type(self).__qualname__}: {cause}") from None
         for name, value in bound.arguments.items():
-            convert = names[name].convert
-            self.__dict__[name] = value if isinstance(value, TypeSpec) else convert(value, name)
+            self.__dict__[name] = names[name].described(value)
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise FrozenFieldError(f"Cannot mutate attribute `{name}` of {type(self).__qualname__}.")
+    def __setattr__(self, name: str, value: object) -> None:
+        if _OPEN not in self.__dict__ or name not in self.value_type.__graphad_fields__:
+            raise FrozenFieldError(f"Cannot mutate attribute `{name}` of {type(self).__qualname__}.")
+        self.__dict__[name] = value
 
     def __repr__(self) -> str:
         return _shown(type(self).__qualname__, self)
@@ -268,6 +290,9 @@ class ExtensionTypeSpec(TypeSpec):
     def __graphad_record__(self) -> Record:
         """The values of the fields, of a record of the class that is described."""
         return _record(self.value_type, self)
+
+    def __graphad_reranked__(self, change: Callable[[TensorShape], TensorShape]) -> Any:
+        return _reranked(self, change)
 
     @classmethod
     def from_value(cls, value: ExtensionType) -> Any:
@@ -329,9 +354,27 @@ class ExtensionTypeSpec(TypeSpec):
 class BatchableExtensionType(ExtensionType):
     """An extension type whose values can be stacked: its tensors have a common first axis where several are put together.
 
-    Every extension type of graphad is batched by its tensors, in `map_fn`, `vectorized_map` and data sets; the name is there for
-    programs that ask for it.
+    Every extension type of graphad is batched by its tensors, in `map_fn`, `vectorized_map` and data sets; in one of this class
+    fields of kind `TensorShape` are the shapes of such stacks and lose or gain their first size.
     """
+
+    def __graphad_reranked__(self, change: Callable[[TensorShape], TensorShape]) -> Any:
+        return _reranked(self, change)
+
+
+def _reranked(x: Any, change: Callable[[TensorShape], TensorShape]) -> Any:
+    """`x` with `change` applied to all shapes in fields, also those of values of this kind in its fields."""
+    if isinstance(x, TensorShape):
+        return change(x)
+    if isinstance(x, tuple):
+        return tuple([_reranked(part, change) for part in x])
+    if isinstance(x, ImmutableDict):
+        return ImmutableDict({key: _reranked(part, change) for key, part in x.items()})
+    kind = x.value_type if isinstance(x, ExtensionTypeSpec) else type(x)
+    if not issubclass(kind, BatchableExtensionType):
+        return x
+    fields = {name: _reranked(value, change) for name, value in _fields_of(x).items()}
+    return made_of(type(x), tuple(fields), list(fields.values()))
 
 
 def _fields_of(x: Any) -> dict[str, Any]:

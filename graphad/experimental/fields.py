@@ -164,7 +164,18 @@ class Field:
             self.convert = _converter(kind)
         except ArgumentTypeError as cause:
             raise ArgumentTypeError(f"In field {name!r}: {cause}") from None
-        self.default = default
+        self._name, self.default = name, default
         self.describes = isinstance(kind, type) and issubclass(kind, TypeSpec)
         if default is not MISSING and self.convert is not _tensor:
             self.convert(default, f"default value for {name}")
+
+    def described(self, value: Any) -> Any:
+        """The value of the field in a `Spec`: the spec of a tensor, or what is no tensor, converted."""
+        if isinstance(value, TypeSpec):
+            return value
+        found = self.convert(value, self._name)
+        if isinstance(found, Tensor):
+            raise ArgumentTypeError(
+                f"{self._name}: expected a TensorSpec, got {value!r} of type {type(value).__name__!r}."
+            )
+        return found

@@ -91,9 +91,17 @@ class SymbolicTensor(Tensor):
         raise AttributeError(f"'SymbolicTensor' object has no attribute {name!r}")
 
     def __repr__(self) -> str:
-        label = self.name or f"{self.trace.name}/{self.index}"
-        from_shape = "<unknown>" if self.spec.dims is None else str(tuple(self.spec.dims))
-        return f"<tf.Tensor '{label}:0' shape={from_shape} dtype={self.spec.dtype.name}>"
+        label, dims, dtype = self._shown()
+        return f"<tf.Tensor '{label}' shape={dims} dtype={dtype}>"
+
+    def __str__(self) -> str:
+        label, dims, dtype = self._shown()
+        return f'Tensor("{label}", shape={dims}, dtype={dtype})'
+
+    def _shown(self) -> tuple[str, str, str]:
+        """Label, shape and dtype as text."""
+        dims = "<unknown>" if self.spec.dims is None else str(tuple(self.spec.dims))
+        return f"{self.name or f'{self.trace.name}/{self.index}'}:0", dims, self.spec.dtype.name
 
 
 _CURE = "Return it from that function instead of storing it"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from graphad.autograph.convert import converted
 from graphad.core.annotations import NestLike
 from graphad.core.bind import bind
-from graphad.core.composites import flatten_records
+from graphad.core.composites import flatten_records, of_slice, of_stack, reranked
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import entered
@@ -60,11 +60,13 @@ def vectorized_map(
         return _unknown(fn, stacks, is_shared, rebuild)  # type: ignore[no-any-return]
     level = BatchLevel(counts.pop() if counts else 1)
     with entered(level):
-        out = fn(rebuild([x if s else level.wrap(x) for x, s in zip(stacks, is_shared, strict=True)]))
+        rows_of = rebuild([x if s else level.wrap(x) for x, s in zip(stacks, is_shared, strict=True)])
+        out = fn(reranked(rows_of, of_slice))
         flat, rebuild_out = flatten_records(out)
         flat = [lift(y) for y in flat]
     rows = [stack_rows(level, y) for y in flat]
-    return rebuild_out([bind(IDENTITY, y) if any(y is x for x in stacks) else y for y in rows])  # type: ignore[no-any-return]
+    rows = [bind(IDENTITY, y) if any(y is x for x in stacks) else y for y in rows]
+    return reranked(rebuild_out(rows), of_stack(level.size))  # type: ignore[no-any-return]
 
 
 def _unknown(fn: Callable[[Any], Any], stacks: list[Tensor], is_shared: list[bool], rebuild: Rebuild) -> Any:
@@ -72,7 +74,7 @@ def _unknown(fn: Callable[[Any], Any], stacks: list[Tensor], is_shared: list[boo
     found: list[Rebuild] = []
 
     def run(*rows: Tensor) -> list[Any]:
-        flat, rebuild_out = flatten_records(fn(rebuild(list(rows))))
+        flat, rebuild_out = flatten_records(fn(reranked(rebuild(list(rows)), of_slice)))
         found.append(rebuild_out)
         return [lift(y) for y in flat]
 
@@ -82,4 +84,5 @@ def _unknown(fn: Callable[[Any], Any], stacks: list[Tensor], is_shared: list[boo
     ]
     traced = trace_flat(run, specs, "vectorized_map", keep_all=True)
     stacked = [not shared for shared in is_shared] + [False] * len(traced.captures)
-    return found[0](list(vectorize(traced.graph, stacked, [*stacks, *traced.captures])))
+    out = found[0](list(vectorize(traced.graph, stacked, [*stacks, *traced.captures])))
+    return reranked(out, of_stack(None))

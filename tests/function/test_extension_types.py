@@ -314,3 +314,86 @@ def test_a_field_that_holds_a_spec_passes_through_functions_as_it_is():
     spec = tf.type_spec_from_value(x)
     assert spec == Described.Spec(tf.TensorSpec([2]), form) and spec.form is form
     assert doubled.get_concrete_function(spec)(x).form is form
+
+
+class Marked(tf.experimental.BatchableExtensionType):
+    values: tf.Tensor
+    mask: tf.Tensor
+
+    class Spec:
+        def __init__(self, shape, dtype=tf.float32):
+            self.values = tf.TensorSpec(shape, dtype)
+            self.mask = tf.TensorSpec(shape, tf.bool)
+
+        @property
+        def shape(self):
+            return self.values.shape
+
+
+def test_a_spec_may_have_a_constructor_of_its_own() -> None:
+    x = Marked([1.0, 2.0], [True, False])
+    assert Marked.Spec([2]) == tf.type_spec_from_value(x) and Marked.Spec([None]).is_compatible_with(x)
+    double = tf.function(lambda x: x.values * 2, input_signature=[Marked.Spec([None])])
+    assert double(x).numpy().tolist() == [2.0, 4.0]
+    rows = tf.data.Dataset.from_generator(lambda: iter([x]), output_signature=Marked.Spec([2]))
+    assert next(iter(rows)).mask.numpy().tolist() == [True, False] and rows.element_spec.shape == (2,)
+    with pytest.raises(AttributeError, match="Cannot mutate attribute `values`"):
+        Marked.Spec([2]).values = 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ({}, ValueError, "Missing required fields: {'x'}"),
+        ({"x": tf.TensorSpec([]), "z": 3}, AttributeError, "Cannot mutate attribute `z`"),
+        ({"x": 3}, TypeError, "x: expected a TensorSpec, got 3"),
+    ],
+)
+def test_what_a_constructor_of_a_spec_assigns_is_checked(fields, error, message) -> None:
+    class Number(tf.experimental.ExtensionType):
+        x: tf.Tensor
+
+        class Spec:
+            def __init__(self):
+                for name, value in fields.items():
+                    setattr(self, name, value)
+
+    with pytest.raises(error, match=message):
+        Number.Spec()
+
+
+class Network(tf.experimental.BatchableExtensionType):
+    shape: tf.TensorShape
+    work: tf.Tensor
+    others: tuple[tf.TensorShape, ...]
+
+    def __init__(self, work, others=()):
+        self.work = tf.convert_to_tensor(work)
+        self.shape = self.work.shape[:-1]
+        self.others = others
+
+
+def test_shapes_in_fields_follow_slices_and_stacks() -> None:
+    networks = Network([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [tf.TensorShape([3, 7])])
+    slices = tf.data.Dataset.from_tensor_slices({"a": networks})
+    (first, *_) = [element["a"] for element in slices]
+    assert first.shape == () and first.others == (tf.TensorShape([7]),)
+    assert slices.element_spec["a"].shape == ()
+    batches = slices.batch(2)
+    assert [element["a"].shape.as_list() for element in batches] == [[2], [1]]
+    assert batches.element_spec["a"].shape.as_list() == [None]
+    assert slices.batch(3, drop_remainder=True).element_spec["a"].shape == (3,)
+    assert next(iter(batches.unbatch()))["a"].shape == () == batches.unbatch().element_spec["a"].shape
+    assert [element["a"].shape for element in slices.padded_batch(3)] == [(3,)]
+
+    def further(network):
+        assert network.shape == ()
+        return Network(network.work + 1)
+
+    for call in (
+        lambda x: tf.map_fn(further, x),
+        tf.function(lambda x: tf.map_fn(further, x)),
+        lambda x: tf.vectorized_map(further, x),
+    ):
+        out = call(networks)
+        assert out.shape == (3,) and out.work.numpy().tolist() == [[2, 3], [4, 5], [6, 7]]

@@ -456,9 +456,9 @@ def getitem(x: object, key: Any) -> Tensor:
 
 
 def _lifted(key: Any) -> Any:
-    """A key with convertible objects as tensors, so that a variable in it is read once."""
+    """A key with convertible objects as tensors, so that a variable in it is read once; inner tuples are arrays, as lists are."""
     if type(key) is tuple:
-        return tuple([_lifted(item) for item in key])
+        return tuple([_lifted(list(item) if type(item) is tuple else item) for item in key])
     return lift(key) if stands_for_tensor(key) else key
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, NestLike, TensorLike
+from graphad.core.composites import keeps_shapes, of_slice, of_stack, reranked
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.indexed_slices import IndexedSlices
@@ -46,6 +47,7 @@ class Walk:
 
     def __init__(self, op: str, elems: object) -> None:
         self.nest = Nest(_dense(elems))
+        self._keeps_shapes = keeps_shapes(elems)
         self.xs = self.nest.tensors()
         if not self.xs:
             raise InvalidArgumentError(
@@ -64,9 +66,10 @@ class Walk:
                 )
             self.length = size if self.length is None else self.length
 
-    def slices(self, i: int) -> Any:
-        """Element i, structured as elems."""
-        return self.nest.build([getitem(x, i) for x in self.xs])
+    def element(self, slices: Sequence[Any]) -> Any:
+        """Slices of the tensors, structured as elems."""
+        nest = self.nest.build(slices)
+        return reranked(nest, of_slice) if self._keeps_shapes else nest
 
     def specs(self) -> list[TensorSpec]:
         return [TensorSpec.of(None if x.dims is None else tuple(x.dims[1:]), x.dtype) for x in self.xs]
@@ -210,7 +213,7 @@ def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
     found: list[Nest] = []
 
     def run(*slices: TensorLike) -> list[Any]:
-        found[:] = [Nest(_dense(fn(walk.nest.build(slices))))]
+        found[:] = [Nest(_dense(fn(walk.element(slices))))]
         return found[0].tensors()
 
     if trace_in_progress() is not None:
@@ -218,7 +221,7 @@ def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
         body = Part("map_fn", run, specs, "map")
         _check_signature(body.graph.output_specs, signature)
         outputs = bind_loop(None, body, walk.limit(), (), walk.xs, specs, False, walk.length)
-        return found[0].build(outputs[1:])
+        return reranked(found[0].build(outputs[1:]), of_stack(walk.length))
     length = walk.length or 0
     if not length:
         if signature is None:  # as if `fn` kept the dtypes
@@ -226,7 +229,8 @@ def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
         return _empty("map_fn", signature)
     rows = [run(*[getitem(x, i) for x in walk.xs]) for i in range(length)]
     _check_signature([y.spec for y in rows[0]], signature)
-    return found[0].build([stack([row[k] for row in rows]) for k in range(len(rows[0]))])
+    stacks = [stack([row[k] for row in rows]) for k in range(len(rows[0]))]
+    return reranked(found[0].build(stacks), of_stack(length))
 
 
 def _fold(
@@ -245,7 +249,7 @@ def _fold(
         start = nest.tensors()
 
     def step(*values: TensorLike) -> list[Any]:
-        result = fn(nest.build(values[: len(start)]), walk.nest.build(values[len(start) :]))
+        result = fn(nest.build(values[: len(start)]), walk.element(values[len(start) :]))
         found = Nest(_dense(result))
         if not same_structure(found.shape, nest.shape):
             raise StructureError(

@@ -17,7 +17,6 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.gather import gather_nd
 from graphad.ops.array.reshape import reshape
@@ -197,9 +196,7 @@ class SparseTensor(Sparse):
         return self._by(other, True)
 
     def __repr__(self) -> str:
-        if not isinstance(self.indices, EagerTensor):
-            return f"SparseTensor(shape={format_dims(self.dims)}, dtype={self.dtype.name})"
-        return f"SparseTensor(indices={self.indices!r}, values={self.values!r}, dense_shape={self.dense_shape!r})"
+        return f"SparseTensor(indices={self.indices!s}, values={self.values!s}, dense_shape={self.dense_shape!s})"
 
 
 class SparseTensorSpec(Sparse):
@@ -261,7 +258,7 @@ class SparseTensorSpec(Sparse):
         return hash((self._dims, self._dtype))
 
     def __repr__(self) -> str:
-        return f"SparseTensorSpec({TensorShape(self._dims)}, {self._dtype!r})"
+        return f"SparseTensorSpec({TensorShape(self._dims)!r}, {self._dtype!r})"
 
 
 def require_sparse(op: str, x: object, name: str = "sp_input") -> SparseTensor:

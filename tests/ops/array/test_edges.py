@@ -464,6 +464,13 @@ def test_a_list_with_slices_is_a_key_like_a_tuple():
     assert tf.function(lambda x: x[[slice(1), slice(2)]])(x).numpy().tolist() == [[0, 1]]
 
 
+def test_tuples_in_a_key_are_arrays():
+    x = np.arange(24).reshape(2, 3, 4)
+    for key in (np.s_[:, (True, False, True)], np.s_[1, (0, 0, 1), [0, 1, 1]], ((0, 1),), np.s_[..., (0, 2)]):
+        for found in (tf.constant(x)[key], tf.function(lambda t, key=key: t[key])(x)):
+            np.testing.assert_array_equal(found.numpy(), x[key])
+
+
 @pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])
 @pytest.mark.parametrize("wrong", [[0, 2], [-1, 1]])
 def test_the_number_of_no_part_is_refused(run: Callable[[Any], Any], wrong: list[int]) -> None:
