@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core.frames import note_traced_line
-from graphad.core.op import Op, named
+from graphad.core.op import Op, explained, named
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
@@ -26,13 +26,15 @@ class Emitter:
     Attributes:
       lines: The lines so far, without their indent.
       names: What the lines refer to: functions and constants.
-      sources: For each line, the user's line behind it.
+      sources, ops, operands: For each line, the user's line behind it, the op that it computes, if any, and the names
+        of what it computes it of.
     """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.sources: list[str | None] = []
         self.ops: list[Op | None] = []
+        self.operands: list[Sequence[str]] = []
         self.names: dict[str, Any] = {"ndarray": np.ndarray}
         self._count = 0
 
@@ -46,11 +48,14 @@ class Emitter:
         self.names[name] = value
         return name
 
-    def line(self, text: str, source: str | None = None, op: Op | None = None) -> None:
-        """Append a line; `source` is the user's line behind it, `op` the op that it computes."""
+    def line(
+        self, text: str, source: str | None = None, op: Op | None = None, operands: Sequence[str] = ()
+    ) -> None:
+        """Append a line; `source` is the user's line behind it, `op` the op that it computes of `operands`."""
         self.lines.append(text)
         self.sources.append(source)
         self.ops.append(op)
+        self.operands.append(operands)
 
     def graph(self, graph: Graph, inputs: Sequence[str], indent: str = "", free: bool = True) -> list[str]:
         """Lines that compute a graph; returns the names of its outputs.
@@ -88,19 +93,19 @@ class Emitter:
             outputs = [self.fresh() for _ in node.specs]
             function = self.name_of(op.eval, "f")
             left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
-            self.line(f"{indent}{left}{function}({', '.join(inputs)})", node.line, op)
+            self.line(f"{indent}{left}{function}({', '.join(inputs)})", node.line, op, inputs)
             for output, spec in zip(outputs, node.specs, strict=True):
                 self._scalar(output, spec, indent)
             return outputs
         output = self.fresh()
         infix = op.infix
         if infix is not None:
-            self.line(f"{indent}{output} = {infix.format(*inputs)}", node.line, op)
+            self.line(f"{indent}{output} = {infix.format(*inputs)}", node.line, op, inputs)
             return [output]
         formula = getattr(type(op), "formula", None)
         direct = formula is not None and type(op).eval is _shared_eval(type(op))
         function = self.name_of(formula if direct else op.eval, "f")
-        self.line(f"{indent}{output} = {function}({', '.join(inputs)})", node.line, op)
+        self.line(f"{indent}{output} = {function}({', '.join(inputs)})", node.line, op, inputs)
         if not isinstance(formula, np.ufunc):
             self._scalar(output, node.specs[0], indent)
         return [output]
@@ -116,13 +121,13 @@ class Emitter:
         text = "\n".join([head, *body])
         exec(compile(text, f"<{name}>", "exec"), self.names)
         function: Callable[..., Any] = self.names[name]
-        sources, ops = self.sources, [whole if op is None else op for op in self.ops]
+        lines = list(zip(self.sources, self.ops, self.operands, strict=True))
 
         def noted(*values: Any) -> Any:
             try:
                 return function(*values)
             except Exception as error:  # raised on, with the op and the traced line
-                error = _noted(error, f"<{name}>", sources, ops)
+                error = _noted(error, f"<{name}>", lines, whole)
                 raise error
 
         return noted
@@ -136,17 +141,20 @@ def _shared_eval(kind: Any) -> Any:
     return None
 
 
-def _noted(
-    error: Exception, place: str, sources: Sequence[str | None], ops: Sequence[Op | type[Op] | None]
-) -> Exception:
-    """The error with the name of the op and its traced line, unless it has them already."""
+def _noted(error: Exception, place: str, lines: Sequence[Any], whole: type[Op] | None) -> Exception:
+    """The error in the words of the op and with its traced line, unless it has them already."""
     trace = error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == place and 2 <= trace.tb_lineno <= len(ops) + 1:
-            op, source = ops[trace.tb_lineno - 2], sources[trace.tb_lineno - 2]
-            found = error if op is None else named(error, op)
-            note_traced_line(found, source)
-            return found
+        frame = trace.tb_frame
+        if frame.f_code.co_filename == place and 2 <= trace.tb_lineno <= len(lines) + 1:
+            source, op, operands = lines[trace.tb_lineno - 2]
+            if op is not None:
+                known = frame.f_globals | frame.f_locals
+                error = explained(error, op, [known[name] for name in operands])
+            elif whole is not None:
+                error = named(error, whole)
+            note_traced_line(error, source)
+            return error
         trace = trace.tb_next
     return error
 

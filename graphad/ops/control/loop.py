@@ -141,6 +141,8 @@ class Loop(Structured):
             raise InvalidArgumentError(
                 f"loop: it has a test and steps is {self.steps}; the test decides how many there are."
             )
+        if self.test is not None:
+            require_answer(self.test.output_specs[0].dims)
         results = self.body.output_specs
         starts = self.operands.carries(self.body.inputs)
         carry = [merged(a, b) for a, b in zip(starts, self.results.carries(results), strict=False)]
@@ -317,6 +319,15 @@ def wrong_steps(limit: Any, steps: int) -> InvalidArgumentError:
     return InvalidArgumentError(f"loop: the limit is {limit}, the loop was made for {steps} steps.")
 
 
+def require_answer(dims: Any) -> None:
+    """Raises: InvalidArgumentError: what the test of a loop gives is known not to be a scalar."""
+    if dims is not None and dims != ():
+        raise InvalidArgumentError(
+            f"loop: the test gives a value of shape {format_dims(dims)}; it must be a bool scalar. tf.reduce_all and "
+            "tf.reduce_any make one truth value of many."
+        )
+
+
 def check_walk(limit: int, steps: int | None, *xs: Any) -> None:
     """Raise unless a loop without a test has its declared number of steps, and its stacks have a slice for each."""
     if steps is not None and limit != steps:
@@ -372,6 +383,9 @@ def _function_of(loop: Loop, in_steps: bool) -> Callable[..., Any]:
     line("while t < limit:")
     if loop.test is not None:
         (test,) = printed(loop.test, [*carry, *invariants], "    ")
+        if loop.test.output_specs[0].dims is None:
+            emitter.names["require_answer"] = require_answer
+            line(f"    require_answer({test}.shape)")
         line(f"    if not {test}: break")
     complete = "limit" if loop.test is None else "-1"
     slices = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -335,3 +336,31 @@ def test_a_shape_invariant_of_another_dtype_is_refused():
 
     with pytest.raises(TypeError, match="has dtype float32, its shape invariant has dtype int32"):
         f()
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("shape", [(1,), (2,), (0,), (2, 2)])
+def test_a_test_of_unknown_rank_that_is_no_scalar_is_refused_in_every_mode(shape: Any, jit: bool):
+    @tf.function(input_signature=[tf.TensorSpec(None)], jit_compile=jit)
+    def grown(x: Any) -> Any:
+        return tf.while_loop(lambda x: x < 3.0, lambda x: (x + 1.0,), (x,))[0]
+
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=f"loop: the test gives a value of shape {re.escape(str(shape))}"
+    ):
+        grown(np.ones(shape, np.float32))
+    assert grown(np.float32(1)) == 3.0
+
+
+def test_an_error_in_a_step_of_a_loop_is_in_the_words_of_the_op_and_its_shapes():
+    def step(x: Any, i: Any, y: Any) -> Any:
+        return i + 1, y + tf.reduce_max(tf.reduce_sum(x * y, axis=1))
+
+    @tf.function(input_signature=[tf.TensorSpec(None), tf.TensorSpec([], tf.int32)], jit_compile=False)
+    def summed(x: Any, n: Any) -> Any:
+        return tf.while_loop(lambda i, y: i < n, lambda i, y: step(x, i, y), (0, 1.0))[1]
+
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"reduce_sum: axis 1 is out of range for .*\(4,\)"
+    ):
+        summed(np.ones(4, np.float32), 2)
