@@ -89,14 +89,18 @@ def _read(requests: queue.SimpleQueue[dict[str, Any]]) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Linux: be killed when the caller's process dies, whatever happened to the pipe."""
-    if not sys.platform.startswith("linux"):
+    """Linux: be killed when the caller's process dies, whatever happened to the pipe.
+
+    The system sends that signal when the thread that started the worker ends. 0 stands for a thread that may end earlier than its
+    process; then the end of the pipe is all that tells.
+    """
+    if not parent or not sys.platform.startswith("linux"):
         return
     with contextlib.suppress(OSError, AttributeError):
         import ctypes
 
         ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG, SIGKILL
-        if parent and os.getppid() != parent:  # it died before that
+        if os.getppid() != parent:  # it died before that
             os._exit(0)
 
 

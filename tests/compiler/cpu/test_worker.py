@@ -80,6 +80,22 @@ def test_a_killed_worker_is_replaced_and_its_requests_repeated(worker: CompileSe
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no /bin/false")
+def test_a_worker_outlives_the_thread_that_started_it(worker: CompileService) -> None:
+    begun, ready = threading.Event(), threading.Event()
+
+    def ask() -> None:
+        assert worker.request("first", emit(ADD).text, lambda *_: ready.set())
+        begun.set()
+        assert ready.wait(WAIT)  # by then the worker has asked for its signals
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert begun.wait(WAIT)
+    pid = worker.pid
+    thread.join()
+    assert worker.compile_now("second", emit(MUL).text) and worker.pid == pid
+
+
 def test_three_deaths_are_enough(
     worker: CompileService,
     monkeypatch: pytest.MonkeyPatch,
