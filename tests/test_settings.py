@@ -13,7 +13,8 @@ import pytest
 
 import graphad as tf
 from graphad.compiler.plan.executable import executable_of
-from graphad.core.flags import flags
+from graphad.compiler.service import CompileService
+from graphad.core.flags import flags, switch_of_environment
 from graphad.devices import library
 from graphad.tools import devices
 
@@ -53,6 +54,39 @@ def test_a_mode_that_does_not_exist_is_told_at_import():
     )
     assert ran.stdout.strip() == "auto"
     assert "GRAPHAD_JIT: 'sometimes' is not a mode; use 'auto', 'always' or 'never'" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "is_on", "usually_on"),
+    [
+        ("", False, True),
+        ("0", False, False),
+        ("1", True, True),
+        ("FALSE", False, False),
+        (" true ", True, True),
+    ],
+)
+def test_switches_of_the_environment_are_spelled_in_one_way(text, is_on, usually_on, monkeypatch):
+    monkeypatch.setenv("GRAPHAD_WORKER", text)
+    assert switch_of_environment("GRAPHAD_WORKER") is is_on
+    assert switch_of_environment("GRAPHAD_WORKER", True) is usually_on
+    assert CompileService().is_forbidden is not usually_on
+
+
+def test_a_switch_that_is_neither_on_nor_off_is_told(monkeypatch):
+    monkeypatch.setenv("GRAPHAD_WORKER", "no")
+    with pytest.warns(UserWarning, match="GRAPHAD_WORKER: 'no' is neither 0 nor 1; 1 is used"):
+        assert switch_of_environment("GRAPHAD_WORKER", True)
+
+
+@pytest.mark.parametrize(("text", "verifies"), [("", False), ("0", False), ("false", False), ("1", True)])
+def test_verification_is_a_switch_of_the_environment(text, verifies):
+    code = "from graphad.core import bind; print(bind.VERIFY)"
+    environment = {**os.environ, "GRAPHAD_VERIFY": text}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == str(verifies)
 
 
 @pytest.mark.parametrize("name", ["cpu", "CPU", "/CPU:0", "/device:CPU:0", "cpu:0"])

@@ -23,6 +23,7 @@ from graphad.compiler import launch
 from graphad.compiler.source import CompileError
 from graphad.compiler.worker import HELLO, compiled
 from graphad.core import forks
+from graphad.core.flags import switch_of_environment
 
 Callback = Callable[[str, bytes | None, str | None], None]  # key, object code or None, error or None
 LIFETIME = 500  # kernels that one worker compiles
@@ -55,7 +56,9 @@ class CompileService:
     def is_forbidden(self) -> bool:
         """Whether no worker may be started, or starting has failed for good."""
         return (
-            os.environ.get("GRAPHAD_WORKER") == "0" or self._deaths >= DEATHS or launch.interpreter() is None
+            self._deaths >= DEATHS
+            or not switch_of_environment("GRAPHAD_WORKER", True)
+            or launch.interpreter() is None
         )
 
     @property

@@ -7,7 +7,6 @@ values of that level. With no level the op is evaluated at once.
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from threading import get_ident
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from graphad.core.errors import InternalError
+from graphad.core.flags import switch_of_environment
 from graphad.core.ieee import REPORTED, SHORT_WAY_ENDS, unreported
 from graphad.core.levels import add_recorder, busy, current, here
 from graphad.core.memo import Memo
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from graphad.trace.tracer import Trace
 
 
-VERIFY = os.environ.get("GRAPHAD_VERIFY", "0") not in ("", "0")
+VERIFY = switch_of_environment("GRAPHAD_VERIFY")
 # Calls that `infer` has accepted: (op, shapes and dtypes of the inputs).
 _checked = Memo("checked", 8192)
 

@@ -50,7 +50,7 @@ class Flags:
         self.progress = AUTO
         self.tensor_float_32 = False
         self.threads = 0
-        self.relaxed_arithmetic = _switch_of_environment("GRAPHAD_RELAXED_ARITHMETIC")
+        self.relaxed_arithmetic = switch_of_environment("GRAPHAD_RELAXED_ARITHMETIC")
 
 
 def _jit_of_environment() -> str:
@@ -61,11 +61,13 @@ def _jit_of_environment() -> str:
     return mode
 
 
-def _switch_of_environment(name: str) -> bool:
+def switch_of_environment(name: str, usual: bool = False) -> bool:
+    """What a variable of the environment that is 0 or 1 says; `usual` if it is not there or says something else."""
     text = os.environ.get(name, "").strip().lower()
     if text not in ("", "0", "1", "false", "true"):
-        _warn(f"{name}: {text!r} is neither 0 nor 1; 0 is used.")
-    return text in ("1", "true")
+        _warn(f"{name}: {text!r} is neither 0 nor 1; {int(usual)} is used.")
+        return usual
+    return text in ("1", "true") if text else usual
 
 
 def _warn(message: str) -> None:

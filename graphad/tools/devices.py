@@ -252,7 +252,7 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
     The threads of NumPy's matrix products are not among them; environment variables of its BLAS limit those.
 
     Args:
-      num_threads: A number, 0 for as many as there are processors.
+      num_threads: A number, of which no more than 1024 are started; 0 for as many as there are processors.
     Raises:
       InvalidArgumentError (a ValueError): no whole number from 0.
       FailedPreconditionError (a RuntimeError): the threads have been started.

@@ -199,15 +199,18 @@ def region_kernel() -> int:
     return _native("graphad_region")
 
 
+MOST = 1024  # threads: the stacks of many more leave no room to map anything else
+
+
 def thread_count() -> int:
     """How many threads a region may use, the caller included: what `set_intra_op_parallelism_threads` or GRAPHAD_THREADS
-    says, else the processors given to this process.
+    says, at most `MOST`, else the processors given to this process.
     """
     if flags.threads:
-        return flags.threads
+        return min(flags.threads, MOST)
     asked = os.environ.get("GRAPHAD_THREADS", "").strip()
     if asked.isdigit() and int(asked) > 0:
-        return int(asked)
+        return min(int(asked), MOST)
     if asked:
         warn_user(
             f"GRAPHAD_THREADS: {asked!r} is not a number of threads; all processors given to this process are used."

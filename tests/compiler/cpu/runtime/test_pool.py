@@ -130,6 +130,8 @@ def test_thread_count_follows_the_environment(monkeypatch):
     assert pool.thread_count() == 3
     monkeypatch.setenv("GRAPHAD_THREADS", "1")
     assert pool.thread_count() == 1 and pool.control() == 0
+    monkeypatch.setenv("GRAPHAD_THREADS", "100000")
+    assert pool.thread_count() == pool.MOST
     monkeypatch.setenv("GRAPHAD_THREADS", "many")
     with pytest.warns(UserWarning, match="GRAPHAD_THREADS: 'many' is not a number of threads"):
         assert pool.thread_count() >= 1
