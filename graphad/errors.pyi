@@ -40,11 +40,11 @@ from graphad.core.errors import OutOfRangeError as OutOfRangeError
 from graphad.core.errors import OutOfScopeError as OutOfScopeError
 from graphad.core.errors import PermissionDeniedError as PermissionDeniedError
 from graphad.core.errors import ResourceExhaustedError as ResourceExhaustedError
+from graphad.core.errors import StructureError as StructureError
 from graphad.core.errors import SymbolicConversionError as SymbolicConversionError
 from graphad.core.errors import SymbolicValueError as SymbolicValueError
 from graphad.core.errors import UnauthenticatedError as UnauthenticatedError
 from graphad.core.errors import UnavailableError as UnavailableError
-from graphad.core.errors import StructureError as StructureError
 from graphad.core.errors import UnconvertibleError as UnconvertibleError
 from graphad.core.errors import UnimplementedError as UnimplementedError
 from graphad.core.errors import UnknownError as UnknownError
