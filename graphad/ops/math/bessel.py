@@ -193,7 +193,8 @@ def _quarters(x: Tensor) -> Tensor:
 def _expint_slope(x: Tensor, y: Tensor) -> Tensor:
     is_end = equal(x, scalar_like(math.inf, x))
     inner = where(is_end, scalar_like(1, x), x)
-    return where(is_end, x, exp(inner) / inner)
+    half = exp(scalar_like(0.5, x) * inner)  # e^x overflows before e^x / x does
+    return where(is_end, x, half / inner * half)
 
 
 _SECTIONS = {

@@ -85,6 +85,20 @@ def of_array(formula: Callable[[Array], Array], x: Array, special: str | None = 
     return y if y.ndim else y[()]
 
 
+def of_arrays(formula: Callable[[Array, Array], Array], x: Array, y: Array) -> Array:
+    """A formula of two arrays of one dtype, in that, block by block as in `of_array`."""
+    if np.shape(x) != np.shape(y):
+        x, y = np.broadcast_arrays(x, y)
+    first, second = (arrays.of_dtype(z, np.float64).reshape(-1) for z in (x, y))
+    out = arrays.empty(first.size, x.dtype, x)
+    block = _BLOCK if type(first) is np.ndarray else max(first.size, 1)
+    with np.errstate(all="ignore"):
+        for start in range(0, first.size, block):
+            out[start : start + block] = formula(first[start : start + block], second[start : start + block])
+    out = out.reshape(np.shape(x))
+    return out if out.ndim else out[()]
+
+
 _NEAR_TWO = (1 - _EULER, *((-1) ** k * value / k for k, value in enumerate(_ZETA, 2)))
 
 

@@ -21,11 +21,11 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import STOP_GRADIENT
 from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math import series
-from graphad.ops.math.arithmetic import ADD, MUL, NEG, SQUARE, SUB
+from graphad.ops.math.arithmetic import ABS, ADD, MUL, NEG, SQUARE, SUB
 from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import EXP
 from graphad.ops.math.select import MINIMUM, Maximum
-from graphad.ops.rules import FLOATING, scalar_like
+from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
 
 # P in powers of x ** 2, for |x| <= 1.
 _NEAR = (
@@ -89,6 +89,11 @@ _OUTER = (
     1.6012629966167895e-06,
     -1.8767045457903313e-06,
 )
+# x erfcx(x) in powers of x ** -2, for 5 <= x <= 28.
+_FARTHEST = (
+    0.5641895835477561, -0.2820947917735439, 0.4231421874453606, -1.057855397442517, 3.702480032143191, -16.659449524782886,
+    91.4871551768818, -586.9272312530488, 4110.57683642532, -27593.333780528876, 143473.16107689627, -396974.19172908034,
+)  # fmt: skip
 # R in powers of x ** 2, up to 1/2.
 _INVERSE = (
     0.886226925452758,
@@ -257,18 +262,27 @@ def _bell(x: Tensor, factor: float) -> Tensor:
     """factor * exp(-x ** 2).
 
     The error of a rounded square is multiplied by x ** 2. So a float64 is split into a float32, whose square is exact, and the
-    rest.
+    rest; of the square of a float32 what its rounding left out is known in float64, and the exponential of that, close to 1, by
+    two terms. Both are constants: the derivative by x of what is left is that of -x ** 2. Squares of two bytes are exact in four.
     """
-    if x.dtype is not float64:
-        return bind(MUL, scalar_like(factor, x), bind(EXP, bind(NEG, bind(SQUARE, x))))
-    bound = scalar_like(_END + 1.0, x)  # beyond it the result is 0
-    near = bind(MINIMUM, bind(Maximum(), x, bind(NEG, bound)), bound)
-    # As a constant: the derivative of (head - x) (head + x) - head ** 2 by x alone is that of -x ** 2.
-    head = bind(STOP_GRADIENT, cast(cast(near, float32), float64))
-    rest = bind(MUL, bind(SUB, head, near), bind(ADD, head, near))
-    return bind(
-        MUL, scalar_like(factor, x), bind(MUL, bind(EXP, bind(NEG, bind(SQUARE, head))), bind(EXP, rest))
-    )
+    if x.dtype is float64:
+        bound = scalar_like(_END + 1.0, x)  # beyond it the result is 0
+        near = bind(MINIMUM, bind(Maximum(), x, bind(NEG, bound)), bound)
+        head = bind(STOP_GRADIENT, cast(cast(near, float32), float64))
+        rest = bind(MUL, bind(SUB, head, near), bind(ADD, head, near))
+        return bind(
+            MUL, scalar_like(factor, x), bind(MUL, bind(EXP, bind(NEG, bind(SQUARE, head))), bind(EXP, rest))
+        )
+    wide = cast(x, float32)
+    square = bind(SQUARE, wide)
+    y = bind(EXP, bind(NEG, square))
+    if x.dtype is float32:
+        exact = bind(SQUARE, cast(bind(STOP_GRADIENT, x), float64))
+        exact = bind(MINIMUM, exact, scalar_like(1e30, exact))
+        lost = cast(bind(SUB, exact, cast(bind(STOP_GRADIENT, square), float64)), float32)
+        lost = bind(Maximum(), lost, scalar_like(-1.0, x))  # where squares are too large or infinite, y is 0
+        y = bind(SUB, y, bind(MUL, y, lost))
+    return cast(bind(MUL, scalar_like(factor, wide), y), x.dtype)
 
 
 def _erf_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -279,10 +293,49 @@ def _erfc_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(MUL, g, _bell(ctx.inputs[0], -2.0 / math.sqrt(math.pi))),)
 
 
+def _scaled_tail(x: np.ndarray) -> np.ndarray:
+    """erfcx(x) for 1/2 <= x <= 28."""
+    tail: np.ndarray = arrays.polynomial(_FAR, (x - _CENTRE) / (x + _CENTRE)) / x
+    return tail
+
+
+def _farthest_tail(x: np.ndarray) -> np.ndarray:
+    """The same from 5 on, with half the error."""
+    tail: np.ndarray = arrays.polynomial(_FARTHEST, 1.0 / (x * x)) / x
+    return tail
+
+
+def _growth(x: Array, tail: Array) -> Any:
+    """e^(x^2), from 3/4 on as erfcx(|x|) / tail."""
+    size = np.minimum(np.abs(x), _END)
+    y = np.exp(size * size)
+    mine = np.flatnonzero(size >= 0.75)
+    if mine.size:
+        far = size[mine]
+        y[mine] = (
+            series.by_part(far, [(far < 5.0, _scaled_tail), (far >= 5.0, _farthest_tail)], 0.0) / tail[mine]
+        )
+    return y
+
+
+def _growth_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
+    x, y = ctx.inputs[0], ctx.outputs[0]
+    return unbroadcast(ctx, 0, bind(MUL, g, bind(MUL, scalar_like(2.0, x), bind(MUL, x, y)))), None
+
+
+def slope_of_inverse(x: Tensor, tail: Tensor, factor: float) -> Tensor:
+    """factor * exp(x ** 2), where x is an inverse of the error function.
+
+    The error of the rounded x would be multiplied by 2 x ** 2. So erfcx(|x|), which is exp(x ** 2) erfc(|x|) and varies as 1 / x,
+    is divided by `tail`, the erfc(|x|) that x has been computed from.
+    """
+    return bind(MUL, scalar_like(factor, x), bind(GROWTH, x, bind(STOP_GRADIENT, tail)))
+
+
 def _erfinv_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    y = ctx.outputs[0]
-    slope = bind(MUL, scalar_like(math.sqrt(math.pi) / 2.0, y), bind(EXP, bind(SQUARE, y)))
-    return (bind(MUL, g, slope),)
+    x, y = ctx.inputs[0], ctx.outputs[0]
+    tail = bind(SUB, scalar_like(1.0, x), bind(ABS, x))
+    return (bind(MUL, g, slope_of_inverse(y, tail, math.sqrt(math.pi) / 2.0)),)
 
 
 Erf = elementwise(
@@ -306,10 +359,19 @@ Erfinv = elementwise(
     lambda x: series.of_array(_erfinv, x, "erfinv"),
     vjp=_erfinv_vjp,
     kinds=FLOATING,
-    keeps=(False, True),
+    keeps=(True, True),
     doc="The y with erf(y) = x.",
 )
-ERF, ERFC = Erf(), Erfc()
+Growth = elementwise(
+    "exp_square",
+    lambda x, y: series.of_arrays(_growth, x, y),
+    vjp=_growth_vjp,
+    kinds=FLOATING,
+    keeps=((True, False), True),
+    doc="e^(x^2), where y is erfc(|x|) with more digits than x has: for |x| from 3/4 on e^(z^2) erfc(z) / y, where z is the "
+    "smaller of |x| and 28. No derivative in y.",
+)
+ERF, ERFC, GROWTH = Erf(), Erfc(), Growth()
 
 erf = unary_function(
     Erf,

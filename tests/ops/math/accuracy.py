@@ -2,7 +2,8 @@
 mpmath that the tests compare with, and writes the table into docs/accuracy.md.
 
 A row is a function, a part of its domain, and by how many units in the last place it may be off there: units of the result, of
-the larger of it and 1 where there are zeros, or of what a sentence says.
+the larger of it and 1 where digits are lost close to zeros, or of what a sentence says. Results of all sizes count, the subnormal
+ones too, whose unit is the smallest number.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class Row(NamedTuple):
     units: float
     of: str = "the result"
     by_powers: bool = False
+    least: float = 0.0  # results below this are left out
+    close_to: tuple[float, ...] = ()  # points at distances of all sizes from these are added
 
 
 def _result(w: Any, *args: Any) -> Any:
@@ -87,6 +90,27 @@ def _tail(mp: Any, x: Any) -> Any:
         z = mp.erfc(y)
         y += mp.log(z / x) * z * mp.exp(y * y) * mp.sqrt(mp.pi) / 2
     return y
+
+
+def _erfinv(mp: Any, x: Any) -> Any:
+    return mp.erfinv(x) if abs(x) < 1 else mp.nan
+
+
+def _erfcinv(mp: Any, x: Any) -> Any:
+    return _tail(mp, x) if x < 1e-3 else _erfinv(mp, 1 - x)
+
+
+def _ndtri(mp: Any, x: Any) -> Any:
+    return -mp.sqrt(2) * _erfcinv(mp, 2 * x)
+
+
+def _growth(factor: Callable[[Any], Any], inverse: Callable[..., Any]) -> Callable[..., Any]:
+    """factor * exp(inverse ** 2)."""
+    return lambda mp, x: factor(mp) * mp.exp(inverse(mp, x) ** 2)
+
+
+def _bell(sign: int) -> Callable[..., Any]:
+    return lambda mp, x: sign * 2 / mp.sqrt(mp.pi) * mp.exp(-x * x)
 
 
 def _mirrored(n: int) -> Callable[..., Any]:
@@ -171,18 +195,36 @@ ROWS = (
     Row("erf", m.erf, lambda mp, x: mp.erf(x), "all", ((-7, 7),), 2),
     Row("erf", m.erf, lambda mp, x: mp.erf(x), "close to 0", ((-300, 0),), 2, by_powers=True),
     Row("erfc", m.erfc, lambda mp, x: mp.erfc(x), "up to 26.5", ((-7, 26.5),), 4),
-    Row("derivative of erf", _slope(m.erf, 0), lambda mp, x: 2 / mp.sqrt(mp.pi) * mp.exp(-x * x), "all", ((-26, 26), (-2, 2)), 4),
-    Row("derivative of erfc", _slope(m.erfc, 0), lambda mp, x: -2 / mp.sqrt(mp.pi) * mp.exp(-x * x), "all",
-        ((-26, 26), (-2, 2)), 4),
+    *[
+        Row(f"derivative of {name}", _slope(function, 0), _bell(sign), "all", ((-26, 26), (-2, 2), (26, 27.2)), 4)
+        for name, function, sign in (("erf", m.erf, 1), ("erfc", m.erfc, -1))
+    ],
     Row("erfinv", m.erfinv, lambda mp, x: mp.erfinv(x), "all", ((-1, 1),), 4),
     Row("erfinv", m.erfinv, lambda mp, x: mp.erfinv(x), "close to 0", ((-300, -1),), 4, by_powers=True),
     Row("erfcinv", m.erfcinv, _tail, "close to 0", ((-322, -8),), 4, by_powers=True),
     Row("erfcinv", m.erfcinv, lambda mp, x: mp.erfinv(1 - x), "from 1e-8", ((1e-8, 1.999),), 8),
     Row("ndtri", m.ndtri, lambda mp, x: -mp.sqrt(2) * _tail(mp, 2 * x), "close to 0", ((-307, -8),), 4, by_powers=True),
-    Row("derivative of erfcinv", _slope(m.erfcinv, 0), lambda mp, x: -mp.sqrt(mp.pi) / 2 * mp.exp(_tail(mp, x) ** 2),
-        "close to 0", ((-307, -1),), 8192, by_powers=True),
-    Row("derivative of ndtri", _slope(m.ndtri, 0), lambda mp, x: mp.sqrt(2 * mp.pi) * mp.exp(_tail(mp, 2 * x) ** 2),
-        "close to 0", ((-307, -1),), 8192, by_powers=True),
+    Row("erfcinv", m.erfcinv, _tail, "below the normal numbers", ((-323, -308),), 8, by_powers=True),
+    Row("ndtri", m.ndtri, _ndtri, "below the normal numbers", ((-323, -308),), 8, by_powers=True),
+    *[
+        Row(f"derivative of {name}", _slope(function, 0), exact, words, part, units, "the result", powers, close_to=close_to)
+        for name, function, exact, units, rows in (
+            ("erfinv", m.erfinv, _growth(lambda mp: mp.sqrt(mp.pi) / 2, _erfinv), 4, (
+                ("all", ((-1, 1), (0.9, 1)), False, (1, -1)), ("close to 0", ((-322, -1),), True, ()),
+            )),
+            ("erfcinv", m.erfcinv, _growth(lambda mp: -mp.sqrt(mp.pi) / 2, _erfcinv), 8, (
+                ("all", ((0, 2), (1.9, 2)), False, (1, 2)), ("close to 0", ((-309.9, -1), (-309.9, -300)), True, ()),
+            )),
+            ("ndtri", m.ndtri, _growth(lambda mp: mp.sqrt(2 * mp.pi), lambda mp, x: _erfcinv(mp, 2 * x)), 8, (
+                ("all", ((0, 1), (0.9, 1)), False, (0.5, 1)), ("close to 0", ((-309.8, -1), (-309.8, -300)), True, ()),
+            )),
+        )
+        for words, part, powers, close_to in rows
+    ],
+    Row("derivative of spence", _slope(s.spence, 0), lambda mp, x: mp.log(x) / (1 - x) if x != 1 else mp.mpf(-1), "up to 10",
+        ((0, 10),), 4, close_to=(1,)),
+    Row("derivative of spence", _slope(s.spence, 0), lambda mp, x: mp.log(x) / (1 - x), "by powers", ((-322, 308),), 4,
+        by_powers=True),
     *[
         Row(f"derivative of {name}", _close_to_one(getattr(m, name)), exact, "close to 1", ((-15, -1),), 4,
             by_powers=True)
@@ -213,8 +255,8 @@ ROWS = (
     Row("zeta", m.zeta, lambda mp, x, q: mp.zeta(x, q), "up to 20", ((1.01, 20), (0.1, 20)), 8),
     Row("igamma", m.igamma, lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True), "up to 100",
         ((0.1, 100), (0, 150)), 8, ONE),
-    Row("igamma", m.igamma, lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True), "up to 1000, by powers",
-        ((-1, 3), (-5, 3)), 16, "the result, times 1 + a abs(log(x)) + x", True),
+    Row("igamma", m.igamma, lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True), "up to 1000, by powers, results from 1e-300",
+        ((-1, 3), (-5, 3)), 16, "the result, times 1 + a abs(log(x)) + x", True, 1e-300),
     Row("igammac", m.igammac, lambda mp, a, x: mp.gammainc(a, x, mp.inf, regularized=True), "up to 100",
         ((0.1, 100), (0, 150)), 8, ONE),
     Row("igammac", m.igammac, lambda mp, a, x: mp.gammainc(a, x, mp.inf, regularized=True), "up to 300, by powers",
@@ -280,7 +322,9 @@ ROWS = (
     Row("derivative of dawsn", _slope(s.dawsn, 0), lambda mp, x: 1 - 2 * x * _dawsn(mp, x), "up to 12", ((-12, 12),), 64, ONE),
     Row("derivative of dawsn", _slope(s.dawsn, 0), lambda mp, x: 1 - 2 * x * _dawsn(mp, x), "from 12 on, by powers",
         ((1.08, 15),), 4, by_powers=True),
-    Row("derivative of expint", _slope(s.expint, 0), lambda mp, x: mp.exp(x) / x, "all", ((-600, 600),), 4),
+    Row("derivative of expint", _slope(s.expint, 0), lambda mp, x: mp.exp(x) / x, "all", ((-750, 716), (-751, -690)), 4),
+    Row("derivative of expint", _slope(s.expint, 0), lambda mp, x: mp.exp(x) / x, "above 0, by powers", ((-307, 2.8),), 4,
+        by_powers=True),
     Row("derivative of fresnel_cos", _slope(s.fresnel_cos, 0), lambda mp, x: mp.cospi(x * x / 2), "by powers", ((-20, 12),), 4,
         ONE, True),
     Row("derivative of fresnel_sin", _slope(s.fresnel_sin, 0), lambda mp, x: mp.sinpi(x * x / 2), "by powers", ((-20, 12),), 4,
@@ -302,6 +346,8 @@ def points(row: Row) -> list[np.ndarray]:
     found = [rng.uniform(low, high, POINTS) for low, high in row.parts]
     if row.by_powers:
         found = [10**x for x in found]
+    for z in row.close_to:
+        found.append(z * (1 + rng.choice([-1.0, 1.0], POINTS) * 10 ** rng.uniform(-16, -1, POINTS)))
     return found if arity == len(found) else [np.concatenate(found)]
 
 
@@ -327,13 +373,15 @@ def computed() -> dict[str, Any]:
 
 
 def worst(row: Row, stored: Any) -> float:
-    """The largest error at the stored points in the row's units; numbers below the normal ones are left out."""
+    """The largest error at the stored points in the row's units. Where no float comes close or the function is not real, nothing
+    is compared."""
     args = [np.array(x) for x in stored["arguments"]]
     high, low = np.array(stored["high"]), np.array(stored["low"])
     y = np.asarray(row.function(*[tf.constant(x) for x in args]))
-    counts = np.isfinite(high) & (np.abs(high) > 1e-290)
+    counts = np.isfinite(high) & (np.abs(high) >= row.least)
     assert counts.any() and not np.isnan(y[counts]).any()
-    error = np.abs((y[counts] - high[counts]) - low[counts])
+    with np.errstate(invalid="ignore"):
+        error = np.abs((y[counts] - high[counts]) - low[counts])
     weight = WEIGHTS[row.of](high[counts], *[x[counts] for x in args])
     return float((error / np.spacing(weight)).max())
 

@@ -16,6 +16,7 @@ from graphad.ops.math.compare import MulHigh
 from graphad.ops.math.cumulative import ProductOfOthers
 from graphad.ops.math.polynomial import PolynomialDivision
 from graphad.ops.math.search import searchsorted, sequence_mask
+from graphad.ops.math.special import Growth
 from graphad.ops.math.truncated import gcd
 from tests.support.op_case import OpCase, boolean, complex_, integer, positive, real, unit
 
@@ -52,6 +53,14 @@ def mul_high(x: Any, y: Any) -> Any:
 
 def upper_half(x: Any, y: Any) -> Any:
     return (x.astype(object) * y.astype(object) >> 8 * x.dtype.itemsize).astype(x.dtype)
+
+
+def exp_square(x: Any) -> Any:
+    return bind(Growth(), x, tf.stop_gradient(m.erfc(tf.abs(x))))
+
+
+def exp_square_in_rows(x: Any) -> Any:
+    return bind(Growth(), x, tf.stop_gradient(m.erfc(tf.abs(tf.broadcast_to(x, [2, 3])))))
 
 
 def next_to_nine(x: Any) -> Any:
@@ -166,6 +175,8 @@ SCIPY = [
     OpCase(divided, real(7), positive(3), expected=_divided, unknown=()),
     OpCase(divided, real(3), positive(1), expected=lambda u, v: [u / v, np.zeros(0)], unknown=()),
     OpCase(divided, real(3), positive(3), expected=_divided, unknown=()),
+    OpCase(exp_square, real(3, 4, low=-1.7, high=1.7), expected=lambda x: np.exp(x * x)),
+    OpCase(exp_square_in_rows, real(1, 3), expected=lambda x: np.exp(x * x).repeat(2, 0)),
     OpCase(m.ndtri, real(2, 3, low=0.05, high=0.95), expected=scipy.special.ndtri),
     OpCase(m.erfcinv, real(2, 3, low=0.1, high=1.9), expected=scipy.special.erfcinv),
     OpCase(in_x(m.igamma, 1.7), positive(2, 3), expected=lambda x: scipy.special.gammainc(1.7, x)),

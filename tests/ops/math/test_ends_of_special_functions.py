@@ -123,3 +123,43 @@ def test_a_file_cannot_ask_for_a_derivative_of_digamma_that_takes_forever():
         tf.errors.InvalidArgumentError, match="derivative 1000000; derivatives up to the 1000th"
     ):
         bind(Polygamma(1_000_000), tf.constant(-0.5))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_slopes_of_inverses_at_the_ends_of_their_domains(dtype):
+    for f, ends, outside in ((m.erfinv, (-1, 1), 1.5), (m.erfcinv, (0, 2), -0.5), (m.ndtri, (0, 1), 1.5)):
+        _, slope = _slope(f, np.array([*ends, outside], dtype))
+        np.testing.assert_array_equal(np.abs(slope), [INF, INF, np.nan])
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [(np.float16, 1), (np.float32, 4)])
+@pytest.mark.parametrize("jit", [None, True])
+def test_slopes_of_erf_keep_their_digits_in_narrow_dtypes(dtype, bound, jit):
+    x = np.linspace(-9.0, 9.0, 4001).astype(dtype)
+    for f, sign in ((m.erf, 2), (m.erfc, -2)):
+        slope = tf.function(lambda x, f=f: _of_sum(f, x), jit_compile=jit)(tf.constant(x))
+        exact = sign / np.sqrt(np.pi) * np.exp(-(x.astype(np.float64) ** 2))
+        off = np.abs(slope.numpy().astype(np.float64) - exact)
+        assert (off / np.spacing(np.abs(exact).astype(dtype)).astype(np.float64)).max() <= bound
+        ends = np.array([INF, -INF, np.finfo(dtype).max], dtype)
+        np.testing.assert_array_equal(_of_sum(f, tf.constant(ends)), [0, 0, 0])
+
+
+def _of_sum(f, x):
+    return tf.grad(lambda x: tf.reduce_sum(f(x)))(x)
+
+
+@pytest.mark.parametrize("f", [m.erfinv, m.erfcinv, m.ndtri])
+def test_slopes_of_inverses_keep_their_digits_in_float32(f):
+    x = np.float32([1e-30, 1e-9, 0.01, 0.7, 0.9])
+    _, slope = _slope(f, x)
+    _, wide = _slope(f, x.astype(np.float64))
+    np.testing.assert_allclose(slope, wide, rtol=4 * 2.0**-23)
+
+
+def test_erfcinv_of_the_smallest_numbers():
+    np.testing.assert_allclose(  # mpmath's
+        m.erfcinv(tf.constant([5e-324, 3.4343e-320], tf.float64)),
+        [27.213293210812948815, 27.050373069751066937],
+        rtol=1e-15,
+    )
