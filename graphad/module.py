@@ -35,13 +35,17 @@ class Module(Trackable):
 
     def __init__(self, name: str | None = None) -> None:
         name = snake_case(type(self).__name__) if name is None else name
+        self._check_name(name)
+        # named as in TensorFlow's class, since libraries of modules use them
+        self._name = name
+        self._name_scope = name_scope(f"{current_scope()}{name}/" if name else current_scope())
+
+    @classmethod
+    def _check_name(cls, name: object) -> None:
         if not isinstance(name, str) or not name.isidentifier():
             raise InvalidArgumentError(
                 f"'{name}' is not a valid module name. Module names must be valid Python identifiers (e.g. a valid class name)."
             )
-        # named as in TensorFlow's class, since libraries of modules use them
-        self._name = name
-        self._name_scope = name_scope(f"{current_scope()}{name}/")
 
     @property
     def name(self) -> str:

@@ -8,6 +8,7 @@ import inspect
 import itertools
 import math
 import os
+import re
 import threading
 import weakref
 from collections import Counter
@@ -28,7 +29,7 @@ from graphad.eager.variable import Variable
 from graphad.layers import initializers
 from graphad.layers.constraints import get as get_constraint
 from graphad.layers.regularizers import get as get_regularizer
-from graphad.module import Module, parts_of, snake_case
+from graphad.module import Module, parts_of
 from graphad.ops.math.cast import cast
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Layer(Module):
         **about_weights: Any,
     ) -> None:
         if name is None:
-            kind = snake_case(type(self).__name__)
+            kind = kind_in_snake_case(type(self).__name__)
             count = _made[kind]
             _made[kind] += 1
             name = kind if not count else f"{kind}_{count}"
@@ -107,6 +108,11 @@ class Layer(Module):
         # Created by `add_weight` or assigned, in this order; and those that are trained unless the layer is frozen.
         self._graphad_weights: list[Variable] = []
         self._graphad_trained: list[Variable] = []
+
+    @classmethod
+    def _check_name(cls, name: object) -> None:
+        if not isinstance(name, str) or "/" in name:
+            raise InvalidArgumentError(f"{cls.__name__}: name is {name!r}; a string without '/' is needed.")
 
     def get_config(self) -> dict[str, Any]:
         """The arguments with which a layer like this one is made, as they were given: a dict for `from_config`.
@@ -428,6 +434,12 @@ class Layer(Module):
                 f'Input 0 of layer "{self.name}" is incompatible with the layer: expected axis {axis} of input shape to '
                 f"have value {size}, but received input with shape {shape}"
             )
+
+
+def kind_in_snake_case(name: str) -> str:
+    """A class name as Keras spells it in names and paths; unlike for modules, Conv2D is conv2d."""
+    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", name))
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
 
 
 @functools.lru_cache(maxsize=256)

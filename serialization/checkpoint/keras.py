@@ -24,7 +24,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import format_dims
 from graphad.core.trackable import PRIVATE
 from graphad.eager.variable import Variable
-from graphad.layers.base import Layer
+from graphad.layers.base import Layer, kind_in_snake_case
 from graphad.layers.sequential import Sequential
 from graphad.module import Module
 from serialization.checkpoint.restore import assign_all
@@ -356,7 +356,7 @@ def _by_path(model: Module, datasets: dict[str, Dataset]) -> Iterator[tuple[str,
             used: Counter[str] = Counter()
             for item in child.values() if isinstance(child, dict) else child:
                 if isinstance(item, Module):
-                    kind = _class_name(type(item).__name__)
+                    kind = kind_in_snake_case(type(item).__name__)
                     count = used[kind]
                     used[kind] += 1
                     yield from once(
@@ -383,12 +383,6 @@ def _children(x: Module) -> Iterator[tuple[str, Any]]:
     for name, child in vars(x).items():
         if not name.startswith(PRIVATE) and isinstance(child, Module | list | tuple | dict):
             yield name, child
-
-
-def _class_name(name: str) -> str:
-    """A class name as Keras spells it in paths."""
-    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", name))
-    return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
 
 
 def _join(path: str, name: str) -> str:

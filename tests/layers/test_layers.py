@@ -457,3 +457,22 @@ def test_layer_names_are_numbered_by_class():
 def test_losses_name_themselves_and_both_shapes(loss, name):
     with pytest.raises(ValueError, match=rf"^{name}: .*y_true has shape \(2, 3\), y_pred \(2, 4\)"):
         loss(tf.ones([2, 3]), tf.ones([2, 4]))
+
+
+def test_layers_are_named_as_in_keras() -> None:
+    assert tf.keras.layers.Conv2DTranspose(2, 2).name.startswith("conv2d_transpose")
+    assert tf.keras.layers.MaxPooling1D().name.startswith("max_pooling1d")
+
+    class Block(tf.keras.Model):
+        def __init__(self) -> None:
+            super().__init__(name="")
+            self.dense = tf.keras.layers.Dense(2, name="of two")
+
+        def call(self, x: tf.Tensor) -> tf.Tensor:
+            return self.dense(x)
+
+    block = Block()
+    assert block.name == "" and block(tf.ones([1, 3])).shape == (1, 2)
+    assert block.weights[0].name == "of two/kernel:0"
+    with pytest.raises(ValueError, match="name is 'a/b'; a string without '/' is needed"):
+        tf.keras.layers.Dense(2, name="a/b")
