@@ -3,6 +3,8 @@
 from serialization.checkpoint import Checkpoint as Checkpoint
 from serialization.checkpoint import CheckpointManager as CheckpointManager
 from serialization.checkpoint import CheckpointOptions as CheckpointOptions
+from serialization.checkpoint import CheckpointView as CheckpointView
+from serialization.checkpoint import TrackableView as TrackableView
 from serialization.checkpoint import checkpoints_iterator as checkpoints_iterator
 from serialization.checkpoint import get_checkpoint_state as get_checkpoint_state
 from serialization.checkpoint import latest_checkpoint as latest_checkpoint

@@ -36,12 +36,11 @@ from graphad.data.elements import (
     spec_of,
     stacked,
 )
-from graphad.data.iterators import Elements
 from graphad.data.mixing import Mixtures
 from graphad.function.decorator import function
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Array, DTypeLike, NestLike, TensorLike
+    from graphad.core.annotations import Array, DTypeLike, NestLike
 
 
 class Dataset(Mixtures):
@@ -520,57 +519,3 @@ def cardinality(dataset: Dataset) -> Tensor:
       5
     """
     return dataset.cardinality()
-
-
-def get_structure(dataset_or_iterator: Any) -> Any:
-    """The specs of the elements of a data set or of an iterator of one.
-
-    Args: dataset_or_iterator: A data set or `iter` of one.
-    Returns: A nest of specs in the structure of an element.
-    Raises: ArgumentTypeError (a TypeError): it is neither.
-    Example:
-      >>> data.experimental.get_structure(data.Dataset.range(3))
-      TensorSpec(shape=(), dtype=tf.int64, name=None)
-    """
-    if not isinstance(dataset_or_iterator, Dataset | Elements):
-        raise ArgumentTypeError(
-            f"get_structure: {dataset_or_iterator!r} is neither a data set nor an iterator of one."
-        )
-    return dataset_or_iterator.element_spec
-
-
-def ignore_errors(log_warning: bool = False) -> Callable[[Dataset], Dataset]:
-    """A function for `Dataset.apply`; see `Dataset.ignore_errors`.
-
-    Args: log_warning: Whether what is left out is told in the log.
-    Returns: A function of a data set that gives a data set.
-    Raises: Nothing itself.
-    Example:
-      >>> rows = data.Dataset.range(3).map(lambda i: debugging.check_numerics(1 / i, ""))
-      >>> len(list(rows.apply(data.experimental.ignore_errors())))
-      2
-    """
-    return lambda dataset: dataset.ignore_errors(log_warning)
-
-
-def rejection_resample(
-    class_func: Callable[..., Any],
-    target_dist: TensorLike,
-    initial_dist: TensorLike | None = None,
-    seed: int | None = None,
-) -> Callable[[Dataset], Dataset]:
-    """A function for `Dataset.apply`; see `Dataset.rejection_resample`.
-
-    Args:
-      class_func: A function of an element, which returns its class.
-      target_dist: The shares of the classes [classes].
-      initial_dist: Their shares before.
-      seed: A seed for what is left out.
-    Returns: A function of a data set that gives a data set of classes and elements.
-    Raises: InvalidArgumentError (a ValueError), where it is applied: the two have other lengths.
-    Example:
-      >>> half = data.experimental.rejection_resample(lambda i: i % 2, [0.0, 1.0], [0.5, 0.5])
-      >>> [int(i) for _, i in data.Dataset.range(6).apply(half)]
-      [1, 3, 5]
-    """
-    return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)

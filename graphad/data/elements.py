@@ -57,6 +57,9 @@ class DatasetSpec:
 
     element_spec: Any
 
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self.element_spec!r}, TensorShape([]))"
+
     @staticmethod
     def from_value(value: Any) -> DatasetSpec:
         """The spec of a data set."""

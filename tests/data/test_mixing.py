@@ -216,3 +216,38 @@ def test_structures_are_told_of_data_sets_and_their_iterators():
     spec = tf.data.DatasetSpec.from_value(numbers)
     assert spec == tf.data.DatasetSpec(tf.TensorSpec([], tf.int64)) and spec.is_compatible_with(numbers)
     assert not spec.is_compatible_with(Dataset.zip(numbers, numbers))
+
+
+def test_older_functions_are_for_apply():
+    e = tf.data.experimental
+    for function, expected in (
+        (e.enumerate_dataset(3), [(3 + i, i) for i in range(10)]),
+        (e.take_while(lambda i: i < 3), [0, 1, 2]),
+        (e.scan(tf.constant(0, tf.int64), lambda s, i: (s + i, s)), [0, 0, 1, 3, 6, 10, 15, 21, 28, 36]),
+        (e.map_and_batch(lambda i: -i, 4, drop_remainder=True), [[0, -1, -2, -3], [-4, -5, -6, -7]]),
+        (
+            e.group_by_window(lambda i: i % 2, lambda _, rows: rows.batch(9), 9),
+            [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]],
+        ),
+        (e.parallel_interleave(lambda i: Dataset.from_tensors(i), 2), list(range(10))),
+        (e.assert_cardinality(10), list(range(10))),
+    ):
+        assert listed(TEN.apply(function)) == expected
+    assert sorted(listed(TEN.apply(e.shuffle_and_repeat(10, 2)))) == sorted([*range(10), *range(10)])
+    assert listed(TEN.batch(3).apply(e.unbatch())) == list(range(10))
+    assert listed(TEN.map(lambda i: i // 4).apply(e.unique())) == [0, 1, 2]
+    rows = TEN.map(lambda i: tf.fill([i % 4], i)).apply(e.bucket_by_sequence_length(tf.size, [2], [5, 5]))
+    assert [row.shape.as_list() for row in rows] == [[5, 1], [1, 1], [4, 3]]
+    assert listed(e.Counter(2, 3, tf.int32).take(2)) == [2, 5]
+    assert len(listed(e.RandomDataset(1).take(2))) == 2
+    assert listed(
+        e.choose_from_datasets([TEN.take(1), TEN], Dataset.from_tensor_slices(np.array([0, 0, 1])))
+    ) == [0, 0]
+    assert sorted(listed(e.sample_from_datasets([TEN, TEN], seed=1))) == sorted([*range(10), *range(10)])
+    assert listed(e.from_list([(1, 0.5), (2, 1.5)])) == [(1, 0.5), (2, 1.5)]
+    assert int(e.get_single_element(TEN.take(1))) == 0 and bool(e.get_next_as_optional(iter(TEN)).has_value())
+    for count in (9, 11):
+        with pytest.raises(tf.errors.FailedPreconditionError, match=f"{count} elements were expected"):
+            list(TEN.apply(e.assert_cardinality(count)))
+    with pytest.raises(ValueError, match="there is no element"):
+        e.from_list([])
