@@ -316,7 +316,9 @@ def normalize_axis(op: str, axis: Any, rank: int | None, name: str = "x", dims: 
     try:
         number: int = axis.__index__()
     except (AttributeError, TypeError) as cause:  # an array of several has the method, and refuses
-        raise no_axis(op, axis) from cause
+        if getattr(axis, "known", None) is None:
+            raise no_axis(op, axis) from cause
+        return normalize_axis(op, axis.known, rank, name, dims)
     if rank is None:
         return number
     if not -rank <= number < rank:
@@ -332,6 +334,8 @@ def normalize_axes(
     """Several axes, sorted and unique, counted from 0 when the rank is known; None means all of them."""
     if axes is None:
         return None if rank is None else tuple(range(rank))
+    known = getattr(axes, "known", None)  # the value of a tensor
+    axes = axes if known is None else known
     listed = list(axes) if isinstance(axes, Iterable) and getattr(axes, "shape", None) != () else [axes]
     found = [normalize_axis(op, axis, rank, name, dims) for axis in listed]
     if len(set(found)) != len(found):

@@ -165,6 +165,11 @@ class Tensor(Arithmetic):
         """The NumPy value of a tensor that has it at hand. The error for another one ends the short way of an op."""
         raise NoDataError(f"Tensor.data: {self!r} has no data yet.")
 
+    @property
+    def known(self) -> Any:
+        """The NumPy value where it is known now, else None."""
+        return None
+
     def out_of_scope(self, op: Any) -> Exception:
         """The error for a use of this tensor where it has no meaning."""
         raise NotImplementedError
@@ -372,6 +377,10 @@ class EagerTensor(Exports, Tensor):
 
     def __index__(self) -> int:
         return self.data.__index__()  # type: ignore[no-any-return]
+
+    @property
+    def known(self) -> Any:
+        return self.data
 
     def __format__(self, spec: str) -> str:
         if self.data.shape:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core.dims import UNKNOWN
 from graphad.core.errors import (
     InvalidArgumentError,
     OutOfScopeError,
@@ -67,6 +68,16 @@ class SymbolicTensor(Tensor):
             f"{op.name}: {self!r}{made} is out of scope and cannot be used here: it belongs to "
             f"{_whose(self.trace.name)}" + (f" (used at {used})." if used else ".")
         )
+
+    @property
+    def known(self) -> Any:
+        builder = self.trace.builder
+        value = builder.values.get(self.index)
+        if value is None:
+            value = builder.folded.get(self.index)
+            if value is not None and np.any(value == UNKNOWN):
+                return None
+        return value
 
     def _no_value(self, message: str) -> Any:
         where = f" (the tensor was made at {self.line})" if self.line else ""

@@ -339,10 +339,13 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
     """A tensor with the value of `input` that is another tensor to tapes: each has a gradient of its own.
 
     Args:
-      input: Tensor of any shape and dtype, or a variable, which is read.
-    Returns: Tensor of the same shape and dtype.
+      input: Tensor of any shape and dtype, a variable, which is read, or a SparseTensor or IndexedSlices.
+    Returns: Tensor of the same shape and dtype, or a copy of the sparse value with such tensors.
     Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     """
+    if isinstance(input, Sparse):
+        parts, again = input.apart()
+        return again([identity(part) for part in parts])  # type: ignore[no-any-return] # Tensor is the declared one
     return bind(IDENTITY, lift(input))
 
 

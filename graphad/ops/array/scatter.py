@@ -11,6 +11,7 @@ import numpy as np
 from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
+    AxisLike,
     BatchContext,
     Cotangents,
     FoldContext,
@@ -564,7 +565,7 @@ class BooleanMaskGrad(Op):
 
 
 def boolean_mask(
-    tensor: TensorLike, mask: TensorLike, axis: int | None = None, name: str | None = None
+    tensor: TensorLike, mask: TensorLike, axis: AxisLike = None, name: str | None = None
 ) -> Tensor:
     """The elements of `tensor` where `mask` is true.
 

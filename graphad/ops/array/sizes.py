@@ -13,7 +13,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.references import AT, entries_of, is_reference
 from graphad.core.shapes import TensorShape, is_definite
-from graphad.core.tensor import EagerTensor
+from graphad.core.tensor import EagerTensor, Tensor
 
 
 def known_value(x: Any) -> Any:
@@ -21,10 +21,7 @@ def known_value(x: Any) -> Any:
 
     That is an eager tensor, a constant of the trace it belongs to, or integers that follow from sizes known there.
     """
-    value = partly_known(x)
-    if value is None or type(x) is EagerTensor or x.index in x.trace.builder.values:
-        return value
-    return None if np.any(value == UNKNOWN) else value
+    return x.known if isinstance(x, Tensor) else None
 
 
 def partly_known(x: Any) -> Any:

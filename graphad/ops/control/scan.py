@@ -17,8 +17,9 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import trace_in_progress
-from graphad.core.nest import map_leaves
+from graphad.core.nest import leaves_of, map_leaves
 from graphad.core.shapes import are_compatible, format_dims, ranked
+from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.ops.array.create import stop_gradient, zeros
 from graphad.ops.array.join import concat, stack
@@ -46,6 +47,11 @@ class Walk:
     """Tensors that a loop walks together along their first axis."""
 
     def __init__(self, op: str, elems: object) -> None:
+        if any(isinstance(leaf, Sparse) and leaf.holds_values for leaf in leaves_of(elems)):
+            raise ArgumentTypeError(
+                f"{op}: elems holds a SparseTensor, whose rows are not stored one after another; use sparse.to_dense, or "
+                "sparse.map_values for a function of its values."
+            )
         self.nest = Nest(_dense(elems))
         self._keeps_shapes = keeps_shapes(elems)
         self.xs = self.nest.tensors()

@@ -9,7 +9,7 @@ from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.join import stack, unstack
@@ -74,6 +74,11 @@ def clip_by_norm(
     positive = greater(total, 0)
     length = where(positive, sqrt(where(positive, total, ones_like(total))), total)
     clipped = (values * limit) / maximum(length, limit)
+    if not are_compatible(clipped.dims, values.dims):
+        raise InvalidArgumentError(
+            f"clip_by_norm: t has shape {format_dims(values.dims)}, clip_norm {format_dims(limit.dims)}, which does not "
+            "broadcast to it."
+        )
     if isinstance(t, IndexedSlices):
         return t.with_values(clipped)
     return clipped

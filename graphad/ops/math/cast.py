@@ -29,6 +29,7 @@ from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import format_dims
+from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.ops.math.select import clip_by_value
@@ -98,7 +99,7 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`x` converted to `dtype`.
 
     Args:
-      x: Tensor of any shape and dtype.
+      x: Tensor of any shape and dtype; of a SparseTensor or IndexedSlices the values are converted.
       dtype: The dtype of the result. Floats become ints by dropping the fraction, complex numbers real by dropping the
         imaginary part.
     Returns: Tensor with the shape of `x`; `x` itself if it has the dtype. Gradients pass between float and complex dtypes, and
@@ -111,6 +112,8 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     wanted = dtypes.as_dtype(dtype)
     if isinstance(x, Handle) and x.spec.dtype is wanted:
         return lift_own(x)
+    if isinstance(x, Sparse):
+        return x.with_values(cast(x.values, wanted))  # type: ignore[return-value] # Tensor is the declared one
     x = lift(x)
     if x.dtype is wanted:
         return x

@@ -357,8 +357,6 @@ class CumLogSumExp(_Running):
 
 
 def _axis_of(op: str, axis: object, x: Tensor) -> int:
-    if isinstance(axis, Tensor):
-        axis = int(axis)
     return normalize_axis(op, axis, x.ndim, "x", x.dims)
 
 

@@ -419,11 +419,11 @@ def as_axes(op: str, axis: object, x: Tensor) -> tuple[int, ...] | None:
     if axis is None:
         return normalize_axes(op, None, x.ndim)
     if isinstance(axis, Tensor):
-        if type(axis) is not EagerTensor:
+        if axis.known is None:
             raise SymbolicValueError(
                 f"{op}: axis is a tensor whose value is not known while tracing; give integers."
             )
-        axis = axis.data
+        axis = axis.known
     if isinstance(axis, np.ndarray | np.generic):
         axis = axis.tolist()
     if isinstance(axis, float) or (

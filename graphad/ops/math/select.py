@@ -7,7 +7,7 @@ bound of `clip_by_value` counts as inside.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -26,7 +26,9 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import Op, define, no_gradient, no_rows
+from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.choice import are_ones, chosen, is_bound, larger, smaller, within
@@ -243,23 +245,39 @@ ClipByValue = elementwise(
 CLIP_BY_VALUE = ClipByValue()
 
 
+@overload
+def clip_by_value(  # type: ignore[overload-overlap]
+    t: IndexedSlices, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> IndexedSlices: ...
+@overload
 def clip_by_value(
     t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
-) -> Tensor:
+) -> Tensor: ...
+def clip_by_value(
+    t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Tensor | IndexedSlices:
     """`t` limited to a range: max(min(t, clip_value_max), clip_value_min).
 
     Args:
-      t: Tensor of a real dtype.
-      clip_value_min: Number or tensor that broadcasts with `t`.
-      clip_value_max: Number or tensor that broadcasts with `t`.
-    Returns: Tensor of the broadcast shape; `clip_value_min` where it exceeds `clip_value_max`. The gradient is 1 inside and on
-      the bounds, 0 outside.
-    Raises: DTypeError (a TypeError): dtypes that differ; InvalidArgumentError (a ValueError): shapes that do not broadcast.
+      t: Tensor of a real dtype, or IndexedSlices (whose values are clipped).
+      clip_value_min: Number or tensor that broadcasts to the shape of `t`.
+      clip_value_max: Number or tensor that broadcasts to the shape of `t`.
+    Returns: Like `t`; `clip_value_min` where it exceeds `clip_value_max`. The gradient is 1 inside and on the bounds, 0 outside.
+    Raises: DTypeError (a TypeError): dtypes that differ; InvalidArgumentError (a ValueError): a shape that does not broadcast to
+      that of `t`.
     Example:
       >>> clip_by_value([-2.0, 0.5, 2.0], -1.0, 1.0).numpy()
       array([-1. ,  0.5,  1. ], dtype=float32)
     """
+    if isinstance(t, IndexedSlices):
+        return t.with_values(clip_by_value(t.values, clip_value_min, clip_value_max))
     t = lift(t)
     low = lift_like("clip_by_value", clip_value_min, t.dtype)
     high = lift_like("clip_by_value", clip_value_max, t.dtype)
-    return bind(CLIP_BY_VALUE, t, low, high)
+    clipped = bind(CLIP_BY_VALUE, t, low, high)
+    if not are_compatible(clipped.dims, t.dims):
+        raise InvalidArgumentError(
+            f"clip_by_value: t has shape {format_dims(t.dims)}, the bounds {format_dims(low.dims)} and "
+            f"{format_dims(high.dims)}, which do not broadcast to it."
+        )
+    return clipped

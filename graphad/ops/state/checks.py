@@ -27,6 +27,7 @@ from graphad.core.kinds import FLOATING, require_dtype, require_kind_of
 from graphad.core.op import IO, Op, define
 from graphad.core.schema import Text
 from graphad.core.shapes import format_dims
+from graphad.core.sparse import Sparse, values_of
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import IDENTITY
@@ -184,16 +185,16 @@ def assert_near(
     """Raise unless |x - y| <= atol + rtol * |y| for every element.
 
     Args:
-      x, y: Float tensors of one dtype that broadcast together.
+      x, y: Float or complex tensors of one dtype that broadcast together.
       rtol, atol: By default 10 times the machine epsilon of the dtype.
       message: What the error begins with.
       summarize: How many elements the error shows.
     Raises: InvalidArgumentError (a ValueError): it does not hold, at run time.
     """
     a, b = lift_pair("assert_near", x, y)
-    near = 10 * float(a.dtype.info.eps)
-    relative = lift(near if rtol is None else rtol, None if isinstance(rtol, Tensor) else b.dtype)
-    absolute = lift(near if atol is None else atol, None if isinstance(atol, Tensor) else b.dtype)
+    near, real = 10 * float(a.dtype.info.eps), b.dtype.real_dtype
+    relative = lift(near if rtol is None else rtol, None if isinstance(rtol, Tensor) else real)
+    absolute = lift(near if atol is None else atol, None if isinstance(atol, Tensor) else real)
     holds = less_equal(abs(a - b), absolute + relative * abs(b))
     lead = f"{message} " if message else ""
     text = f"{lead}x and y not equal to tolerance rtol = {SLOT}, atol = {SLOT}\nx = {SLOT}\ny = {SLOT}"
@@ -286,7 +287,7 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLi
     for k, tensor in enumerate(tensors or ()):
         if tensor is None:
             continue
-        x = lift(tensor)
+        x = lift(values_of(tensor))
         if wanted is not None:
             require_dtype("assert_same_float_dtype", x, (wanted,), f"tensors[{k}]")
         wanted = x.dtype
@@ -367,7 +368,7 @@ def assert_type(
       message: What the error begins with.
     Raises: DTypeError (a TypeError): another dtype.
     """
-    x, wanted = lift(tensor), as_dtype(tf_type)
+    x, wanted = lift(values_of(tensor)), as_dtype(tf_type)
     if x.dtype is not wanted:
         raise DTypeError(
             f"{message + ' ' if message else ''}tensor must be of type {wanted.name}; got {x.dtype.name}."
@@ -384,9 +385,9 @@ def assert_shapes(
     """Raise unless tensors have the shapes given for them.
 
     Args:
-      shapes: Pairs (tensor of any dtype, shape), or a dict by `tensor.ref()`; a shape holds numbers, names (equal names are
-        equal sizes),
-        and None for any size.
+      shapes: Pairs (tensor of any dtype, dense or sparse, and shape), or a dict by `tensor.ref()`; a shape holds numbers, names
+        (equal names are equal sizes), and None or "." for any size. `...` or "*" as its first entry stands for any number of
+        axes. A scalar is as good as a vector of size 1.
       data: What the message shows; none is shown.
       summarize: Is taken as TensorFlow takes it.
       message: What the error begins with.
@@ -398,17 +399,26 @@ def assert_shapes(
     sizes: dict[str, Any] = {}
     lead = f"{message} " if message else ""
     for tensor, wanted in pairs:
-        x = lift(tensor.deref() if hasattr(tensor, "deref") else tensor)
-        symbols = tuple(wanted) if isinstance(wanted, list | tuple) else (wanted,)
-        fits = x.dims is not None and len(x.dims) == len(symbols)
-        for symbol, size in zip(symbols, x.dims or (), strict=False):
+        x = tensor.deref() if hasattr(tensor, "deref") else tensor
+        dims = x.dims if isinstance(x, Sparse) else lift(x).dims
+        symbols = tuple(wanted) if isinstance(wanted, Iterable) and not isinstance(wanted, str) else (wanted,)
+        sized: Any = dims or (1,)  # a scalar is a vector of size 1
+        if symbols[:1] in ((...,), ("*",)):
+            given = symbols[1:]
+            fits = dims is not None and len(sized) >= len(given)
+            sized = sized[len(sized) - len(given) :]
+        else:
+            given = symbols or (1,)
+            fits = dims is not None and len(sized) == len(given)
+        for symbol, size in zip(given, sized, strict=False):
+            symbol = None if symbol == "." else symbol
             if isinstance(symbol, str) and size is not None:
                 symbol = sizes.setdefault(symbol, size)
             fits = fits and (size is None or symbol is None or isinstance(symbol, str) or symbol == size)
         if not fits:
             known = f", where earlier tensors gave {sizes}" if sizes else ""
             raise InvalidArgumentError(
-                f"{lead}assert_shapes: a tensor has shape {format_dims(x.dims)}; {symbols} is expected{known}."
+                f"{lead}assert_shapes: a tensor has shape {format_dims(dims)}; {symbols} is expected{known}."
             )
 
 

@@ -438,3 +438,19 @@ def test_functions_of_a_matrix_that_is_not_finite_are_nan_and_those_beside_it_ar
         assert np.isnan(y[0].numpy()).all()
         np.testing.assert_allclose(y[1].numpy(), good, atol=1e-12)
         assert np.isfinite(tape.gradient(y, x)[1].numpy()).all()
+
+
+def test_bounds_do_not_widen_what_is_clipped() -> None:
+    x = tf.ones([2, 3])
+    assert tf.clip_by_value(x, 0.0, tf.zeros([3])).shape == [2, 3]
+    with pytest.raises(ValueError, match=r"t has shape \(2, 3\), the bounds \(\) and \(4, 2, 3\)"):
+        tf.clip_by_value(x, 0.0, tf.ones([4, 2, 3]))
+    with pytest.raises(ValueError, match=r"t has shape \(2, 3\), clip_norm \(4, 1, 1\)"):
+        tf.clip_by_norm(x, tf.ones([4, 1, 1]))
+
+
+def test_clipping_slices_by_value_keeps_their_rows() -> None:
+    slices = tf.IndexedSlices(tf.constant([[2.0], [-3.0]]), tf.constant([1, 1]), tf.constant([2, 1]))
+    clipped = tf.clip_by_value(slices, -1.0, 1.0)
+    assert isinstance(clipped, tf.IndexedSlices)
+    np.testing.assert_array_equal(clipped.values, [[1.0], [-1.0]])

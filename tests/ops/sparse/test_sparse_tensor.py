@@ -338,3 +338,33 @@ def test_a_function_that_is_not_0_at_0_is_refused_for_sparse_tensors(function):
 def test_slices_whose_rows_repeat_are_added_up_before_a_function_of_elements():
     x = tf.IndexedSlices(tf.constant([[2.0], [3.0]]), tf.constant([1, 1]), tf.constant([2, 1]))
     np.testing.assert_array_equal(tf.square(x), [[0.0], [25.0]])
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "traced"])
+def test_casts_and_copies_keep_the_places(run):
+    x = tf.SparseTensor([[0, 1], [2, 0]], [-2.0, 3.0], [3, 2])
+    slices = tf.IndexedSlices(tf.constant([[2.5]]), tf.constant([1]), tf.constant([2, 1]))
+    for value in (x, slices):
+        cast = run(lambda x: tf.cast(x, tf.int32))(value)
+        copy = run(tf.identity)(value)
+        assert type(cast) is type(copy) is type(value) and cast.dtype is tf.int32 and copy is not value
+        np.testing.assert_array_equal(cast.values, tf.cast(value.values, tf.int32))
+        np.testing.assert_array_equal(copy.values, value.values)
+        np.testing.assert_array_equal(cast.indices, value.indices)
+
+
+def test_checks_of_shape_and_dtype_take_sparse_tensors():
+    x = tf.SparseTensor([[0, 1]], [-2.0], [3, 2])
+    tf.debugging.assert_type(x, tf.float32)
+    tf.debugging.assert_same_float_dtype([x, tf.ones([])])
+    tf.debugging.assert_shapes([(x, ("n", 2)), (tf.ones([3]), ("n",))])
+    with pytest.raises(TypeError, match="must be of type int32"):
+        tf.debugging.assert_type(x, tf.int32)
+    with pytest.raises(ValueError, match=r"shape \(3, 2\)"):
+        tf.debugging.assert_shapes([(x, ("n", 3))])
+
+
+def test_sparse_rows_are_not_walked():
+    x = tf.SparseTensor([[0, 1], [2, 0]], [-2.0, 3.0], [3, 2])
+    with pytest.raises(TypeError, match=r"map_fn: elems holds a SparseTensor.*sparse\.to_dense"):
+        tf.map_fn(lambda row: row, x)
