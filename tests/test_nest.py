@@ -6,6 +6,7 @@ from collections import OrderedDict, defaultdict, namedtuple
 
 import pytest
 
+import graphad as tf
 from graphad.core.nest import flatten, flatten_tree, map_leaves
 
 Pair = namedtuple("Pair", "left right")
@@ -70,3 +71,18 @@ def test_an_ordered_dict_is_visited_by_sorted_key_and_keeps_its_order():
     assert list(rebuilt) == ["b", "a"] and list(rebuilt["a"]) == [2, 1] and type(rebuilt["a"]) is OrderedDict
     assert tree.paths() == [("a", 1), ("a", 2), ("b",)]
     assert tree == flatten_tree(nest)[2] and hash(tree) == hash(flatten_tree(nest)[2])
+
+
+def test_without_check_types_only_the_numbers_of_entries_count():
+    pair = namedtuple("pair", "a b")
+    for one, other in (
+        (pair(1, 2), {"a": 1, "b": 2}),
+        ({"a": 1, "b": 2}, [1, 2]),
+        ({"a": 1, "b": 2}, {"a": 1, "c": 2}),
+        (pair(1, [2]), {"a": 1, "b": (2,)}),
+    ):
+        tf.nest.assert_same_structure(one, other, check_types=False)
+        with pytest.raises((TypeError, ValueError)):
+            tf.nest.assert_same_structure(one, other)
+    with pytest.raises(ValueError, match="same number of elements"):
+        tf.nest.assert_same_structure({"a": 1, "b": 2}, [1], check_types=False)

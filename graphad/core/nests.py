@@ -210,7 +210,8 @@ def assert_same_structure(
 
     Args:
       nest1, nest2: Nests: lists, tuples, dicts and dataclasses of anything, or single values.
-      check_types: Whether containers must have the same type.
+      check_types: Whether containers must have the same type, and dicts the same keys; if not, only the numbers of entries
+        count, with those of dicts in the order of their keys.
       expand_composites: Whether slices and sparse tensors count as nests of their parts.
     Raises:
       InvalidArgumentError (a ValueError): containers differ in their number of entries or their keys, or one corresponds to a
@@ -242,11 +243,7 @@ def _compare(
             f"assert_same_structure: The two structures don't have the same sequence type: {where} are of types "
             f"{type(a).__name__} and {type(b).__name__}; check_types=False allows that."
         )
-    if (
-        isinstance(a, Mapping) != isinstance(b, Mapping)
-        or (mappings and set(a) != set(b))
-        or len(mine[0]) != len(theirs[0])
-    ):
+    if len(mine[0]) != len(theirs[0]) or (check_types and mappings and set(a) != set(b)):
         raise InvalidArgumentError(
             f"assert_same_structure: The two structures don't have the same number of elements or the same keys: {where} "
             f"are {a!r} and {b!r}."

@@ -1,4 +1,6 @@
-"""Sparse tensors and slices are printed as the tensors they consist of are."""
+"""Sparse tensors and slices are printed as the tensors they consist of are, and their dtypes are checked."""
+
+import pytest
 
 import graphad as tf
 
@@ -30,3 +32,10 @@ def test_tensors_without_values_are_printed_with_their_names() -> None:
     f(tf.ones([2]))
     text = 'Tensor("x:0", shape=(2,), dtype=float32)'
     assert found == [text, text, "<tf.Tensor 'x:0' shape=(2,) dtype=float32>"]
+
+
+def test_dtypes_of_sparse_tensors_are_checked() -> None:
+    x = tf.SparseTensor([[1]], [2.0], [3])
+    tf.debugging.assert_type(x, tf.float32)
+    with pytest.raises(TypeError, match="tensor must be of type int32; got float32"):
+        tf.debugging.assert_type(x, tf.int32)
