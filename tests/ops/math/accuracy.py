@@ -61,6 +61,8 @@ ONE = "the larger of 1 and the result"
 
 
 def _gamma_log(mp: Any, x: Any) -> Any:
+    if x < 0 and x == mp.nint(x):
+        return mp.inf
     return mp.log(abs(mp.gamma(x))) if x < 100 else mp.loggamma(x)
 
 
@@ -237,9 +239,15 @@ ROWS = (
     Row("ndtri", m.ndtri, lambda mp, x: mp.sqrt(2) * mp.erfinv(2 * x - 1), "from 1e-8", ((1e-8, 0.999),), 8),
     Row("lgamma", m.lgamma, _gamma_log, "above 0", ((0, 12),), 4),
     Row("lgamma", m.lgamma, _gamma_log, "above 0, by powers", ((-300, 300),), 4, by_powers=True),
-    Row("lgamma", m.lgamma, _gamma_log, "below 0", ((-30, 0),), 8, ONE),
-    Row("digamma", m.digamma, lambda mp, x: mp.digamma(x), "from -1000", ((-1000, 1000), (-10, 10)), 8, ONE),
-    Row("digamma", m.digamma, lambda mp, x: mp.digamma(x), "by powers", ((-300, 300),), 8, ONE, True),
+    Row("lgamma", m.lgamma, _gamma_log, "below 0", ((-4, -2), (-30, 0), (-120, 0)), 8,
+        close_to=(-2.4570247382208006, -2.7476826467274127, -3.14358088834998, -3.955294284858598, -5.008218168322593, -12,
+                  -17, -25)),
+    Row("digamma", m.digamma, lambda mp, x: mp.digamma(x), "above 0", ((0, 12), (0, 3), (0, 1000)), 4,
+        close_to=(1.4616321449683622,)),
+    Row("digamma", m.digamma, lambda mp, x: mp.digamma(x), "above 0, by powers", ((-308, 308),), 4, by_powers=True),
+    Row("derivative of lgamma", _slope(m.lgamma, 0), lambda mp, x: mp.digamma(x), "above 0", ((0, 12), (0, 3), (0, 1000)), 4,
+        close_to=(1.4616321449683622,)),
+    Row("digamma", m.digamma, lambda mp, x: mp.digamma(x), "below 0", ((-1000, 0), (-10, 0)), 8, ONE),
     Row("polygamma", _of_order(1.0), lambda mp, x: mp.polygamma(1, x), "order 1", ((0.01, 100),), 4),
     Row("polygamma", _of_order(2.0), lambda mp, x: mp.polygamma(2, x), "order 2", ((0.01, 100),), 4),
     Row("polygamma", _of_order(1.0), lambda mp, x: mp.polygamma(1, x), "order 1, by powers", ((-150, 300),), 8, by_powers=True),
