@@ -7,7 +7,7 @@ tensors and run eagerly. A `for` statement of a traced function goes through a d
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from graphad.core.composites import of_slice, of_stack
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int64
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, StructureError
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.data.described import INFINITE, UNKNOWN, positive, seeds_of
@@ -119,11 +119,12 @@ class Dataset(Mixtures):
                 )
             return found.numpy()
 
+        def element(item: Any) -> Any:
+            _require_like("from_generator", output_signature, item)
+            return mapped(fitted, output_signature, tuple(item) if type(output_signature) is tuple else item)
+
         return Dataset(
-            lambda: (
-                mapped(fitted, output_signature, tuple(item) if type(output_signature) is tuple else item)
-                for item in generator(*args)
-            ),
+            lambda: (element(item) for item in generator(*args)),
             UNKNOWN,
             lambda: output_signature,
         )
@@ -519,3 +520,19 @@ def cardinality(dataset: Dataset) -> Tensor:
       5
     """
     return dataset.cardinality()
+
+
+def _require_like(op: str, signature: Any, item: Any) -> None:
+    """Raises: StructureError: an item has not the dicts and tuples of a signature."""
+    if isinstance(signature, dict):
+        fits = isinstance(item, Mapping) and signature.keys() <= item.keys()
+        pairs = [(part, item[key]) for key, part in signature.items()] if fits else []
+    elif isinstance(signature, tuple):
+        fits = hasattr(item, "__len__") and hasattr(item, "__iter__") and len(item) == len(signature)
+        pairs = list(zip(signature, item, strict=True)) if fits else []
+    else:
+        return
+    if not fits:
+        raise StructureError(f"{op}: an element is {item!r:.100}, the signature is {signature!r:.200}.")
+    for part, value in pairs:
+        _require_like(op, part, value)

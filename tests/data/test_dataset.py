@@ -220,3 +220,21 @@ def test_iterators_end():
 def test_what_cannot_be_is_refused(use, message):
     with pytest.raises((ValueError, TypeError), match=message):
         use()
+
+
+SCALAR = tf.TensorSpec([], tf.int32)
+
+
+@pytest.mark.parametrize(
+    ("signature", "item"),
+    [
+        ((SCALAR, SCALAR), 3),
+        ((SCALAR, SCALAR), (1, 2, 3)),
+        ({"a": SCALAR}, {"b": 1}),
+        ({"a": (SCALAR,)}, {"a": 1}),
+    ],
+)
+def test_an_element_of_another_structure_than_the_signature_is_refused(signature, item):
+    dataset = Dataset.from_generator(lambda: iter([item]), output_signature=signature)
+    with pytest.raises(ValueError, match="from_generator: an element is .*, the signature is"):
+        list(dataset)
