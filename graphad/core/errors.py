@@ -64,6 +64,10 @@ class InvalidArgumentError(GraphadError, ValueError):
     error_code = INVALID_ARGUMENT
 
 
+class AxisError(InvalidArgumentError, np.exceptions.AxisError):
+    """A tensor has no axis of that number."""
+
+
 class MatrixError(InvalidArgumentError, np.linalg.LinAlgError):
     """A matrix without the inverse, solution or factors that are asked for, or for which an iteration did not find them."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from graphad.core.dimension import Dimension, value_of
 from graphad.core.dims import Dim, is_one
-from graphad.core.errors import ArgumentTypeError, InternalError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, AxisError, InternalError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from graphad.core.annotations import ShapeLike
@@ -311,7 +311,7 @@ def no_axis(op: str, axis: object) -> ArgumentTypeError:
 def normalize_axis(op: str, axis: Any, rank: int | None, name: str = "x", dims: Dims = None) -> int:
     """`axis` counted from 0 when the rank is known, else as given.
 
-    Raises: InvalidArgumentError: it is out of range for the rank.
+    Raises: AxisError: it is out of range for the rank.
     """
     try:
         number: int = axis.__index__()
@@ -324,7 +324,7 @@ def normalize_axis(op: str, axis: Any, rank: int | None, name: str = "x", dims: 
     if not -rank <= number < rank:
         shape = f" with shape {format_dims(dims)}" if dims is not None else f" of rank {rank}"
         valid = f"valid axes are {-rank} to {rank - 1}" if rank else "a scalar has no axes"
-        raise InvalidArgumentError(f"{op}: axis {number} is out of range for {name}{shape}; {valid}.")
+        raise AxisError(f"{op}: axis {number} is out of range for {name}{shape}; {valid}.")
     return number % rank if rank else number
 
 

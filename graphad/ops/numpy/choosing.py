@@ -14,7 +14,7 @@ from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError, OutOfRangeError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.refusal import members
 from graphad.core.shapes import is_definite, normalize_axis, ranked
@@ -411,11 +411,13 @@ def partition(a: TensorLike, kth: int | Sequence[int], axis: int | None = -1) ->
 
 
 def _with_rank(name: str, a: TensorLike, kth: int | Sequence[int], axis: int | None) -> Tensor:
-    """`a` as a tensor. Raises: OutOfRangeError: it has no element `kth` along the axis."""
+    """`a` as a tensor. Raises: InvalidArgumentError: it has no element `kth` along the axis; ArgumentTypeError: no integer."""
     a = tensor_of(a)
     along_axis, place = on_axis(a, axis)
     size = dims_of(name, along_axis)[normalize_axis(name, place, rank_of(name, along_axis))]
     for k in np.ravel(kth).tolist():
+        if not isinstance(k, int):
+            raise ArgumentTypeError(f"{name}: kth is {k!r} of type {type(k).__name__}; an integer is needed.")
         if isinstance(size, int) and not -size <= k < size:
             raise InvalidArgumentError(f"{name}: kth is {k}; the axis has size {size}.")
     return a

@@ -205,23 +205,68 @@ def poly(seq_of_zeros: TensorLike) -> Tensor:
         raise InvalidArgumentError(
             f"poly: a tensor of rank {zeros.ndim} was given; give a vector or a square matrix."
         )
+    count = known_sizes("poly", ranked(zeros.dims), "the number of zeros")[0]
     # Products of complex numbers round with the length of the vector.
-    found: Any = None if zeros.dtype.is_complex else directly(_multiplied_out, zeros)
+    found: Any = None if zeros.dtype.is_complex or count > _LONG else directly(_multiplied_out, zeros)
     if found is None:
-        found = array.ones([1], zeros.dtype)
-        for zero in array.unstack(-zeros):
-            inner = found[1:] + zero * found[:-1]
-            found = array.concat([found[:1], inner, zero * found[-1:]], 0)
+        found = _multiplied(zeros, count)
     return found if dtype is zeros.dtype else math.real(found)
 
 
-def _multiplied_out(zeros: np.ndarray) -> np.ndarray:
-    found = np.ones(len(zeros) + 1, zeros.dtype)
-    for k, zero in enumerate(-zeros):
-        last = zero * found[k]
-        found[1 : k + 1] += zero * found[:k]
-        found[k + 1] = last
-    return found
+_LONG = 512  # coefficients; the products of longer polynomials are convolutions, which take less memory
+
+
+def _multiplied(zeros: Tensor, count: int) -> Tensor:
+    """The coefficients of the product of all x - zero: pairs of factors are multiplied, then pairs of these products, and so on.
+
+    The factors are read as 1 - zero / x, so that 1 fills up their number to a power of 2.
+    """
+    if not count:
+        return array.ones([1], zeros.dtype)
+    number, size = count + _missing(count), 2
+    zeros = array.pad(zeros, [[0, number - count]])
+    rows: Any = array.stack([array.ones_like(zeros), -zeros], 1)
+    while number > 1:
+        first, second = rows[::2], rows[1::2]
+        if size <= _LONG:
+            rows = _products(first, second, size)
+        else:
+            pairs = zip(array.unstack(first), array.unstack(second), strict=True)
+            rows = array.stack([convolve(one, other) for one, other in pairs], 0)
+        number, size = number // 2, 2 * size - 1
+    return rows[0, : count + 1]  # type: ignore[no-any-return]
+
+
+def _missing(count: int) -> int:
+    """How many there are from `count` to the next power of 2."""
+    return (1 << (count - 1).bit_length()) - count
+
+
+def _products(first: Any, second: Any, size: int) -> Tensor:
+    """The products of rows [rows, size] as polynomials, [rows, 2 size - 1]: row k is shifted by k, then all are added."""
+    each = array.expand_dims(first, 2) * array.expand_dims(second, 1)
+    wide = array.reshape(array.pad(each, [[0, 0], [0, 0], [0, size]]), [-1, 2 * size * size])
+    shifted = array.reshape(wide[:, : 2 * size * size - size], [-1, size, 2 * size - 1])
+    return math.reduce_sum(shifted, 1)
+
+
+def _multiplied_out(zeros: np.ndarray) -> np.ndarray | None:
+    """The same."""
+    if zeros.dtype.itemsize < 4:
+        return None  # sums of which have digits of float32 on the way
+    count = len(zeros)
+    number, size = max(count + _missing(count), 1), 2
+    rows = np.zeros((number, 2), zeros.dtype)
+    rows[:count, 1] = zeros
+    rows = -rows
+    rows[:, 0] = 1
+    while number > 1:
+        number //= 2
+        wide = np.zeros((number, size, 2 * size), zeros.dtype)
+        np.multiply(rows[::2, :, None], rows[1::2, None, :], out=wide[:, :, :size])
+        shifted = wide.reshape(number, -1)[:, :-size].reshape(number, size, 2 * size - 1)
+        rows, size = np.add.reduce(shifted, 1), 2 * size - 1
+    return rows[0, : count + 1]
 
 
 def roots(p: TensorLike) -> Tensor:

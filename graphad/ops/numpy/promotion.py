@@ -15,7 +15,7 @@ from graphad.core import dtypes
 from graphad.core.conversions import is_registered
 from graphad.core.convert import array_of_numbers, lift, stands_for_tensor
 from graphad.core.dtypes import DType, as_dtype
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.memo import Memo
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -56,7 +56,9 @@ def by_numpy(op: str, function: Callable[..., Any], *args: object) -> Any:
         return function(*args)
     except (TypeError, AttributeError) as cause:
         raise ArgumentTypeError(f"{op}: NumPy refuses the arguments {_briefly(args)}: {cause}") from cause
-    except (ValueError, IndexError) as cause:
+    except IndexError as cause:
+        raise OutOfRangeError(f"{op}: NumPy refuses the arguments {_briefly(args)}: {cause}") from cause
+    except ValueError as cause:
         raise InvalidArgumentError(f"{op}: NumPy refuses the arguments {_briefly(args)}: {cause}") from cause
 
 

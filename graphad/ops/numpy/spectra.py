@@ -12,6 +12,7 @@ from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.device import require_cpu
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math, signal
 from graphad.ops.numpy.promotion import cast_to, inexact, rank_of, tensor_of
@@ -61,7 +62,9 @@ def _transformed(
     rank = rank_of(name, x)
     if axes is None:
         axes = list(range(rank)) if sizes is None else list(range(rank - len(sizes), rank))
-    axes = list(axes)
+    axes = [normalize_axis(name, k, rank) for k in axes]
+    if any(isinstance(n, int) and n != -1 and n < 1 for n in sizes or ()):
+        raise InvalidArgumentError(f"{name}: {sizes} is asked for; a transform has one element or more.")
     if not axes:
         raise InvalidArgumentError(f"{name}: there is no axis to transform; x has rank {rank}.")
     whole = array.shape(x)

@@ -344,10 +344,10 @@ equal = _binary(np.equal, "Whether x1 and x2 are equal. No gradient.", [[1.0, 2.
 
 
 def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
-    """The quotient without the remainder, as whole as x - remainder is a multiple of y: x / y may round up to a whole number."""
+    """NumPy's quotient without the remainder, since x / y may round up to a whole number; at infinities the standard's."""
     if not x.dtype.is_floating:
         return math.floordiv(x, y)
-    found = directly(np.floor_divide, x, y)
+    found = directly(_whole_quotient, x, y)
     if found is not None:
         return found
     dtype = x.dtype
@@ -362,12 +362,20 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
     whole = math.subtract(math.divide(math.subtract(x, rest), y), math.where(is_above, one, zero))
     ratio = math.divide(x, y)
     whole = math.where(math.equal(whole, zero), digits.copysign(zero, ratio), math.rint(whole))
-    return cast_to(math.where(math.equal(y, zero), ratio, whole), dtype)
+    whole = math.where(math.equal(y, zero), ratio, whole)
+    is_odd = math.logical_or(math.is_inf(x), math.is_inf(y))
+    return cast_to(math.where(is_odd, math.floor(ratio), whole), dtype)
+
+
+def _whole_quotient(x: Any, y: Any) -> Any:
+    found = np.floor_divide(x, y)
+    is_odd = np.isinf(x) | np.isinf(y)
+    return np.where(is_odd, np.floor(x / y), found) if is_odd.any() else found
 
 
 floor_divide = _binary(
     np.floor_divide,
-    "The largest integer not above x1 / x2; an integer 0 as x2 is an error. No gradient.",
+    "The largest integer not above x1 / x2, exactly; an integer 0 as x2 is an error. No gradient.",
     [[7.0, -7.0], 2.0],
     _floor_divide,
 )
