@@ -88,7 +88,8 @@ def _literals(node: ast.expr) -> set[str]:
 # Modules that tell classes of ops apart, and why no trait can say it.
 ABOUT_CLASSES = {
     "graphad/compiler/passes/algebra.py": "identities of arithmetic, each about the ops that it names",
-    "graphad/compiler/passes/walks.py": "how each op reads a row, writes one or puts one back, and which reshape it",
+    "graphad/compiler/passes/counters.py": "which ops only reshape",
+    "graphad/compiler/passes/windows.py": "how each op puts a row back among zeros",
     "graphad/gradient/closing.py": "gives the ops of custom gradients another class",
     "graphad/gradient/explain_none.py": "words about custom gradients",
     "graphad/gradient/independence.py": "looks into the rules of closed custom gradients",

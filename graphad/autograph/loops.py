@@ -14,6 +14,7 @@ import numpy as np
 
 from graphad.autograph.branches import growing, staged_if
 from graphad.autograph.state import MARKS, UNBOUND, Local, Parts, bound_references, locals_of
+from graphad.autograph.written import Row, counts_up, row_of
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.shapes import TensorShape, as_dims, format_dims, is_definite
@@ -21,11 +22,7 @@ from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.graph.compose import inputs_behind
-from graphad.ops.array.join import concat
-from graphad.ops.array.reshape import reshape
-from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import known_value
-from graphad.ops.array.slice import getitem
 from graphad.ops.control.branch import conditional
 from graphad.ops.control.cond import as_predicate, placeholder
 from graphad.ops.control.parts import Again, Part, completed, loop_dims, loop_writes, same_structure
@@ -224,8 +221,7 @@ class _Tracing:
         self._specs = self._carry_specs(shape_invariants)
         self._left: list[Any] = []
         self._late: list[tuple[int, Parts]] = []
-        # By carry: the row written, the slice that holds its number, and whether the array may grow.
-        self._rows: dict[int, tuple[Any, int, bool]] = {}
+        self._rows: dict[int, Row] = {}  # by carry
 
     def _carry_specs(self, shape_invariants: Any) -> list[TensorSpec]:
         specs = [TensorSpec.of(x.dims, x.dtype) for x in self._values]
@@ -294,7 +290,7 @@ class _Tracing:
                 self._defined(lambda: body(element))
             left = self._leave()
             self._rows = self._written(values[:n], values[n:])
-            return [*left, *[value for value, _, _ in self._rows.values()]]
+            return [*left, *[row.value for row in self._rows.values()]]
 
         test_part = (
             None if test is None and streamed is None else Part("while", run_test, self._specs, "test")
@@ -325,7 +321,8 @@ class _Tracing:
         count = outputs[len(start)]
         self._check_started(count, limit, walk)
         for k, y in zip(rows, outputs[len(start) + 1 :], strict=True):
-            through[k] = self._with_rows(k, y, count, steps)
+            may_end = test_part is not None or maximum is not None
+            through[k] = self._rows[k].joined(self._values[k], y, count, steps, may_end)
         return self._results([*[through[k] for k in range(n)], *outputs[len(kept) : len(start)]], n)
 
     def _check_started(self, count: Tensor, limit: Tensor | None, walk: Walk | None) -> None:
@@ -349,7 +346,7 @@ class _Tracing:
             require(greater(count, 0), message, [])
 
     def _collected(self, test: Part | None, body: Part, walk: Walk | None) -> list[int]:
-        """The arrays into which each step writes the element of its own number and which no step reads.
+        """The arrays into which each step writes the element of its own number, or one behind the last, and which no step reads.
 
         They need not be carried: the loop itself stacks the written elements, which the body returns last. Rules of custom
         gradients keep all nodes, so also the writes, which need the array, and may read it themselves: then it is carried.
@@ -357,8 +354,9 @@ class _Tracing:
         outputs = body.graph.outputs
         n_fixed = len(outputs) - len(self._rows)
         rows = []
-        if walk is not None and not any(part.has_rules for part in (body, test) if part is not None):
-            rows = [k for k, (_, j, _) in self._rows.items() if counts_up(walk.xs[j])]
+        if not any(part.has_rules for part in (body, test) if part is not None):
+            xs = [] if walk is None else walk.xs
+            rows = [k for k, row in self._rows.items() if row.follows(body.graph, self._values, xs)]
         while True:
             chosen = [i for i in range(n_fixed) if i not in rows]
             chosen += [n_fixed + number for number, k in enumerate(self._rows) if k in rows]
@@ -376,19 +374,9 @@ class _Tracing:
                 part.drop_inputs(rows)
         return rows
 
-    def _with_rows(self, k: int, y: Tensor, count: Tensor, steps: int | None) -> Tensor:
-        """An array after a loop that wrote its first rows."""
-        before = self._values[k]
-        if steps is not None and before.dims[0] == steps:
-            return y
-        behind = getitem(before, slice(count, None))
-        after = concat([getitem(y, slice(None, count)), behind], 0)
-        # An array that may not grow keeps its shape: this raises if the loop has more steps than the array has elements.
-        return after if self._rows[k][2] else reshape(after, shape(before))
-
-    def _written(self, carry: Sequence[Any], slices: Sequence[Any]) -> dict[int, tuple[Any, int, bool]]:
-        """The arrays into which the step wrote one element, at a position that it received."""
-        found: dict[int, tuple[Any, int, bool]] = {}
+    def _written(self, carry: Sequence[Any], slices: Sequence[Any]) -> dict[int, Row]:
+        """The arrays into which the step wrote one element, at a position that it received or behind the last."""
+        found: dict[int, Row] = {}
         number = 0
         for parts, value in zip(self._parts, self._left, strict=True):
             if parts is None:
@@ -396,14 +384,11 @@ class _Tracing:
             for write, dynamic in zip(loop_writes(value), parts.dynamic, strict=True):
                 if not dynamic:
                     continue
-                if (
-                    write is not None
-                    and write[0] is carry[number]
-                    and is_definite((self._specs[number].dims or (None, None))[1:])
-                ):
-                    places = [j for j, x in enumerate(slices) if x is write[1]]
-                    if places:
-                        found[number] = write[2], places[0], write[3]
+                is_known = is_definite((self._specs[number].dims or (None, None))[1:])
+                if write is not None and write[0] is carry[number] and is_known:
+                    row = row_of(write, carry, slices)
+                    if row is not None:
+                        found[number] = row
                 number += 1
         return found
 
@@ -545,21 +530,6 @@ def late_leaves(late: Sequence[tuple[int, Parts]]) -> list[Any]:
         for leaf, dynamic in zip(parts.leaves, parts.dynamic, strict=True)
         if dynamic
     ]
-
-
-def counts_up(x: Any) -> bool:
-    """Whether a tensor is known to hold 0, 1, 2, ..."""
-    known = known_value(x)
-    if known is not None:
-        return bool(np.array_equal(known, np.arange(np.size(known))))
-    builder = getattr(getattr(x, "trace", None), "builder", None)
-    if builder is None:
-        return False
-    node = next((node for node in reversed(builder.nodes) if x.index in node.outputs), None)
-    if node is None or node.op.evenly is None:
-        return False
-    first, step = [builder.values.get(node.inputs[k]) for k in node.op.evenly]
-    return first is not None and step is not None and int(first) == 0 and int(step) == 1
 
 
 def _same_dtype(name: str, leaf: TensorLike, dtype: DType) -> Tensor:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from graphad.core.op import Op
 from graphad.graph.builder import needed_nodes
 from graphad.graph.ir import Graph, Node, renumbered
@@ -59,6 +61,20 @@ def constant_at(graph: Graph, value: int) -> Array | None:
     """The constant with this value number, None if the value is not a constant."""
     number = value - len(graph.inputs)
     return graph.constants[number] if 0 <= number < len(graph.constants) else None
+
+
+def increment(body: Graph, k: int) -> int | None:
+    """The constant other than 0 that a step of a loop adds to carry k."""
+    node = next((node for node in body.nodes if body.outputs[k] in node.outputs), None)
+    if node is None or not node.op.counts:
+        return None
+    a, b = node.inputs
+    if node.op.counts > 0 and b == k:
+        a, b = b, a
+    data = constant_at(body, b) if a == k else None
+    if data is None or np.size(data) != 1 or data.dtype.kind not in "iu" or int(data) == 0:
+        return None
+    return node.op.counts * int(data)
 
 
 def unchanging(graph: Graph, fixed: set[int], accepts: Callable[[Node, bool], bool]) -> list[Node]:

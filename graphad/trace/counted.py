@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core.dims import Dim
-from graphad.graph.ir import Graph, Node
+from graphad.graph.ir import Graph
+from graphad.graph.walk import increment
 
 if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
@@ -40,7 +41,7 @@ def steps_of(
     relation, slack, value, bound = found
     if value not in op.operands.carries:
         return None
-    step = _increment(op.body, value)
+    step = increment(op.body, value)
     start = ctx.known(carry[value])
     if step is None or start is None:
         return None
@@ -90,22 +91,6 @@ def _compared(test: Graph) -> tuple[str, int, int, int] | None:
     return (_SWAPPED[relation], slack, b, a) if b < len(test.inputs) else None
 
 
-def _increment(body: Graph, value: int) -> int | None:
-    """The constant that a step adds to a carry."""
-    node = _producer(body, body.outputs[value])
-    if node is None or not node.op.counts:
-        return None
-    a, b = node.inputs
-    if node.op.counts > 0 and b == value:
-        a, b = b, a
-    if a != value or not len(body.inputs) <= b < body.first_node_value:
-        return None
-    data = body.constants[b - len(body.inputs)]
-    if np.size(data) != 1 or data.dtype.kind not in "iu" or int(data) == 0:
-        return None
-    return node.op.counts * int(data)
-
-
 def _bound(ctx: Any, op: Any, bound: int, carry: Sequence[Any], invariants: Sequence[Any]) -> Any | None:
     """The bound of the comparison, if it is known and invariant."""
     test = op.test
@@ -119,7 +104,3 @@ def _bound(ctx: Any, op: Any, bound: int, carry: Sequence[Any], invariants: Sequ
     else:
         known = ctx.known(invariants[bound - op.operands.invariants.start])
     return None if known is None else known[0]
-
-
-def _producer(graph: Graph, value: int) -> Node | None:
-    return next((node for node in graph.nodes if value in node.outputs), None)

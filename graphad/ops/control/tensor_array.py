@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 _CLEARED = object()
+AT_END = object()  # the index of an element that is written behind the last one
 
 
 class TensorArray:
@@ -91,6 +92,7 @@ class TensorArray:
         # In a step of a loop: the stacked tensor at its start, and the element written since, None if it is more than one.
         self._origin: Any = None
         self._writes: list[tuple[Any, Any]] | None = None
+        self._asked_size: Any = None  # what `size` returned for the present elements
         number = 0 if size is None else _number(size)
         if number is None:
             self._size = lift(size)
@@ -130,7 +132,11 @@ class TensorArray:
         """The number of elements, int32."""
         if self._items is not None:
             return lift(np.int32(len(self._items)))
-        return getitem(shape(self._buffer), 0) if self._buffer is not None else self._size
+        if self._buffer is None:
+            size: Tensor = self._size
+            return size
+        self._asked_size = getitem(shape(self._buffer), 0)
+        return self._asked_size  # type: ignore[no-any-return]
 
     # -- one element -----------------------------------------------------------------------------------------------
 
@@ -161,7 +167,8 @@ class TensorArray:
         if self._items is None or number is None:
             made = self._with(buffer=self._updated(index, value), dims=dims)
             made._origin = self._origin
-            made._writes = None if self._writes is None else [*self._writes, (index, value)]
+            place = AT_END if self._dynamic and index is self._asked_size is not None else index
+            made._writes = None if self._writes is None else [*self._writes, (place, value)]
             return made
         if self._dynamic and number >= len(self._items):
             missing = number + 1 - len(self._items)
@@ -332,8 +339,8 @@ class TensorArray:
         return [None if self._dims is None else (length, *self._dims)]
 
     def __graphad_loop_writes__(self) -> Sequence[Any]:
-        """For each part (value at the start of the step, index, written value, whether it may grow) if the step wrote one
-        element; else None."""
+        """For each part (value at the start of the step, index or AT_END, written value, whether it may grow) if the step wrote
+        one element; else None."""
         if self._writes is None or len(self._writes) != 1:
             return [None]
         return [(self._origin, *self._writes[0], self._dynamic)]
@@ -353,7 +360,7 @@ class TensorArray:
             made = object.__new__(type(self))
             made.__dict__.update(self.__dict__)
         made._items, made._buffer = items, buffer
-        made._origin = made._writes = None
+        made._origin = made._writes = made._asked_size = None
         if dims is not ...:
             made._dims = dims
         return made

@@ -1,0 +1,103 @@
+"""Elements that each step of a loop writes into an array behind those of earlier steps: the loop stacks them itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from graphad.graph.ir import Graph
+from graphad.graph.walk import increment
+from graphad.ops.array.join import concat
+from graphad.ops.array.reshape import reshape
+from graphad.ops.array.shape import shape
+from graphad.ops.array.sizes import known_value
+from graphad.ops.array.slice import getitem
+from graphad.ops.control.tensor_array import AT_END
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
+
+class Row(NamedTuple):
+    """An element that each step writes into an array.
+
+    Attributes:
+      value: The element.
+      grows: Whether the array may grow.
+      slice: The slice that holds its index; None if it is elsewhere.
+      carry: The carry that holds its index; None if it is elsewhere. Without both it is written behind the last element.
+    """
+
+    value: Any
+    grows: bool
+    slice: int | None = None
+    carry: int | None = None
+
+    def follows(self, body: Graph, carries: Sequence[Any], xs: Sequence[Any]) -> bool:
+        """Whether it is written behind the last element, or step t writes element t.
+
+        Args:
+          body: The body of the loop.
+          carries: The first carries.
+          xs: What the loop iterates over.
+        """
+        if self.slice is not None:
+            return counts_up(xs[self.slice])
+        if self.carry is None:
+            return True
+        first = carries[self.carry]
+        if first.dims != () or first.dtype.itemsize < 4 or known_value(first) != 0:
+            return False
+        return increment(body, self.carry) == 1
+
+    def joined(self, before: Tensor, y: Tensor, count: Tensor, steps: int | None, may_end: bool) -> Tensor:
+        """The array after the loop.
+
+        Args:
+          before: The array before it.
+          y: The stacked elements, with some behind that were not written if the loop `may_end` before.
+          count: The number of steps.
+          steps: The same where it is known beforehand.
+        """
+        is_empty = bool(before.dims) and before.dims[0] == 0  # type: ignore[index]
+        written: Tensor = getitem(y, slice(None, count)) if may_end else y
+        if self.slice is None and self.carry is None:
+            return written if is_empty else concat([before, written], 0)
+        if steps is not None and before.dims[0] == steps:  # type: ignore[index]
+            return y
+        if is_empty and self.grows:
+            return written
+        after = concat([written, getitem(before, slice(count, None))], 0)
+        # An array that may not grow keeps its shape: this raises if the loop has more steps than the array has elements.
+        return after if self.grows else reshape(after, shape(before))
+
+
+def row_of(write: tuple[Any, Any, Any, bool], carry: Sequence[Any], slices: Sequence[Any]) -> Row | None:
+    """The element of a write (array before, index, element, whether the array may grow) whose index the step received."""
+    _, index, value, grows = write
+    if index is AT_END:
+        return Row(value, grows)
+    for j, x in enumerate(slices):
+        if x is index:
+            return Row(value, grows, slice=j)
+    for j, x in enumerate(carry):
+        if x is index:
+            return Row(value, grows, carry=j)
+    return None
+
+
+def counts_up(x: Any) -> bool:
+    """Whether a tensor is known to hold 0, 1, 2, ..."""
+    known = known_value(x)
+    if known is not None:
+        return bool(np.array_equal(known, np.arange(np.size(known))))
+    builder = getattr(getattr(x, "trace", None), "builder", None)
+    if builder is None:
+        return False
+    node = next((node for node in reversed(builder.nodes) if x.index in node.outputs), None)
+    if node is None or node.op.evenly is None:
+        return False
+    first, step = [builder.values.get(node.inputs[k]) for k in node.op.evenly]
+    return first is not None and step is not None and int(first) == 0 and int(step) == 1

@@ -1,0 +1,203 @@
+"""Which values of a counted loop's body are counters: what has start + i * step beside slice i of a stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.passes.rewrite import Found, Sweep
+from graphad.core.dims import UndecidedSize
+from graphad.core.shapes import is_definite
+from graphad.graph.compose import with_given
+from graphad.graph.ir import Graph, Node
+from graphad.graph.walk import constant_at
+from graphad.ops.array.join import Stack
+from graphad.ops.array.reshape import ExpandDims, Reshape
+from graphad.ops.array.sequence import Steps
+from graphad.ops.array.shape import SizeVector
+from graphad.ops.array.slice import Slice
+
+
+def is_counted(s: Sweep, node: Node) -> bool:
+    """Whether the number of steps is known, positive, and the length of all stacks."""
+    op: Any = node.op
+    if op.test is not None or op.steps is None:
+        return False
+    try:
+        positive = bool(op.steps > 0)
+    except UndecidedSize:
+        return False
+    return positive and _are_long(op.steps, [s.spec(x).dims for x in op.inputs.xs(node.inputs)])
+
+
+def _are_long(steps: Any, shapes: Sequence[Any]) -> bool:
+    """Whether each of these shapes certainly has a row for each step, and no more."""
+    try:
+        return all(dims and dims[0] == steps for dims in shapes)
+    except UndecidedSize:
+        return False
+
+
+class Counted:
+    """The body of a counted loop, and which of its values are counters plus constants."""
+
+    def __init__(self, s: Sweep, node: Node) -> None:
+        self.s, self.node, self.op = s, node, node.op
+        self.body: Graph = self.op.body  # type: ignore[attr-defined]
+        self._counters = dict(_counters(s, node))
+        self._makers = {value: inner for inner in self.body.nodes for value in inner.outputs}
+
+    def maker(self, value: int) -> Node | None:
+        return self._makers.get(value)
+
+    def places(self, value: int) -> tuple[Any, int] | None:
+        """(start, step) of a value of one element that is a counter plus a constant."""
+        for i in self.before_reshaping(value):
+            dims = self.body.specs[i].dims
+            if i in self._counters and all(n == 1 for n in dims or ()):
+                return self._counters[i]
+            found = _affine(self.body, i) if dims == () else None
+            if found is not None and found[0] in self._counters and _is_wide(self.body.specs[i]):
+                start, step = self._counters[found[0]]
+                return found[1] * start + found[2], found[1] * step
+        return None
+
+    def before_reshaping(self, value: int) -> list[int]:
+        """A value, and what it is a reshaped copy of."""
+        found = [value]
+        while value in self._makers:
+            maker = self._makers[value]
+            if maker.op.op_class not in (Reshape, ExpandDims, Stack) or len(maker.inputs) != 1:
+                break
+            value = maker.inputs[0]
+            found.append(value)
+        return found
+
+    def number(self, value: int) -> Any | None:
+        """The number that all elements of a value equal in each step, None if that is unknown."""
+        while value in self._makers:
+            maker = self._makers[value]
+            if not maker.op.spreads or len(maker.inputs) != 1:
+                return None
+            value = maker.inputs[0]
+        data = constant_at(self.body, value)
+        return None if data is None or np.size(data) != 1 else np.reshape(data, ())[()]
+
+    def with_stacks(self, stacks: Sequence[int], slices: Sequence[Sequence[int]]) -> Found:
+        """The results of the loop with further stacks, each of whose slices stands for some values of the body."""
+        op: Any = self.op
+        specs = [self.body.specs[values[0]] for values in slices]
+        places = {value: k for k, values in enumerate(slices) for value in values}
+        body = with_given(self.body, specs, places, len(self.body.inputs))
+        walking = op.changed(body=body, n_xs=op.n_xs + len(stacks))
+        inputs = [*self.node.inputs, *stacks]
+        # Drop invariants that were only looked up.
+        left, kept, _ = walking.pruned([True] * walking.n_outputs)
+        return self.s.bind(left, *[inputs[k] for k in kept])  # type: ignore[no-any-return]
+
+
+def _counters(s: Sweep, node: Node) -> Iterator[tuple[int, tuple[Any, int]]]:
+    """operand -> (start, step) for what has start + t * step beside slice t of a stack: a carry that starts at a known number and
+    advances by a constant, and slices of equally spaced numbers.
+    """
+    op: Any = node.op
+    # Where some stacks are longer, dropping one could change the length of the ys.
+    stacks = zip(op.operands.xs, op.inputs.xs(node.inputs), strict=True) if is_counted(s, node) else ()
+    for k, value in stacks:
+        spaced = _spaced(s, value)
+        if spaced is not None:
+            yield k, spaced
+    if op.reverse:  # carries count from the last slice on
+        return
+    for k, spec in enumerate(op.operands.carries(op.body.inputs)):
+        if spec.is_handle or not spec.dtype.is_integer or spec.dims != () or not _is_wide(spec):
+            continue
+        start, moved = _start(s, node.inputs[k + 1]), _affine(op.body, op.body.outputs[k])
+        if start is not None and moved is not None and moved[:2] == (k, 1) and moved[2]:
+            yield k, (start, moved[2])
+
+
+def _is_wide(x: Any) -> bool:
+    """Whether a counter of the dtype of `x` does not begin anew: there are fewer rows than it has numbers."""
+    return bool(x.dtype.itemsize >= 4)
+
+
+def _spaced(s: Sweep, value: int) -> tuple[int, int] | None:
+    """(first, step) of a stack of integers with equal steps other than 0."""
+    counting: Any = s.made_by(value, Steps)
+    if counting is not None:
+        op = counting.op
+        counts = op.delta and op.dtype.is_integer and _is_wide(op)
+        return (op.start, op.delta) if counts and type(op.start) is int and type(op.delta) is int else None
+    data = s.array(value)
+    if data is None or not data.ndim or data.dtype.kind not in "iu" or not 0 < data.size == len(data):
+        return None
+    data = data.reshape(-1)
+    first = int(data[0])
+    step = int(data[1]) - first if len(data) > 1 else 1
+    if step == 0 or not np.array_equal(data, first + step * np.arange(len(data))):
+        return None
+    return first, step
+
+
+def _start(s: Sweep, value: int) -> Any:
+    sizes: Any = s.made_by(value, SizeVector)
+    if sizes is not None:
+        return sizes.op.dims[0]
+    number = s.number(value)
+    return None if number is None else int(number)
+
+
+def _affine(body: Graph, value: int) -> tuple[int, int, int] | None:
+    """(input, 1 or -1, constant) if a value is an input of the body, or its opposite, plus a constant."""
+    sign, total = 1, 0
+    makers = {value: node for node in body.nodes if node.op.counts for value in node.outputs}
+    while value in makers:
+        node = makers[value]
+        a, b = node.inputs
+        first, second = _constant(body, a), _constant(body, b)
+        if body.specs[value].dims != () or (first is None) == (second is None):
+            return None
+        if second is not None:
+            total += sign * node.op.counts * second
+            value = a
+        else:
+            total += sign * (first or 0)
+            sign *= node.op.counts
+            value = b
+    return (value, sign, total) if value < len(body.inputs) else None
+
+
+def _constant(body: Graph, value: int) -> int | None:
+    if not len(body.inputs) <= value < body.first_node_value:
+        return None
+    data = body.constants[value - len(body.inputs)]
+    return int(data) if np.size(data) == 1 and data.dtype.kind in "iu" else None
+
+
+def looks_up(body: Graph, node: Node) -> bool:
+    """Whether a node is x[i] for a scalar i that is not negative."""
+    dims = body.specs[node.inputs[0]].dims if node.inputs else None
+    if dims is None or len(node.inputs) != 2 or body.specs[node.inputs[1]].dims != ():
+        return False
+    return node.op.index_axis(len(dims)) == 0
+
+
+def in_range(start: Any, step: int, steps: Any, dims: Any) -> bool:
+    if not is_definite(dims):
+        return False
+    last = start + step * (steps - 1)
+    low, high = (start, last) if step > 0 else (last, start)
+    try:
+        return bool(steps > 0 and low >= 0 and high < dims[0])
+    except UndecidedSize:
+        return False
+
+
+def walked(s: Sweep, x: int, start: Any, step: int, steps: Any) -> int:
+    """x[start], x[start + step], ... as a stack."""
+    dims = s.spec(x).dims or ()
+    starts, strides = (start, *[0] * (len(dims) - 1)), (step, *[1] * (len(dims) - 1))
+    return s.bind(Slice(starts, strides, (steps, *dims[1:])), x)
