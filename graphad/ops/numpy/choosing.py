@@ -24,7 +24,16 @@ from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.sorting import ArgSort, sorted_along
 from graphad.ops.directly import directly, is_eager, parts_directly
 from graphad.ops.math import search
-from graphad.ops.numpy.promotion import along, cast_to, dims_of, on_axis, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import (
+    along,
+    by_numpy,
+    cast_to,
+    dims_of,
+    on_axis,
+    promoted,
+    rank_of,
+    tensor_of,
+)
 from graphad.ops.numpy.shapes import broadcast_arrays, ravel
 
 if TYPE_CHECKING:
@@ -415,7 +424,7 @@ def _with_rank(name: str, a: TensorLike, kth: int | Sequence[int], axis: int | N
     a = tensor_of(a)
     along_axis, place = on_axis(a, axis)
     size = dims_of(name, along_axis)[normalize_axis(name, place, rank_of(name, along_axis))]
-    for k in np.ravel(kth).tolist():
+    for k in by_numpy(name, np.ravel, kth).tolist():
         if not isinstance(k, int):
             raise ArgumentTypeError(f"{name}: kth is {k!r} of type {type(k).__name__}; an integer is needed.")
         if isinstance(size, int) and not -size <= k < size:
