@@ -10,7 +10,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops import nn
-from graphad.ops.math import exp, minimum, where
+from graphad.ops.math import cast, clip_by_value, exp, minimum, where
 
 _X = TypeVar("_X")
 
@@ -18,7 +18,7 @@ _X = TypeVar("_X")
 def relu(
     x: TensorLike, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
 ) -> Tensor:
-    """x where x >= `threshold`, `max_value` at most, and negative_slope * (x - threshold) below.
+    """x where x > `threshold`, from 0 to `max_value` if that is given, and negative_slope * (x - threshold) below.
 
     Args:
       x: Tensor of any shape, a real dtype.
@@ -30,11 +30,15 @@ def relu(
     Source: Nair and Hinton, Rectified linear units improve restricted Boltzmann machines, 2010.
     """
     x = lift(x)
-    if not negative_slope and not threshold:
+    if not threshold and not negative_slope:
         y = nn.relu(x)
-    else:
-        y = where(x >= threshold, x, negative_slope * (x - threshold))
-    return y if max_value is None else minimum(y, max_value)
+        return y if max_value is None else minimum(y, max_value)
+    if not threshold and max_value is None:
+        return nn.leaky_relu(x, negative_slope)
+    zero = lift(0, x.dtype)
+    above = x if max_value is None else clip_by_value(x, zero, cast(max_value, x.dtype))
+    below = where(x < threshold, negative_slope * (x - threshold), zero) if negative_slope else zero
+    return where(x > threshold, above, below)
 
 
 def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:

@@ -11,6 +11,7 @@ from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 from graphad.metrics.base import Metric
 from graphad.ops.array import broadcast_to, expand_dims, one_hot, reshape, shape
+from graphad.ops.array import top_k as largest
 from graphad.ops.linalg import diag_part, matmul
 from graphad.ops.math import argmax, cast, divide_no_nan, greater, log, maximum, minimum, reduce_sum, where
 from graphad.ops.nn import sigmoid
@@ -19,6 +20,9 @@ from graphad.ops.nn.ranks import same_rank
 if TYPE_CHECKING:
     from graphad.core.annotations import DTypeLike, TensorLike
 
+
+# What a prediction that is not among the largest counts as: below any threshold.
+_NOT_CHOSEN = -1e10
 
 _KINDS = ("true_positives", "false_positives", "true_negatives", "false_negatives")
 
@@ -34,9 +38,13 @@ class _Counts(Metric):
         name: str | None = None,
         dtype: DTypeLike | None = None,
         class_id: int | None = None,
+        top_k: int | None = None,
     ) -> None:
         super().__init__(dtype, name)
-        given = 0.5 if thresholds is None else thresholds
+        if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
+            raise InvalidArgumentError(f"{self.name}: top_k is {top_k!r}; a positive integer is needed.")
+        self.top_k = top_k
+        given = (0.5 if top_k is None else _NOT_CHOSEN) if thresholds is None else thresholds
         self.thresholds = [float(x) for x in given] if isinstance(given, list | tuple) else [float(given)]  # type: ignore[arg-type]
         self.class_id = class_id
         for kind in self.kinds:
@@ -48,6 +56,10 @@ class _Counts(Metric):
         """Count decisions: labels 0 and 1, or True and False, and predictions of which those above a threshold are yes."""
         dtype = self._graphad_dtype
         labels, guesses = same_rank(cast(lift(y_true), dtype), cast(lift(y_pred), dtype))
+        if self.top_k is not None:
+            places = largest(guesses, self.top_k).indices
+            is_chosen = reduce_sum(one_hot(places, shape(guesses)[-1]), axis=-2) > 0
+            guesses = where(is_chosen, guesses, lift(_NOT_CHOSEN, dtype))
         if self.class_id is not None:
             labels, guesses = labels[..., self.class_id], guesses[..., self.class_id]
         weights = None
@@ -167,11 +179,7 @@ class _Share(_Counts):
         name: str | None = None,
         dtype: DTypeLike | None = None,
     ) -> None:
-        if top_k is not None:
-            raise InvalidArgumentError(
-                f"{type(self).__name__}: top_k={top_k} is not supported; use thresholds."
-            )
-        super().__init__(thresholds, name, dtype, class_id)
+        super().__init__(thresholds, name, dtype, class_id, top_k)
 
     def result(self) -> Tensor:
         found, missed = (getattr(self, kind).value() for kind in self.kinds)
@@ -185,8 +193,8 @@ class Precision(_Share):
     broadcasts.
 
     Args:
-      thresholds: One threshold or several, each with a number in the result; 0.5 by default.
-      top_k: None; a number is refused.
+      thresholds: One threshold or several, each with a number in the result; 0.5 by default, and none with `top_k`.
+      top_k: How many of the predictions [..., classes] count at most, the largest ones.
       class_id: The class whose labels and predictions [..., classes] alone count.
       name: Name.
       dtype: The dtype of the counts; `keras.backend.floatx` by default.
@@ -208,8 +216,8 @@ class Recall(_Share):
     broadcasts.
 
     Args:
-      thresholds: One threshold or several, each with a number in the result; 0.5 by default.
-      top_k: None; a number is refused.
+      thresholds: One threshold or several, each with a number in the result; 0.5 by default, and none with `top_k`.
+      top_k: How many of the predictions [..., classes] count at most, the largest ones.
       class_id: The class whose labels and predictions [..., classes] alone count.
       name: Name.
       dtype: The dtype of the counts; `keras.backend.floatx` by default.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -476,3 +477,24 @@ def test_layers_are_named_as_in_keras() -> None:
     assert block.weights[0].name == "of two/kernel:0"
     with pytest.raises(ValueError, match="name is 'a/b'; a string without '/' is needed"):
         tf.keras.layers.Dense(2, name="a/b")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "values", "slopes"),  # those of Keras 3
+    [
+        ({"threshold": 5.0}, [0, 0, 0, 0, 9], [0, 0, 0, 0, 1]),
+        ({"threshold": 5.0, "max_value": 8.0}, [0, 0, 0, 0, 8], [0, 0, 0, 0, 0]),
+        ({"threshold": 5.0, "negative_slope": 0.5}, [-5, -3, -2.5, 0, 9], [0.5, 0.5, 0.5, 0, 1]),
+        ({"threshold": -2.0, "max_value": 8.0}, [0, 0, 0, 5, 8], [0, 0, 1, 1, 0]),
+        ({"negative_slope": 0.5}, [-2.5, -0.5, 0, 5, 9], [0.5, 0.5, 0.5, 1, 1]),
+        ({"negative_slope": 0.5, "max_value": 3.0}, [-2.5, -0.5, 0, 3, 3], [0.5, 0.5, 0, 0, 0]),
+    ],
+)
+def test_relu_begins_behind_its_threshold(arguments: Any, values: Any, slopes: Any) -> None:
+    x = tf.constant([-5.0, -1.0, 0.0, 5.0, 9.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.keras.activations.relu(x, **arguments)
+    np.testing.assert_array_equal(y, values)
+    np.testing.assert_array_equal(tape.gradient(y, x), slopes)
+    assert not np.signbit(y.numpy()[y.numpy() == 0]).any()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -414,3 +416,26 @@ def test_a_step_returns_the_counter_of_steps() -> None:
     optimizer = tf.keras.optimizers.SGD(0.1)
     assert optimizer.apply_gradients([(tf.ones(2), w)]) is optimizer.iterations
     assert int(tf.function(lambda: optimizer.apply_gradients([(tf.ones(2), w)]))()) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "precision", "recall"),  # those of Keras 3
+    [
+        ({"top_k": 1}, 0.3333333432674408, 0.20000000298023224),
+        (
+            {"top_k": 2, "thresholds": [0.3, 0.7]},
+            [0.6000000238418579, 0.5],
+            [0.6000000238418579, 0.4000000059604645],
+        ),
+        ({"top_k": 3, "class_id": 1}, 0.3333333432674408, 1.0),
+    ],
+)
+def test_the_largest_predictions_alone_count(arguments: Any, precision: Any, recall: Any) -> None:
+    labels = np.array([[0, 1, 1, 0], [1, 0, 1, 0], [0, 0, 0, 1]], np.float32)
+    guesses = np.array([[0.9, 0.8, 0.1, 0.4], [0.2, 0.35, 0.6, 0.71], [0.3, 0.3, 0.3, 0.9]], np.float32)
+    for kind, expected in ((tf.keras.metrics.Precision, precision), (tf.keras.metrics.Recall, recall)):
+        metric = kind(**arguments)
+        metric.update_state(labels, guesses)
+        np.testing.assert_allclose(metric.result(), expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="top_k is 0; a positive integer is needed"):
+        tf.keras.metrics.Precision(top_k=0)
