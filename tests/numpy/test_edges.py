@@ -235,3 +235,24 @@ def test_polynomials_of_zeros_are_numpys_with_the_same_bits_under_a_tape(count: 
             recorded = tnp.poly(given)
         found = tape.gradient(recorded, given, tf.constant(upstream))
         np.testing.assert_allclose(found, [-upstream[1:] @ other for other in others], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_histograms_are_the_same_with_weights_under_a_tape_and_traced(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=500), [_NAN, _INF, -_INF, -2.0, 2.0, -0.0, 0.4]]).astype(dtype)
+    weights = rng.normal(size=x.size).astype(dtype)
+    given, w = tf.constant(x), tf.constant(weights)
+
+    def weighted(x: Any, w: Any) -> Any:
+        return tnp.histogram(x, 10, range=(-2.0, 2.0), weights=w)[0]
+
+    counts, edges = tnp.histogram(given, 10, range=(-2.0, 2.0))
+    with tf.GradientTape() as tape:
+        tape.watch([given, w])
+        recorded = weighted(given, w)
+        np.testing.assert_array_equal(tnp.histogram(given, 10, range=(-2.0, 2.0))[0], counts)
+    wanted = np.histogram(x, np.asarray(edges), weights=weights)[0]
+    for found in (recorded, weighted(given, w), tf.function(weighted)(given, w)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(tape.gradient(recorded, w), ((x >= -2.0) & (x <= 2.0)).astype(dtype))

@@ -8,8 +8,10 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
+from graphad.core.bind import constant_here
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError
+from graphad.core.ieee import unreported
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly, is_eager
@@ -58,6 +60,16 @@ def histogram_bin_edges(
     return array.linspace(low, high, int(bins) + 1)
 
 
+def _bins_of(a: Tensor, edges: Any, is_even: bool) -> tuple[Any, Any]:
+    """`_parts`, which has no derivative, by the quotient where the data is known and the bins are equal."""
+    x: Any = inexact(a)
+    if is_even and is_eager(x) and is_eager(edges) and type(x.data) is type(edges.data) is np.ndarray:
+        found = unreported(_even_places, x.data, edges.data)
+        if found is not None:
+            return constant_here(found), lift(np.int64(edges.data.size - 1))
+    return _parts(array.reshape(x, [-1]), edges)
+
+
 def _bins(name: str, a: Any, bins: Any, range: Any) -> Any:
     """The number of bins, or their edges; a rule's name becomes the number that it gives for the data.
 
@@ -96,26 +108,37 @@ def _parts(x: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
     return math.where(outside, lift(np.int64(-1)), place), last
 
 
-def _even_counts(x: np.ndarray, edges: np.ndarray) -> Array | None:
-    """How many elements lie between neighbours of bounds that are as far apart as rounding allows; None where that is too
-    far from even for what follows.
+def _even_places(x: np.ndarray, edges: np.ndarray) -> Array | None:
+    """The part between neighbours of bounds that are as far apart as rounding allows in which each element lies, -1 for none.
 
-    The part is a quotient, and one more or one less where the bounds say so.
+    The part is a quotient, and one more or one less where the bounds say so. None where they are too far from even for that.
     """
-    if x.dtype != edges.dtype or x.dtype.itemsize < 4:
+    if x.dtype != edges.dtype or x.dtype.itemsize < 4 or not x.size:
         return None
     x = x.reshape(-1)
     low, high, count = float(edges[0]), float(edges[-1]), edges.size - 1
     width = (high - low) / count
     if not 0 < width < np.inf or max(abs(low), abs(high)) * float(np.finfo(edges.dtype).eps) > width / 8:
         return None
+    inside = None
     if not (low <= np.min(x) and np.max(x) <= high):
-        x = x[(x >= edges[0]) & (x <= edges[-1])]
-    place = ((x - edges.dtype.type(low)) * edges.dtype.type(1 / width)).astype(np.int64)
+        inside = (x >= edges[0]) & (x <= edges[-1])
+        x = np.where(inside, x, edges[0])
+    place: Array = ((x - edges.dtype.type(low)) * edges.dtype.type(1 / width)).astype(np.int64)
     np.minimum(place, count - 1, out=place)
     place -= x < edges[place]
     place += (x >= edges[place + 1]) & (place != count - 1)
-    return np.bincount(place, minlength=count)
+    if inside is not None:
+        place[~inside] = -1
+    return place
+
+
+def _even_counts(x: np.ndarray, edges: np.ndarray) -> Array | None:
+    """How many elements lie in each of these parts."""
+    place = _even_places(x, edges)
+    if place is None:
+        return None
+    return np.bincount(place if np.min(place) >= 0 else place[place >= 0], minlength=edges.size - 1)
 
 
 def histogram(
@@ -147,7 +170,7 @@ def histogram(
     if weights is None and isinstance(bins, int | np.integer):
         counts = directly(_even_counts, inexact(a), edges)
     if counts is None:
-        place, last = _parts(array.reshape(a, [-1]), edges)
+        place, last = _bins_of(a, edges, isinstance(bins, int | np.integer))
         parts = array.ones_like(place) if weights is None else array.reshape(tensor_of(weights), [-1])
         counts = array.unsorted_segment_sum(parts, place, last)
     if not density:
