@@ -94,6 +94,8 @@ def _like_mapping(x: Any, new: dict[Any, Any]) -> Any:
 
 
 def _like_sequence(x: Any, new: list[Any]) -> Any:
+    if isinstance(x, range):  # which other values are not
+        return new
     try:
         return type(x)(new)
     except TypeError as cause:

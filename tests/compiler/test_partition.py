@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from graphad.compiler.partition import partition
@@ -150,3 +151,75 @@ def test_the_units_say_why_an_op_is_a_numpy_call() -> None:
     found = units_of(lambda x: [m.tanh(m.cumsum(m.exp(x)))], [4, 5])
     assert kinds(found) == ["loop", "host", "loop"]
     assert "as a NumPy call: each element continues the one before it" in describe(found)
+
+
+def grown(seed: int) -> Any:
+    """A function of two matrices whose steps take any earlier values: loops that products and reductions read and feed."""
+    rng = random.Random(seed)
+
+    def function(x: Any, w: Any) -> list[Any]:
+        values = [x, w]
+        for _ in range(rng.randint(4, 14)):
+            a, b = (values[-1 - min(int(rng.expovariate(0.5)), len(values) - 1)] for _ in range(2))
+            step = rng.choice((m.add, m.add, m.multiply, matmul, m.tanh, m.exp, summed, turned))
+            values.append(step(a, b) if step in (m.add, m.multiply, matmul) else step(a))
+        return [*rng.sample(values[2:], min(3, len(values) - 2)), values[-1]]
+
+    return function
+
+
+def summed(x: Any) -> Any:
+    return broadcast_to(m.reduce_sum(x, axis=1, keepdims=True), [4, 4])
+
+
+def turned(x: Any) -> Any:
+    return transpose(x)
+
+
+def test_no_loop_of_a_grown_graph_depends_on_itself_and_all_run_after_what_they_read() -> None:
+    fused = 0
+    for seed in range(400):
+        found = units_of(grown(seed), [4, 4], [4, 4])  # raises where units form a cycle
+        made: set[int] = set()
+        for unit in found.units:
+            for site in unit.reads:
+                assert site.root < found.graph.first_node_value or site.root in made, (seed, describe(found))
+            made.update(unit.writes)
+            fused += len(unit.nodes) > 2
+    assert fused > 250
+
+
+def test_a_loop_that_is_read_takes_on_nothing_that_could_come_to_depend_on_its_reader() -> None:
+    def function(x: Any, w: Any, y: Any) -> list[Any]:
+        u, o = m.tanh(x), m.exp(y)
+        v = matmul(u, w)
+        # In the loop of u the first would make v depend on o, and in that of o the second would make o depend on v.
+        return [m.add(u, transpose(o)), m.multiply(o, v)]
+
+    found = units_of(function, [4, 4], [4, 4], [4, 4])
+    assert sorted(kinds(found)) == ["gemm", *["loop"] * (len(found.units) - 1)]
+
+
+def test_loops_of_which_one_is_read_are_merged_only_if_it_depends_on_as_much() -> None:
+    def function(x: Any, w: Any, y: Any) -> list[Any]:
+        u = m.tanh(x)
+        v = matmul(u, w)
+        o = m.exp(y)
+        other = m.sin(transpose(o))
+        # Merging the loops of u and other would make v depend on o, merging those of tanh(v) and o would make o depend on v.
+        return [m.add(u, other), m.multiply(m.tanh(v), o)]
+
+    found = units_of(function, [4, 4], [4, 4], [4, 4])
+    assert sorted(kinds(found)) == ["gemm", *["loop"] * (len(found.units) - 1)]
+
+
+def test_loops_that_were_merged_are_read_if_one_of_them_was() -> None:
+    def function(x: Any, y: Any, z: Any, w: Any) -> list[Any]:
+        u, read = m.tanh(x), m.exp(y)
+        v = matmul(read, w)
+        first, o, turned_one = m.add(u, read), m.sin(z), m.cosh(z * 2.0)
+        second = m.add(first, transpose(turned_one))
+        return [second, m.multiply(m.multiply(o, turned_one), v)]
+
+    found = units_of(function, *[[4, 4]] * 4)
+    assert sorted(kinds(found)) == ["gemm", *["loop"] * (len(found.units) - 1)]

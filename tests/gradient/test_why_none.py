@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.gradient import explain_none
 
 
 @pytest.fixture
@@ -370,3 +371,30 @@ def test_a_path_cut_in_every_branch_is_traced_to_its_line(tape):
         y, z = f(x), half(x)
     assert "the path breaks at round" in tape.why_none(y, x)
     assert tape.why_none(z, x).startswith("a path connects source and target")
+
+
+def test_notes_end_at_their_limit_and_cost_nothing_more(monkeypatch):
+    monkeypatch.setattr(explain_none, "MOST_NOTES", 5)
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * 2.0
+        for _ in range(20):
+            float(y)
+        assert len(tape.notes.exits) == 5 and tape.notes.is_full
+        rounded = tf.round(y)
+        for _ in range(3):
+            rounded = tf.sign(rounded) + 1.0
+        assert not tape.notes.after and not tape.notes.marks
+        assert not tape._beyond  # ops on what is not followed are not even shown to the tape
+    assert "left the tape by float" in tape.why_none(rounded, x)
+
+
+def test_more_ops_without_a_derivative_than_are_noted_are_told_as_such(monkeypatch):
+    monkeypatch.setattr(explain_none, "MOST_NOTES", 5)
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        for _ in range(20):
+            last = tf.cast(tf.cast(x, tf.int32), tf.float32)
+    assert "more than 5 ops without a derivative were recorded" in tape.why_none(last, x)

@@ -465,6 +465,45 @@ def test_a_long_prefix_shared_by_many_keys_is_refused_before_it_takes_memory(tmp
         tracemalloc.stop()
 
 
+END = bytes(4) + (1).to_bytes(4, "little")  # one restart, at 0
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        (block_of([(b"a", b"1"), (b"a", b"2")]), "its keys are not in order"),
+        (block_of([(b"b", b"1"), (b"a", b"2")]), "its keys are not in order"),
+        (number(1) + number(0) + number(0) + END, "an entry reaches beyond its block"),
+        (number(0) + number(1) + number(2) + b"a1" + END, "an entry reaches beyond its block"),
+        (bytes(4) + (1 << 30).to_bytes(4, "little"), "a block of 8 bytes with 1073741824 restarts"),
+        (b"\0\0\0", "a block without its end"),
+    ],
+)
+def test_tables_whose_entries_are_wrong_are_refused_by_name(block, words):
+    with pytest.raises(CorruptModelError, match=words):
+        list(entries_of(table_of_blocks(block), DEFAULT_LIMITS))
+    whole = [(b"a", b"1"), (b"b", b"2")]
+    assert list(entries_of(table_of(whole), DEFAULT_LIMITS)) == whole
+
+
+def test_a_block_that_is_compressed_or_lies_outside_of_the_file_is_refused_by_name():
+    data = block_of([(b"a", b"1")])
+
+    def table(kind: bytes, size: int) -> bytes:
+        index = block_of([(b"\xff", number(0) + number(size))])
+        footer = number(0) + number(0) + number(len(data) + 5) + number(len(index))
+        parts = [(data, kind), (index, b"\0")]
+        sealed = [block + end + masked(crc32c(block + end)).to_bytes(4, "little") for block, end in parts]
+        return b"".join(sealed) + footer.ljust(40, b"\0") + MAGIC
+
+    assert list(entries_of(table(b"\0", len(data)), DEFAULT_LIMITS)) == [(b"a", b"1")]
+    with pytest.raises(UnsupportedModelError, match=r"a block is compressed \(kind 1\)"):
+        list(entries_of(table(b"\1", len(data)), DEFAULT_LIMITS))
+    size = len(table(b"\0", len(data))) - 53 + 1  # one byte more than stands before the footer
+    with pytest.raises(CorruptModelError, match=f"a block at 0 of {size} bytes in a file of"):
+        list(entries_of(table(b"\0", size), DEFAULT_LIMITS))
+
+
 def test_blocks_that_lie_one_over_the_other_are_refused():
     """Each would be summed up again: a small file that takes hours."""
 
