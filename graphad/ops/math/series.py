@@ -27,7 +27,7 @@ _ZETA = (
 )  # fmt: skip
 _BLOCK = 32768
 _EULER = 0.5772156649015329
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 # log gamma(x) / ((x - 1) (x - 2)) for x from 3/4 to 3/2 in powers of x - 9/8, in the same way.
 _AROUND_ONE = (
     0.5487833977237905, -0.21115323425817567, 0.11960320844256114, -0.07892681966470984, 0.05628216876892011,
@@ -147,7 +147,7 @@ def _far(x: Array) -> Array:
         (x - 0.5) * (np.log(x) - 1.0)
         - 0.5
         + _HALF_LOG_TWO_PI
-        + over * arrays.polynomial(_STIRLING, over * over)
+        + over * arrays.polynomial(STIRLING, over * over)
     )
 
 
@@ -251,6 +251,22 @@ def lgamma(x: Array) -> Array:
         [(x > 0, _positive), ((x > -2.755) & (x < -2.445), _between_zeros), (x > -np.inf, _mirrored)],
         np.inf,
     )
+
+
+_ODD = tuple(1.0 / (2 * k + 3) for k in range(18))
+
+
+def _log1pmx_near(x: Array) -> Array:
+    """By log(1 + x) = 2 r + 2 r^3 / 3 + 2 r^5 / 5 + ... for r = x / (2 + x), of which 2 r - x = -r x."""
+    r = x / (2.0 + x)
+    square = r * r
+    return r * (2.0 * square * arrays.polynomial(_ODD, square) - x)
+
+
+def log1pmx(x: Array) -> Array:
+    """log(1 + x) - x."""
+    with np.errstate(all="ignore"):
+        return by_part(x, [(np.abs(x) < 0.5, _log1pmx_near), (x >= -1.0, lambda x: np.log1p(x) - x)], np.nan)
 
 
 def _dilogarithm(x: Array) -> Array:

@@ -49,6 +49,7 @@ WEIGHTS: dict[str, Callable[..., Any]] = {
     "the result": _result,
     "the larger of 1 and the result": lambda w, *args: np.maximum(np.abs(w), 1.0),
     "sqrt(2 / (pi x))": lambda w, x: np.sqrt(2 / (np.pi * np.abs(x))),
+    "the result, times 1 + abs(log(result))": lambda w, *args: np.abs(w) * (1 + np.abs(np.log(np.abs(w)))),
     "the result, times 1 + a abs(log(x)) + x": lambda w, a, x: np.abs(w) * (1 + a * np.abs(np.log(x)) + x),
     "the result, times 1 + a abs(log(x)) + b abs(log(1 - x))": lambda w, a, b, x: (
         np.abs(w) * (1 + a * np.abs(np.log(x)) + b * np.abs(np.log1p(-x)))
@@ -270,7 +271,13 @@ ROWS = (
     Row("igammac", m.igammac, lambda mp, a, x: mp.gammainc(a, x, mp.inf, regularized=True), "up to 300, by powers",
         ((-1, 2.5), (-5, 2.5)), 16, "the result, times 1 + a abs(log(x)) + x", True),
     Row("derivative of igamma", lambda a, z: _slope(m.igamma, 1)(a, a * (1.0 + z * a**-0.5)), _density,
-        "by x, a up to 1e8, x within 4 deviations of it", ((1.3, 8), (-4, 0.6)), 4096, by_powers=True),
+        "by x, a up to 1e8, x within 4 deviations of it", ((1.3, 8), (-4, 0.6)), 32, by_powers=True),
+    Row("derivative of igamma", _slope(m.igamma, 1), lambda mp, a, x: mp.exp((a - 1) * mp.log(x) - x - mp.loggamma(a)),
+        "by x, up to 1000, by powers, results from 1e-300", ((-2, 3), (-5, 3)), 16, "the result, times 1 + abs(log(result))",
+        True, 1e-300),
+    Row("derivative of betainc", _slope(m.betainc, 2),
+        lambda mp, a, b, x: mp.exp((a - 1) * mp.log(x) + (b - 1) * mp.log(1 - x)) / mp.beta(a, b), "by x, up to 20",
+        ((0.1, 20), (0.1, 20), (0, 1)), 128, "the result, times 1 + abs(log(result))"),
     Row("betainc", m.betainc, lambda mp, a, b, x: mp.betainc(a, b, 0, x, regularized=True), "up to 20",
         ((0.1, 20), (0.1, 20), (0, 1)), 16, ONE),
     Row("betainc", m.betainc, lambda mp, a, b, x: mp.betainc(a, b, 0, x, regularized=True), "up to 1000, by powers",

@@ -14,6 +14,7 @@ from graphad.ops import math as m
 from graphad.ops.math import bessel
 from graphad.ops.math.compare import MulHigh
 from graphad.ops.math.cumulative import ProductOfOthers
+from graphad.ops.math.incomplete import Log1pmx
 from graphad.ops.math.polynomial import PolynomialDivision
 from graphad.ops.math.search import searchsorted, sequence_mask
 from graphad.ops.math.special import Growth
@@ -53,6 +54,10 @@ def mul_high(x: Any, y: Any) -> Any:
 
 def upper_half(x: Any, y: Any) -> Any:
     return (x.astype(object) * y.astype(object) >> 8 * x.dtype.itemsize).astype(x.dtype)
+
+
+def log1pmx(x: Any) -> Any:
+    return bind(Log1pmx(), x)
 
 
 def exp_square(x: Any) -> Any:
@@ -175,6 +180,7 @@ SCIPY = [
     OpCase(divided, real(7), positive(3), expected=_divided, unknown=()),
     OpCase(divided, real(3), positive(1), expected=lambda u, v: [u / v, np.zeros(0)], unknown=()),
     OpCase(divided, real(3), positive(3), expected=_divided, unknown=()),
+    OpCase(log1pmx, real(3, 4, low=-0.9, high=2.0), expected=lambda x: np.log1p(x) - x),
     OpCase(exp_square, real(3, 4, low=-1.7, high=1.7), expected=lambda x: np.exp(x * x)),
     OpCase(exp_square_in_rows, real(1, 3), expected=lambda x: np.exp(x * x).repeat(2, 0)),
     OpCase(m.ndtri, real(2, 3, low=0.05, high=0.95), expected=scipy.special.ndtri),
