@@ -330,6 +330,8 @@ GIVES_ANYTHING = {
     *"do_not_convert jvp vjp hvp linearize gradients root fixed_point minimize least_squares solve_ivp".split(),
     # Those of `compat.v1`, whose list of one result is that result.
     *"case cond".split(),
+    # The structure of an element, or the element.
+    *"get_structure get_single_element".split(),
     # What is not a name comes back as it is.
     "get",
     # One tensor or several, as NumPy's do.

@@ -13,10 +13,11 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphad.autograph.convert import converted_here
 from graphad.core.annotations import DTypeLike, NestLike, ShapeLike, TensorLike
+from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 # What Keras' models have besides layers.
 _OF_MODELS = ("compile", "fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
 LOSSES = PRIVATE + "losses"
-_ARGUMENTS = PRIVATE + "arguments"
 _PARTS = (Variable, Module, list, tuple, dict)  # types of values that may hold variables
 _made: Counter[str] = Counter()
 _serial = itertools.count()
@@ -60,7 +60,7 @@ _calls = _Calls()
 _with_losses: dict[int, weakref.ref[Layer]] = {}
 
 
-class Layer(Module):
+class Layer(Configured, Module):
     """Base class of layers. Subclasses define `build(input_shape)` and `call(inputs, ...)`.
 
     Args:
@@ -114,28 +114,9 @@ class Layer(Module):
         if not isinstance(name, str) or "/" in name:
             raise InvalidArgumentError(f"{cls.__name__}: name is {name!r}; a string without '/' is needed.")
 
-    def get_config(self) -> dict[str, Any]:
-        """The arguments with which a layer like this one is made, as they were given: a dict for `from_config`.
-
-        A subclass that overrides it gets the name, whether it is trained, and the dtype, and adds its own arguments.
-        """
-        config = {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
-        if type(self).get_config is Layer.get_config:
-            args, kwargs = vars(self).get(_ARGUMENTS, ((), {}))
-            bound = inspect.signature(type(self)).bind(*args, **kwargs)
-            bound.apply_defaults()
-            kinds = bound.signature.parameters
-            for name, value in bound.arguments.items():
-                if kinds[name].kind is inspect.Parameter.VAR_KEYWORD:
-                    config = value | config
-                elif kinds[name].kind is not inspect.Parameter.VAR_POSITIONAL:
-                    config.setdefault(name, value)
-        return config
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        """A new layer, with weights of its own, from what `get_config` gave."""
-        return cls(**config)
+    def base_config(self) -> dict[str, Any]:
+        """The name, whether the layer is trained, and the dtype."""
+        return {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
 
     def _weight_of(self, argument: str) -> tuple[str, str]:
         """The weight, and what is told of it. Raises: ArgumentTypeError: the layer has no such argument."""
@@ -156,8 +137,6 @@ class Layer(Module):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "__init__" in cls.__dict__:
-            cls.__init__ = _noting_arguments(cls.__dict__["__init__"])  # type: ignore[method-assign]
         if "build" in cls.__dict__:
             cls.build = _as_built(cls.__dict__["build"])  # type: ignore[method-assign]
 
@@ -457,22 +436,11 @@ def _files() -> Any:
     return importlib.import_module("serialization.checkpoint.weights")
 
 
-def _noting_arguments(init: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that keeps the arguments with which it was called first, for `get_config`."""
-
-    @functools.wraps(init)
-    def noting(self: Layer, *args: Any, **kwargs: Any) -> None:
-        vars(self).setdefault(_ARGUMENTS, (args, kwargs))
-        init(self, *args, **kwargs)
-
-    return noting
-
-
 def _as_built(build: Callable[..., None]) -> Callable[..., None]:
     """A `build` that takes any form of shape, works in the layer's name scope and is not repeated by the first call."""
 
     @functools.wraps(build)
-    def wrapped(self: Layer, input_shape: ShapeLike | None) -> None:
+    def wrapped(self: Layer, input_shape: ShapeLike | None = None) -> None:
         if self._graphad_building:  # a subclass's build calls that of its base
             build(self, TensorShape(input_shape))
             return

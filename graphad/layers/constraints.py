@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphad.core.annotations import TensorLike
+from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
@@ -15,7 +16,7 @@ from graphad.ops.math import clip_by_value, maximum, reduce_sum, sqrt, square
 EPSILON = 1e-7  # keeps the quotient of a weight without length finite
 
 
-class Constraint:
+class Constraint(Configured):
     """Base class of constraints: a function of a weight that gives an allowed one of the same shape and dtype."""
 
     def __call__(self, w: TensorLike) -> Tensor:

@@ -6,13 +6,13 @@ Saxe et al. (2014), as the orthogonal factor of a polar decomposition.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _LEFT = 0.8796256610342398  # the deviation of a standard normal distribution cut off at -2 and 2
 
 
-class Initializer:
+class Initializer(Configured):
     """Base class: `initializer(shape, dtype=None)` gives a tensor; subclasses define `values(shape, dtype)`.
 
     Two that are made with the same arguments give the same numbers, if they have a seed or draw none.
@@ -58,17 +58,6 @@ class Initializer:
     def values(self, shape: list[int], dtype: DType) -> Tensor:
         """The values for a shape and a dtype that are known."""
         raise ArgumentTypeError(f"{type(self).__name__}: an initializer must define values(shape, dtype).")
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments with which another one like this is made."""
-        return {
-            name: vars(self)[name] for name in inspect.signature(type(self)).parameters if name in vars(self)
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """An initializer with the arguments that `get_config` gave."""
-        return cls(**config)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.get_config().items())})"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphad.core.annotations import TensorLike
+from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
 from graphad.layers.named import by_name, not_negative
@@ -13,7 +14,7 @@ from graphad.ops.math import abs as absolute
 from graphad.ops.math import multiply, reduce_sum, square
 
 
-class L1L2:
+class L1L2(Configured):
     """l1 sum |w| + l2 sum w^2, the penalty of a weight.
 
     Args:

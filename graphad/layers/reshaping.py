@@ -49,17 +49,28 @@ class Dropout(Layer):
 
     Args:
       rate: The part that is dropped, 0 <= rate <= 1.
+      noise_shape: The shape of what is drawn, which broadcasts to that of the input: 1 where all elements along an axis are kept
+        or dropped together, None where each has its own draw.
+      seed: A number with which the draws are the same in each run.
       options: Those of `Layer`.
-    Raises: InvalidArgumentError (a ValueError): a rate outside 0 to 1.
+    Raises: InvalidArgumentError (a ValueError): a rate outside 0 to 1, or a shape that does not broadcast.
     Source: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, Dropout: a simple way to prevent neural networks
       from overfitting, 2014.
     """
 
-    def __init__(self, rate: float, **options: Any) -> None:
+    def __init__(
+        self,
+        rate: float,
+        noise_shape: Sequence[int | None] | None = None,
+        seed: int | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
         if not 0 <= rate <= 1:
             raise InvalidArgumentError(f"Dropout: rate {rate} is out of range; 0 <= rate <= 1.")
         self.rate = float(rate)
+        self.noise_shape = None if noise_shape is None else tuple(noise_shape)
+        self.seed = seed
 
     if TYPE_CHECKING:
 
@@ -68,7 +79,9 @@ class Dropout(Layer):
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         if not training or not self.rate:
             return inputs
-        return dropout(inputs, self.rate) if self.rate < 1 else multiply_no_nan(inputs, zeros_like(inputs))
+        if self.rate == 1:
+            return multiply_no_nan(inputs, zeros_like(inputs))
+        return dropout(inputs, self.rate, self.noise_shape, self.seed)
 
 
 class Reshape(Layer):
@@ -178,7 +191,7 @@ class ReLU(Layer):
             ("negative_slope", negative_slope),
             ("threshold", threshold),
         ):
-            if value < 0:
+            if value is None or value < 0:
                 raise InvalidArgumentError(f"ReLU: {name} is {value}; it must be 0 or more.")
         self.max_value = max_value
         self.negative_slope = float(negative_slope)
@@ -206,7 +219,7 @@ class LeakyReLU(Layer):
 
     def __init__(self, negative_slope: float = 0.3, **options: Any) -> None:
         super().__init__(**options)
-        if negative_slope < 0:
+        if negative_slope is None or negative_slope < 0:
             raise InvalidArgumentError(
                 f"LeakyReLU: negative_slope is {negative_slope}; it must be 0 or more."
             )

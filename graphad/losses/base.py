@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from graphad.core.configured import Configured
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InvalidArgumentError
@@ -31,7 +32,7 @@ _REDUCTIONS = {
 }
 
 
-class Loss:
+class Loss(Configured):
     """Base class of losses; subclasses define `call(y_true, y_pred)`, a value per sample.
 
     Args:
@@ -58,6 +59,11 @@ class Loss:
         self.reduction = reduction
         self.name = name or snake_case(type(self).__name__)
         self._dtype = None if dtype is None else as_dtype(dtype)
+
+    def base_config(self) -> dict[str, Any]:
+        """The name, the reduction, and the dtype where one was given."""
+        config: dict[str, Any] = {"name": self.name, "reduction": self.reduction}
+        return config if self._dtype is None else {**config, "dtype": self._dtype.name}
 
     @property
     def dtype(self) -> str:

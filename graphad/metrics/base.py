@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InvalidArgumentError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from graphad.core.annotations import DTypeLike, NestLike, TensorLike
 
 
-class Metric(Trackable):
+class Metric(Configured, Trackable):
     """Base class. Subclasses make variables with `add_weight`, and define `update_state` and `result`.
 
     Args:
@@ -37,6 +38,10 @@ class Metric(Trackable):
         self._graphad_name = name or snake_case(type(self).__name__)
         self._graphad_dtype = floatx_dtype() if dtype is None else as_dtype(dtype)
         self._graphad_variables: list[Variable] = []
+
+    def base_config(self) -> dict[str, Any]:
+        """The name and the dtype."""
+        return {"name": self.name, "dtype": self.dtype}
 
     @property
     def name(self) -> str:

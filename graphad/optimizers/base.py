@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, GraphadError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
@@ -36,7 +37,7 @@ def _arguments_of(kind: type) -> list[str]:
     return list(found)
 
 
-class Optimizer(Trackable):
+class Optimizer(Configured, Trackable):
     """Base class. Subclasses name their `slots` and define `update(variable, gradient, slots)`.
 
     Within `update`, `iterations` counts the steps before this one.
@@ -105,6 +106,17 @@ class Optimizer(Trackable):
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}{cure}.", name=name, obj=self
             )
+
+    def base_config(self) -> dict[str, Any]:
+        """The name, the learning rate as it is now, a number or a schedule, and the limits of weights and gradients."""
+        schedule = self._graphad_schedule
+        rate = float(self._rate.numpy()) if schedule is None else schedule
+        limits = ("weight_decay", "clipnorm", "clipvalue", "global_clipnorm")
+        return {
+            "name": self.name,
+            "learning_rate": rate,
+            **{limit: getattr(self, limit) for limit in limits},
+        }
 
     @property
     def name(self) -> str:

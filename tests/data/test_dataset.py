@@ -236,5 +236,5 @@ SCALAR = tf.TensorSpec([], tf.int32)
 )
 def test_an_element_of_another_structure_than_the_signature_is_refused(signature, item):
     dataset = Dataset.from_generator(lambda: iter([item]), output_signature=signature)
-    with pytest.raises(ValueError, match="from_generator: an element is .*, the signature is"):
+    with pytest.raises(ValueError, match=r"from_generator: an element is .*, the signature is"):
         list(dataset)

@@ -1,0 +1,64 @@
+"""Objects that know the arguments with which they were made: layers, losses, metrics, optimizers and what weights are given.
+
+`get_config` gives these arguments, `from_config` makes another object of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Self
+
+from graphad.core.trackable import PRIVATE
+
+_ARGUMENTS = PRIVATE + "arguments"
+
+
+class Configured:
+    """Base class of objects with a configuration. A subclass that overrides `get_config` adds its own arguments to those that
+    `super().get_config()` gives: what every object of the kind has.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = _noting(cls.__dict__["__init__"])  # type: ignore[method-assign]
+
+    def base_config(self) -> dict[str, Any]:
+        """What every object of the kind has, whatever its class."""
+        return {}
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments with which an object like this one is made: a dict for `from_config`."""
+        config = self.base_config()
+        if type(self).get_config is not Configured.get_config:
+            return config
+        args, kwargs = vars(self).get(_ARGUMENTS, ((), {}))
+        bound = inspect.signature(type(self)).bind(*args, **kwargs)
+        bound.apply_defaults()
+        kinds = bound.signature.parameters
+        takes_more = any(p.kind is p.VAR_KEYWORD for p in kinds.values())
+        config = {name: value for name, value in config.items() if takes_more or name in kinds}
+        for name, value in bound.arguments.items():
+            if kinds[name].kind is inspect.Parameter.VAR_KEYWORD:
+                config = value | config
+            elif kinds[name].kind is not inspect.Parameter.VAR_POSITIONAL:
+                config.setdefault(name, value)
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """A new object, made with what `get_config` gave."""
+        return cls(**config)
+
+
+def _noting(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that keeps the arguments with which it was called first."""
+
+    @functools.wraps(init)
+    def noting(self: Any, *args: Any, **kwargs: Any) -> None:
+        vars(self).setdefault(_ARGUMENTS, (args, kwargs))
+        init(self, *args, **kwargs)
+
+    return noting

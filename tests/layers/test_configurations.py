@@ -1,0 +1,94 @@
+"""`get_config` and `from_config` of losses, metrics, optimizers, regularizers, constraints and initializers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+K = tf.keras
+
+OBJECTS = [
+    (lambda: K.losses.MeanSquaredError(name="mine"), {"name": "mine", "reduction": "sum_over_batch_size"}),
+    (lambda: K.losses.Huber(0.5, reduction="sum"), {"delta": 0.5, "reduction": "sum", "name": "huber"}),
+    (lambda: K.losses.BinaryCrossentropy(True, 0.1), {"from_logits": True, "label_smoothing": 0.1}),
+    (lambda: K.metrics.Mean("average"), {"name": "average", "dtype": "float32"}),
+    (lambda: K.metrics.Precision(thresholds=[0.1, 0.5]), {"thresholds": [0.1, 0.5], "name": "precision"}),
+    (lambda: K.optimizers.Adam(0.25, beta_1=0.8, clipnorm=2.0), {"learning_rate": 0.25, "clipnorm": 2.0}),
+    (lambda: K.optimizers.SGD(0.5, momentum=0.75), {"momentum": 0.75, "nesterov": False, "name": "sgd"}),
+    (lambda: K.regularizers.L1L2(0.1, 0.2), {"l1": 0.1, "l2": 0.2}),
+    (lambda: K.regularizers.L1(0.1), {"l1": 0.1}),
+    (lambda: K.constraints.MaxNorm(2.0), {"max_value": 2.0, "axis": 0}),
+    (lambda: K.constraints.NonNeg(), {}),
+    (lambda: K.initializers.RandomUniform(-1.0, 1.0, 3), {"minval": -1.0, "maxval": 1.0, "seed": 3}),
+    (lambda: K.layers.Dropout(0.5, [None, 1], 3), {"rate": 0.5, "noise_shape": [None, 1], "seed": 3}),
+]
+
+
+@pytest.mark.parametrize(("make", "expected"), OBJECTS)
+def test_the_arguments_come_back_and_make_another_one(make, expected):
+    made = make()
+    config = made.get_config()
+    assert expected.items() <= config.items()
+    again = type(made).from_config(config)
+    assert type(again) is type(made) and again is not made and again.get_config() == config
+
+
+class Scaled(K.losses.Loss):
+    def __init__(self, scale, name="scaled", **options):
+        super().__init__(name=name, **options)
+        self.scale = scale
+
+    def call(self, y_true, y_pred):
+        return self.scale * (y_true - y_pred)
+
+    def get_config(self):
+        return {**super().get_config(), "scale": self.scale}
+
+
+class Largest(K.metrics.Metric):
+    def __init__(self, floor=0.0, **options):
+        super().__init__(**options)
+        self.floor = floor
+
+
+def test_a_class_of_ones_own_adds_its_arguments_or_leaves_it_to_the_base():
+    loss = Scaled.from_config(Scaled(2.0, reduction="sum").get_config())
+    assert (loss.scale, loss.reduction, loss.name) == (2.0, "sum", "scaled")
+    metric = Largest.from_config(Largest(0.5, name="largest", dtype="float64").get_config())
+    assert (metric.floor, metric.name, metric.dtype) == (0.5, "largest", "float64")
+
+
+def test_the_learning_rate_is_that_of_now_and_a_schedule_stays_one():
+    optimizer = K.optimizers.SGD(0.5)
+    optimizer.learning_rate = 0.25
+    assert optimizer.get_config()["learning_rate"] == 0.25
+    schedule = K.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
+    again = K.optimizers.SGD.from_config(K.optimizers.SGD(schedule).get_config())
+    np.testing.assert_array_equal(again.learning_rate, schedule(0))
+
+
+def test_dropout_draws_together_along_axes_of_size_1_and_again_with_a_seed():
+    layer = K.layers.Dropout(0.5, noise_shape=[None, 1], seed=3)
+    kept = layer(tf.ones([64, 5]), training=True).numpy() > 0
+    assert (kept == kept[:, :1]).all() and 0 < kept[:, 0].sum() < 64
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: K.layers.ReLU(negative_slope=None),
+        lambda: K.layers.ReLU(threshold=None),
+        lambda: K.layers.LeakyReLU(negative_slope=None),
+    ],
+)
+def test_a_slope_or_threshold_of_none_is_refused(make):
+    with pytest.raises(ValueError, match="is None; it must be 0 or more"):
+        make()
+
+
+def test_a_table_is_built_without_a_shape():
+    layer = K.layers.Embedding(4, 3)
+    layer.build()
+    assert layer.embeddings.shape == [4, 3]
