@@ -139,8 +139,17 @@ def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
     if is_record(x):  # saved as a tuple with names, since a file has no classes
         record = record_of(x)
         items = tuple([value_record(item, leaf) for item in record.values])
-        return StructValue(NAMED_TUPLE, kind.__name__, record.form.names, items)
+        return StructValue(NAMED_TUPLE, _class_name(x), record.form.names, items)
     return leaf(x)
+
+
+def _class_name(x: Any) -> str:
+    """The name of the class of a record; of a spec of records, that of their class, as functions are called with them."""
+    kind = type(x)
+    owner = getattr(kind, "value_type", None)
+    return (
+        owner.__name__ if isinstance(owner, type) and getattr(owner, "Spec", None) is kind else kind.__name__
+    )
 
 
 def _key(key: str) -> str:
@@ -239,7 +248,7 @@ def _with_restored_tuples(x: Any) -> Any:
 
 def _titled(x: Any) -> tuple[str, Record]:
     """The name and the fields of a record."""
-    return (x.title, x.record()) if isinstance(x, Sparse) else (type(x).__name__, record_of(x))
+    return (x.title, x.record()) if isinstance(x, Sparse) else (_class_name(x), record_of(x))
 
 
 def spec_leaf(add_spec: Callable[[TensorSpec], int]) -> Callable[[Any], Any]:

@@ -664,3 +664,28 @@ def test_what_are_no_options_is_refused_by_name(tmp_path):
     assert not (tmp_path / "m").exists()
     with pytest.raises(ArgumentTypeError, match="load: options must be LoadOptions or None, got 3"):
         load(tmp_path / "m", options=3)
+
+
+class Interval(gd.experimental.ExtensionType):
+    """An extension type with a field that is no tensor."""
+
+    low: gd.Tensor
+    high: gd.Tensor
+    unit: str = "m"
+
+
+def test_functions_of_extension_types_are_called_with_their_values_after_loading():
+    def width(interval):
+        return interval.high - interval.low
+
+    spec = Interval.Spec(gd.TensorSpec([None]), gd.TensorSpec([None]), "m")
+    saved = module(by_spec=gd.function(width), by_value=gd.function(width))
+    saved.by_signature = gd.function(width, input_signature=[spec])
+    value = Interval([1.0, 2.0], [4.0, 6.0])
+    saved.by_spec.get_concrete_function(spec)
+    saved.by_value(value)
+    loaded = reloaded(saved, 2)
+    for name in ("by_spec", "by_value", "by_signature"):
+        assert getattr(loaded, name)(value).numpy().tolist() == [3.0, 4.0]
+    with pytest.raises(ValueError, match="Could not find matching concrete function"):
+        loaded.by_spec(Interval([1.0], [2.0], "km"))
