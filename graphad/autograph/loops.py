@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.autograph.branches import growing, staged_if
+from graphad.autograph.counting import Counter, counter_of
 from graphad.autograph.state import MARKS, UNBOUND, Local, Parts, bound_references, locals_of
 from graphad.autograph.written import Row, counts_up, row_of
+from graphad.core.composites import flatten_records
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.shapes import TensorShape, as_dims, format_dims, is_definite
@@ -49,7 +51,15 @@ def staged_loop(
 ) -> None:
     """Trace the loop from its current state, over elements or while the test is true, and assign the final values to its
     variables."""
-    _State((body, test), carried, after, others, refs).run(test, body, elements, options)
+    state = _State((body, test), carried, after, others, refs)
+    counter = None
+    if test is not None and isinstance(elements, Elements) and not state.holds_arrays():
+        counter = counter_of(elements.walk.xs) if elements.make is None else None
+    if counter is not None:  # the loop may end long before the range does, which is then not made
+        state.count_by(counter)
+        state.run(counter.test_with(test), counter.body_with(body), None, options)
+        return
+    state.run(test, body, elements, options)
 
 
 def guarded_step(
@@ -154,8 +164,22 @@ class _State:
             self.marks.append("")
             self.is_read.append(True)
         self.hidden = [Local(name, cells[name]) for name in others if name in cells]
+        self.counts_from_zero = False
         self.before = [place.read() for place in self.places]
         self.hidden_before = [place.read() for place in self.hidden]
+
+    def holds_arrays(self) -> bool:
+        """Whether a variable may be an array that steps write into, which a walk along a range makes of its rows."""
+        leaves = [leaf for value in self.before if value is not UNBOUND for leaf in flatten_records(value)[0]]
+        return any(hasattr(type(leaf), "__graphad_loop_writes__") for leaf in leaves)
+
+    def count_by(self, counter: Counter) -> None:
+        """Take a counter as a further variable."""
+        self.places.append(counter)
+        self.marks.append("")
+        self.is_read.append(True)
+        self.before.append(counter.value)
+        self.counts_from_zero = counter.is_from_zero
 
     def back(self) -> None:
         """Restore the values of all variables before the loop."""
@@ -335,7 +359,8 @@ class _Tracing:
         """
         # A return value is read only if a step returned it, and variables of inner functions when those run. As in TensorFlow,
         # the element of a range is 0 after no step.
-        asked = {""} if walk is not None and len(walk.xs) == 1 and counts_up(walk.xs[0]) else {"", "^"}
+        counts = walk is not None and len(walk.xs) == 1 and counts_up(walk.xs[0])
+        asked = {""} if counts or self._state.counts_from_zero else {"", "^"}
         names = [self._state.places[k].name for k, _ in self._late if self._state.marks[k] in asked]
         most = None if limit is None or walk is None else known_value(limit)
         if names and (most is None or most < 1):

@@ -93,11 +93,16 @@ def counts_up(x: Any) -> bool:
     known = known_value(x)
     if known is not None:
         return bool(np.array_equal(known, np.arange(np.size(known))))
-    builder = getattr(getattr(x, "trace", None), "builder", None)
-    if builder is None:
-        return False
-    node = next((node for node in reversed(builder.nodes) if x.index in node.outputs), None)
+    node = maker_of(x)
     if node is None or node.op.evenly is None:
         return False
-    first, step = [builder.values.get(node.inputs[k]) for k in node.op.evenly]
+    first, step = [x.trace.builder.values.get(node.inputs[k]) for k in node.op.evenly]
     return first is not None and step is not None and int(first) == 0 and int(step) == 1
+
+
+def maker_of(x: Any) -> Any:
+    """The node that makes a tensor that is being traced; None for others."""
+    builder = getattr(getattr(x, "trace", None), "builder", None)
+    if builder is None:
+        return None
+    return next((node for node in reversed(builder.nodes) if x.index in node.outputs), None)
