@@ -153,6 +153,14 @@ def _bessel(kind: str, order: int) -> Callable[..., Any]:
     return lambda mp, x: getattr(mp, f"bessel{kind}")(order, x)
 
 
+def _bessel_slope(kind: str, order: int) -> Callable[..., Any]:
+    def exact(mp: Any, x: Any) -> Any:
+        one = _bessel(kind, 1)(mp, x)
+        return -one if order == 0 else _bessel(kind, 0)(mp, x) - one / x
+
+    return exact
+
+
 def _of_order(n: float) -> Callable[..., Any]:
     return lambda x: m.polygamma(tf.constant(n, x.dtype), x)
 
@@ -193,6 +201,13 @@ def _zeta_slope(n: int) -> Callable[..., Any]:
 
     return exact
 
+
+_ZEROS_OF_BESSEL = {
+    ("j", 0): (2.404825557695773, 11.791534439014281, 24.352471530749302),
+    ("j", 1): (3.8317059702075125, 13.323691936314223, 22.760084380592772),
+    ("y", 0): (0.8935769662791675, 3.957678419314858, 22.782028047291558),
+    ("y", 1): (2.197141326031017, 5.429681040794135, 24.33194257135691),
+}
 
 ROWS = (
     Row("erf", m.erf, lambda mp, x: mp.erf(x), "all", ((-7, 7),), 2),
@@ -328,10 +343,20 @@ ROWS = (
         for kind in "jy"
         for order in (0, 1)
         for rest in (
-            ("up to 25", ((1e-3, 25),), 8, ONE),
+            ("up to 25", ((1e-3, 25), (1e-3, 25)), 32, "the result", False, 0.0, _ZEROS_OF_BESSEL[kind, order]),
             ("from 25 on", ((1.4, 15),), 4, "sqrt(2 / (pi x))", True),
         )
     ],
+    *[
+        Row(f"derivative of bessel_{kind}{order}", _slope(getattr(s, f"bessel_{kind}{order}"), 0), _bessel_slope(kind, order),
+            "up to 25", ((1e-3, 25), (1e-3, 25)), *rest)
+        for kind in "jy"
+        for order, rest in (
+            (0, (32, "the result", False, 0.0, _ZEROS_OF_BESSEL[kind, 1])), (1, (16, ONE, False, 0.0, ())),
+        )
+    ],
+    Row("derivative of sinc", _slope(m.sinc, 0), lambda mp, x: (mp.cospi(x) - mp.sincpi(x)) / x, "all", ((-20, 20), (-1e3, 1e3)),
+        8, ONE),
     Row("dawsn", s.dawsn, lambda mp, x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x), "all", ((-30, 30),), 4),
     Row("dawsn", s.dawsn, _dawsn, "by powers", ((-300, 15),), 4, by_powers=True),
     Row("derivative of dawsn", _slope(s.dawsn, 0), lambda mp, x: 1 - 2 * x * _dawsn(mp, x), "up to 12", ((-12, 12),), 64, ONE),
