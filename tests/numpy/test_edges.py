@@ -79,6 +79,7 @@ CALLS: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
         lambda m, x: m.pad(x, (1, 2), "symmetric", reflect_type="odd"),
         [1.0, 2.0, 6.0],
     ),
+    ("inner product of bools", lambda m, x: m.inner(x, x), [[True, False], [False, False]]),
     ("rounded tens", lambda m, x: m.round(x, -1), np.array([14, 15, -26], np.int8)),
     ("choices around", lambda m, x: m.choose([4, -1], [x, x + 1.0, x + 2.0], mode="wrap"), [1.0, 2.0]),
     ("column-major places", lambda m, x: m.unravel_index(x, (2, 3), order="F")[1], [5, 2]),

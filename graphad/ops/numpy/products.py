@@ -103,6 +103,8 @@ def inner(a: TensorLike, b: TensorLike) -> Tensor:
       np.int64(11)
     """
     a, b = promoted(a, b)
+    if a.dtype.is_bool:
+        return _of_bools(inner, a, b)
     ranks = rank_of("inner", a), rank_of("inner", b)
     return math.multiply(a, b) if 0 in ranks else linalg.tensordot(a, b, [[ranks[0] - 1], [ranks[1] - 1]])
 
