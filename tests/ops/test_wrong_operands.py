@@ -12,7 +12,7 @@ import pytest
 
 import graphad as gd
 from graphad.core.bind import bind
-from graphad.core.errors import RuleError
+from graphad.core.errors import MissingGradientError, RuleError
 from graphad.core.op import evaluated, explained
 from graphad.core.registry import find
 from graphad.errors import GraphadError, InvalidArgumentError, ResourceExhaustedError
@@ -165,3 +165,17 @@ def test_the_derivative_of_a_division_of_polynomials_asks_for_known_sizes():
 
     with pytest.raises(InvalidArgumentError, match="polynomial_division: the derivative needs to know"):
         slope(gd.constant([1.0, 2.0, 3.0]), gd.constant([1.0, 1.0]))
+
+
+def test_the_derivative_of_a_banded_system_asks_for_the_rank_of_its_diagonals():
+    @gd.function(input_signature=[gd.TensorSpec(None), gd.TensorSpec([None, None])])
+    def slope(bands: Any, b: Any) -> Any:
+        with gd.GradientTape() as tape:
+            tape.watch(b)
+            x = bind(find("banded_solve")(1, 1), bands, b)
+        return tape.gradient(x, b)
+
+    with pytest.raises(
+        MissingGradientError, match="banded_solve: the gradient needs a rank of the diagonals"
+    ):
+        slope(gd.ones([3, 4]), gd.ones([4, 1]))

@@ -124,6 +124,10 @@ class BandedSolve(Op):
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         bands, x = ctx.inputs[0], ctx.outputs[0]
+        if bands.dims is None:
+            raise MissingGradientError(
+                f"{self.name}: the gradient needs a rank of the diagonals that is known while tracing; set the shape."
+            )
         b_bar = bind(BandedSolve(self.above, self.below), turned(bands, self.below, self.above), g)
         bar = None
         if ctx.needs(0):
