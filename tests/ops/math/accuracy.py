@@ -359,7 +359,7 @@ ROWS = (
         8, ONE),
     Row("dawsn", s.dawsn, lambda mp, x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x), "all", ((-30, 30),), 4),
     Row("dawsn", s.dawsn, _dawsn, "by powers", ((-300, 15),), 4, by_powers=True),
-    Row("derivative of dawsn", _slope(s.dawsn, 0), lambda mp, x: 1 - 2 * x * _dawsn(mp, x), "up to 12", ((-12, 12),), 64, ONE),
+    Row("derivative of dawsn", _slope(s.dawsn, 0), lambda mp, x: 1 - 2 * x * _dawsn(mp, x), "up to 12", ((-12, 12),), 4, ONE),
     Row("derivative of dawsn", _slope(s.dawsn, 0), lambda mp, x: 1 - 2 * x * _dawsn(mp, x), "from 12 on, by powers",
         ((1.08, 15),), 4, by_powers=True),
     Row("derivative of expint", _slope(s.expint, 0), lambda mp, x: mp.exp(x) / x, "all", ((-750, 716), (-751, -690)), 4),
