@@ -1,7 +1,7 @@
 """`tf.math.special`: Bessel functions of order 0 and 1, Dawson's, Fresnel's and exponential integrals, the dilogarithm, by SciPy.
 
 Derivatives are formulas in the same functions, so every order exists. The accuracy is SciPy's, or that of `series`: `dawsn` and
-`spence` are within 4 units in the last place, Fresnel's integrals and the modified Bessel functions within 8, `expint` within
+`spence` are within 4 units in the last place, Fresnel's integrals and modified Bessel functions within 8, I1 and `expint` within
 16. For |x| up to 25 j0, j1, y0 and y1 are within 32, their zeros included; beyond, the error is within 4 units of the amplitude
 sqrt(2 / (pi |x|)): small in absolute terms, but not relative to a result close to a zero.
 """
@@ -248,7 +248,7 @@ def _row(
 
 
 _OF_J_AND_Y = "Up to 25 within 32 units in the last place; beyond, the error is within 4 units of sqrt(2 / (pi abs(x)))."
-_OF_SCALED = "Within 8 units in the last place, the derivative up to 64 within 8 units of the larger of 1 and the result."
+_OF_SCALED = "Within 16 units in the last place, the derivative up to 64 within 8 units of the larger of 1 and the result."
 _OF_DAWSN = "Within 4 units in the last place, the derivative up to 12 within 4 units of the larger of 1 and the result."
 
 
