@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from graphad.compiler.rows import Row, Step
 from graphad.compiler.source import Source
 from graphad.core.errors import UnavailableError
 from graphad.kernels.collapse import Loop
-from graphad.kernels.forms import Form, Kernel, Library
+from graphad.kernels.forms import Form, Kernel, Routine
 from graphad.kernels.stages import Nest, Stages
 
 # The module with `backend_of` for each kind of device.
@@ -27,6 +27,17 @@ _MODULES = {"cpu": "graphad.compiler.cpu.backend", "cuda": "graphad.compiler.cud
 
 Walk = tuple[Sequence[int], Sequence[int]]  # shape, strides in bytes
 Expected = tuple[Any, Any]  # dtype and shape of an argument; None: any
+
+# What a step of a routine may point to: operands, the result, the workspace, and where a lower triangle is, as bools.
+FIRST, SECOND, THIRD, RESULT, WORK, MASK = range(6)
+
+
+class Part(NamedTuple):
+    """A step of a routine, and where its places are: the number of what it is, and bytes behind it."""
+
+    step: Step
+    places: tuple[tuple[int, int], ...]
+
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -79,6 +90,7 @@ class Backend(ABC):
       has_endings: Whether products may do at their end what loops would do (`ends`).
       has_stages: Whether it runs kernels of several stages.
       has_blocks: Whether long chains of loops should run block by block, so that a cache holds their intermediate values.
+      has_routines_in_loops: Whether native loops may have routines.
       copied: The element sizes, in bytes, that it can copy and fill.
       misfits: Statuses of a run that did nothing because the arguments do not fit the guard.
     """
@@ -91,6 +103,7 @@ class Backend(ABC):
     has_endings: bool = False
     has_stages: bool
     has_blocks: bool = False
+    has_routines_in_loops: bool = False
     copied: frozenset[int]
     misfits: frozenset[int]
 
@@ -182,20 +195,20 @@ class Backend(ABC):
         added or receives the sums, if there is one."""
         return None
 
-    def has_routine(self, form: Library, dtype: str, ranks: Sequence[int]) -> bool:
-        """Whether its library has a routine for operands of a dtype and of these ranks.
+    def has_routine(self, form: Routine, dtypes: Sequence[str], ranks: Sequence[int]) -> bool:
+        """Whether it has a routine for operands of these dtypes and ranks.
 
         A run whose routine has no answer returns one of `misfits`, so it must not have acted by then.
         """
         return False
 
-    def routine_workspace(self, form: Library, dtype: str, shape: Sequence[int]) -> int:
-        """Bytes of the workspace of a routine with a result of this shape."""
+    def routine_workspace(self, form: Routine, dtype: str, shape: Sequence[int]) -> int:
+        """Bytes of the workspace of a routine with a result of this dtype and shape."""
         return 0
 
-    def routine(self, form: Library, dtype: str, walks: Sequence[Walk]) -> Sequence[Any]:
-        """The steps of a routine, none without elements, each with its places: the number of what it is, and bytes behind it.
-        These are the first and the second operand, the result, the workspace, and where a lower triangle is, as bools."""
+    def routine(self, form: Routine, dtypes: Sequence[str], walks: Sequence[Walk]) -> Sequence[Part]:
+        """The steps of a routine, none where there is nothing to do. Dtypes and walks are those of the operands, then of the
+        result."""
         raise NotImplementedError
 
     @abstractmethod

@@ -137,7 +137,7 @@ class Lowered:
             return
         if isinstance(form, forms.Contract) and self._contract(node, form):
             return
-        if isinstance(form, forms.Library) and self._routine(node, form):
+        if isinstance(form, forms.Routine) and self._routine(node, form):
             return
         unit = self._host(node)
         self.chain.add_raising(unit.index)
@@ -245,7 +245,8 @@ class Lowered:
             return False
         if op.n_ys and not op.n_xs and (op.steps is None or op.test is not None):
             return False  # the number of slices is unknown
-        repeat = native_form(op, self.options, self.backend)
+        has_routines = self._has_routines and self.backend.has_routines_in_loops
+        repeat = native_form(op, self.options, self.backend, has_routines)
         if repeat is None:
             return False
         places = op.inputs
@@ -271,12 +272,17 @@ class Lowered:
 
     # routines
 
-    def _routine(self, node: Node, form: forms.Library) -> bool:
-        ranks = [len(self.sites[value].shape) for value in node.inputs]
-        if not self._has_routines or not self.backend.has_routine(form, node.specs[0].dtype.name, ranks):
+    def _routine(self, node: Node, form: forms.Routine) -> bool:
+        given = form.given if isinstance(form, forms.Indexed) else range(len(node.inputs))
+        values = [node.inputs[k] for k in given]
+        ranks = [len(self.sites[value].shape) for value in values]
+        dtypes = [self.specs[value].dtype.name for value in values]
+        if not self._has_routines or not self.backend.has_routine(form, dtypes, ranks):
             return False
-        unit = self._unit(ROUTINE, node.inputs)
-        unit.nodes, unit.reads, unit.writes = [node], [self.sites[v] for v in node.inputs], [node.start]
+        if not isinstance(form, forms.Library):  # LAPACK's have operands with strides
+            values = [v if is_contiguous(self.sites[v]) else self._plain(v) for v in values]
+        unit = self._unit(ROUTINE, [self.sites[v].root for v in values])
+        unit.nodes, unit.reads, unit.writes = [node], [self.sites[v] for v in values], [node.start]
         unit.routine = form
         self.maker[node.start] = unit.index
         self._own(node.start)

@@ -50,12 +50,12 @@ class Repeat(Struct):
         return [self.body] if self.test is None else [self.body, self.test]
 
 
-def native_form(op: Loop, options: Options, backend: Backend) -> Repeat | None:
-    """The native form of a specialised loop op, None if a part of it has none."""
+def native_form(op: Loop, options: Options, backend: Backend, has_routines: bool = False) -> Repeat | None:
+    """The native form of a specialised loop op, None if a part of it has none; `has_routines` as for `partition`."""
     if op.effects or any(spec.is_handle for spec in op.body.inputs):
         return None
-    body = partition(optimise(op.body, options), options, backend)
-    test = None if op.test is None else partition(optimise(op.test, options), options, backend)
+    body = partition(optimise(op.body, options), options, backend, has_routines)
+    test = None if op.test is None else partition(optimise(op.test, options), options, backend, has_routines)
     for part in [body] if test is None else [body, test]:
         if any(not is_definite(spec.dims) for spec in part.specs) or any(
             unit.kind not in NATIVE for unit in part.units

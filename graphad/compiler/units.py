@@ -60,7 +60,7 @@ class Unit(Struct):
     loop: Loop | Nest | None = None
     stages: list[Any] = []
     ending: Any = None
-    routine: forms.Library | None = None
+    routine: forms.Routine | None = None
     held: dict[int, Size] = {}
     rows: Size = 0
     scalars: list[Any] = []

@@ -457,6 +457,16 @@ def no_form(reason: str) -> Callable[..., Any]:
     return lower
 
 
+def else_eval(reason: str) -> Callable[[T], T]:
+    """Decorator of a `lower` whose form not every backend takes for all dtypes: the reason, as for `no_form`, where none does."""
+
+    def reasoned(lower: T) -> T:
+        lower.reason = reason  # type: ignore[attr-defined]
+        return lower
+
+    return reasoned
+
+
 def output_specs(op: Op, specs: Iterable[TensorSpec]) -> tuple[TensorSpec, ...]:
     """What `infer` says, in a tuple also where there is one output."""
     return in_tuple(op, op.infer(*specs))

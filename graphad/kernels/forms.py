@@ -89,14 +89,51 @@ class Contract(Record):
 
 class Library(Record):
     """A routine of a backend's library, by LAPACK's name for it; where there is none, the op's own eval. With `adjoint` its first
-    operand is conjugated and transposed.
+    operand is conjugated and transposed; with `part`, "lower" or "upper", the rest of it is then taken to be 0.
     """
 
     name: str
     adjoint: bool = False
+    part: str = ""
 
 
-Form = Map | Reduce | View | Windows | Contract | Library
+class Indexed(Record):
+    """Slices at positions that are data, in int32 or int64. There are `lead` batch axes; the positions lie along `axis`, or along
+    as many axes from there as the last axis of the indices has coordinates. A position outside is an error; a negative one is so
+    too ("error"), counts from the end ("wrap"), or stands for no slice ("none"), for which a take has 0.
+
+    way: "take" reads slices of the first operand; "add" adds those of the first operand to zeros, one after the other; "put"
+    writes those of a third operand into a copy of the first, of which the last counts. The indices are the second.
+    given: Which inputs of the op the operands are, in this order.
+    """
+
+    way: str
+    lead: int
+    axis: int
+    has_coordinates: bool = False
+    negative: str = "error"
+    given: tuple[int, ...] = (0, 1)
+
+
+class Running(Record):
+    """Along `axis` the sum ("add") or product ("mul") of all elements up to each one, itself included unless `exclusive`, from
+    the end if `reverse`; one after the other."""
+
+    way: str
+    axis: int
+    exclusive: bool
+    reverse: bool
+
+
+class Band(Record):
+    """A band of the last two axes, `lower` diagonals below the main one and `upper` above; negative: all. The rest is 0."""
+
+    lower: int
+    upper: int
+
+
+Routine = Library | Indexed | Running | Band
+Form = Map | Reduce | View | Windows | Contract | Routine
 
 
 class Access(Record):

@@ -93,9 +93,8 @@ def cases() -> Found:
             continue
         for graph, _ in case.graphs():
             graph = specialise(graph, graph.inputs)
-            hosts = {
-                node.op.name for unit in partition(graph).units if unit.kind == HOST for node in unit.nodes
-            }
+            units = partition(graph, has_routines=True).units
+            hosts = {node.op.name for unit in units if unit.kind == HOST for node in unit.nodes}
             found.hosted.update(hosts)
             found.native.update({node.op.name for node in graph.nodes} - hosts)
     return found

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.compiler.backend import Backend, Expected, Walk
+from graphad.compiler.backend import FIRST, RESULT, SECOND, THIRD, WORK, Backend, Expected, Part, Walk
 from graphad.compiler.cpu import build
 from graphad.compiler.cpu.emit import HEAVY, emit
 from graphad.compiler.cpu.functions import supported
-from graphad.compiler.cpu.runtime import blas, blas_text, entry, movement, pool, repeat
+from graphad.compiler.cpu.runtime import blas, blas_text, entry, indexing, lapack, movement, pool, repeat
 from graphad.compiler.cpu.runtime.plan_block import PlanBuilder
 from graphad.compiler.plan import buffers
 from graphad.compiler.rows import Arena, Row, Step
 from graphad.compiler.source import Source
 from graphad.core import dtypes
 from graphad.core.dims import evaluate
+from graphad.core.dtypes import as_dtype
 from graphad.kernels.collapse import Loop
-from graphad.kernels.forms import Form, Kernel, block_layout
+from graphad.kernels.forms import Band, Form, Indexed, Kernel, Library, Routine, Running, block_layout
 from graphad.kernels.stages import HI, LO, WORKSPACE, Nest, Stages
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class Cpu(Backend):
     is_host = has_stages = has_blocks = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(movement.SIZES)
-    misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE))
+    has_routines_in_loops = True
+    misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE, lapack.NO_ANSWER))
 
     def supported(self, form: Form) -> Form | None:
         return supported(form)
@@ -143,6 +145,49 @@ class Cpu(Backend):
     def product(self, dtype: str, a: Walk, b: Walk, c: Walk) -> Step | None:
         words = blas.matmul_words(dtype, a, b, c)
         return None if words is None else Step(blas.kernel(), words, (blas_text.A, blas_text.B, blas_text.C))
+
+    def has_routine(self, form: Routine, dtypes: Sequence[str], ranks: Sequence[int]) -> bool:
+        dtype = dtypes[0]
+        if isinstance(form, Indexed):
+            if dtypes[1] not in ("int32", "int64") or dtype == "string":
+                return False
+            return dtype in indexing.ADDED if form.way == "add" else as_dtype(dtype).itemsize in self.copied
+        if isinstance(form, Band):
+            return as_dtype(dtype).itemsize in self.copied
+        if isinstance(form, Running):
+            return dtype in indexing.ADDED
+        if dtype not in self.product_dtypes or max(ranks) > 2 + lapack.BATCH_RANK:
+            return False
+        # One matrix with a stack of right-hand sides is factorised once for all.
+        shared = form.name == "gesv" and ranks[0] == 2 < ranks[1]
+        return form.name in ("gesv", "potrf") and not shared and lapack.has_routines()
+
+    def routine_workspace(self, form: Routine, dtype: str, shape: Sequence[int]) -> int:
+        return lapack.workspace(form.name, *shape[-2:]) if isinstance(form, Library) else 0
+
+    def routine(self, form: Routine, dtypes: Sequence[str], walks: Sequence[Walk]) -> list[Part]:
+        shapes = [shape for shape, _ in walks]
+        if isinstance(form, Indexed):
+            sizes = [as_dtype(dtype).itemsize for dtype in dtypes]
+            function, words = indexing.indexed(form, dtypes[0], sizes[0], sizes[1], shapes)
+            places = {indexing.SOURCE: FIRST, indexing.INDICES: SECOND, indexing.TARGET: RESULT}
+            places |= {indexing.UPDATES: THIRD} if form.way == "put" else {}
+        elif isinstance(form, Band):
+            function, words = indexing.band(form, as_dtype(dtypes[0]).itemsize, shapes[0])
+            places = {indexing.B_SOURCE: FIRST, indexing.B_TARGET: RESULT}
+        elif isinstance(form, Running):
+            function, words = indexing.running(form, dtypes[0], shapes[0])
+            places = {indexing.R_SOURCE: FIRST, indexing.R_TARGET: RESULT}
+        else:
+            if not shapes[0][-1] or 0 in shapes[-1][:-2]:
+                return []
+            part = {"": lapack.WHOLE, "lower": lapack.LOWER, "upper": lapack.UPPER}[form.part]
+            given = [walks[0], *walks[-2:]]
+            words = lapack.words_of(form.name, given, form.adjoint, part)
+            function = lapack.kernel(form.name, as_dtype(dtypes[0]).itemsize)
+            places = {lapack.A: FIRST, lapack.Y: RESULT, lapack.WORK: WORK}
+            places |= {lapack.B: SECOND} if len(walks) == 3 else {lapack.B: FIRST}
+        return [Part(Step(function, words, tuple(places)), tuple([(k, 0) for k in places.values()]))]
 
     def repeat(self) -> int:
         return repeat.kernel()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.compiler.backend import Backend, Expected, Walk
+from graphad.compiler.backend import Backend, Expected, Part, Walk
 from graphad.compiler.cuda import build, epilogues, geometry, products, routines, walk
 from graphad.compiler.cuda.captures import ENDED, PRODUCT, REPEAT
 from graphad.compiler.cuda.compile import why_unavailable
@@ -140,14 +140,14 @@ class Cuda(Backend):
         has_vector = ending.vector is not None or ending.sums
         return Step(ENDED, words, epilogues.PLACES if has_vector else epilogues.PLACES[:3])
 
-    def has_routine(self, form: forms.Library, dtype: str, ranks: Sequence[int]) -> bool:
-        return routines.has(form, dtype, ranks)
+    def has_routine(self, form: forms.Routine, dtypes: Sequence[str], ranks: Sequence[int]) -> bool:
+        return routines.has(form, dtypes, ranks)
 
-    def routine_workspace(self, form: forms.Library, dtype: str, shape: Sequence[int]) -> int:
+    def routine_workspace(self, form: Any, dtype: str, shape: Sequence[int]) -> int:
         return 0 if 0 in shape else routines.layout_of(self.index, form, dtype, shape).total
 
-    def routine(self, form: forms.Library, dtype: str, walks: Sequence[Walk]) -> list[routines.Part]:
-        return routines.parts(self, self.index, form, dtype, walks)
+    def routine(self, form: Any, dtypes: Sequence[str], walks: Sequence[Walk]) -> list[Part]:
+        return routines.parts(self, self.index, form, dtypes[0], walks)
 
     def repeat(self) -> int:
         return REPEAT

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphad.compiler.backend import Backend, Walk
+from graphad.compiler.backend import FIRST, MASK, RESULT, SECOND, WORK, Backend, Part, Walk
 from graphad.compiler.rows import Step
 from graphad.core.dtypes import as_dtype, bool_
 from graphad.devices.library import address_of, library
@@ -23,7 +23,6 @@ from graphad.kernels import forms
 from graphad.kernels.collapse import Operand, collapse
 from graphad.kernels.forms import IN, SCALAR, TMP, Map, Statement, block_layout
 
-FIRST, SECOND, RESULT, WORK, MASK = range(5)  # what a step's words may point to
 CALL, ANSWER = -4, -5  # addresses of what is no kernel, beside those of `captures`
 ARGUMENTS = 10  # words of a call behind the function; C takes as many as it declares
 UPPER = 1  # CUBLAS_FILL_MODE_UPPER; of rows it is the lower triangle
@@ -39,13 +38,6 @@ _QUERY = ctypes.CFUNCTYPE(_NUMBER, _ADDRESS, _NUMBER, _NUMBER, _ADDRESS, _NUMBER
 Place = tuple[int, int]  # what it is, and bytes behind it
 
 
-class Part(NamedTuple):
-    """A step of a routine, and where its places are."""
-
-    step: Step
-    places: tuple[Place, ...]
-
-
 class Layout(NamedTuple):
     """The workspace of a routine: where a matrix, a right-hand side, the library's own memory, pivots and the answer begin; its
     bytes, and the elements that the library asked for."""
@@ -59,9 +51,11 @@ class Layout(NamedTuple):
     wanted: int
 
 
-def has(form: forms.Library, dtype: str, ranks: Sequence[int]) -> bool:
-    """Whether there is a routine for operands of a dtype and of these ranks."""
-    return dtype in _LETTERS and (form.name, *ranks) in (("potrf", 2), ("gesv", 2, 2))
+def has(form: forms.Routine, dtypes: Sequence[str], ranks: Sequence[int]) -> bool:
+    """Whether there is a routine for operands of these dtypes and ranks."""
+    if not isinstance(form, forms.Library) or form.part or dtypes[0] not in _LETTERS:
+        return False
+    return (form.name, *ranks) in (("potrf", 2), ("gesv", 2, 2))
 
 
 def layout_of(index: int, form: forms.Library, dtype: str, shape: Sequence[int]) -> Layout:

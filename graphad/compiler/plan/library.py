@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.compiler.backend import MASK, RESULT, WORK
 from graphad.compiler.plan.places import FIXED, Made, Place
 from graphad.compiler.units import Unit
 from graphad.core.errors import UnavailableError
+from graphad.kernels import forms
 
 if TYPE_CHECKING:
     from graphad.compiler.plan.steps import Scope
@@ -53,16 +56,28 @@ def _product(scope: Scope, unit: Unit, target: Site, is_inside: bool, ending: An
 
 
 def routine(scope: Scope, unit: Unit, target: Site, workspace: Place | None) -> list[Made]:
-    """The rows of a routine, none for a matrix without elements."""
-    dtype, sites = scope.part.specs[target.root].dtype, [*unit.reads, target]
+    """The rows of a routine, none where there is nothing to do."""
+    sites = [*unit.reads, target]
+    dtypes = [scope.part.specs[site.root].dtype for site in sites]
     walks = [scope.strided(site) for site in sites]
-    assert unit.routine is not None
-    steps = scope.backend.routine(unit.routine, dtype.name, walks)
-    if workspace is None or not steps:
+    form = unit.routine
+    assert form is not None
+    steps = scope.backend.routine(form, [dtype.name for dtype in dtypes], walks)
+    if not steps:
         return []
-    address, kept = scope.backend.constant(np.tri(walks[-1][0][0], dtype=np.bool_))
-    scope.keep.append(kept)
-    operands = [scope.checked(site, walk, dtype.itemsize) for site, walk in zip(sites, walks, strict=True)]
-    found = [operands[0], operands[-2], operands[-1], workspace, Place.of(FIXED, address, 0, kept.nbytes)]
-    work = float(walks[0][0][-1]) ** 3
+    found = {
+        k if k < len(unit.reads) else RESULT: scope.checked(site, walk, dtype.itemsize)
+        if 0 not in walk[0]
+        else scope.place(site)
+        for k, (site, walk, dtype) in enumerate(zip(sites, walks, dtypes, strict=True))
+    }
+    if workspace is not None:
+        found[WORK] = workspace
+    if any(k == MASK for _, places in steps for k, _ in places):
+        address, kept = scope.backend.constant(np.tri(walks[-1][0][0], dtype=np.bool_))
+        scope.keep.append(kept)
+        found[MASK] = Place.of(FIXED, address, 0, kept.nbytes)
+    work = sum([float(math.prod(shape)) for shape, _ in walks])
+    if isinstance(form, forms.Library):
+        work *= walks[0][0][-1]
     return [scope.step(step, [found[k].shifted(at) for k, at in places], work) for step, places in steps]

@@ -38,7 +38,7 @@ from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError, UnavailableError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
-from graphad.core.op import IO, WRITES, Op, explained
+from graphad.core.op import WRITES, Op, explained
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
 from graphad.kernels.sites import Site, reach
@@ -313,7 +313,7 @@ class Bound:
         out.append("    at = -1")
         out.append(f"    push({packed})")
         # After a misfit the caller calls again, which is not allowed if something may have been printed or assigned.
-        acts = not self.schedule.is_single and self.graph.effects & (WRITES | IO)
+        acts = not self.schedule.is_single and self.schedule.acts_before(segment)
         out.append(f"    return failed(status{'' if acts else ', misfits'})")
         return out
 

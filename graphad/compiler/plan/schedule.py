@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.compiler.units import NATIVE, Partition, Unit
+from graphad.compiler.units import NATIVE, ROUTINE, Partition, Unit
 from graphad.core.dims import product
+from graphad.core.op import IO, WRITES
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import same_size
 
@@ -46,6 +47,17 @@ class Schedule(Struct):
     storage: dict[int, str]
     lives: dict[int, tuple[int, int]]
     is_single: bool
+
+    def acts_before(self, segment: Segment | None = None) -> bool:
+        """Whether something may have been assigned or printed before a segment runs; None: before one that holds a routine."""
+        acted = False
+        for each in self.segments:
+            if acted and (each is segment or (segment is None and any(map(has_routine, each.units)))):
+                return True
+            acted = acted or any(
+                node.op.effects & (WRITES | IO) for unit in each.units for node in unit.nodes
+            )
+        return False
 
     @property
     def native_units(self) -> int:
@@ -110,6 +122,12 @@ def schedule(partition: Partition, apart: bool = False) -> Schedule:
         node.op.effects and not (node.op.loads or node.op.stores) for node in graph.nodes
     )
     return Schedule(partition, segments, storage, lives, is_single)
+
+
+def has_routine(unit: Unit) -> bool:
+    """Whether a unit, or a round of its loop, may have no answer."""
+    inner = [] if unit.repeat is None else unit.repeat.partitions
+    return unit.kind == ROUTINE or any(has_routine(each) for part in inner for each in part.units)
 
 
 def _roots(unit: Unit) -> Sequence[int]:

@@ -24,7 +24,7 @@ from graphad.core.collector import held
 from graphad.core.errors import GraphadError, InternalError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
-from graphad.core.op import IO, WRITES, evaluated, explained
+from graphad.core.op import evaluated, explained
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 from graphad.trace.numbered import with_numbers, with_sizes
@@ -257,10 +257,10 @@ class Compilation:
         if self.schedule is None:
             with apart_from(self.literals):
                 made = schedule(partition(self.graph, self.options, self.backend, has_routines=True))
-                if not made.is_single and self.graph.effects & (WRITES | IO):
-                    made = schedule(
-                        partition(self.graph, self.options, self.backend)
-                    )  # it may act before a routine
+                if (
+                    not made.is_single and made.acts_before()
+                ):  # a run without an answer could not be made again
+                    made = schedule(partition(self.graph, self.options, self.backend))
             if not made.native_units:
                 raise GraphadError("none of its nodes has a kernel")
             self.schedule = made

@@ -25,12 +25,13 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.kinds import REAL, require_kind, require_numeric, require_same_dtype
-from graphad.core.op import Op, define, no_batch, no_gradient
+from graphad.core.op import Op, define, no_batch, no_form, no_gradient
 from graphad.core.schema import IndexSpec
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import GatherNd, ScatterNd, check_nd, nd_index
+from graphad.ops.array.positions import WRITES_ANYWHERE
 from graphad.ops.array.scatter import TensorScatterUpdate
 from graphad.ops.array.shape import shape_of
 from graphad.ops.array.support import all_stacked, index_tensor
@@ -50,6 +51,7 @@ class ScatterCombine(Op):
     name = "scatter_combine"
     takes_symbols = (0, 2)
     keeps = (False, False)
+    lower = no_form(WRITES_ANYWHERE)
     kind: Literal["div", "floordiv", "mul"]
 
     def infer(self, x: TensorSpec, indices: IndexSpec, updates: TensorSpec) -> TensorSpec:
@@ -88,6 +90,7 @@ class ScatterExtreme(TensorScatterUpdate):
 
     name = "scatter_extreme"
     keeps = (True, True)  # type: ignore[assignment]  # the rule reads all operands, and the result
+    lower = no_form(WRITES_ANYWHERE)
     kind: Literal["max", "min"] = "max"
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
@@ -29,12 +30,13 @@ from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.core.op import MIXED, Op, define, no_form
+from graphad.core.op import MIXED, Op, define, else_eval
 from graphad.core.schema import Axis, Count, Given, IndexSpec
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import add_at, added_at, as_dtype_of, summed, wide
+from graphad.ops.array.positions import READS_ANYWHERE, WRITES_ANYWHERE, by_coordinates
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.shape import shape, shape_of, sizes_of
 from graphad.ops.array.sizes import joined, shape_was_claimed
@@ -42,11 +44,6 @@ from graphad.ops.array.support import all_stacked, index_tensor, put_back, stati
 from graphad.ops.array.transpose import move_axis
 
 _MANY = 1024  # elements; fewer are taken as quickly by NumPy's own function
-
-
-# Why no loop carries them. It walks its operands by strides that are known before it runs, and cannot raise.
-READS_ANYWHERE = "where it reads is in its indices, and one that is outside is an error"
-WRITES_ANYWHERE = "where it writes is in its indices, which may name a place twice"
 
 
 def check_range(op: str, indices: Array, size: int, name: str = "indices", least: int | None = 0) -> None:
@@ -93,7 +90,6 @@ class Gather(Op):
     name = "gather"
     takes_symbols = (0,)
     keeps = ((1,), False)
-    lower = no_form(READS_ANYWHERE)
     axis: Axis
     batch_dims: Count = 0
     sparse: bool = True
@@ -127,6 +123,10 @@ class Gather(Op):
         y = np.moveaxis(p, 2, 1)[np.arange(p.shape[0])[:, None], i]
         tail = np.shape(indices)[self.batch_dims :]
         return np.moveaxis(y, 1, 2).reshape((*params.shape[:axis], *tail, *params.shape[axis + 1 :]))  # type: ignore[no-any-return]
+
+    @else_eval(READS_ANYWHERE)
+    def lower(self, params: TensorSpec, indices: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Indexed("take", self.batch_dims, self.axis)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         indices, dims = ctx.inputs[1], ctx.shape(0)
@@ -201,7 +201,6 @@ class GatherGrad(Op):
 
     name = "gather_grad"
     keeps = ((1,), False)
-    lower = no_form(WRITES_ANYWHERE)
     axis: Axis
     batch_dims: Count
     shape: Given[tuple[Size, ...]]
@@ -229,6 +228,10 @@ class GatherGrad(Op):
         else:
             np.add.at(np.moveaxis(p, 2, 1), (np.arange(p.shape[0])[:, None], i), np.moveaxis(rows, 2, 1))
         return as_dtype_of(out, g)
+
+    @else_eval(WRITES_ANYWHERE)
+    def lower(self, g: TensorSpec, indices: TensorSpec, *given: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Indexed("add", self.batch_dims, self.axis)
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         return (bind(Gather(self.axis, self.batch_dims, False), h, ctx.inputs[1]), None)
@@ -354,7 +357,6 @@ class GatherNd(Op):
     name = "gather_nd"
     takes_symbols = (0,)
     keeps = ((1,), False)
-    lower = no_form(READS_ANYWHERE)
     batch_dims: Count = 0
 
     def infer(self, params: TensorSpec, indices: IndexSpec) -> TensorSpec:
@@ -370,6 +372,10 @@ class GatherNd(Op):
         if len(key) == 1 and type(params) is np.ndarray:
             return np.take(params, key[0], 0)  # type: ignore[no-any-return]  # the same elements, sooner
         return params[key]  # type: ignore[no-any-return]
+
+    @else_eval(READS_ANYWHERE)
+    def lower(self, params: TensorSpec, indices: TensorSpec) -> kernels.forms.Form | None:
+        return by_coordinates("take", self.batch_dims, indices)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         indices, dims = ctx.inputs[1], ctx.shape(0)
@@ -405,7 +411,6 @@ class ScatterNd(Op):
     name = "scatter_nd"
     takes_symbols = (1,)
     keeps = ((0,), False)
-    lower = no_form(WRITES_ANYWHERE)
     shape: Given[tuple[Size, ...]]
     batch_dims: Count = 0
     formerly = {"scatter_nd_to": shape_was_claimed}
@@ -425,6 +430,12 @@ class ScatterNd(Op):
         if not indices.shape[-1]:
             return summed(updates, tuple(range(self.batch_dims, indices.ndim - 1)))
         return added_at(self.shape, nd_index("scatter_nd", indices, self.shape, self.batch_dims), updates)
+
+    @else_eval(WRITES_ANYWHERE)
+    def lower(
+        self, indices: TensorSpec, updates: TensorSpec, *given: TensorSpec
+    ) -> kernels.forms.Form | None:
+        return by_coordinates("add", self.batch_dims, indices, (1, 0))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (None, bind(GatherNd(self.batch_dims), g, ctx.inputs[0]))
@@ -476,7 +487,6 @@ class TakeAlong(Op):
     name = "take_along_axis"
     takes_symbols = (0,)
     keeps = ((1,), False)
-    lower = no_form(READS_ANYWHERE)
     axis: Axis
 
     def infer(self, x: TensorSpec, indices: IndexSpec) -> TensorSpec:
@@ -511,6 +521,15 @@ class TakeAlong(Op):
         )
         return np.take(x, at + firsts)
 
+    @else_eval(READS_ANYWHERE)
+    def lower(self, x: TensorSpec, indices: TensorSpec) -> kernels.forms.Form | None:
+        return self.along("take", x)
+
+    def along(self, way: str, x: TensorSpec) -> kernels.forms.Form | None:
+        """The form of a take along the last axis of x, or of its transpose."""
+        last = len(x.dims or ()) - 1
+        return kernels.forms.Indexed(way, last, last, negative="wrap") if self.axis in (-1, last) else None
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         sizes, given = shape_of(ctx, 0)
         return (bind(TakeAlongGrad(self.axis, sizes), g, ctx.inputs[1], *given), None)
@@ -533,7 +552,6 @@ class TakeAlongGrad(Op):
 
     name = "take_along_axis_grad"
     keeps = ((1,), False)
-    lower = no_form(WRITES_ANYWHERE)
     axis: Axis
     shape: Given[tuple[Size, ...]]
     formerly = {"take_along_axis_grad_to": shape_was_claimed}
@@ -553,6 +571,10 @@ class TakeAlongGrad(Op):
         key: list[Any] = list(np.ix_(*[np.arange(n) for n in indices.shape]))
         key[self.axis] = indices
         return added_at(self.shape, tuple(key), g)
+
+    @else_eval(WRITES_ANYWHERE)
+    def lower(self, g: TensorSpec, indices: TensorSpec, *given: TensorSpec) -> kernels.forms.Form | None:
+        return TakeAlong(self.axis).along("add", g)
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         return (bind(TakeAlong(self.axis), h, ctx.inputs[1]), None)

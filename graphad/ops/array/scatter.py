@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
@@ -28,7 +29,7 @@ from graphad.core.dims import Size
 from graphad.core.dtypes import as_dtype, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import BOOLEAN, require_kind, require_same_dtype
-from graphad.core.op import MIXED, Op, define, no_form
+from graphad.core.op import MIXED, Op, define, else_eval, no_form
 from graphad.core.references import AT
 from graphad.core.schema import Axis, Count, Given, IndexSpec, IntegerSpec
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis, ranked
@@ -37,8 +38,6 @@ from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at
 from graphad.ops.array.create import size, zeros_like
 from graphad.ops.array.gather import (
-    READS_ANYWHERE,
-    WRITES_ANYWHERE,
     GatherNd,
     ScatterNd,
     check_coordinates,
@@ -47,10 +46,11 @@ from graphad.ops.array.gather import (
     gather,
     nd_index,
 )
+from graphad.ops.array.positions import READS_ANYWHERE, WRITES_ANYWHERE, by_coordinates
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range as sequence
 from graphad.ops.array.shape import shape as shape_of
-from graphad.ops.array.sizes import known_value, requested, require_sizes
+from graphad.ops.array.sizes import known_value, num_was_input, requested, require_sizes
 from graphad.ops.array.support import (
     all_stacked,
     index_tensor,
@@ -94,7 +94,6 @@ class TensorScatterUpdate(Op):
     name = "tensor_scatter_nd_update"
     takes_symbols = (0, 2)
     keeps = ((1,), False)
-    lower = no_form(WRITES_ANYWHERE)
     batch_dims: Count = 0
 
     def infer(self, x: TensorSpec, indices: IndexSpec, updates: TensorSpec) -> TensorSpec:
@@ -112,6 +111,10 @@ class TensorScatterUpdate(Op):
         if np.size(updates):
             out[nd_index(self.caller, indices, x.shape, self.batch_dims)] = updates
         return out
+
+    @else_eval(WRITES_ANYWHERE)
+    def lower(self, x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> kernels.forms.Form | None:
+        return by_coordinates("put", self.batch_dims, indices, (0, 1, 2))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         indices = ctx.inputs[1]
@@ -263,11 +266,6 @@ def _unfit(
 # -- segments --------------------------------------------------------------------------------------------------------------
 
 
-def num_was_input(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Its `num` is the last input, an integer scalar."""
-    return {**attributes, "num": (AT, 1)}
-
-
 class Segments(Op):
     """Base of ops that combine the slices of data with the same id: y[b, s, k] from all data[b, i, k] with ids[b, i] = s."""
 
@@ -310,6 +308,10 @@ class UnsortedSegmentSum(Segments):
     def eval(self, data: Array, ids: Array) -> Array:
         lead, tail, at, values = members(self.name, data, ids, self.num, self.batch_dims)
         return added_at((math.prod(lead) * self.num, *tail), at, values).reshape((*lead, self.num, *tail))
+
+    @else_eval(WRITES_ANYWHERE)
+    def lower(self, data: TensorSpec, ids: TensorSpec, *given: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Indexed("add", self.batch_dims, self.batch_dims, negative="none")
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(SegmentGather(self.batch_dims), g, ctx.inputs[1]), None)
@@ -357,7 +359,6 @@ class SegmentGather(Op):
 
     name = "segment_gather"
     keeps = ((1,), False)
-    lower = no_form(READS_ANYWHERE)
     batch_dims: Count = 0
 
     def infer(self, x: TensorSpec, ids: IntegerSpec) -> TensorSpec:
@@ -386,6 +387,10 @@ class SegmentGather(Op):
         found = np.reshape(x, (rows, num, *tail))[np.arange(rows)[:, None], np.maximum(flat, 0)]
         keep = (flat >= 0).reshape(flat.shape + (1,) * len(tail))
         return chosen(keep, found, x.dtype.type(0)).reshape(shape)
+
+    @else_eval(READS_ANYWHERE)
+    def lower(self, x: TensorSpec, ids: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Indexed("take", self.batch_dims, self.batch_dims, negative="none")
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims, ids = ctx.shape(0), ctx.inputs[1]

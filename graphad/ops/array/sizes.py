@@ -146,6 +146,11 @@ def shape_was_claimed(attributes: dict[str, Any]) -> dict[str, Any]:
     return rest | {"shape": entries_of(attributes.get("static"))}
 
 
+def num_was_input(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Its `num` is the last input, an integer scalar."""
+    return {**attributes, "num": (AT, 1)}
+
+
 def _static_size(op: str, item: object) -> Any:
     """A size as a number or symbol, None where it is only known at run time."""
     if isinstance(item, Dim):

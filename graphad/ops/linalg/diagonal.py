@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
@@ -23,7 +24,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_same_dtype
 from graphad.core.memo import Memo
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, else_eval
 from graphad.core.schema import Axis, Limit, Offset
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
@@ -162,6 +163,12 @@ def _length(rows: Any, columns: Any, k: int) -> Any:
     return least if least > 0 else 0  # of sizes that are symbols too: a diagonal outside has no elements
 
 
+def _main(x: kernels.sites.Site, dims: tuple[Any, ...]) -> kernels.sites.Site:
+    """The main diagonal of the last two axes of x, where that lies; all others may have no elements, whatever their offset."""
+    *lead, down, right = x.strides
+    return kernels.sites.Site(x.root, dims, (*lead, down + right), x.offset)
+
+
 @define
 class DiagPart(Op):
     """The diagonal j - i = k of the last two axes, as the last axis."""
@@ -180,6 +187,11 @@ class DiagPart(Op):
     def eval(self, x: Array) -> Array:
         # NumPy reads outside the array for a diagonal some 2**31 away from it; any diagonal outside has no elements.
         return np.diagonal(x, max(-x.shape[-2], min(self.k, x.shape[-1])), -2, -1)
+
+    def views(
+        self, sites: Sequence[kernels.sites.Site], specs: Sequence[TensorSpec]
+    ) -> list[kernels.sites.Site] | None:
+        return None if self.k else [_main(sites[0], specs[0].dims or ())]
 
     def quick(self, x: Tensor) -> Array | None:
         data = x.data
@@ -232,6 +244,14 @@ class SetDiag(Op):
         out[..., i - min(self.k, 0), i + max(self.k, 0)] = d
         return out
 
+    def parts_of(
+        self, whole: kernels.sites.Site, sites: Sequence[kernels.sites.Site], number: Callable[[int], Any]
+    ) -> list[kernels.sites.Part] | None:
+        if self.k:
+            return None
+        x, d = sites
+        return [kernels.sites.Part(x, whole), kernels.sites.Part(d, _main(whole, d.shape))]
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         part = bind(DiagPart(self.k), g)
         return (bind(self, g, zeros_like(part)) if ctx.needs(0) else None, part if ctx.needs(1) else None)
@@ -283,6 +303,10 @@ class BandPart(Op):
     def eval(self, x: Array) -> Array:
         rows, columns = x.shape[-2:]
         return chosen(_band(rows, columns, self.lower_, self.upper), x, x.dtype.type(0))
+
+    @else_eval("which element is kept is told by its place, and a loop sees only its value")
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Band(self.lower_, self.upper)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self, g),)

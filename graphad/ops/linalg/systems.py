@@ -100,9 +100,19 @@ def _solve(a: Array, b: Array) -> Array:
 
 
 def _by_blas(blas: Any, a: Any, b: Any, is_lower: bool) -> Any:
-    if not np.diagonal(a).all():
+    """For a matrix, or one after the other for a stack of them."""
+    if not np.diagonal(a, axis1=-2, axis2=-1).all():
         raise MatrixError(SINGULAR)
     (trsm,) = blas.get_blas_funcs(("trsm",), (a, b))
+    if a.ndim == 2:
+        return _of_triangle(trsm, a, b, is_lower)
+    x = np.empty(b.shape, b.dtype)
+    for k in np.ndindex(a.shape[:-2]):
+        x[k] = _of_triangle(trsm, a[k], b[k], is_lower)
+    return x
+
+
+def _of_triangle(trsm: Any, a: Any, b: Any, is_lower: bool) -> Any:
     # BLAS is column-major, NumPy row-major: solving x^T a^T = b^T needs no copies.
     if a.flags.f_contiguous and not a.flags.c_contiguous:
         return trsm(1, a, b.T, side=1, lower=is_lower, trans_a=1).T
@@ -115,7 +125,7 @@ def _substituted(a: Array, b: Array, is_lower: bool) -> Any:
     products; NumPy alone would factor a as a full matrix.
     """
     n = a.shape[-1]
-    if n > _WHOLE and type(a) is type(b) is np.ndarray and a.ndim == b.ndim == 2 and b.size:
+    if n > _WHOLE and type(a) is type(b) is np.ndarray and a.shape[:-2] == b.shape[:-2] and b.size:
         blas = library.blas()
         if blas is not None:
             return _by_blas(blas, a, b, is_lower)
@@ -196,6 +206,11 @@ class TriangularSolve(_System):
             flat = wide.reshape(len(wide), math.prod(wide.shape[1:]))
             return np.moveaxis(_substituted(a, flat, self.lower_ != self.adjoint).reshape(wide.shape), 0, -2)
         return _substituted(a, b, self.lower_ != self.adjoint)  # type: ignore[no-any-return]
+
+    def lower(self, a: TensorSpec, b: TensorSpec) -> forms.Form | None:
+        if not a.dims or type(a.dims[-1]) is not int or a.dims[-1] > _WHOLE:
+            return None  # in several steps
+        return forms.Library("gesv", self.adjoint, "lower" if self.lower_ != self.adjoint else "upper")
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a, x = ctx.inputs[0], ctx.outputs[0]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
@@ -26,7 +27,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, no_form
+from graphad.core.op import MIXED, Op, define, else_eval, no_form
 from graphad.core.schema import Axis
 from graphad.core.shapes import are_compatible, format_dims, normalize_axis
 from graphad.core.spec import TensorSpec
@@ -77,11 +78,13 @@ def shifted(x: Array, axis: int, fill: float) -> Array:
     return y
 
 
+_CONTINUES = "each element continues the one before it, and the steps of a loop hand nothing on"
+
+
 class _Running(Op):
     """The base of running sums and products."""
 
     total = True
-    lower = no_form("each element continues the one before it, and the steps of a loop hand nothing on")
     axis: Axis
     exclusive: bool
     reverse: bool
@@ -119,6 +122,10 @@ class CumSum(_Running):
     def eval(self, x: Array) -> Array:
         return self.accumulate(x, np.add, 0)
 
+    @else_eval(_CONTINUES)
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Running("add", self.axis, self.exclusive, self.reverse)
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(CumSum(self.axis, self.exclusive, not self.reverse), g),)
 
@@ -137,6 +144,10 @@ class CumProd(_Running):
 
     def eval(self, x: Array) -> Array:
         return self.accumulate(x, np.multiply, 1)
+
+    @else_eval(_CONTINUES)
+    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Running("mul", self.axis, self.exclusive, self.reverse)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x = conjugate(ctx.inputs[0])
@@ -332,6 +343,7 @@ class CumLogSumExp(_Running):
     """
 
     name = "cumulative_logsumexp"
+    lower = no_form(_CONTINUES)
     keeps = (True, True)
     axis: Axis
     exclusive: bool = False

@@ -18,7 +18,7 @@ from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAx
 from graphad.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.ieee import unreported
 from graphad.core.kinds import REAL, require_kind, require_numeric, require_same_dtype
-from graphad.core.op import WRITES, TupleOp, define, no_gradient
+from graphad.core.op import WRITES, TupleOp, define, no_form, no_gradient
 from graphad.core.owners import rewrite
 from graphad.core.schema import IndexSpec
 from graphad.core.shapes import are_compatible, format_dims
@@ -41,6 +41,9 @@ class AssignSlices(TupleOp):
     name = "assign_slices"
     keeps = (False, False)
     effects = WRITES
+    lower = no_form(
+        "Python counts who holds the variable's array: alone, slices are written into it, else into a copy"
+    )
     kind: Literal["add", "div", "floordiv", "max", "min", "mul", "sub", "update"]
 
     @property

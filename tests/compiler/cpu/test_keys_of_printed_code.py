@@ -20,6 +20,7 @@ RUNTIME = ROOT / "compiler" / "cpu" / "runtime"
 # What says nothing about the text that is printed: values, errors, locks, and where objects are kept.
 SILENT = (
     "graphad.core.",
+    "graphad.kernels.forms",
     "graphad.kernels.record",
     "graphad.compiler.backend",
     "graphad.compiler.cache",

@@ -64,13 +64,15 @@ LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 
 class Blas(Record):
-    """Addresses of gemm and gemv by dtype name, and of the thread count's accessors (0 where there are none)."""
+    """Addresses of gemm and gemv by dtype name, of the thread count's accessors (0 where there are none), and of the routines
+    that `numpy.linalg` calls for float64, by LAPACK's name (0 where there are none; empty where the library is not NumPy's)."""
 
     source: str
     gemm: dict[str, int]
     gemv: dict[str, int]
     set_threads: int
     get_threads: int
+    lapack: dict[str, int]
 
 
 _addresses: dict[str, int] = {}
@@ -164,9 +166,9 @@ def _numpy_blas() -> Blas | None:
             get_threads = _symbol(library, f"{thread_prefix}openblas_get_num_threads{thread_suffix}")
             if not (set_threads and get_threads):
                 set_threads = get_threads = 0
-            blas = Blas(
-                f"numpy ({prefix}dgemm{suffix})", tables["gemm"], tables["gemv"], set_threads, get_threads
-            )
+            lapack = {name: _symbol(library, f"{prefix}d{name}{suffix}") for name in ("gesv", "potrf")}
+            source = f"numpy ({prefix}dgemm{suffix})"
+            blas = Blas(source, tables["gemm"], tables["gemv"], set_threads, get_threads, lapack)
             if _is_right(blas):
                 return blas
     return None
@@ -189,7 +191,7 @@ def _scipy_blas() -> Blas | None:
         }
         for what in ("gemm", "gemv")
     }
-    blas = Blas("scipy", tables["gemm"], tables["gemv"], 0, 0)
+    blas = Blas("scipy", tables["gemm"], tables["gemv"], 0, 0, {})
     return blas if _is_right(blas) else None
 
 

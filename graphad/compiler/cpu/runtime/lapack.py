@@ -1,0 +1,193 @@
+"""Solutions and Cholesky factors of stacks of matrices as plan steps, with the bits of the eager ops.
+
+NumPy computes both in float64, whatever the dtype, by the routines of the library that it carries. A step does the same for one
+matrix after the other: it copies by columns into its workspace, calls the routine by address, and copies back. Where a routine
+has no answer the step ends with NO_ANSWER: the run is made again op by op, which gives the op's own error or its NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.assembly import Function
+from graphad.compiler.cpu.runtime import blas, native
+from graphad.core.errors import UnavailableError
+
+BATCH_RANK = 4
+NO_ANSWER = -1008  # status
+WHOLE, LOWER, UPPER = range(3)  # what is read of a matrix; the rest of it is taken to be 0
+
+# words of the step's block; strides in bytes
+FUNCTION, N, K, PART, LETTER, A, B, Y, WORK = range(9)
+A_STEPS, B_STEPS, Y_STEPS = 9, 11, 13  # two words each: from row to row, from column to column
+BATCH, A_BATCH, B_BATCH, Y_BATCH = 15, 19, 23, 27  # four words each
+WORD_COUNT = 31
+
+Walk = tuple[Sequence[int], Sequence[int]]
+_KINDS = {4: "float", 8: "double"}
+_NAMES = {"gesv": "graphad_gesv", "potrf": "graphad_potrf"}
+
+
+def _address(f: Function, base: str, w: str, steps: int, i: str, j: str) -> str:
+    at = f.at(base, f.emit(f"mul i64 {i}, {f.word(w, steps)}"), "i8")
+    return f.at(at, f.emit(f"mul i64 {j}, {f.word(w, steps + 1)}"), "i8")
+
+
+def _load(f: Function, size: int, place: str) -> str:
+    value = f.emit(f"load {_KINDS[size]}, ptr {place}")
+    return value if size == 8 else f.emit(f"fpext float {value} to double")
+
+
+def _store(f: Function, size: int, value: str, place: str) -> None:
+    rounded = value if size == 8 else f.emit(f"fptrunc double {value} to float")
+    f.do(f"store {_KINDS[size]} {rounded}, ptr {place}")
+
+
+def _in_columns(
+    f: Function, size: int, w: str, base: str, steps: int, columns: str, to: str, part: str
+) -> None:
+    """Copy a matrix of n rows into `to` by columns, in float64."""
+    n = f.word(w, N)
+    with f.loop(0, columns) as j:
+        column = f.at(to, f.emit(f"mul i64 {j}, {n}"), "double")
+        with f.loop(0, n) as i:
+            value = _load(f, size, _address(f, base, w, steps, i, j))
+            if part:
+                above = f.emit(f"and i1 {f.test('eq', part, LOWER)}, {f.test('sgt', j, i)}")
+                below = f.emit(f"and i1 {f.test('eq', part, UPPER)}, {f.test('slt', j, i)}")
+                value = f.choose(f.emit(f"or i1 {above}, {below}"), "double", "0.0", value)
+            f.do(f"store double {value}, ptr {f.at(column, i, 'double')}")
+
+
+def _solve(f: Function, size: int, w: str, a: str, b: str, y: str, done: str) -> None:
+    n, k, matrix = f.word(w, N), f.word(w, K), f.pointer(w, WORK)
+    right = f.at(matrix, f.emit(f"mul i64 {n}, {n}"), "double")
+    pivots = f.at(right, f.emit(f"mul i64 {n}, {k}"), "double")
+    _in_columns(f, size, w, a, A_STEPS, n, matrix, f.word(w, PART))
+    _in_columns(f, size, w, b, B_STEPS, k, right, "")
+    sizes = f.at(w, N), f.at(w, K)
+    given = [sizes[0], sizes[1], matrix, sizes[0], pivots, right, sizes[0], done]
+    f.do(f"call void {f.pointer(w, FUNCTION)}({', '.join(f'ptr {x}' for x in given)})")
+    with f.loop(0, k) as j:
+        column = f.at(right, f.emit(f"mul i64 {j}, {n}"), "double")
+        with f.loop(0, n) as i:
+            value = f.emit(f"load double, ptr {f.at(column, i, 'double')}")
+            _store(f, size, value, _address(f, y, w, Y_STEPS, i, j))
+
+
+def _factor(f: Function, size: int, w: str, a: str, b: str, y: str, done: str) -> None:
+    n, matrix, count = f.word(w, N), f.pointer(w, WORK), f.at(w, N)
+    _in_columns(f, size, w, a, A_STEPS, n, matrix, "")
+    given = [f.at(w, LETTER), count, matrix, count, done]
+    f.do(f"call void {f.pointer(w, FUNCTION)}({', '.join(f'ptr {x}' for x in given)}, i64 1)")
+    with f.loop(0, n) as j:
+        column = f.at(matrix, f.emit(f"mul i64 {j}, {n}"), "double")
+        with f.loop(0, n) as i:
+            value = f.emit(f"load double, ptr {f.at(column, i, 'double')}")
+            kept = f.choose(f.test("sgt", j, i), "double", "0.0", value)
+            _store(f, size, kept, _address(f, y, w, Y_STEPS, i, j))
+
+
+def text(size: int) -> str:
+    """The step kernels for elements of one size."""
+    found = []
+    for routine, compute in (("gesv", _solve), ("potrf", _factor)):
+        f = Function(f"i32 @{_NAMES[routine]}(ptr %ret, ptr %exc, i64 %block)")
+        w = f.emit("inttoptr i64 %block to ptr")
+        done = f.slot("i64", 0)
+
+        def descend(f: Function, w: str, depth: int, places: list[str], done: Any, compute: Any) -> None:
+            if depth == BATCH_RANK:
+                compute(f, size, w, *places, done.address)
+                with f.when(f.test("ne", done.get(), 0)):
+                    f.ret(NO_ANSWER)
+                return
+            steps = [f.word(w, first + depth) for first in (A_BATCH, B_BATCH, Y_BATCH)]
+            with f.loop(0, f.word(w, BATCH + depth)) as i:
+                moved = [
+                    f.at(p, f.emit(f"mul i64 {i}, {s}"), "i8") for p, s in zip(places, steps, strict=True)
+                ]
+                descend(f, w, depth + 1, moved, done, compute)
+
+        descend(f, w, 0, [f.pointer(w, word) for word in (A, B, Y)], done, compute)
+        f.ret(0)
+        found.append(f.text())
+    return "\n".join(found)
+
+
+_addresses: dict[int, dict[str, int]] = {}
+_right: list[bool] = []
+
+
+def kernel(routine: str, size: int) -> int:
+    """The address of the step kernel of a routine for elements of this size."""
+    with native.lock:
+        if size not in _addresses:
+            _addresses[size] = native.printed(text, size, symbols=tuple(_NAMES.values()))
+        return _addresses[size][_NAMES[routine]]
+
+
+def has_routines() -> bool:
+    """Whether NumPy's library has the routines, with the bits of `numpy.linalg`; one matrix of each is tried."""
+    with native.lock:
+        if not _right:
+            found = blas.find()
+            _right.append(
+                found is not None and all(found.lapack.values()) and bool(found.lapack) and _is_right()
+            )
+        return _right[0]
+
+
+def _is_right() -> bool:
+    a = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]])
+    b = np.array([[1.0], [2.0], [3.0]])
+    for routine, given, want in (
+        ("gesv", (a, b), np.linalg.solve(a, b)),
+        ("potrf", (a, a), np.linalg.cholesky(a)),
+    ):
+        y = np.zeros_like(want)
+        walks = [(x.shape, x.strides) for x in (*given, y)]
+        words = words_of(routine, walks, False, WHOLE)
+        work = np.zeros(workspace(routine, *y.shape) // 8)
+        for word, array in zip((A, B, Y, WORK), (*given, y, work), strict=True):
+            words[word] = array.ctypes.data
+        if blas.run_step(kernel(routine, 8), words) or not np.array_equal(y, want):
+            return False
+    return True
+
+
+def workspace(routine: str, n: int, k: int) -> int:
+    """Bytes of a step's workspace for a result of n rows and k columns: a matrix, a right-hand side and pivots."""
+    return 8 * (n * n + (n * k + n if routine == "gesv" else 0))
+
+
+def words_of(routine: str, walks: Sequence[Walk], adjoint: bool, part: int) -> list[int]:
+    """The block of a step without its pointers, for BATCH_RANK batch axes or fewer.
+
+    Args:
+      walks: Shape and strides in bytes of matrix, right-hand side (of a factorisation the matrix again) and result.
+      adjoint: The matrix is transposed. part: What is read of it then.
+    """
+    found = blas.find()
+    batch = walks[-1][0][:-2]
+    rows = [k for k, count in enumerate(batch) if count != 1]
+    if found is None:
+        raise UnavailableError("plan: NumPy's library is not there")
+    words = [0] * WORD_COUNT
+    words[FUNCTION] = found.lapack[routine]
+    words[N], words[K] = walks[0][0][-1], walks[-1][0][-1]
+    words[PART], words[LETTER] = part, ord("L")
+    for first, step, (shape, strides) in zip(
+        (A_BATCH, B_BATCH, Y_BATCH), (A_STEPS, B_STEPS, Y_STEPS), walks, strict=True
+    ):
+        words[step : step + 2] = strides[-2:]
+        for d, k in enumerate(rows):
+            axis = k - len(batch) + len(shape) - 2
+            words[first + d] = 0 if axis < 0 or shape[axis] == 1 else strides[axis]
+    if adjoint:
+        words[A_STEPS], words[A_STEPS + 1] = words[A_STEPS + 1], words[A_STEPS]
+    words[BATCH : BATCH + BATCH_RANK] = [*[batch[k] for k in rows], *[1] * (BATCH_RANK - len(rows))]
+    return words
