@@ -23,7 +23,7 @@ class Configured:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__init__" in cls.__dict__:
-            cls.__init__ = _noting(cls.__dict__["__init__"])  # type: ignore[method-assign]
+            cls.__init__ = noting(cls.__dict__["__init__"])  # type: ignore[method-assign]
 
     def base_config(self) -> dict[str, Any]:
         """What every object of the kind has, whatever its class."""
@@ -34,9 +34,7 @@ class Configured:
         config = self.base_config()
         if type(self).get_config is not Configured.get_config:
             return config
-        args, kwargs = vars(self).get(_ARGUMENTS, ((), {}))
-        bound = inspect.signature(type(self)).bind(*args, **kwargs)
-        bound.apply_defaults()
+        bound = arguments_of(self)
         kinds = bound.signature.parameters
         takes_more = any(p.kind is p.VAR_KEYWORD for p in kinds.values())
         config = {name: value for name, value in config.items() if takes_more or name in kinds}
@@ -53,12 +51,20 @@ class Configured:
         return cls(**config)
 
 
-def _noting(init: Callable[..., None]) -> Callable[..., None]:
+def noting(init: Callable[..., None]) -> Callable[..., None]:
     """A constructor that keeps the arguments with which it was called first."""
 
     @functools.wraps(init)
-    def noting(self: Any, *args: Any, **kwargs: Any) -> None:
+    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
         vars(self).setdefault(_ARGUMENTS, (args, kwargs))
         init(self, *args, **kwargs)
 
-    return noting
+    return construct
+
+
+def arguments_of(x: object) -> inspect.BoundArguments:
+    """The arguments with which an object was made whose constructor keeps them, by name, defaults included."""
+    args, kwargs = vars(x).get(_ARGUMENTS, ((), {}))
+    bound = inspect.signature(type(x)).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound

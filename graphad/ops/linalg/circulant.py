@@ -16,7 +16,8 @@ from graphad.ops.array.join import concat
 from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.transpose import matrix_transpose
-from graphad.ops.linalg.operators import LinearOperator, of_rank
+from graphad.ops.linalg.held import Held, of_rank
+from graphad.ops.linalg.operators import LinearOperator
 from graphad.ops.math.arithmetic import abs as abs_of
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import not_equal
@@ -38,6 +39,8 @@ class LinearOperatorCirculant(LinearOperator):
     """
 
     _depth = 1
+
+    spectrum = Held()
 
     def __init__(
         self, spectrum: TensorLike, input_output_dtype: DType = complex64, is_non_singular: bool | None = None,

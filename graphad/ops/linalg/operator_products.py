@@ -16,13 +16,13 @@ from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.transpose import transpose
+from graphad.ops.linalg.held import Held, of_rank
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.linalg.operators import (
     LinearOperator,
     all_or_unknown,
     common_stack,
-    of_rank,
     sequence_of,
 )
 from graphad.ops.linalg.structured import LinearOperatorDiag, LinearOperatorFullMatrix
@@ -424,6 +424,10 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     Source: Woodbury, Inverting modified matrices, 1950.
     """
 
+    u = Held()
+    v = Held()
+    diag_update = Held()
+
     def __init__(
         self, base_operator: LinearOperator, u: Tensor, diag_update: TensorLike | None = None, v: TensorLike | None = None,
         is_diag_update_positive: bool | None = None, is_non_singular: bool | None = None,
@@ -432,7 +436,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     ) -> None:  # fmt: skip
         self.base_operator = base_operator
         self.u = of_rank(name, u, 2, base_operator.dtype)
-        self.v = self.u if v is None else of_rank(name, v, 2, base_operator.dtype)
+        self.v = of_rank(name, u if v is None else v, 2, base_operator.dtype)
         self.diag_update = None if diag_update is None else of_rank(name, diag_update, 1, base_operator.dtype)
         if (
             v is None

@@ -1,8 +1,9 @@
 """`LinearOperator`, triangular ones, and adjoints, inverses and products of operators: matrices with structure that
 makes products and systems cheaper.
 
-An operator is a Python object around tensors; all of its results are computed by ops, so they are traced and differentiated
-like any others. It cannot be an argument of a traced function: create it inside, or let the function capture it.
+An operator is a Python object around tensors and variables; all of its results are computed by ops, so they are traced and
+differentiated like any others, and follow the variables' values. It cannot be an argument of a traced function: create it inside,
+or let the function capture it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from graphad.ops.array.squeezing import squeeze
 from graphad.ops.linalg.diagonal import band_part
 from graphad.ops.linalg.diagonals import diag_part
 from graphad.ops.linalg.eigen import eigvalsh, svd
+from graphad.ops.linalg.held import Held, MadeOf, of_rank
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.linalg.systems import cholesky, cholesky_solve, det, solve, triangular_solve
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from graphad.core.annotations import ShapeLike, TensorLike
 
 
-class LinearOperator:
+class LinearOperator(MadeOf):
     """A matrix, or a stack of them, [..., m, n].
 
     A subclass of one's own defines `_shape()` and `_matmul(x, adjoint=False, adjoint_arg=False)` for x [..., n, k], and what it
@@ -52,7 +54,8 @@ class LinearOperator:
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, None where unknown. They are not checked;
         `solve` uses the Cholesky factor of an operator that is self-adjoint and positive definite.
       name: The name of the operator, its class by default.
-      graph_parents, parameters: Accepted for compatibility.
+      graph_parents: Accepted for compatibility.
+      parameters: What the attribute of this name holds; by default the arguments of the constructor.
     Raises: InvalidArgumentError (a ValueError), when it is used: shapes that do not fit.
     """
 
@@ -79,6 +82,7 @@ class LinearOperator:
         self.is_positive_definite = is_positive_definite
         self._is_square = is_square
         self.name = name or type(self).__name__
+        self._parameters = parameters
 
     # -- shapes ------------------------------------------------------------------------------------------------------------
 
@@ -374,6 +378,8 @@ class LinearOperatorLowerTriangular(LinearOperator):
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
+    _tril = Held()
+
     def __init__(
         self, tril: TensorLike, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None, is_square: bool | None = None,
@@ -559,16 +565,6 @@ class LinearOperatorComposition(LinearOperator):
         return sum(
             [op.log_abs_determinant() for op in self.operators[1:]], self.operators[0].log_abs_determinant()
         )
-
-
-def of_rank(name: str, x: TensorLike, least: int, dtype: DType | None = None) -> Any:
-    """x as a tensor of known rank. Raises: InvalidArgumentError: its rank is not known, or below `least`."""
-    x = lift_like(name, x, dtype)
-    if x.ndim is None or x.ndim < least:
-        raise InvalidArgumentError(
-            f"{name}: an argument has shape {x.shape}; rank {least} is needed at least."
-        )
-    return x
 
 
 def sequence_of(name: str, operators: object) -> list[LinearOperator]:

@@ -17,9 +17,10 @@ from graphad.ops.array.reshape import expand_dims
 from graphad.ops.linalg.banded import compact_diagonals, tridiagonal_matmul, tridiagonal_solve, turned
 from graphad.ops.linalg.diagonal import band_part
 from graphad.ops.linalg.diagonals import diag, diag_part
+from graphad.ops.linalg.held import Held, computed, of_rank
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import matmul
-from graphad.ops.linalg.operators import LinearOperator, of_rank
+from graphad.ops.linalg.operators import LinearOperator
 from graphad.ops.math.arithmetic import abs as abs_of
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import not_equal
@@ -47,6 +48,8 @@ class LinearOperatorFullMatrix(LinearOperator):
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
+    _matrix = Held()
+
     def __init__(
         self, matrix: TensorLike, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None, is_square: bool | None = None,
@@ -73,6 +76,8 @@ class LinearOperatorDiag(LinearOperator):
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
+
+    _diag = Held()
 
     def __init__(
         self, diag: TensorLike, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -137,6 +142,8 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
+    multiplier = Held()
+
     def __init__(
         self, num_rows: int, multiplier: Tensor, is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
@@ -145,7 +152,9 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
     ) -> None:  # fmt: skip
         self.multiplier = of_rank(name, multiplier, 0)
         rows = _count(name, num_rows)
-        wide = broadcast_to(expand_dims(self.multiplier, -1), [*self.multiplier.dims, rows])
+        wide = computed(
+            lambda: broadcast_to(expand_dims(self.multiplier, -1), [*self.multiplier.dims, rows]), multiplier
+        )
         super().__init__(wide, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name)
 
     def add_to_tensor(self, mat: TensorLike, name: str = "add_to_tensor") -> Tensor:
@@ -245,12 +254,17 @@ class LinearOperatorTridiag(LinearOperator):
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
+    _rows = Held()
+
     def __init__(
         self, diagonals: Any, diagonals_format: str = "compact", is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
         is_square: bool | None = None, name: str = "LinearOperatorTridiag",
     ) -> None:  # fmt: skip
-        self._rows = of_rank(name, compact_diagonals(name, diagonals, diagonals_format), 2)
+        parts = diagonals if isinstance(diagonals, list | tuple) else [diagonals]
+        self._rows = of_rank(
+            name, computed(lambda: compact_diagonals(name, diagonals, diagonals_format), *parts), 2
+        )
         super().__init__(
             self._rows.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
         )
@@ -285,16 +299,23 @@ class LinearOperatorHouseholder(LinearOperator):
     Source: Householder, Unitary triangularization of a nonsymmetric matrix, 1958.
     """
 
+    reflection_axis = Held()
+    _unit = Held()
+
     def __init__(
         self, reflection_axis: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None, is_square: bool | None = None,
         name: str = "LinearOperatorHouseholder",
     ) -> None:  # fmt: skip
-        axis = of_rank(name, reflection_axis, 1)
-        self.reflection_axis = axis
+        self.reflection_axis = of_rank(name, reflection_axis, 1)
+        self._unit = computed(self._scaled, reflection_axis)
+        super().__init__(self.reflection_axis.dtype, None, True, True, is_positive_definite, is_square, name)
+
+    def _scaled(self) -> Any:
+        """The axis as a column of length 1."""
+        axis = self.reflection_axis
         size = reduce_sum(abs_of(axis) * abs_of(axis), axis=-1, keepdims=True)
-        self._unit = expand_dims(axis / cast(size**0.5, axis.dtype), -1)
-        super().__init__(axis.dtype, None, True, True, is_positive_definite, is_square, name)
+        return expand_dims(axis / cast(size**0.5, axis.dtype), -1)
 
     @property
     def shape(self) -> TensorShape:
@@ -302,7 +323,8 @@ class LinearOperatorHouseholder(LinearOperator):
         return TensorShape([*sizes, sizes[-1]])
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
-        return x - cast(2.0, self.dtype) * self._unit * matmul(self._unit, x, adjoint_a=True)
+        unit: Tensor = self._unit
+        return x - cast(2.0, self.dtype) * unit * matmul(unit, x, adjoint_a=True)
 
     def _solve(self, b: Tensor, adjoint: bool) -> Tensor:
         return self._matmul(b, adjoint)
@@ -323,6 +345,8 @@ class LinearOperatorPermutation(LinearOperator):
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
+
+    perm = Held()
 
     def __init__(
         self, perm: Any, dtype: Any = float32, is_non_singular: bool | None = None,
@@ -355,6 +379,9 @@ class LinearOperatorToeplitz(LinearOperator):
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
+
+    col = Held()
+    row = Held()
 
     def __init__(
         self, col: Any, row: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
