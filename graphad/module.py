@@ -233,6 +233,9 @@ def parts_of(x: object, in_order: Callable[[dict[Any, Any]], Iterable[Any]]) -> 
     """The variables and modules in a value; `in_order` gives the keys of a dictionary."""
     if isinstance(x, Variable | Module):
         yield x
+    elif hasattr(type(x), "__graphad_variables__"):  # such as a linear operator
+        operator: Any = x
+        yield from operator.__graphad_variables__
     elif isinstance(x, dict):
         for key in in_order(x):
             yield from parts_of(x[key], in_order)

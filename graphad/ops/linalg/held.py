@@ -10,6 +10,7 @@ from graphad.core.convert import lift_like, lift_own
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.nest import leaves_of
 from graphad.core.tensor import Handle
+from graphad.core.trackable import Trackable
 
 if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
@@ -46,7 +47,7 @@ class Held:
         vars(operator)[self._name] = x
 
 
-class MadeOf:
+class MadeOf(Trackable):
     """Base class of operators: it knows the arguments of their constructors."""
 
     _parameters: dict[str, Any] | None = None
@@ -70,6 +71,8 @@ class MadeOf:
                 if isinstance(variable, Handle):
                     found.setdefault(id(variable), variable)
         return tuple(found.values())
+
+    __graphad_variables__ = variables
 
     @property
     def trainable_variables(self) -> tuple[Handle, ...]:

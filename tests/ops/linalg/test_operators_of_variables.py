@@ -88,3 +88,31 @@ class Doubling(la.LinearOperator):
 
 def test_an_operator_of_ones_own_may_say_its_parameters():
     assert Doubling(3).parameters == {"size": 3}
+
+
+class Model(tf.Module):
+    """A module with an operator of variables."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        tril = la.LinearOperatorLowerTriangular(tf.Variable([[1.0, 0.0], [2.0, 3.0]]))
+        self.operator = la.LinearOperatorBlockDiag([la.LinearOperatorDiag(tf.Variable([2.0, 3.0])), tril])
+
+    @tf.function(input_signature=[tf.TensorSpec([4])])
+    def product(self, x: Any) -> Any:
+        return self.operator.matvec(x)
+
+
+def test_a_module_tracks_and_saves_the_variables_of_its_operators(tmp_path):
+    model, x = Model(), tf.constant([1.0, 2.0, 3.0, 4.0])
+    assert len(model.trainable_variables) == 2
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(model.product(x) ** 2)
+    assert all(slope is not None for slope in tape.gradient(y, model.trainable_variables))
+    tf.saved_model.save(model, str(tmp_path / "model"))
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.product(x), model.product(x))
+    path = tf.train.Checkpoint(model=model).save(str(tmp_path / "weights"))
+    model.trainable_variables[0].assign([0.0, 0.0])
+    tf.train.Checkpoint(model=model).restore(path).assert_consumed()
+    np.testing.assert_array_equal(loaded.product(x), model.product(x))
