@@ -1,6 +1,6 @@
-"""Objects that know the arguments with which they were made: layers, losses, metrics, optimizers and what weights are given.
+"""Objects that know the arguments with which they were made: layers, losses, metrics, optimizers, linear operators and others.
 
-`get_config` gives these arguments, `from_config` makes another object of them.
+`get_config` of those with a configuration gives these arguments, `from_config` makes another object of them.
 """
 
 from __future__ import annotations
@@ -15,15 +15,26 @@ from graphad.core.trackable import PRIVATE
 _ARGUMENTS = PRIVATE + "arguments"
 
 
-class Configured:
-    """Base class of objects with a configuration. A subclass that overrides `get_config` adds its own arguments to those that
-    `super().get_config()` gives: what every object of the kind has.
-    """
+class KeepsArguments:
+    """Base class of objects that keep the arguments of their constructor."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__init__" in cls.__dict__:
-            cls.__init__ = noting(cls.__dict__["__init__"])  # type: ignore[method-assign]
+            cls.__init__ = _noting(cls.__dict__["__init__"])  # type: ignore[method-assign]
+
+    def _graphad_made_with(self) -> inspect.BoundArguments:
+        """The arguments with which the object was made, by name, defaults included."""
+        args, kwargs = vars(self).get(_ARGUMENTS, ((), {}))
+        bound = inspect.signature(type(self)).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound
+
+
+class Configured(KeepsArguments):
+    """Base class of objects with a configuration. A subclass that overrides `get_config` adds its own arguments to those that
+    `super().get_config()` gives: what every object of the kind has.
+    """
 
     def base_config(self) -> dict[str, Any]:
         """What every object of the kind has, whatever its class."""
@@ -34,7 +45,7 @@ class Configured:
         config = self.base_config()
         if type(self).get_config is not Configured.get_config:
             return config
-        bound = arguments_of(self)
+        bound = self._graphad_made_with()
         kinds = bound.signature.parameters
         takes_more = any(p.kind is p.VAR_KEYWORD for p in kinds.values())
         config = {name: value for name, value in config.items() if takes_more or name in kinds}
@@ -51,7 +62,7 @@ class Configured:
         return cls(**config)
 
 
-def noting(init: Callable[..., None]) -> Callable[..., None]:
+def _noting(init: Callable[..., None]) -> Callable[..., None]:
     """A constructor that keeps the arguments with which it was called first."""
 
     @functools.wraps(init)
@@ -60,11 +71,3 @@ def noting(init: Callable[..., None]) -> Callable[..., None]:
         init(self, *args, **kwargs)
 
     return construct
-
-
-def arguments_of(x: object) -> inspect.BoundArguments:
-    """The arguments with which an object was made whose constructor keeps them, by name, defaults included."""
-    args, kwargs = vars(x).get(_ARGUMENTS, ((), {}))
-    bound = inspect.signature(type(x)).bind(*args, **kwargs)
-    bound.apply_defaults()
-    return bound

@@ -26,13 +26,9 @@ def known_value(x: Any) -> Any:
 
 def partly_known(x: Any) -> Any:
     """The same, with `UNKNOWN` for numbers that are known only at run time."""
-    if type(x) is EagerTensor:
-        return x.data
+    known = known_value(x)
     trace = getattr(x, "trace", None)
-    if trace is None:
-        return None
-    value = trace.builder.values.get(x.index)
-    return trace.builder.folded.get(x.index) if value is None else value
+    return known if known is not None or trace is None else trace.builder.folded.get(x.index)
 
 
 def whole_or_same(given: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from graphad.core.configured import arguments_of, noting
+from graphad.core.configured import KeepsArguments
 from graphad.core.convert import lift_like, lift_own
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.nest import leaves_of
@@ -47,20 +47,17 @@ class Held:
         vars(operator)[self._name] = x
 
 
-class MadeOf(Trackable):
+class MadeOf(KeepsArguments, Trackable):
     """Base class of operators: it knows the arguments of their constructors."""
 
     _parameters: dict[str, Any] | None = None
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "__init__" in cls.__dict__:
-            cls.__init__ = noting(cls.__dict__["__init__"])  # type: ignore[method-assign]
-
     @property
     def parameters(self) -> dict[str, Any]:
         """The arguments with which it was made."""
-        return dict(arguments_of(self).arguments) if self._parameters is None else dict(self._parameters)
+        return (
+            dict(self._graphad_made_with().arguments) if self._parameters is None else dict(self._parameters)
+        )
 
     @property
     def variables(self) -> tuple[Handle, ...]:
