@@ -20,6 +20,7 @@ with held:  # classes and functions stay
     import graphad.eager.variable
     import graphad.function.decorator
 
+from graphad.core.guests import when_imported
 from graphad.core.late import attach
 from graphad.core.registry import register_later
 
@@ -79,3 +80,5 @@ register_later(
 # NumPy warns where IEEE arithmetic gives infinities or NaN (1/0, log(0)); graphad computes many of those on purpose in
 # branches that are not taken. Warnings of NumPy calls in the user's own modules are left alone.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"graphad\.")
+
+when_imported("einops._backends", "graphad.ops.einops")

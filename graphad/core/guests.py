@@ -1,0 +1,68 @@
+"""What is told to another library, when a program imports it after graphad or has imported it before.
+
+Libraries that find their backends by themselves need a class of ours. It can be defined once their module is there, and graphad
+imports no such library. So the import of that one module is followed by the import of ours. Nothing else about it changes: it is
+found and run by its own finder and loader.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+
+_ours: dict[str, str] = {}  # our modules by the ones that they wait for
+
+
+def when_imported(name: str, ours: str) -> None:
+    """Call `meet(module)` of our module `ours` as soon as the module `name` is imported: now, if it is there."""
+    if name in sys.modules:
+        _introduce(sys.modules[name], ours)
+        return
+    if not _ours:
+        sys.meta_path.insert(0, _FINDER)
+    _ours[name] = ours
+
+
+def _introduce(module: ModuleType, ours: str) -> None:
+    importlib.import_module(ours).meet(module)
+
+
+class _Finder(MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        ours = _ours.pop(fullname, None)
+        if ours is None:
+            return None
+        if not _ours:
+            sys.meta_path.remove(self)
+        spec = find_spec(fullname)  # by the finders of others
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Following(spec.loader, ours)
+        return spec
+
+
+_FINDER = _Finder()
+
+
+class _Following(Loader):
+    """Another loader, whose place it gives back before it introduces us."""
+
+    def __init__(self, loader: Loader, ours: str) -> None:
+        self._loader = loader
+        self._module_of_ours = ours
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        _introduce(module, self._module_of_ours)
