@@ -382,3 +382,19 @@ def test_what_neither_way_takes_is_refused_in_graphads_words(is_watched: bool) -
         for u, v in (([], [1.0]), ([1.0], [])):
             with pytest.raises(gd.errors.InvalidArgumentError, match="polydiv: u has"):
                 gnp.polydiv(gd.constant(u, gd.float32), gd.constant(v, gd.float32))
+
+
+def test_the_product_of_two_vectors_is_the_same_by_both_ways() -> None:
+    for dtype in _ALL:
+        for size in (1, 3, 1000, 20_001):
+            x, y = _values(dtype, size, edges=False), _values(dtype, size, edges=False)
+            for product in (gnp.dot, gnp.inner, gnp.vdot):
+                _agree(product, x, y)
+    with pytest.raises(gd.errors.InvalidArgumentError, match=r"size 3, .* size 4"):
+        gnp.vdot(gd.ones(3), gd.ones(4))
+
+
+def test_the_product_of_two_vectors_is_one_product_of_matrices() -> None:
+    trace = gd.function(gnp.vdot).get_concrete_function(gd.ones(5), gd.ones(5))
+    assert [node.op.name for node in trace.graph.nodes].count("matmul") == 1
+    assert len(trace.graph.nodes) <= 4

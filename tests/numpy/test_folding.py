@@ -89,3 +89,66 @@ def test_a_tensor_is_not_written_into_by_at() -> None:
     array = np.zeros(2)
     np.add.at(array, [0, 0], tf.constant(1.0))
     np.testing.assert_array_equal(array, [2.0, 0.0])
+
+
+EDGES = np.array([2.0, 1.0, 2.0, 3.0, np.nan, 5.0, -np.inf, np.inf])
+
+
+@pytest.mark.parametrize(
+    "ufunc", [np.maximum, np.minimum, np.subtract, np.logaddexp], ids=lambda ufunc: ufunc.__name__
+)
+@pytest.mark.parametrize("x", [EDGES, EDGES[:4], EDGES[:1], X[:, :0]], ids=["edges", "ties", "one", "none"])
+def test_running_values_are_the_same_with_and_without_a_tape(ufunc: Any, x: np.ndarray) -> None:
+    with np.errstate(invalid="ignore"):
+        wanted = ufunc.accumulate(x, -1)
+        _agree(lambda x: ufunc.accumulate(x, -1), x)
+    given = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        found = ufunc.accumulate(given, -1)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_the_running_maximum_gives_its_derivative_to_the_first_of_equal_elements() -> None:
+    x = tf.constant([[1.0, 3.0, 3.0, 2.0, 5.0], [4.0, 4.0, 1.0, 0.0, 4.0]])
+
+    def loss(x: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(np.maximum.accumulate(x, 1) * [1.0, 2.0, 3.0, 4.0, 5.0])
+
+    wanted = [[1.0, 9.0, 0.0, 0.0, 5.0], [15.0, 0.0, 0.0, 0.0, 0.0]]
+    for call in (loss, tf.function(loss)):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = call(x)
+        np.testing.assert_array_equal(tape.gradient(y, x), wanted)
+
+
+SEGMENTS = (np.add, np.multiply, np.maximum, np.minimum)
+
+
+@pytest.mark.parametrize("indices", [[0, 2, 1], [1, 1, 3], [2], [0, 1, 2, 3], []], ids=str)
+@pytest.mark.parametrize("ufunc", SEGMENTS, ids=lambda ufunc: ufunc.__name__)
+def test_parts_are_reduced_at_indices_in_any_order(ufunc: Any, indices: list[int]) -> None:
+    at = np.array(indices, np.int64)
+    _agree(lambda x: ufunc.reduceat(x, at, axis=1), X)
+    _agree(lambda x: ufunc.reduceat(x, at, 1), (4 * X).astype(np.int16))
+    if indices:
+        given = tf.constant(X)
+        with tf.GradientTape() as tape:
+            tape.watch(given)
+            loss = tf.reduce_sum(ufunc.reduceat(given, at, 1) ** 2)
+        step, direction = 1e-6, np.cos(np.arange(X.size)).reshape(X.shape)
+        ends = [(ufunc.reduceat(X + sign * step * direction, at, 1) ** 2).sum() for sign in (1, -1)]
+        slope = np.sum(tape.gradient(loss, given).numpy() * direction)
+        np.testing.assert_allclose(slope, (ends[0] - ends[1]) / (2 * step), rtol=1e-6)
+
+
+def test_an_index_of_reduceat_that_is_out_of_range_is_refused() -> None:
+    with pytest.raises(IndexError, match="index 4 is out of range; the axis has size 4"):
+        np.add.reduceat(tf.constant(X), [0, 4], 1)
+
+
+def test_many_parts_are_one_op() -> None:
+    x, at = tf.constant(np.arange(100_000.0)), np.arange(0, 100_000, 10)
+    trace = tf.function(lambda x: np.add.reduceat(x, at)).get_concrete_function(x)
+    assert len(trace.graph.nodes) < 20

@@ -43,7 +43,7 @@ from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import Diagonal
-from graphad.ops.linalg.matmul import MatMul
+from graphad.ops.linalg.matmul import MATMUL, MatMul
 from graphad.ops.math.arithmetic import MUL
 from graphad.ops.math.complexes import CONJ
 from graphad.ops.math.reduce import reduce_prod, reduce_sum
@@ -503,6 +503,10 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
         raise InvalidArgumentError(
             f"tensordot: axes names {len(left)} axes of a and {len(right)} of b; there must be as many of each."
         )
+    if a.ndim == b.ndim == 1 and left and is_definite(a.dims) and a.dims == b.dims:
+        # The product of two vectors, whose labels would take longer to look at than it does.
+        row, column = bind(Reshape((1, a.dims[0])), a), bind(Reshape((a.dims[0], 1)), b)
+        return bind(Reshape(()), bind(MATMUL, row, column))
     letters = _LETTERS
     la = list(letters[: a.ndim])
     lb = list(letters[a.ndim : a.ndim + b.ndim])

@@ -110,21 +110,36 @@ def _ended(
 def _oscillating(name: str, far: Callable[[Any], Any]) -> Any:
     """J or Y: SciPy's function, the series close to zeros, and from 25 on that for large arguments, which ends with 0."""
 
-    def is_far(x: Array) -> Array:
-        return (np.abs(x) if name[0] == "j" else x) >= 25.0
+    def of_special(special: ModuleType) -> Callable[..., Any]:
+        function_of_scipy = getattr(special, name)
+
+        def function(x: Array) -> Any:
+            y = arrays.as_array(function_of_scipy(x))
+            is_wide = y.dtype.itemsize == 8
+            size = np.abs(x) if name[0] == "j" else x
+            border = _FAR if is_wide else _FAR_IN_FLOAT32
+            # Close to a zero the value is small, so that most elements are looked at once only.
+            others = np.flatnonzero((size >= border) | (np.abs(y) < bessel_zeros.largest(is_wide)))
+            if others.size:
+                y = arrays.copy(y)
+                wide = arrays.of_dtype(arrays.as_array(x).reshape(-1)[others], np.float64)
+                found = arrays.of_dtype(y.reshape(-1)[others], np.float64)
+                bessel_zeros.at_zeros(name, wide, found, is_wide)
+                is_far = (np.abs(wide) if name[0] == "j" else wide) >= border
+                y.reshape(-1)[others] = series.by_part(wide, [(is_far, ending)], found)
+            return y if y.ndim else y[()]
+
+        return function
 
     def ending(x: Array) -> Array:
-        return chosen(np.isinf(x), 0.0, far(chosen(np.isinf(x), 25.0, x)))
+        return chosen(np.isinf(x), 0.0, far(chosen(np.isinf(x), _FAR, x)))
 
-    def formula(x: Array) -> Array:
-        parts = [
-            (bessel_zeros.near_zeros(name, x), lambda x: bessel_zeros.at_zeros(name, x)),
-            (is_far(x), ending),
-        ]
-        found: Array = series.by_part(x, parts, np.nan)
-        return found
+    return of_special
 
-    return _but(name, lambda x: is_far(x) | bessel_zeros.near_zeros(name, x), formula)
+
+_FAR = 25.0
+# Up to here a float64 has as many digits behind the point as a result in float32 needs.
+_FAR_IN_FLOAT32 = 2.0**16
 
 
 def _large_i(order: int) -> Callable[[Any], Any]:

@@ -60,26 +60,36 @@ _ZEROS = {
 }
 _WIDEST = 0.5  # how far from a zero the series is used, at most
 _PART = 0.25  # of the distance to 0, where the series of Y end
+_STEEPEST = 0.9
+# In float32 the functions of libraries, which compute in float64, have lost digits this close to a zero alone.
+_CLOSE = 2.0**-20
 
 
-def near_zeros(name: str, x: Array) -> Array:
-    """The mask of the numbers from -25.5 to 25.5 close to a zero of "j0", "j1", "y0" or "y1"; those of Y have no sign."""
+def largest(is_wide: bool) -> float:
+    """No value close to a zero is larger than this."""
+    return _STEEPEST * (_WIDEST if is_wide else _CLOSE)
+
+
+def at_zeros(name: str, x: Array, y: Array, is_wide: bool) -> None:
+    """Write the function of the numbers from -25.5 to 25.5 close to a zero of "j0", "j1", "y0" or "y1" into y.
+
+    Args:
+      x: A vector of float64; zeros of Y have no sign.
+      y: Of its size.
+      is_wide: Whether the result is float64, not float32.
+    """
     size = np.abs(x) if name[0] == "j" else x
-    near = np.zeros_like(size, dtype=bool)
-    for place, _, _ in _ZEROS[name]:
-        near |= np.abs(size - place) < min(_WIDEST, _PART * place)
-    return near
-
-
-def at_zeros(name: str, x: Array) -> Array:
-    """The function at such numbers, a vector of float64."""
-    size, found = np.abs(x), np.empty_like(x)
+    last = np.fmax.reduce(size, initial=0.0)
     for place, rest, slope in _ZEROS[name]:
-        mine = np.flatnonzero(np.abs(size - place) < min(_WIDEST, _PART * place))
+        reach = min(_WIDEST, _PART * place) if is_wide else _CLOSE
+        if place - reach > last:
+            break
+        distance = size - place
+        mine = np.flatnonzero(np.abs(distance) < reach)
         if mine.size:
-            step = (size[mine] - place) - rest
-            found[mine] = step * arrays.polynomial(_series(int(name[1]), place, slope), step)
-    return chosen(x < 0, -found, found) if name == "j1" else found
+            step = distance[mine] - rest
+            found = step * arrays.polynomial(_series(int(name[1]), place, slope), step)
+            y[mine] = chosen(x[mine] < 0, -found, found) if name == "j1" else found
 
 
 @functools.cache

@@ -53,7 +53,7 @@ _DEBYE = tuple(
 )
 
 
-def by_part(x: Array, parts: Sequence[tuple[Array, Callable[[Array], Array]]], otherwise: float) -> Array:
+def by_part(x: Array, parts: Sequence[tuple[Array, Callable[[Array], Array]]], otherwise: Any) -> Array:
     """Each element by the formula of the first part that contains it; `otherwise` if none does, NaN for NaN."""
     free = x == x
     out = np.full_like(x, otherwise)

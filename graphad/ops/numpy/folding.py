@@ -14,13 +14,17 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
-from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
+from graphad.core.bind import bind
+from graphad.core.errors import InvalidArgumentError, OutOfRangeError, UnsupportedOptionError
 from graphad.core.shapes import normalize_axes, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
+from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.support import static_array
+from graphad.ops.directly import directly, is_eager
 from graphad.ops.numpy import reductions, skipping
 from graphad.ops.numpy.promotion import along, cast_to, dims_of, inexact, rank_of, tensor_of
+from graphad.ops.numpy.shapes import moveaxis
 from graphad.ops.numpy.types import default_dtype
 
 _Function = Callable[..., Any]
@@ -51,9 +55,35 @@ _REDUCED: dict[np.ufunc, _Function] = {
     np.fmin: skipping.nanmin,
     np.logaddexp: _logsumexp,
 }
+
+
+def _running_logsumexp(x: Any, axis: int, dtype: DTypeLike | None) -> Tensor:
+    return math.cumulative_logsumexp(_of_dtype(inexact(x), dtype), axis)
+
+
+def _differences(x: Any, axis: int, dtype: DTypeLike | None) -> Tensor:
+    """x[0] - x[1] - x[2] ..., rounded as the sum of x[0], -x[1], -x[2] is."""
+    x = _of_dtype(x, dtype)
+    if x.dtype.is_bool or x.dtype.is_unsigned:  # the first has no difference, the second no sign
+        return _accumulated(math.subtract, x, axis)
+    first, others = x[along(axis, slice(None, 1))], x[along(axis, slice(1, None))]
+    return math.cumsum(array.concat([first, math.negative(others)], axis), axis)
+
+
 _ACCUMULATED: dict[np.ufunc, _Function] = {
     np.add: reductions.cumsum,
     np.multiply: reductions.cumprod,
+    np.logaddexp: _running_logsumexp,
+    np.subtract: _differences,
+}
+# Whether an element is a new extreme.
+_EXTREMES: dict[np.ufunc, np.ufunc] = {np.maximum: np.greater, np.minimum: np.less}
+# By segments along the first axis, in one op.
+_BY_SEGMENT: dict[np.ufunc, _Function] = {
+    np.add: math.segment_sum,
+    np.multiply: math.segment_prod,
+    np.maximum: math.segment_max,
+    np.minimum: math.segment_min,
 }
 # f(f(a, b), c) is f(a, f(b, c)), but for rounding.
 _ASSOCIATIVE = frozenset(
@@ -87,10 +117,12 @@ def method_of(ufunc: np.ufunc, method: str, own: _Function | None) -> _Function 
             return functools.partial(_accumulated_by, known)
         if own is None:
             return None
+        if ufunc in _EXTREMES:
+            return functools.partial(_running_extreme, ufunc, own)
         return functools.partial(_doubled if ufunc in _ASSOCIATIVE else _accumulated, own, **_dtype_of(ufunc))
     if method == "reduceat":
         reduce = method_of(ufunc, "reduce", own)
-        return None if reduce is None else functools.partial(_reduced_at, reduce)
+        return None if reduce is None else functools.partial(_reduced_at, reduce, _BY_SEGMENT.get(ufunc))
     return functools.partial(_outer, own) if method == "outer" and own is not None else None
 
 
@@ -184,8 +216,39 @@ def _doubled(function: _Function, x: Any, axis: int = 0, dtype: DTypeLike | None
     return x  # type: ignore[no-any-return]
 
 
+def _running_extreme(
+    ufunc: np.ufunc, function: _Function, x: Any, axis: int = 0, dtype: DTypeLike | None = None
+) -> Tensor:
+    """The running maximum or minimum. Where there are data, its derivative goes at once to where each value came from: the first
+    of equal ones, as in all steps of `_doubled`."""
+    x = _of_dtype(x, dtype)
+    axis = normalize_axis("accumulate", axis, rank_of("accumulate", x))
+    found = directly(ufunc.accumulate, x, axis=axis)
+    if found is not None:
+        return found
+    if is_eager(x) and type(x.data) is np.ndarray and x.data.dtype.kind in "fiu":
+        return bind(TakeAlong(axis), x, array.constant(_places_of_extremes(ufunc, x.data, axis)))
+    return _doubled(function, x, axis)
+
+
+def _places_of_extremes(ufunc: np.ufunc, x: np.ndarray, axis: int) -> np.ndarray:
+    """Where along the axis the extreme of all elements so far was first met; a NaN stays."""
+    best = ufunc.accumulate(x, axis)[along(axis, slice(None, -1))]
+    later = x[along(axis, slice(1, None))]
+    is_new = _EXTREMES[ufunc](later, best) | ((later != later) & (best == best))
+    count = np.arange(1, max(x.shape[axis], 1)).reshape(-1, *(1,) * (x.ndim - axis - 1))
+    place = np.zeros(x.shape, np.int64)
+    place[along(axis, slice(1, None))] = np.where(is_new, count, 0)
+    return np.maximum.accumulate(place, axis, out=place)
+
+
 def _reduced_at(
-    reduce: _Function, x: Any, indices: TensorLike, axis: int = 0, dtype: DTypeLike | None = None
+    reduce: _Function,
+    by_segment: _Function | None,
+    x: Any,
+    indices: TensorLike,
+    axis: int = 0,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     """For each index the slices up to the next index reduced, or the slice of the index where the next one is not behind it."""
     x = tensor_of(x)
@@ -195,12 +258,43 @@ def _reduced_at(
         raise UnsupportedOptionError(
             "reduceat: the indices must be known while tracing, a vector of integers"
         )
+    size = dims_of("reduceat", x)[axis]
+    if isinstance(size, int):
+        outside = known[(known < 0) | (known >= size)]
+        if outside.size:
+            raise OutOfRangeError(f"reduceat: index {outside[0]} is out of range; the axis has size {size}.")
+        if by_segment is not None and not x.dtype.is_bool and not _is_mixed(x, by_segment):
+            return _reduced_by_segment(by_segment, x, known.astype(np.int64), axis, size, dtype)
+    option = {} if dtype is None else {"dtype": dtype}
     parts = []
     for first, stop in pairwise([*known.tolist(), None]):
         is_one = stop is not None and stop <= first
         part = x[along(axis, slice(first, first + 1 if is_one else stop))]
-        parts.append(reduce(part, axis=axis, keepdims=True, **({} if dtype is None else {"dtype": dtype})))
+        parts.append(reduce(part, axis=axis, keepdims=True, **option))
     return array.concat(parts, axis)
+
+
+def _is_mixed(x: Tensor, by_segment: _Function) -> bool:
+    """Whether x has no order, which extremes ask for."""
+    return x.dtype.is_complex and by_segment in (math.segment_max, math.segment_min)
+
+
+def _reduced_by_segment(
+    by_segment: _Function, x: Tensor, starts: np.ndarray, axis: int, size: int, dtype: DTypeLike | None
+) -> Tensor:
+    is_sum = by_segment in (math.segment_sum, math.segment_prod)
+    x = reductions.wide(x, dtype) if is_sum else _of_dtype(x, dtype)
+    if not starts.size:
+        return x[along(axis, slice(0, 0))]
+    stops = np.append(starts[1:], size)
+    lengths = np.where(stops > starts, stops - starts, 1)
+    ends = np.cumsum(lengths)
+    if (starts + lengths == stops).all():
+        part = x[along(axis, slice(int(starts[0]), None))]
+    else:
+        part = array.gather(x, np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1]), axis=axis)
+    found = by_segment(moveaxis(part, axis, 0), np.repeat(np.arange(len(starts)), lengths))
+    return moveaxis(found, 0, axis)
 
 
 def _outer(function: _Function, x: Any, y: Any, dtype: DTypeLike | None = None) -> Any:

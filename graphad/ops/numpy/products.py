@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Sequence
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,12 +71,22 @@ def dot(a: TensorLike, b: TensorLike) -> Tensor:
     a, b = promoted(a, b)
     if a.dtype.is_bool:
         return _of_bools(dot, a, b)
+    found = directly(_of_vectors, a, b)
+    if found is not None:
+        return found
     ranks = rank_of("dot", a), rank_of("dot", b)
     if 0 in ranks:
         return math.multiply(a, b)
     if ranks == (2, 2):
         return linalg.matmul(a, b)
     return linalg.tensordot(a, b, [[ranks[0] - 1], [max(ranks[1] - 2, 0)]])
+
+
+def _of_vectors(a: Array, b: Array) -> Any:
+    """The product of two vectors by the routine that the product of a row and a column comes to; None for other shapes."""
+    if a.ndim != 1 or a.shape != b.shape or a.dtype.char not in "fd":
+        return None
+    return a.dot(b)
 
 
 def vdot(a: TensorLike, b: TensorLike) -> Tensor:
@@ -88,7 +99,8 @@ def vdot(a: TensorLike, b: TensorLike) -> Tensor:
       >>> numpy.vdot([1j, 2], [1j, 1]).numpy()
       np.complex128(3+0j)
     """
-    a, b = promoted(ravel(a), ravel(b))
+    a, b = promoted(a, b)
+    a, b = (x if x.ndim == 1 else ravel(x) for x in (a, b))
     return dot(math.conj(a) if a.dtype.is_complex else a, b)
 
 
@@ -105,6 +117,9 @@ def inner(a: TensorLike, b: TensorLike) -> Tensor:
     a, b = promoted(a, b)
     if a.dtype.is_bool:
         return _of_bools(inner, a, b)
+    found = directly(_of_vectors, a, b)
+    if found is not None:
+        return found
     ranks = rank_of("inner", a), rank_of("inner", b)
     return math.multiply(a, b) if 0 in ranks else linalg.tensordot(a, b, [[ranks[0] - 1], [ranks[1] - 1]])
 
@@ -363,7 +378,8 @@ def trace(
 
 def _full_convolution(a: Tensor, v: Any, n: int, m: int) -> Tensor:
     """Pieces of a that overlap by m - 1 elements, multiplied by the Toeplitz matrix of v."""
-    piece = min(max(m, 64), 256, n + m - 1)
+    # Short enough that the matrix is no larger than all pieces together.
+    piece = min(max(m, 64), max(64, isqrt(n + m)), 256, n + m - 1)
     count = -(-(n + m - 1) // piece)
     padded = array.pad(a, [[m - 1, count * piece - n]])
     pieces = array.gather(padded, np.arange(count)[:, None] * piece + np.arange(piece + m - 1))
