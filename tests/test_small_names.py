@@ -1,5 +1,7 @@
 """Small names of real programs, against what TensorFlow gave for them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -260,12 +262,7 @@ def test_arguments_of_numpy_functions_have_numpys_names():
 def test_neural_networks_of_tensorflow_1_are_those_that_mean_the_same():
     nn = tf.compat.v1.nn
     assert nn.relu is tf.nn.relu and nn.elu is tf.nn.elu
-    for name in (
-        "dropout",
-        "moments",
-        "conv2d",
-        "softmax_cross_entropy_with_logits",
-    ):  # have other arguments there
+    for name in ("conv2d", "max_pool", "nce_loss", "embedding_lookup"):  # have other arguments there
         with pytest.raises(AttributeError, match=f"compat.v1.nn.{name}"):
             getattr(nn, name)
 
@@ -279,6 +276,20 @@ def test_namespaces_of_tensorflow_1_take_its_arguments() -> None:
     np.testing.assert_array_equal(v1.linalg.l2_normalize(x, dim=0), tf.math.l2_normalize(x, 0))
     np.testing.assert_array_equal(v1.linalg.norm(x, keep_dims=True), tf.norm(x, keepdims=True))
     np.testing.assert_array_equal(v1.math.in_top_k(x, [0, 1], 1), tf.math.in_top_k([0, 1], x, 1))
+    kept = v1.nn.moments(x, [0], keep_dims=True)
+    np.testing.assert_array_equal(kept, tf.nn.moments(x, [0], keepdims=True))
+    np.testing.assert_array_equal(v1.nn.dropout(x, keep_prob=1.0), x)
+    with pytest.raises(TypeError, match="give keep_prob or rate"):
+        v1.nn.dropout(x)
+    labels = tf.constant([[0.25, 0.75], [1.0, 0.0]])
+    with tf.GradientTape() as tape:
+        tape.watch([labels, x])
+        loss = v1.nn.softmax_cross_entropy_with_logits(labels=labels, logits=x)
+    by_labels, by_logits = tape.gradient(loss, [labels, x])
+    assert by_labels is None
+    np.testing.assert_allclose(by_logits, tf.nn.softmax(x) - labels, rtol=1e-5)
+    along = v1.nn.softmax_cross_entropy_with_logits_v2(labels, x, dim=0)
+    np.testing.assert_array_equal(along, tf.nn.softmax_cross_entropy_with_logits(labels, x, 0))
     v1.debugging.assert_equal(1, 1, [x], 3, "of numbers")
     v1.debugging.assert_rank_in(x, [1, 2], [x])
     v1.assert_near(x, x, 0.0, 0.0, [x], 3, "of numbers")
@@ -297,3 +308,29 @@ def test_what_is_sparse_may_stay_so_where_a_tensor_is_made() -> None:
         assert f([1, 2], tf.float64).dtype == tf.float64
     with pytest.raises(TypeError, match="the SparseTensor has dtype float32, dtype=float64 is asked for"):
         v1.convert_to_tensor_or_sparse_tensor(x, tf.float64)
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+def test_fused_batch_norm_normalises_and_gives_what_is_to_be_kept(layout) -> None:
+    norm = tf.compat.v1.nn.fused_batch_norm
+    x = np.random.default_rng(0).normal(size=(2, 3, 3, 4)).astype(np.float32)
+    center, spread = x.mean((0, 1, 2)), x.var((0, 1, 2))
+    scale, offset = np.full(4, 2, np.float32), np.ones(4, np.float32)
+    given = x if layout == "NHWC" else x.transpose(0, 3, 1, 2)
+
+    def shown(y: Any) -> Any:
+        return y.numpy() if layout == "NHWC" else y.numpy().transpose(0, 2, 3, 1)
+
+    y, mean, variance = norm(given, scale, offset, epsilon=0.01, data_format=layout)
+    np.testing.assert_allclose(shown(y), (x - center) / np.sqrt(spread + 0.01) * 2 + 1, rtol=2e-5, atol=2e-6)
+    np.testing.assert_allclose(mean, center, atol=1e-6)
+    np.testing.assert_allclose(variance, spread * 18 / 17, rtol=1e-5)
+    half, three = np.full(4, 0.5, np.float32), np.full(4, 3, np.float32)
+    moving = norm(given, scale, offset, half, three, data_format=layout, exponential_avg_factor=0.1)
+    np.testing.assert_allclose(moving[1], 0.45 + 0.1 * center, rtol=1e-5)
+    np.testing.assert_allclose(moving[2], 2.7 + 0.1 * spread * 18 / 17, rtol=1e-5)
+    fixed = norm(given, scale, offset, half, three, data_format=layout, is_training=False)
+    np.testing.assert_allclose(shown(fixed[0]), (x - 0.5) / np.sqrt(3.001) * 2 + 1, rtol=2e-5, atol=2e-6)
+    assert norm(given.astype(np.float16), scale, offset, data_format=layout)[0].dtype == tf.float16
+    with pytest.raises(ValueError, match="mean and variance are needed"):
+        norm(given, scale, offset, is_training=False)

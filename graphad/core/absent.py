@@ -158,9 +158,12 @@ def refusal(package: str, name: str) -> str:
         near_names = get_close_matches(name, _listed(package), 1)
         near_name = f"; the nearest name is {package}.{near_names[0]}" if near_names else ""
         return f"{path}: not part of graphad; {left_out}{near_name}."
-    names = get_close_matches(name, _listed(package), 1) or get_close_matches(name, map(_last, paths), 1)
+    own = get_close_matches(name, _listed(package), 1)
+    names = own or get_close_matches(name, map(_last, paths), 1)
     if names:
-        near = next(found for found in paths if _last(found) == names[0])
+        near = f"{package}.{names[0]}"
+        if not own:
+            near = min((found for found in paths if _last(found) == names[0]), key=_depth)
         return f"{path}: not part of graphad; the nearest name is {near}."
     return f"{path}: not part of graphad; dir({package}) lists what is."
 

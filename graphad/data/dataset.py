@@ -32,6 +32,7 @@ from graphad.data.elements import (
     padded,
     padded_specs,
     reranked_each,
+    returned,
     shown,
     spec_of,
     stacked,
@@ -196,12 +197,16 @@ class Dataset(Mixtures):
         def spec() -> Any:
             inner = self._spec()
             if any(isinstance(leaf, DatasetSpec) for leaf in leaves(inner)):
-                return spec_of(on_host(called(map_func, next(self._make()))))
+                return spec_of(image(next(self._make())))
             given = inner if type(inner) is tuple else (inner,)
-            return function(map_func).get_concrete_function(*given).structured_outputs
+            return (
+                function(lambda *parts: returned(map_func(*parts)))
+                .get_concrete_function(*given)
+                .structured_outputs
+            )
 
         def image(element: NestLike) -> Any:
-            return on_host(called(map_func, element))
+            return on_host(returned(called(map_func, element)))
 
         return Dataset(lambda: map(image, self._make()), self._count, spec)
 
@@ -326,7 +331,7 @@ class Dataset(Mixtures):
         def make() -> Iterator[Any]:
             state = begin
             for element in self._make():
-                after, out = scan_func(state, shown(element))
+                after, out = returned(scan_func(state, shown(element)))
                 state = mapped(lift, after)
                 yield on_host(out)
 
@@ -334,7 +339,9 @@ class Dataset(Mixtures):
             make,
             self._count,
             lambda: (
-                function(scan_func).get_concrete_function(spec_of(begin), self._spec()).structured_outputs[1]
+                function(lambda *parts: returned(scan_func(*parts))[1])
+                .get_concrete_function(spec_of(begin), self._spec())
+                .structured_outputs
             ),
         )
 
@@ -484,7 +491,7 @@ class Dataset(Mixtures):
         """The final state of `reduce_func(state, element)` over all elements."""
         state = mapped(lift, initial_state)
         for element in self._make():
-            state = mapped(lift, reduce_func(state, shown(element)))
+            state = mapped(lift, returned(reduce_func(state, shown(element))))
         return state
 
 

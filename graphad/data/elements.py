@@ -1,6 +1,7 @@
 """Elements of a data set: nests of tensors for the user, and of NumPy arrays between steps.
 
 Tuples, named tuples, dicts and records (dataclasses, extension types) are nests; anything else, lists too, is one tensor.
+A list that a function returns is the exception: it is a tuple, as a function of several ops gives its results in a list.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ def on_host(x: NestLike) -> Any:
     def held(leaf: Any) -> Any:
         if _is_window(leaf):
             return leaf
-        tensor = lift(leaf)
+        tensor = lift(_joined(leaf))
         if not tensor.has_value:
             raise InvalidArgumentError(
                 f"Dataset: a tensor of shape {format_dims(tensor.dims)} belongs to a function that is being traced and has no "
@@ -150,6 +151,20 @@ def on_host(x: NestLike) -> Any:
         return np.asarray(tensor.numpy())
 
     return mapped(held, x)
+
+
+def _joined(leaf: Any) -> Any:
+    """A list of NumPy arrays of one kind as one array, which keeps their dtype where a list of numbers would get int32."""
+    if type(leaf) is list and leaf and all(isinstance(part, np.ndarray) for part in leaf):
+        if len({(part.shape, part.dtype) for part in leaf}) == 1:
+            return np.stack(leaf)
+    return leaf
+
+
+def returned(result: NestLike) -> Any:
+    """What a function gave as an element: a list is a tuple, and a list inside is one tensor."""
+    nest = tuple(result) if isinstance(result, list) else result
+    return mapped(lambda leaf: lift(leaf) if isinstance(leaf, list) else leaf, nest)
 
 
 def shown(x: NestLike) -> Any:

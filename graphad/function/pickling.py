@@ -32,7 +32,7 @@ def reduced(function: Any, instance: Any, attribute: str, again: object, options
     """
     if instance is not None:
         return getattr, (instance, attribute)
-    python = function.python_function
+    python = function._python
     path = _path_of(function, python)
     if path is not None:
         return path

@@ -66,7 +66,7 @@ class Function(Printed, Generic[P, R]):
     """A Python function that runs as a graph; made by `function`.
 
     Attributes:
-      python_function: The Python function.
+      python_function: The Python function; that of a method is bound to the object.
       jit_compile: True waits for compiled code, False never compiles, None compiles in the background.
       autograph: Whether Python control flow on tensors is converted.
     """
@@ -82,7 +82,7 @@ class Function(Printed, Generic[P, R]):
         autograph: bool = True,
         autograph_options: Any = None,
     ) -> None:
-        self.python_function = python_function
+        self._python = python_function
         self.autograph = autograph
         self._autograph_options = autograph_options
         self.jit_compile = jit_compile
@@ -109,12 +109,30 @@ class Function(Printed, Generic[P, R]):
         if instance is not None:  # else `inspect` would show the parameters of the unbound function
             self.__signature__ = self.signature.signature
 
+    @property
+    def python_function(self) -> Callable[P, R]:
+        if self._instance is None:
+            return self._python
+        return MethodType(self._python, self._with_self(())[0])
+
+    # Type checkers are not told: to them a name that the class does not have stays a mistake.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What the Python function, or the object that is called, has of its own."""
+            try:
+                return vars(vars(self)["_python"])[name]
+            except (KeyError, TypeError):
+                raise AttributeError(
+                    f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+                ) from None
+
     def _skips_self(self, instance: object) -> bool:
         if instance is not None:
             return True
-        if self._given_signature is None or isinstance(self.python_function, MethodType):
+        if self._given_signature is None or isinstance(self._python, MethodType):
             return False  # the object of a bound method is not a parameter
-        code = getattr(self.python_function, "__code__", None)
+        code = getattr(self._python, "__code__", None)
         return code is not None and code.co_varnames[:1] == ("self",) and code.co_argcount > 0
 
     def __set_name__(self, owner: object, name: str) -> None:
@@ -135,7 +153,7 @@ class Function(Printed, Generic[P, R]):
         if entry is not None and entry[0]() is instance:
             return entry[1]
         made = Function(
-            self.python_function,
+            self._python,
             self._given_signature,
             self.jit_compile,
             self.reduce_retracing,
@@ -164,11 +182,11 @@ class Function(Printed, Generic[P, R]):
         """The method of the copied object, else a function of the copied Python function, without traces."""
         if self._instance is not None:
             return getattr(copy.deepcopy(self._with_self(())[0], memo), self._attribute)  # type: ignore[no-any-return]
-        again: Any = _again(copy.deepcopy(self.python_function, memo), *self._options)
+        again: Any = _again(copy.deepcopy(self._python, memo), *self._options)
         return again  # type: ignore[no-any-return]
 
     def __copy__(self) -> Function[P, R]:
-        again: Any = self if self._instance is not None else _again(self.python_function, *self._options)
+        again: Any = self if self._instance is not None else _again(self._python, *self._options)
         return again  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
@@ -207,7 +225,7 @@ class Function(Printed, Generic[P, R]):
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if flags.run_functions_eagerly:
-            return self.python_function(*self._with_self(args), **kwargs)
+            return self._python(*self._with_self(args), **kwargs)
         if self._away is not None and not kwargs:
             known = self._away.known(args)
             if known is not None:
@@ -382,7 +400,7 @@ class Function(Printed, Generic[P, R]):
         return concrete
 
     def _trace_once(self, arguments: Arguments, creating: bool) -> tuple[ConcreteFunction, list[Any]]:
-        check_runs_to_its_end(self.python_function)
+        check_runs_to_its_end(self._python)
         trace = Trace(self._name)
         specs = arguments.specs
         handles: dict[int, Any] = {}
@@ -412,12 +430,12 @@ class Function(Printed, Generic[P, R]):
             before = snapshot(args, kwargs)
             try:
                 with converting(self.autograph):
-                    traced = self.python_function
+                    traced = self._python
                     if self.autograph:
                         traced = converted(traced, self._autograph_options)
                     value = traced(*self._with_self(tuple(args)), **kwargs)
             except Exception as error:  # raised on, with the user's line
-                note_user_line(error, self._name, _where(self.python_function))
+                note_user_line(error, self._name, _where(self._python))
                 raise
             self._check_unmodified(before, args, kwargs)
             flat, rebuild = flatten_composites(value)
@@ -489,7 +507,7 @@ class Function(Printed, Generic[P, R]):
                 "%d out of the last %d calls to %s triggered tf.function retracing. Tracing is expensive. %s",
                 traces,
                 len(self._history.recent),
-                self.python_function,
+                self._python,
                 cure,
             )
 
@@ -505,7 +523,7 @@ class Origin:
 
     def __init__(self, function: Function[..., Any]) -> None:
         self._function = weakref.ref(function)
-        self._python_function, self._instance = function.python_function, function._instance
+        self._python_function, self._instance = function._python, function._instance
         self._options = function._options
         self._made: Function[..., Any] | None = None
 

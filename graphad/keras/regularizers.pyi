@@ -3,6 +3,7 @@
 from graphad.layers.regularizers import L1 as L1
 from graphad.layers.regularizers import L1L2 as L1L2
 from graphad.layers.regularizers import L2 as L2
+from graphad.layers.regularizers import Regularizer as Regularizer
 from graphad.layers.regularizers import get as get
 
 l1 = L1

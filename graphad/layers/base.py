@@ -31,6 +31,7 @@ from graphad.layers import initializers
 from graphad.layers.constraints import get as get_constraint
 from graphad.layers.regularizers import get as get_regularizer
 from graphad.module import Module, parts_of
+from graphad.ops import array
 from graphad.ops.math.cast import cast
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 _OF_MODELS = ("compile", "fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
 LOSSES = PRIVATE + "losses"
 _PARTS = (Variable, Module, list, tuple, dict)  # types of values that may hold variables
+_NOT_GIVEN: Any = object()
 _made: Counter[str] = Counter()
 _serial = itertools.count()
 
@@ -69,6 +71,9 @@ class Layer(Configured, Module):
       dtype: Dtype of the weights, by default that of `keras.backend.floatx`; inputs are cast to it.
       input_shape: The shape of an input without the batch, for a first layer whose weights are to be made with the model.
       input_dim: The only size of such a shape.
+      autocast: With False floating-point inputs keep their dtypes.
+      activity_regularizer: A function of a tensor or its name; its values for the results, divided by the batch size, are
+        among the `losses`.
       about_weights: `kernel_regularizer`, `bias_regularizer` and so on, for the weights that the layer has: functions of a
         tensor or their names, whose results are among the `losses`; and `kernel_constraint` and so on: functions that give what
         optimizers make of the weight after each update.
@@ -85,6 +90,8 @@ class Layer(Configured, Module):
         dtype: DTypeLike | None = None,
         input_shape: Any = None,
         input_dim: int | None = None,
+        autocast: bool = True,
+        activity_regularizer: Callable[..., Any] | str | None = None,
         **about_weights: Any,
     ) -> None:
         if name is None:
@@ -97,6 +104,8 @@ class Layer(Configured, Module):
         self.built = False
         self._graphad_building = False
         self._graphad_dtype = floatx_dtype() if dtype is None else as_dtype(dtype)
+        self._graphad_autocast = bool(autocast)
+        self.activity_regularizer = get_regularizer(activity_regularizer)
         if input_dim is not None:
             input_shape = (input_dim,)
         self._graphad_input_shape = None if input_shape is None else TensorShape([None, *input_shape])
@@ -163,6 +172,16 @@ class Layer(Configured, Module):
         return self._graphad_dtype.name
 
     @property
+    def compute_dtype(self) -> str:
+        """The dtype to which inputs are cast: that of the weights."""
+        return self._graphad_dtype.name
+
+    @property
+    def variable_dtype(self) -> str:
+        """The dtype of the weights."""
+        return self._graphad_dtype.name
+
+    @property
     def trainable(self) -> bool:
         """Whether tapes follow the weights by themselves; set it to freeze or thaw the layer and those inside it."""
         return self._graphad_trainable
@@ -182,11 +201,13 @@ class Layer(Configured, Module):
         """The layer's function."""
         raise InvalidArgumentError(f"{type(self).__name__}: a layer must define call(inputs).")
 
-    def __call__(self, inputs: NestLike, *args: NestLike, **kwargs: Any) -> Any:
+    def _called(self, inputs: Any = _NOT_GIVEN, *args: NestLike, **kwargs: Any) -> Any:
+        if inputs is _NOT_GIVEN:
+            inputs = self._first_of(kwargs)
         inputs = self._cast(inputs)
         settle()
         if not self.built:
-            self.build(inputs.shape if isinstance(inputs, Tensor) else TensorShape(None))
+            self.build(_shapes_of(inputs))
             self.built = True
         if "training" in kwargs and not _takes_training(type(self).call):
             kwargs.pop("training")  # a model hands it to every layer
@@ -195,9 +216,28 @@ class Layer(Configured, Module):
             self._forget_losses()
         _calls.depth = depth + 1
         try:
-            return converted_here(self.call)(inputs, *args, **kwargs)
+            results = converted_here(self.call)(inputs, *args, **kwargs)
         finally:
             _calls.depth = depth
+        if self.activity_regularizer is not None:
+            for result in leaves_of(results):
+                self.add_loss(self.activity_regularizer(result) / cast(array.shape(result)[0], result.dtype))
+        return results
+
+    # Type checkers see the first argument as one that must be there, since subclasses say what it is.
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: NestLike, *args: NestLike, **kwargs: Any) -> Any: ...
+
+    else:
+        __call__ = _called
+
+    def _first_of(self, arguments: dict[str, Any]) -> Any:
+        """Takes the first argument of `call` out of those that are given by name. Raises: ArgumentTypeError: it is missing."""
+        name = next(iter(inspect.signature(self.call).parameters), "inputs")
+        if name not in arguments:
+            raise ArgumentTypeError(f"{type(self).__name__}: missing a required argument: {name!r}.")
+        return arguments.pop(name)
 
     def _cast(self, inputs: TensorLike) -> Any:
         """The inputs as `call` gets them: tensors, the float ones in the layer's dtype; integers and bools stay."""
@@ -208,7 +248,7 @@ class Layer(Configured, Module):
 
     def _cast_float(self, inputs: TensorLike) -> Tensor:
         x = lift(inputs)
-        return self._cast_any(x) if x.dtype.is_floating else x
+        return self._cast_any(x) if x.dtype.is_floating and self._graphad_autocast else x
 
     def _cast_any(self, inputs: TensorLike) -> Tensor:
         """One tensor in the layer's dtype."""
@@ -218,17 +258,20 @@ class Layer(Configured, Module):
     def add_weight(
         self,
         shape: ShapeLike = (),
-        initializer: Callable[..., Any] | str = "glorot_uniform",
+        initializer: Callable[..., Any] | str | None = None,
         dtype: DTypeLike | None = None,
         trainable: bool = True,
         name: str | None = None,
         regularizer: Callable[..., Any] | str | None = None,
         constraint: Callable[..., Any] | str | None = None,
     ) -> Variable:
-        """A new variable of this layer; a `regularizer`, a function of a tensor or its name, adds to the `losses`, and a
+        """A new variable of this layer, by default of numbers of "glorot_uniform", of zeros for a dtype that is not floating;
+        a `regularizer`, a function of a tensor or its name, adds to the `losses`, and a
         `constraint`, one too, gives what optimizers make of the variable after each update.
         """
         wanted = self._graphad_dtype if dtype is None else as_dtype(dtype)
+        if initializer is None:
+            initializer = "glorot_uniform" if wanted.is_floating else "zeros"
         make: Callable[..., Any] = initializers.get(initializer) or initializers.Zeros()
         sizes = list(TensorShape(shape))
         made = Variable(
@@ -427,6 +470,27 @@ def _takes_training(call: Callable[..., Any]) -> bool:
     return "training" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
+def _shapes_of(inputs: Any) -> Any:
+    """The shape of a tensor, the nest of shapes of several; of anything else it is unknown."""
+    if isinstance(inputs, Tensor):
+        return inputs.shape
+    leaves = leaves_of(inputs) if isinstance(inputs, list | tuple | dict) else []
+    if leaves and all(isinstance(x, Tensor) for x in leaves):
+        return map_leaves(lambda x: x.shape, inputs)
+    return TensorShape(None)
+
+
+def _as_shapes(given: Any) -> Any:
+    """A shape in any form as a TensorShape, and each shape of a nest of them."""
+    if isinstance(given, dict):
+        return {name: _as_shapes(shape) for name, shape in given.items()}
+    if isinstance(given, list | tuple) and any(
+        isinstance(x, list | tuple | dict | TensorShape) for x in given
+    ):
+        return type(given)([_as_shapes(shape) for shape in given])
+    return TensorShape(given)
+
+
 def _is_array(x: object) -> bool:
     return isinstance(x, Tensor | Variable) or hasattr(x, "__array__")
 
@@ -441,13 +505,14 @@ def _as_built(build: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(build)
     def wrapped(self: Layer, input_shape: ShapeLike | None = None) -> None:
+        shapes = _as_shapes(input_shape)
         if self._graphad_building:  # a subclass's build calls that of its base
-            build(self, TensorShape(input_shape))
+            build(self, shapes)
             return
         self._graphad_building = True
         try:
             with self.name_scope:
-                build(self, TensorShape(input_shape))
+                build(self, shapes)
         finally:
             self._graphad_building = False
         self.built = True

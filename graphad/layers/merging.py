@@ -53,7 +53,7 @@ class Add(_Merge):
     """The sum of several tensors.
 
     Args:
-      trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
+      trainable, name, dtype, input_shape, input_dim, autocast, activity_regularizer: Those of `Layer`.
       about_weights: None; it has no weights.
     Call: A list of tensors [batch, ...] whose shapes broadcast gives one of them.
     Raises: InvalidArgumentError (a ValueError), when it is called: no list, or shapes that do not broadcast.
@@ -69,7 +69,7 @@ class Subtract(_Merge):
     """The difference of two tensors.
 
     Args:
-      trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
+      trainable, name, dtype, input_shape, input_dim, autocast, activity_regularizer: Those of `Layer`.
       about_weights: None; it has no weights.
     Call: A list of two tensors [batch, ...] whose shapes broadcast gives the first less the second.
     Raises: InvalidArgumentError (a ValueError), when it is called: no list of two, or shapes that do not broadcast.
@@ -90,7 +90,7 @@ class Multiply(_Merge):
     """The product of several tensors, element by element.
 
     Args:
-      trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
+      trainable, name, dtype, input_shape, input_dim, autocast, activity_regularizer: Those of `Layer`.
       about_weights: None; it has no weights.
     Call: A list of tensors [batch, ...] whose shapes broadcast gives one of them.
     Raises: InvalidArgumentError (a ValueError), when it is called: no list, or shapes that do not broadcast.
@@ -106,7 +106,7 @@ class Average(_Merge):
     """The mean of several tensors.
 
     Args:
-      trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
+      trainable, name, dtype, input_shape, input_dim, autocast, activity_regularizer: Those of `Layer`.
       about_weights: None; it has no weights.
     Call: A list of tensors [batch, ...] whose shapes broadcast gives one of them.
     Raises: InvalidArgumentError (a ValueError), when it is called: no list, or shapes that do not broadcast.
@@ -125,7 +125,7 @@ class Maximum(_Merge):
     """The largest of several tensors at each place.
 
     Args:
-      trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
+      trainable, name, dtype, input_shape, input_dim, autocast, activity_regularizer: Those of `Layer`.
       about_weights: None; it has no weights.
     Call: A list of tensors [batch, ...] whose shapes broadcast gives one of them.
     Raises: InvalidArgumentError (a ValueError), when it is called: no list, or shapes that do not broadcast.
@@ -141,7 +141,7 @@ class Minimum(_Merge):
     """The smallest of several tensors at each place.
 
     Args:
-      trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
+      trainable, name, dtype, input_shape, input_dim, autocast, activity_regularizer: Those of `Layer`.
       about_weights: None; it has no weights.
     Call: A list of tensors [batch, ...] whose shapes broadcast gives one of them.
     Raises: InvalidArgumentError (a ValueError), when it is called: no list, or shapes that do not broadcast.

@@ -8,13 +8,22 @@ from typing import Any
 from graphad.core.annotations import TensorLike
 from graphad.core.configured import Configured
 from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.layers.named import by_name, not_negative
 from graphad.ops.math import abs as absolute
 from graphad.ops.math import multiply, reduce_sum, square
 
 
-class L1L2(Configured):
+class Regularizer(Configured):
+    """Base class of regularizers: a function of a weight that gives a scalar, its penalty."""
+
+    def __call__(self, x: TensorLike) -> Tensor:
+        """The penalty. Raises: InvalidArgumentError: a subclass does not define it."""
+        raise InvalidArgumentError(f"{type(self).__name__}: a regularizer must define __call__(x).")
+
+
+class L1L2(Regularizer):
     """l1 sum |w| + l2 sum w^2, the penalty of a weight.
 
     Args:

@@ -24,7 +24,7 @@ class Flatten(Layer):
     """[batch, ...] to [batch, everything else].
 
     Args:
-      trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
+      trainable, name, dtype, input_shape, input_dim, autocast, activity_regularizer: Those of `Layer`.
       about_weights: None; it has no weights.
     Raises: InvalidArgumentError (a ValueError), when it is called: a scalar.
     Example:
@@ -298,7 +298,7 @@ class Identity(Layer):
     """Its input.
 
     Args:
-      trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
+      trainable, name, dtype, input_shape, input_dim, autocast, activity_regularizer: Those of `Layer`.
       about_weights: None; it has no weights.
     Raises: Nothing.
     Example:

@@ -1,6 +1,7 @@
 """Losses: functions of (labels, predictions), and classes that average them."""
 
 from graphad.losses.base import Loss as Loss
+from graphad.losses.base import Reduction as Reduction
 from graphad.losses.classification import BinaryCrossentropy as BinaryCrossentropy
 from graphad.losses.classification import BinaryFocalCrossentropy as BinaryFocalCrossentropy
 from graphad.losses.classification import CategoricalCrossentropy as CategoricalCrossentropy

@@ -32,6 +32,28 @@ _REDUCTIONS = {
 }
 
 
+class Reduction:
+    """Names of reductions. AUTO is one of older programs; no loss takes it."""
+
+    AUTO = "auto"
+    NONE = "none"
+    SUM = "sum"
+    SUM_OVER_BATCH_SIZE = "sum_over_batch_size"
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        """All names."""
+        return (cls.AUTO, cls.NONE, cls.SUM, cls.SUM_OVER_BATCH_SIZE)
+
+    @classmethod
+    def validate(cls, key: str) -> None:
+        """Raises: InvalidArgumentError (a ValueError): there is no such name."""
+        if key not in cls.all():
+            raise InvalidArgumentError(
+                f"Reduction: there is none called {key!r}; there are {', '.join(cls.all())}."
+            )
+
+
 class Loss(Configured):
     """Base class of losses; subclasses define `call(y_true, y_pred)`, a value per sample.
 

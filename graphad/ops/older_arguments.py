@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphad.core import dtypes
-from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
-from graphad.core.errors import ArgumentTypeError, DTypeError
+from graphad.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math, nn
@@ -292,6 +292,109 @@ def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | No
 def in_top_k(predictions: TensorLike, targets: TensorLike, k: int, name: str | None = None) -> Tensor:
     """As `graphad.math.in_top_k`, with the operands in the other order."""
     return nn.in_top_k(targets, predictions, k)
+
+
+def softmax_cross_entropy_with_logits(
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    dim: int = -1,
+    name: str | None = None,
+    axis: int | None = None,
+) -> Tensor:
+    """As `graphad.nn.softmax_cross_entropy_with_logits` of labels that are not differentiated; `dim` is the older `axis`."""
+    if labels is None or logits is None:
+        raise ArgumentTypeError("softmax_cross_entropy_with_logits: labels and logits are both needed.")
+    constant = array.stop_gradient(labels)
+    return nn.softmax_cross_entropy_with_logits(constant, logits, dim if axis is None else axis)
+
+
+def softmax_cross_entropy_with_logits_v2(
+    labels: TensorLike,
+    logits: TensorLike,
+    axis: int | None = None,
+    name: str | None = None,
+    dim: int | None = None,
+) -> Tensor:
+    """As `graphad.nn.softmax_cross_entropy_with_logits`; `dim` is an older name of `axis`."""
+    along = newer("softmax_cross_entropy_with_logits", "axis", axis, "dim", dim)
+    return nn.softmax_cross_entropy_with_logits(labels, logits, -1 if along is None else along)
+
+
+def moments(
+    x: TensorLike,
+    axes: AxisLike,
+    shift: TensorLike | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """As `graphad.nn.moments`; `keep_dims` is an older name of `keepdims`."""
+    keep = newer("moments", "keepdims", keepdims, "keep_dims", keep_dims)
+    return nn.moments(x, axes, keepdims=bool(keep))
+
+
+def dropout(
+    x: TensorLike,
+    keep_prob: TensorLike | None = None,
+    noise_shape: ShapeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: TensorLike | None = None,
+) -> Tensor:
+    """As `graphad.nn.dropout`, with the fraction that is kept or, by name, the rate that is dropped."""
+    if rate is None:
+        if keep_prob is None:
+            raise ArgumentTypeError("dropout: give keep_prob or rate.")
+        rate = 1 - array.convert_to_tensor(keep_prob)
+    return nn.dropout(x, rate, noise_shape, seed)
+
+
+def fused_batch_norm(
+    x: TensorLike,
+    scale: TensorLike,
+    offset: TensorLike,
+    mean: TensorLike | None = None,
+    variance: TensorLike | None = None,
+    epsilon: float = 0.001,
+    data_format: str = "NHWC",
+    is_training: bool = True,
+    name: str | None = None,
+    exponential_avg_factor: float = 1.0,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Images normalised for each channel, with the means and variances to be kept.
+
+    In training these are of the batch, the variance without bias, and what is returned is `exponential_avg_factor` of them and
+    the rest of those given. Else the given ones normalise, and are returned. float16 is computed in float32.
+    """
+    op, images = "fused_batch_norm", array.convert_to_tensor(x)
+    is_of_batch = is_training and exponential_avg_factor == 1.0
+    if not is_of_batch and (mean is None or variance is None):
+        raise InvalidArgumentError(
+            f"{op}: mean and variance are needed where is_training is False or exponential_avg_factor is not 1."
+        )
+    rank = images.shape.rank
+    if rank is None:
+        raise InvalidArgumentError(f"{op}: the number of axes of x must be known while tracing.")
+    axis = 1 if data_format.startswith("NC") else rank - 1
+    others = [k for k in range(rank) if k != axis]
+    small = images.dtype.size < 4
+    wide = math.cast(images, dtypes.float32) if small else images
+
+    def beside(given: TensorLike) -> Tensor:
+        return array.reshape(given, [-1 if k == axis else 1 for k in range(rank)])
+
+    given = [array.convert_to_tensor(old) for old in (mean, variance) if old is not None]
+    if is_training:
+        center, spread = nn.moments(wide, others)
+        size = math.cast(array.size(wide) // array.shape(wide)[axis], wide.dtype)
+        kept = [center, spread * (size / math.maximum(size - 1, 1))]
+        if not is_of_batch:
+            part = exponential_avg_factor
+            kept = [(1 - part) * old + part * new for old, new in zip(given, kept, strict=True)]
+    else:
+        center, spread = kept = given
+    y = nn.batch_normalization(wide, beside(center), beside(spread), beside(offset), beside(scale), epsilon)
+    return math.cast(y, images.dtype), kept[0], kept[1]
 
 
 def _comparison(name: str) -> Callable[..., None]:

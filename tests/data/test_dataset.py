@@ -238,3 +238,33 @@ def test_an_element_of_another_structure_than_the_signature_is_refused(signature
     dataset = Dataset.from_generator(lambda: iter([item]), output_signature=signature)
     with pytest.raises(ValueError, match=r"from_generator: an element is .*, the signature is"):
         list(dataset)
+
+
+def test_a_list_that_a_function_returns_is_a_tuple_and_a_list_inside_one_tensor():
+    spec = tf.TensorSpec((), tf.int64)
+    pairs = Dataset.range(2).map(lambda n: [n, n + 1])
+    assert pairs.element_spec == (spec, spec)
+    assert listed(pairs.map(lambda n, m: 10 * n + m)) == [1, 12]
+    halves = Dataset.range(2).map(lambda n: tf.py_function(lambda m: [m, m / 2], [n], [tf.int64, tf.float64]))
+    assert listed(halves) == [(0, 0.0), (1, 0.5)]
+    inside = Dataset.range(2).map(lambda n: {"a": [n, n], "b": ([n],)})
+    assert inside.element_spec == {"a": tf.TensorSpec((2,), tf.int64), "b": (tf.TensorSpec((1,), tf.int64),)}
+    assert listed(inside)[1] == {"a": [1, 1], "b": ([1],)}
+    again = Dataset.range(2).map(lambda n: [[n] * 2]).flat_map(Dataset.from_tensor_slices)
+    assert listed(again) == [0, 0, 1, 1]
+
+
+def test_lists_that_steps_return_are_tuples():
+    begin = (np.int64(0), np.int64(1))
+    total, last = Dataset.range(4).reduce(begin, lambda state, n: [state[0] + n, n])
+    assert (int(total), int(last)) == (6, 3)
+    steps = Dataset.range(3).scan(np.int64(0), lambda state, n: [state + n, [state, n]])
+    assert steps.element_spec == tf.TensorSpec((2,), tf.int64)
+    assert listed(steps) == [[0, 0], [0, 1], [1, 2]]
+
+
+def test_a_list_of_arrays_keeps_their_dtype():
+    small = [np.array([1], np.int16), np.array([2], np.int16)]
+    assert Dataset.from_tensor_slices(small).element_spec == tf.TensorSpec((1,), tf.int16)
+    assert Dataset.from_tensors({"a": [np.array(3), np.array(4)]}).element_spec["a"].dtype == tf.int64
+    assert Dataset.from_tensor_slices([np.int64(1), 2]).element_spec.dtype == tf.int32

@@ -673,3 +673,36 @@ def test_dividing_integers_by_zero_raises_on_every_tier(divide, jit):
     np.testing.assert_array_equal(by_three(tf.constant([7, -7])), divide(np.array([7, -7]), 3) * 2)
     with pytest.raises(tf.errors.InvalidArgumentError, match="Integer division by zero"):
         tf.function(lambda x: divide(x, 0) * 2, jit_compile=jit)(tf.constant([7]))
+
+
+def test_a_function_has_the_attributes_of_what_it_was_made_of():
+    class Scale:
+        def __init__(self):
+            self.factor = 3.0
+
+        def __call__(self, x):
+            return self.factor * x
+
+    scale = tf.function(Scale())
+    assert scale.factor == 3.0
+    assert float(scale(2.0)) == 6.0
+
+    def noted(x):
+        return x
+
+    noted.note = "kept"
+    assert tf.function(noted).note == "kept"
+    with pytest.raises(AttributeError, match="'Function' object has no attribute 'missing'"):
+        tf.function(noted).missing
+
+
+def test_the_python_function_of_a_method_is_bound():
+    class Model(tf.Module):
+        @tf.function
+        def double(self, x):
+            return 2 * x
+
+    model = Model()
+    assert model.double.python_function(4) == 8
+    assert Model.double.python_function(model, 4) == 8
+    assert float(tf.function(model.double.python_function)(4.0)) == 8.0

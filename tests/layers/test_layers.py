@@ -498,3 +498,86 @@ def test_relu_begins_behind_its_threshold(arguments: Any, values: Any, slopes: A
     np.testing.assert_array_equal(y, values)
     np.testing.assert_array_equal(tape.gradient(y, x), slopes)
     assert not np.signbit(y.numpy()[y.numpy() == 0]).any()
+
+
+# -- calls and what layers are made with -------------------------------------------------------------------------------------
+
+
+class _Shapes(layers.Layer):
+    def build(self, input_shape):
+        self.shapes = input_shape
+
+    def call(self, a, b=None):
+        return a
+
+
+def test_build_gets_the_nest_of_shapes_of_several_inputs():
+    x, y = tf.ones([2, 3]), tf.ones([4])
+    for given, expected in [((x, y), ((2, 3), (4,))), ([x, y], [(2, 3), (4,)]), ({"x": x}, {"x": (2, 3)})]:
+        layer = _Shapes()
+        layer(given)
+        assert layer.shapes == expected
+        assert type(layer.shapes) is type(given)
+    layer = _Shapes()
+    layer.build([(2, 3), (4,)])
+    assert layer.shapes[1] == tf.TensorShape([4])
+
+
+def test_the_first_argument_may_be_given_by_name():
+    layer = _Shapes()
+    assert layer(b=1, a=[1.0, 2.0]).shape == layer.shapes == (2,)
+    with pytest.raises(TypeError, match="_Shapes: missing a required argument: 'a'"):
+        layer(b=1)
+    assert layers.Dense(2)(inputs=tf.ones([1, 3])).shape == (1, 2)
+
+
+def test_autocast_may_be_left_out():
+    x = tf.ones([2], tf.float64)
+    assert _Shapes()(x).dtype == tf.float32
+    assert _Shapes(autocast=False)(x).dtype == tf.float64
+
+
+def test_weights_that_are_no_floats_begin_with_zeros():
+    layer = layers.Layer()
+    np.testing.assert_array_equal(layer.add_weight((2,), dtype="int32"), [0, 0])
+    np.testing.assert_array_equal(layer.add_weight((2,), dtype="bool"), [False, False])
+    assert np.any(layer.add_weight((2,)).numpy())
+    assert (layer.compute_dtype, layer.variable_dtype) == ("float32", "float32")
+
+
+@in_both
+def test_activity_regularizers_are_told_of_the_results(run):
+    class Penalty(tf.keras.regularizers.Regularizer):
+        def __call__(self, x):
+            return tf.reduce_sum(x)
+
+    dense = layers.Dense(3, kernel_initializer="ones", activity_regularizer=Penalty())
+    (loss,) = run(lambda x: (dense(x), dense.losses)[1], tf.ones([4, 2]))
+    assert float(loss) == 6.0  # per row
+    with pytest.raises(ValueError, match="a regularizer must define"):
+        tf.keras.regularizers.Regularizer()(1.0)
+
+
+def test_what_is_registered_is_found_by_its_name():
+    utils = tf.keras.utils
+
+    @utils.register_keras_serializable("Tests", "twice")
+    def double(x):
+        return 2 * x
+
+    assert utils.get_registered_name(double) == "Tests>twice"
+    assert utils.get_registered_object("Tests>twice") is double
+    assert utils.get_registered_object("Tests>other", {"Tests>other": 3}) == 3
+    assert utils.get_registered_name(layers.Dense) == "Dense"
+    with pytest.raises(ValueError, match="Plain has no get_config"):
+        utils.register_keras_serializable()(type("Plain", (), {}))
+
+
+def test_reductions_have_names():
+    reduction = tf.keras.losses.Reduction
+    loss = tf.keras.losses.MeanSquaredError(reduction=reduction.NONE)
+    assert loss([[1.0]], [[3.0]]).shape == (1,)
+    assert reduction.all() == ("auto", "none", "sum", "sum_over_batch_size")
+    reduction.validate("sum")
+    with pytest.raises(ValueError, match="there is none called 'mean'"):
+        reduction.validate("mean")

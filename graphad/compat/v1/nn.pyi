@@ -44,7 +44,14 @@ from graphad.nn import tanh as tanh
 from graphad.nn import top_k as top_k
 from graphad.nn import with_space_to_batch as with_space_to_batch
 from graphad.nn import zero_fraction as zero_fraction
+from graphad.ops.older_arguments import dropout as dropout
+from graphad.ops.older_arguments import fused_batch_norm as fused_batch_norm
 from graphad.ops.older_arguments import in_top_k as in_top_k
 from graphad.ops.older_arguments import l2_normalize as l2_normalize
 from graphad.ops.older_arguments import log_softmax as log_softmax
+from graphad.ops.older_arguments import moments as moments
 from graphad.ops.older_arguments import softmax as softmax
+from graphad.ops.older_arguments import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
+from graphad.ops.older_arguments import (
+    softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits_v2,
+)

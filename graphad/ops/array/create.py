@@ -179,6 +179,8 @@ def _filled(op: str, shape: object, dtype: DType, value: int) -> Tensor:
         except MemoryError as cause:
             raise ResourceExhaustedError(f"{op}: {cause}.") from cause
     scalar = lift(dtype.numpy.type(value))
+    if sizes is None and isinstance(shape, Tensor) and shape.dims == ():
+        shape = [shape]  # one size, as a number is
     return scalar if sizes == [] else broadcast_for(op, scalar, shape if sizes is None else sizes)
 
 

@@ -11,6 +11,7 @@ from graphad.core import dtypes
 from graphad.core.annotations import BatchContext, FoldContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import array_of, lift, stands_for_tensor
+from graphad.core.dimension import Dimension
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, ResourceExhaustedError
@@ -82,7 +83,7 @@ def static_array(x: object) -> Any:
         if any(item is None for item in items):
             return None
         return array_of(items) if items else np.zeros((0,), np.int32)
-    return array_of(x)
+    return array_of(x.value if isinstance(x, Dimension) else x)
 
 
 def require_number(op: str, x: Any, name: str) -> None:

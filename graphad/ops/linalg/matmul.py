@@ -238,8 +238,11 @@ def matmul(
     transpose_b: bool = False,
     adjoint_a: bool = False,
     adjoint_b: bool = False,
-    *,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
     output_type: DTypeLike | None = None,
+    grad_a: bool = False,
+    grad_b: bool = False,
     name: str | None = None,
 ) -> Tensor:
     """The matrix product of `a` and `b`, over leading axes that broadcast.
@@ -249,6 +252,7 @@ def matmul(
       b: Tensor [..., k, m] of the same dtype.
       transpose_a, transpose_b: Exchange the last two axes of an operand first.
       adjoint_a, adjoint_b: Exchange them and conjugate.
+      a_is_sparse, b_is_sparse, grad_a, grad_b: Accepted for compatibility; they change nothing.
       output_type: The dtype in which the product is computed and returned; that of the operands by default.
     Returns: Tensor [..., n, m].
     Raises: InvalidArgumentError: an operand is a vector or scalar, or the inner sizes differ.

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from graphad.core.bind import bind
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import format_dims
@@ -30,6 +32,8 @@ def per_axis(op: str, name: str, value: object, rank: int, first: bool = False) 
     known = static_array(value)
     if known is None:
         raise ArgumentTypeError(f"{op}: {name} must be known while tracing; give numbers.")
+    if known.dtype.kind == "f" and np.all(known == np.floor(known)):
+        known = known.astype(np.int64)  # a quotient that is a whole number
     if known.dtype.kind not in "iu" or known.ndim > 1:
         raise ArgumentTypeError(f"{op}: {name} {value!r} must be integers.")
     items = known.ravel().tolist()

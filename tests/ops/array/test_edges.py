@@ -545,3 +545,20 @@ def test_a_range_longer_than_memory_is_refused(limit):
     for run in (tf.range, tf.function(tf.range)):
         with pytest.raises(MemoryError, match=rf"range: Unable to allocate an array of {limit} elements"):
             run(tf.constant(0, tf.int64), tf.constant(limit, tf.int64))
+
+
+def test_a_traced_size_makes_vectors_of_ones_and_zeros() -> None:
+    @tf.function
+    def made(n: Any) -> Any:
+        return tf.ones(n), tf.zeros(n, tf.int32)
+
+    ones, zeros = made(tf.constant(3))
+    np.testing.assert_array_equal(ones, [1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(zeros, [0, 0, 0])
+
+
+def test_dimensions_are_sizes() -> None:
+    three = tf.compat.v1.Dimension(3)
+    assert tf.tile(tf.ones([1, 2]), [three, 1]).shape == (3, 2)
+    assert tf.one_hot(1, three).shape == (3,)
+    assert tf.strided_slice(tf.ones([5]), [0], [three]).shape == (3,)

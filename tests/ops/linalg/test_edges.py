@@ -454,3 +454,9 @@ def test_clipping_slices_by_value_keeps_their_rows() -> None:
     clipped = tf.clip_by_value(slices, -1.0, 1.0)
     assert isinstance(clipped, tf.IndexedSlices)
     np.testing.assert_array_equal(clipped.values, [[1.0], [-1.0]])
+
+
+def test_matmul_takes_the_hints_of_tensorflow() -> None:
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    plain = tf.matmul(x, x)
+    np.testing.assert_array_equal(tf.matmul(x, x, False, False, False, False, True, b_is_sparse=True), plain)

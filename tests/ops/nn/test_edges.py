@@ -685,3 +685,11 @@ def test_messages_about_channels_first_show_the_shape_that_was_given(call: Any, 
     assert said in str(caught.value)
     if "must have" not in said:
         assert "[batch, channels, height, width]" in str(caught.value)
+
+
+def test_sizes_of_windows_may_be_whole_floats() -> None:
+    x = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+    expected = tf.nn.avg_pool2d(x, 3, 1, "SAME")
+    np.testing.assert_array_equal(tf.nn.avg_pool2d(x, (1, np.float64(3), 3.0, 1), 1.0, "SAME"), expected)
+    with pytest.raises(TypeError, match=r"ksize 2\.5 must be integers"):
+        tf.nn.avg_pool2d(x, 2.5, 1, "SAME")
