@@ -17,7 +17,9 @@ class Flags:
       jit: "auto" compiles in the background, "always" waits, "never" does not compile.
       jacobian_bytes: Limit for the largest intermediate value of a Jacobian, stacked for all rows of a chunk.
       logical_cpus: How many device names the CPU has.
-      numpy_promotion: Operators on tensors of different dtypes convert them as NumPy does, instead of refusing them.
+      numpy_promotion: Operators on tensors of different dtypes convert them, instead of refusing them.
+      numpy_mode: How they and NumPy's functions convert them: "legacy" as NumPy does, "all" and "safe" by `ops/numpy/modes.py`.
+      prefers_float32: Python's floats are float32 to NumPy's functions, not float64.
       pool_bytes: How much memory of large results is kept for later ones.
       progress: "auto" shows bars in notebooks and terminals, "always" everywhere, "never" nowhere.
       tensor_float_32: Products of float32 on a CUDA device may round their operands to 10 bits behind the point.
@@ -30,8 +32,10 @@ class Flags:
         "jacobian_bytes",
         "jit",
         "logical_cpus",
+        "numpy_mode",
         "numpy_promotion",
         "pool_bytes",
+        "prefers_float32",
         "progress",
         "relaxed_arithmetic",
         "run_functions_eagerly",
@@ -46,6 +50,8 @@ class Flags:
         self.jacobian_bytes = 2 << 20  # 1 to 4 MB measured best
         self.logical_cpus = 1
         self.numpy_promotion = False
+        self.numpy_mode = "legacy"
+        self.prefers_float32 = False
         self.pool_bytes = 256 << 20
         self.progress = AUTO
         self.tensor_float_32 = False

@@ -5,25 +5,30 @@ from __future__ import annotations
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.flags import flags
 
-_MODES = {"off": False, "legacy": True, "all": True}
+_MODES = ("off", "legacy", "all", "safe")
 
 
 def experimental_enable_numpy_behavior(
     prefer_float32: bool = False, dtype_conversion_mode: str = "legacy"
 ) -> None:
-    """Let operators on tensors of different dtypes promote them as NumPy does; otherwise such operands are refused, as in
-    TensorFlow. The functions of this namespace always promote.
+    """Let operators on tensors of different dtypes convert them; otherwise such operands are refused, as in TensorFlow. The
+    functions of this namespace always convert.
 
     It holds for the whole process; functions that are already traced keep their dtypes.
 
     Args:
-      prefer_float32: Not supported: functions that create tensors here make float64; give another dtype.
-      dtype_conversion_mode: "legacy" or "all", which promote as NumPy does, or "off".
-    Raises: InvalidArgumentError (a ValueError): the mode is unknown, or `prefer_float32` is given.
+      prefer_float32: Python's floats, and lists of them, are float32 to the functions of this namespace instead of float64, and
+        complex numbers complex64.
+      dtype_conversion_mode: "legacy" promotes as NumPy does. In "all" an integer takes the dtype of the float that it meets
+        (int64 and float32 give float32), and Python's numbers are 4 bytes wide where they meet no tensor; "safe" is the same,
+        and refuses what may lose digits (int32 and float32). "off" ends all of it.
+    Raises: InvalidArgumentError (a ValueError): the mode is unknown.
     """
-    if prefer_float32 or dtype_conversion_mode not in _MODES:
+    if dtype_conversion_mode not in _MODES:
         raise InvalidArgumentError(
-            f"experimental_enable_numpy_behavior: prefer_float32={prefer_float32} and dtype_conversion_mode="
-            f"{dtype_conversion_mode!r}; False and one of {', '.join(map(repr, _MODES))} are taken."
+            f"experimental_enable_numpy_behavior: dtype_conversion_mode={dtype_conversion_mode!r}; it is one of "
+            f"{', '.join(map(repr, _MODES))}."
         )
-    flags.numpy_promotion = _MODES[dtype_conversion_mode]
+    flags.numpy_promotion = dtype_conversion_mode != "off"
+    flags.numpy_mode = dtype_conversion_mode if flags.numpy_promotion else "legacy"
+    flags.prefers_float32 = bool(prefer_float32)

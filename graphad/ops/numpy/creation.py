@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import exports_array, lift, lift_own, stands_for_tensor
 from graphad.core.device import require_cpu
@@ -19,7 +18,7 @@ from graphad.core.tensor import Tensor
 from graphad.devices.tensor import taken
 from graphad.ops import array, math
 from graphad.ops.directly import directly, is_eager
-from graphad.ops.numpy.promotion import by_numpy, cast_to, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import by_numpy, cast_to, narrowed, promoted, rank_of, tensor_of, usual_float
 from graphad.ops.numpy.types import default_dtype
 
 if TYPE_CHECKING:
@@ -196,7 +195,7 @@ def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | Non
       tf.float64
     """
     require_cpu("zeros", device)
-    return array.zeros(_sizes(shape), given_dtype(dtype, dtypes.float64))
+    return array.zeros(_sizes(shape), given_dtype(dtype, usual_float()))
 
 
 def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
@@ -213,7 +212,7 @@ def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None
       array([1., 1., 1.])
     """
     require_cpu("ones", device)
-    return array.ones(_sizes(shape), given_dtype(dtype, dtypes.float64))
+    return array.ones(_sizes(shape), given_dtype(dtype, usual_float()))
 
 
 def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
@@ -365,7 +364,8 @@ def arange(
         start, stop = 0, start
     if _are_known(start, stop, step):
         wanted: Any = None if dtype is None else default_dtype(dtype).numpy
-        return lift(by_numpy("arange", np.arange, start, stop, step, wanted))
+        found = by_numpy("arange", np.arange, start, stop, step, wanted)
+        return lift(found if wanted else narrowed([start, stop, step], found))
     start, stop, step = promoted(start, stop, step)
     return cast_to(array.range(start, stop, step), given_dtype(dtype, start.dtype))
 
@@ -425,10 +425,11 @@ def linspace(
     if _are_known(start, stop, num):
         wanted: Any = None if dtype is None else default_dtype(dtype).numpy
         found, step = by_numpy("linspace", np.linspace, start, stop, num, endpoint, True, wanted, axis)
+        found = found if wanted else narrowed([start, stop, 1.0], found)
         return (lift(found), lift(step)) if retstep else lift(found)
     start, stop = promoted(start, stop)
     if not start.dtype.is_differentiable:
-        start, stop = math.cast(start, dtypes.float64), math.cast(stop, dtypes.float64)
+        start, stop = math.cast(start, usual_float()), math.cast(stop, usual_float())
     whole = array.linspace(start, stop, num if endpoint else num + 1, axis=axis)
     if not endpoint:
         whole = whole[(*(slice(None),) * (axis % rank_of("linspace", whole)), slice(None, -1))]
@@ -494,7 +495,7 @@ def geomspace(
     """
     start, stop = promoted(start, stop)
     if not start.dtype.is_differentiable:
-        start, stop = math.cast(start, dtypes.float64), math.cast(stop, dtypes.float64)
+        start, stop = math.cast(start, usual_float()), math.cast(stop, usual_float())
     if any(is_eager(x) and not np.all(x.data) for x in (start, stop)):
         raise InvalidArgumentError("geomspace: an end is 0, to which no geometric progression leads.")
     steps = linspace(math.log(math.abs(start)), math.log(math.abs(stop)), num, endpoint, axis=axis)

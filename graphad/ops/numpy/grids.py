@@ -7,7 +7,6 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import constant_here
 from graphad.core.convert import lift
@@ -18,7 +17,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly
 from graphad.ops.numpy.creation import given_dtype
-from graphad.ops.numpy.promotion import by_numpy, cast_to, known_sizes, rank_of, tensor_of
+from graphad.ops.numpy.promotion import by_numpy, cast_to, known_sizes, rank_of, tensor_of, usual_float
 from graphad.ops.numpy.types import default_dtype
 
 
@@ -46,7 +45,7 @@ def eye(
              [0., 1.]])
     """
     require_cpu("eye", device)
-    return constant_here(by_numpy("eye", np.eye, N, M, k, given_dtype(dtype, dtypes.float64).numpy))
+    return constant_here(by_numpy("eye", np.eye, N, M, k, given_dtype(dtype, usual_float()).numpy))
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Tensor:
@@ -77,7 +76,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
              [1., 1., 0.],
              [1., 1., 1.]])
     """
-    return constant_here(by_numpy("tri", np.tri, N, M, k, given_dtype(dtype, dtypes.float64).numpy))
+    return constant_here(by_numpy("tri", np.tri, N, M, k, given_dtype(dtype, usual_float()).numpy))
 
 
 def _band(name: str, x: Tensor, k: int, lower: bool) -> Tensor:

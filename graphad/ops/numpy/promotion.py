@@ -16,9 +16,11 @@ from graphad.core.conversions import is_registered
 from graphad.core.convert import array_of_numbers, lift, stands_for_tensor
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError
+from graphad.core.flags import flags
 from graphad.core.memo import Memo
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
+from graphad.ops.numpy.modes import combined
 
 if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 NUMBERS = (bool, int, float, complex)
 _RANKS = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
+_OF_NUMBERS = {float: dtypes.float32, complex: dtypes.complex64}  # where they are preferred
 _loops = Memo("loops", 2048)
 
 
@@ -37,8 +40,39 @@ def tensor_of(x: object, dtype: DType | None = None) -> Tensor:
         elif isinstance(x, list | tuple) and _holds_tensors(x):
             x = array.stack(promoted(*x), 0)
         else:
-            x = lift(array_of_numbers(x))
+            x = lift(narrowed(x, array_of_numbers(x)))
     return x if dtype is None else cast_to(x, as_dtype(dtype))
+
+
+def usual_float() -> DType:
+    """The float dtype of what has none."""
+    return dtypes.float64 if flags.numpy_mode == "legacy" else dtypes.float32
+
+
+def narrowed(x: object, found: np.ndarray) -> np.ndarray:
+    """An array that was made of Python's numbers `x`, in the dtype that they have in the mode."""
+    if flags.numpy_mode == "legacy" and not flags.prefers_float32:
+        return found
+    number = _number_of(x)
+    narrow: Any = None
+    if flags.prefers_float32:
+        narrow = {float: np.float32, complex: np.complex64}.get(number)  # type: ignore[arg-type]
+    if flags.numpy_mode != "legacy" and (number is float or (number is int and _fits(found))):
+        narrow = {float: np.float32, int: np.int32}[number]
+    return found if narrow is None else found.astype(narrow)
+
+
+def _fits(x: np.ndarray) -> bool:
+    info = np.iinfo(np.int32)
+    return x.dtype.kind == "i" and bool(((x >= info.min) & (x <= info.max)).all())
+
+
+def _number_of(x: object) -> type | None:
+    """The class of a Python number, and of a list of such alone that of the last kind; else None."""
+    if not isinstance(x, list | tuple):
+        return type(x) if type(x) in NUMBERS else None
+    kinds = {_number_of(item) for item in x}
+    return None if None in kinds or not kinds else max(kinds, key=NUMBERS.index)
 
 
 def _holds_tensors(x: list[Any] | tuple[Any, ...]) -> bool:
@@ -75,22 +109,40 @@ def cast_to(x: object, dtype: DType) -> Tensor:
 
 
 def inexact(x: TensorLike) -> Tensor:
-    """`x` as a tensor of a float or complex dtype; integers and bools become float64."""
+    """`x` as a tensor of a float or complex dtype; integers and bools become floats."""
     x = tensor_of(x)
-    return x if x.dtype.is_differentiable else math.cast(x, dtypes.float64)
+    return x if x.dtype.is_differentiable else math.cast(x, usual_float())
 
 
 def promoted(*xs: object) -> list[Tensor]:
     """Operands as tensors of their promoted dtype."""
+    if flags.numpy_mode != "legacy":
+        return _by_mode(xs)
     xs = tuple([x if isinstance(x, Tensor) or type(x) in NUMBERS else tensor_of(x) for x in xs])
     dtype = joint_dtype(xs)
     return [cast_to(x, dtype) for x in xs]
 
 
+def _by_mode(xs: Sequence[Any]) -> list[Tensor]:
+    numbers = [None if isinstance(x, Tensor) else _number_of(x) for x in xs]
+    given = [tensor_of(x) for x in xs]
+    dtype = combined(
+        [x.dtype if number is None else number for x, number in zip(given, numbers, strict=True)],
+        flags.numpy_mode == "safe",
+    )
+    return [cast_to(x, dtype) for x in given]
+
+
 def joint_dtype(xs: Sequence[Any]) -> DType:
     """The dtype of tensors, dtypes and Python numbers together."""
+    if flags.numpy_mode != "legacy":
+        given = [type(x) if type(x) in NUMBERS else x if isinstance(x, DType) else x.dtype for x in xs]
+        return combined(given, flags.numpy_mode == "safe")
     known = {x if isinstance(x, DType) else x.dtype for x in xs if type(x) not in NUMBERS}
     weak = [x for x in xs if type(x) in NUMBERS]
+    if flags.prefers_float32 and not any(dtype.is_differentiable for dtype in known):
+        known |= {_OF_NUMBERS[type(x)] for x in weak if type(x) in _OF_NUMBERS}
+        weak = [x for x in weak if type(x) not in _OF_NUMBERS]
     if len(known) == 1:
         (dtype,) = known
         if all(_RANKS[_kind(x)] <= _RANKS[dtype.kind] for x in weak):
@@ -107,6 +159,10 @@ def operands(ufunc: np.ufunc, *xs: TensorLike) -> list[Tensor]:
 
     Raises: DTypeError (a TypeError): it takes no such dtypes.
     """
+    if len(xs) > 1 and flags.numpy_mode != "legacy":
+        xs = tuple(_by_mode(xs))
+    elif flags.prefers_float32 and not any(isinstance(x, Tensor) and x.dtype.is_differentiable for x in xs):
+        xs = tuple([tensor_of(x) if type(x) in _OF_NUMBERS else x for x in xs])
     xs = tuple([x if isinstance(x, Tensor) or type(x) in NUMBERS else tensor_of(x) for x in xs])
     if all(type(x) in NUMBERS for x in xs):
         xs = tuple([tensor_of(x) for x in xs])
@@ -114,6 +170,8 @@ def operands(ufunc: np.ufunc, *xs: TensorLike) -> list[Tensor]:
     found = _loops.get((ufunc, given))
     if found is None:
         found = _loops.keep((ufunc, given), _resolved(ufunc, given))
+    if flags.numpy_mode != "legacy" and len(xs) == 1 and found[0].is_floating:
+        found = (inexact(xs[0]).dtype,)
     return [cast_to(x, dtype) for x, dtype in zip(xs, found, strict=True)]
 
 

@@ -10,6 +10,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import float64
 from graphad.core.tensor import Tensor
 from graphad.ops.math import cast
+from graphad.ops.numpy.promotion import usual_float
 from graphad.ops.random import get_global_generator, normal, set_seed, stateless_poisson
 from graphad.ops.random import uniform as drawn_between
 
@@ -36,7 +37,7 @@ def rand(*size: int) -> Tensor:
       >>> numpy.random.rand(2, 3).shape
       TensorShape([2, 3])
     """
-    return drawn_between(size, dtype=float64)
+    return drawn_between(size, dtype=usual_float())
 
 
 def random(size: int | Sequence[int] | None = None) -> Tensor:
@@ -47,7 +48,7 @@ def random(size: int | Sequence[int] | None = None) -> Tensor:
     Raises: InvalidArgumentError (a ValueError): a size is negative.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
-    return drawn_between(_sizes(size), dtype=float64)
+    return drawn_between(_sizes(size), dtype=usual_float())
 
 
 def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, size: int | Sequence[int] | None = None) -> Tensor:
@@ -60,7 +61,7 @@ def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, size: int | Sequence[
     Raises: InvalidArgumentError (a ValueError): a size is negative.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
-    return drawn_between(_sizes(size), low, high, float64)
+    return drawn_between(_sizes(size), low, high, usual_float())
 
 
 def randn(*size: int) -> Tensor:
@@ -74,7 +75,7 @@ def randn(*size: int) -> Tensor:
       >>> numpy.random.randn(4).shape
       TensorShape([4])
     """
-    return normal(size, dtype=float64)
+    return normal(size, dtype=usual_float())
 
 
 def standard_normal(size: int | Sequence[int] | None = None) -> Tensor:
@@ -85,7 +86,7 @@ def standard_normal(size: int | Sequence[int] | None = None) -> Tensor:
     Raises: InvalidArgumentError (a ValueError): a size is negative.
     Source: See `graphad.random.normal`.
     """
-    return normal(_sizes(size), dtype=float64)
+    return normal(_sizes(size), dtype=usual_float())
 
 
 def poisson(lam: TensorLike = 1.0, size: int | Sequence[int] | None = None) -> Tensor:

@@ -1,0 +1,109 @@
+"""The modes of `experimental_enable_numpy_behavior`: the dtypes that TensorFlow gives in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+import graphad.numpy as gnp
+
+COLUMNS = ("int8 int32 int64 uint8 float16 bfloat16 float32 float64 complex64", "int float complex")
+# What TensorFlow 2.21 gives for `x + y` in the mode "all"; "!" where "safe" refuses it.
+GIVEN = {
+    "bool": "int8 int32 int64 uint8 float16 bfloat16 float32 float64 complex64 int32 float32 complex128",
+    "int8": "int8 int32 int64 int16! float16 bfloat16 float32 float64 complex64 int8 float64! complex128",
+    "int32": "int32 int32 int64 int32 float16! bfloat16! float32! float64 complex64! int32 float64! complex128",
+    "int64": "int64 int64 int64 int64 float16! bfloat16! float32! float64! complex64! int64 float64! complex128!",
+    "uint8": "int16! int32 int64 uint8 float16 bfloat16 float32 float64 complex64 uint8 float64! complex128",
+    "float16": "float16 float16! float16! float16 float16 float32! float32 float64 complex64 float16 float16 complex64!",
+    "bfloat16": "bfloat16 bfloat16! bfloat16! bfloat16 float32! bfloat16 float32 float64 complex64 bfloat16 bfloat16 complex64!",
+    "float32": "float32 float32! float32! float32 float32 float32 float32 float64 complex64 float32 float32 complex64!",
+    "float64": "float64 float64 float64! float64 float64 float64 float64 float64 complex128! float64 float64 complex128",
+    "complex64": "complex64 complex64! complex64! complex64 complex64 complex64 complex64 complex128! complex64 complex64 "
+    "complex64 complex64",
+}
+NUMBERS: dict[str, Any] = {"int": 3, "float": 1.5, "complex": 2j}
+
+
+@pytest.fixture
+def mode() -> Iterator[Callable[..., None]]:
+    yield gnp.experimental_enable_numpy_behavior
+    gnp.experimental_enable_numpy_behavior(dtype_conversion_mode="off")
+
+
+@pytest.mark.parametrize("is_safe", [False, True], ids=["all", "safe"])
+@pytest.mark.parametrize("first", GIVEN)
+def test_operands_of_two_dtypes_give_that_of_tensorflow(
+    mode: Callable[..., None], first: str, is_safe: bool
+) -> None:
+    mode(dtype_conversion_mode="safe" if is_safe else "all")
+    x = tf.cast(tf.constant([1, 2]), first)
+    names = " ".join(COLUMNS).split()
+    for second, wanted in zip(names, GIVEN[first].split(), strict=True):
+        y = NUMBERS[second] if second in NUMBERS else tf.cast(tf.constant([1, 2]), second)
+        for call in (lambda x, y: x + y, lambda x, y: y + x, gnp.add, tf.function(lambda x, y=y: x + y)):
+            if is_safe and wanted.endswith("!"):
+                with pytest.raises(TypeError, match="may lose digits"):
+                    call(x, y)
+            else:
+                assert call(x, y).dtype.name == wanted.rstrip("!"), second
+
+
+def test_lists_of_numbers_are_as_weak_as_numbers(mode: Callable[..., None]) -> None:
+    mode(dtype_conversion_mode="all")
+    assert (tf.constant([1, 2], tf.int8) + [1, 2]).dtype == tf.int8
+    assert (tf.constant([1.0, 2.0], tf.float16) + [1.5, 2]).dtype == tf.float16
+    assert (tf.constant([1, 2]) + np.array([1.5, 2.5])).dtype == tf.float64
+    assert gnp.concatenate([tf.constant([1], tf.int64), tf.constant([1.0])]).dtype == tf.float32
+
+
+def test_what_has_no_dtype_is_four_bytes_wide(mode: Callable[..., None]) -> None:
+    makers: list[Callable[[], Any]] = [
+        lambda: gnp.array([1.0, 2]), lambda: gnp.arange(3.0), lambda: gnp.linspace(0, 1, 3), lambda: gnp.ones(2),
+        lambda: gnp.eye(2), lambda: gnp.tri(2), lambda: gnp.sqrt(4), lambda: gnp.mean([1, 2]), lambda: gnp.random.rand(2),
+    ]  # fmt: skip
+    for name in ("all", "safe"):
+        mode(dtype_conversion_mode=name)
+        assert [made().dtype.name for made in makers] == ["float32"] * len(makers)
+        assert gnp.array([1, 2]).dtype == gnp.arange(3).dtype == gnp.full(2, 3).dtype == tf.int32
+        assert gnp.array([2**40]).dtype == tf.int64
+        assert gnp.array(np.ones(2)).dtype == tf.float64
+    mode()
+    assert [made().dtype.name for made in makers] == ["float64"] * len(makers)
+
+
+def test_floats_of_python_may_be_float32(mode: Callable[..., None]) -> None:
+    mode(prefer_float32=True)
+    for made in (
+        gnp.array([1.0, 2]),
+        gnp.asarray(1.5),
+        gnp.arange(3.0),
+        gnp.linspace(0, 1, 3),
+        gnp.hypot(3.0, 4.0),
+    ):
+        assert made.dtype == tf.float32
+    assert gnp.array([1j]).dtype == tf.complex64
+    assert gnp.array([1, 2]).dtype == tf.int64
+    assert gnp.array(np.ones(2)).dtype == tf.float64
+    assert (tf.constant([1, 2], tf.int8) + 1.5).dtype == tf.float32
+    assert (tf.constant([1, 2]) + 1.5).dtype == tf.float64
+    assert (tf.constant([1, 2], tf.uint8) + 1).dtype == tf.uint8
+    assert (tf.ones(2, tf.float64) + 1.5).dtype == tf.float64
+
+
+def test_derivatives_pass_through_the_conversions(mode: Callable[..., None]) -> None:
+    mode(dtype_conversion_mode="all")
+    x, k = tf.constant([1.0, 2.0]), tf.constant([3, 4], tf.int64)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * k
+    np.testing.assert_array_equal(tape.gradient(y, x), [3.0, 4.0])
+
+
+def test_an_unknown_mode_is_refused(mode: Callable[..., None]) -> None:
+    with pytest.raises(ValueError, match="'strict'; it is one of 'off', 'legacy', 'all', 'safe'"):
+        mode(dtype_conversion_mode="strict")
