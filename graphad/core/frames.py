@@ -16,6 +16,13 @@ _OWN = tuple(
     for name in ("graphad", "serialization")
 )
 _OWN_FILES: dict[str, bool] = {}
+# Libraries that hand on tensors: a line of theirs tells a user nothing.
+_BETWEEN = tuple(
+    os.sep + os.path.join(site, name, "")
+    for site in ("site-packages", "dist-packages")
+    for name in ("numpy", "scipy")
+)
+_PASSED_FILES: dict[str, bool] = {}
 _NOTES = 5
 
 
@@ -27,14 +34,22 @@ def is_own(filename: str) -> bool:
     return known
 
 
+def _is_passed(filename: str) -> bool:
+    """Whether a source file belongs to graphad, NumPy or SciPy."""
+    passed = _PASSED_FILES[filename] = is_own(filename) or any(part in filename for part in _BETWEEN)
+    return passed
+
+
 def user_line() -> str | None:
-    """Where the user's code called graphad, as "file:line in function"."""
+    """Where the user's code called graphad, or NumPy or SciPy on its tensors, as "file:line in function"."""
     frame: FrameType | None = sys._getframe(1)
-    known = _OWN_FILES
+    known = _PASSED_FILES
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
-        if not (known[file] if file in known else is_own(file)):  # called for every frame of every traced op
+        if not (
+            known[file] if file in known else _is_passed(file)
+        ):  # called for every frame of every traced op
             return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
         frame = frame.f_back
     return None

@@ -21,6 +21,7 @@ from graphad.functional.arguments import (
 )
 from graphad.functional.products import jvp
 from graphad.gradient.backward import dense
+from graphad.gradient.explain_none import refuse_lost
 from graphad.gradient.recompute import recompute_grad
 from graphad.gradient.tape import GradientTape
 
@@ -46,7 +47,8 @@ def grad(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Ca
       has_aux: Whether `f` returns a pair, of which only the first part is differentiated.
     Returns: A function of the arguments of `f`: a nest like the argument, with tensors of the same shapes and dtypes (zeros
       where `f` does not depend on one); for several arguments a tuple of nests; with `has_aux` (gradient, auxiliary).
-    Raises: InvalidArgumentError (a ValueError): there is no such argument.
+    Raises: InvalidArgumentError (a ValueError): there is no such argument. When the gradient is computed, ArgumentTypeError (a
+      TypeError): the result depends on an argument only by what NumPy computed from its array.
     Example:
       >>> grad(lambda x: x**3)(2.0).numpy()
       12.0
@@ -93,6 +95,7 @@ def _with_gradient(
             value = f(*inner, **kwargs)
         value, aux = split_aux(name, value) if has_aux else (value, None)
         y = scalar(name, value)
+        refuse_lost(name, tape, [y], sources.leaves)
         slopes = tape.gradient(y, sources.leaves, unconnected_gradients="zero")
         return (value, aux) if has_aux else value, sources.nest([dense(slope) for slope in slopes])
 
@@ -146,6 +149,7 @@ def _jacobian(
             value = f(*inner, **kwargs)
         value, aux = split_aux(name, value) if has_aux else (value, None)
         ys, rebuild = outputs(name, value)
+        refuse_lost(name, tape, ys, sources.leaves)
         rows = rebuild([sources.nest(_all_of(tape, y, sources, forward)) for y in ys])
         return (rows, aux) if has_aux else rows
 

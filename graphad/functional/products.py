@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from graphad.core.annotations import NestLike
 from graphad.core.composites import flatten_fields, flatten_present, flatten_records, is_record
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.nest import is_nested
 from graphad.core.refusal import check_function
 from graphad.functional.arguments import Sources, outputs, split_aux
 from graphad.gradient.backward import dense
+from graphad.gradient.explain_none import lost, refuse_lost
 from graphad.gradient.forward import ForwardAccumulator, push_forward
 from graphad.gradient.tape import GradientTape
 from graphad.gradient.transforms import TRANSFORMS
+from graphad.ops.array.create import zeros_of
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -55,7 +57,10 @@ def jvp(
         value = f(*sources.nest(sources.leaves))
     value, aux = split_aux("jvp", value) if has_aux else (value, None)
     ys, rebuild = outputs("jvp", value)
-    changes = rebuild([accumulator.jvp(y, "zero") for y in ys])
+    dots = [accumulator.jvp(y) for y in ys]
+    if accumulator.exit is not None and all(dot is None for dot in dots):
+        raise ArgumentTypeError(lost("jvp", *accumulator.exit))
+    changes = rebuild([zeros_of(y) if dot is None else dot for y, dot in zip(ys, dots, strict=True)])
     return (value, changes, aux) if has_aux else (value, changes)
 
 
@@ -88,6 +93,7 @@ def vjp(f: Callable[..., Any], *primals: NestLike, has_aux: bool = False) -> tup
         value = f(*sources.nest(sources.leaves))
     value, aux = split_aux("vjp", value) if has_aux else (value, None)
     ys, _ = outputs("vjp", value)
+    refuse_lost("vjp", tape, ys, sources.leaves)
 
     def pull(cotangents: NestLike) -> Any:
         bars = _alike("vjp", value, cotangents, "the cotangents", "the function's result")
@@ -119,6 +125,7 @@ def linearize(f: Callable[..., R], *primals: NestLike) -> tuple[R, Callable[...,
         tape.watch(sources.leaves)
         value = f(*sources.nest(sources.leaves))
     ys, rebuild = outputs("linearize", value)
+    refuse_lost("linearize", tape, ys, sources.leaves)
 
     def push(*tangents: NestLike) -> Any:
         dots = _tangents("linearize", sources, primals, tangents)

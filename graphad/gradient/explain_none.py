@@ -101,6 +101,38 @@ def without_values(entries: Sequence[Any]) -> list[Any]:
     return found
 
 
+ARRAYS = ("NumPy", "numpy()", "DLPack")  # the ways by which an array leaves, and not a number for Python
+
+
+def refuse_lost(name: str, tape: GradientTape, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
+    """Raise if a target does not depend on a source by what the tape recorded, but may by an array that left it.
+
+    A function that differentiates cannot answer None, and zeros would be a wrong derivative.
+
+    Args:
+      name: The function, for the message.
+    Raises: ArgumentTypeError (a TypeError).
+    """
+    exits = {mark: (way, line) for way, mark, line in reversed(tape.notes.exits) if way in ARRAYS}
+    if not exits:
+        return
+    for source in sources:
+        states = {} if source.mark is None else _states(tape, source.mark)
+        left = next((exits[mark] for mark in states if mark in exits), None)
+        if left is not None and all(states.get(target.mark) is None for target in targets):
+            raise ArgumentTypeError(lost(name, *left))
+
+
+def lost(name: str, way: str, line: str | None) -> str:
+    """The message of a derivative that ended at an array."""
+    where = f" at {line}" if line else ""
+    return (
+        f"{name}: the derivative is lost: a value that depends on the argument left by {way}{where}, what Python, NumPy or SciPy "
+        "computes from it is not recorded, and the result depends on the argument in no other way. Write it with graphad's "
+        "functions (`stack` for np.array of tensors), or tf.stop_gradient(x) where no derivative is wanted."
+    )
+
+
 _BRANCHES = ("then_graph", "else_graph")
 
 # The state of a value: True if a derivative reaches it, the Break that ends the path to it, or None.

@@ -1,5 +1,16 @@
 """The NumPy namespace: `import graphad.numpy as np`."""
 
+from numpy import complexfloating as complexfloating
+from numpy import floating as floating
+from numpy import generic as generic
+from numpy import index_exp as index_exp
+from numpy import inexact as inexact
+from numpy import integer as integer
+from numpy import number as number
+from numpy import s_ as s_
+from numpy import signedinteger as signedinteger
+from numpy import unsignedinteger as unsignedinteger
+
 from graphad.core.dtypes import DType as DType
 from graphad.core.dtypes import bfloat16 as bfloat16
 from graphad.core.dtypes import bool_ as bool_

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _FLOAT32 = np.dtype(np.float32)
 # `reduce` with its arguments by position, which is quicker; NumPy's stubs want names.
-_ADDED: Any = np.add.reduce
+PLAIN_SUM: Any = np.add.reduce
 ALL_TRUE: Any = np.logical_and.reduce
 ANY_TRUE: Any = np.logical_or.reduce
 
 
-_FEW, _MANY = (
+_FEW, MANY = (
     8,
     1024,
 )  # columns that NumPy takes one after the other; rows for which its loop costs more than the numbers
@@ -37,7 +37,7 @@ def has_short_rows(x: Array, axes: Sequence[int] | None, most: int = _FEW - 1) -
 
     For each of these NumPy starts a loop of its own. Column by column, in its order, the same bits come far quicker.
     """
-    if type(x) is not np.ndarray or x.size < _MANY or axes is None:
+    if type(x) is not np.ndarray or x.size < MANY or axes is None:
         return False
     last = x.ndim - 1
     return (
@@ -69,9 +69,9 @@ def ADDED(
     x: Array, axes: Sequence[int] | None, dtype: np.dtype[Any] | None, out: None, keepdims: bool
 ) -> Array:
     """`np.add.reduce`, with its arguments by position."""
-    if x.size >= _MANY and has_short_rows(x, axes, 2 * _FEW - 1) and (dtype is None or dtype == x.dtype):
+    if x.size >= MANY and has_short_rows(x, axes, 2 * _FEW - 1) and (dtype is None or dtype == x.dtype):
         return by_columns(np.add, x, keepdims)
-    total: Array = _ADDED(x, axes, dtype, out, keepdims)
+    total: Array = PLAIN_SUM(x, axes, dtype, out, keepdims)
     return total
 
 
@@ -116,12 +116,12 @@ def summed(x: Array, axes: Sequence[int] | None, keepdims: bool = False) -> Arra
     """x summed over some axes, None for all."""
     dtype = x.dtype
     accumulated = _FLOAT32 if dtype.itemsize == 2 and is_narrow(dtype) else dtype  # `wide`, in line: hot
-    if type(x) is np.ndarray and x.size >= _MANY:
+    if type(x) is np.ndarray and x.size >= MANY:
         y = _count_of_ones(x, axes, accumulated, keepdims)
         if y is None:
             y = ADDED(x, axes, accumulated, None, keepdims)
     else:
-        y = _ADDED(x, axes, accumulated, None, keepdims)
+        y = PLAIN_SUM(x, axes, accumulated, None, keepdims)
     return y if accumulated is dtype else y.astype(dtype)  # type: ignore[no-any-return]
 
 

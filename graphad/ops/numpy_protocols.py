@@ -24,7 +24,9 @@ from graphad.core.memo import Memo
 from graphad.core.nest import flatten
 from graphad.core.tensor import VALUES, EagerTensor, Handle
 from graphad.ops import numpy as by_numpy
+from graphad.ops.numpy import scipy_special
 from graphad.ops.numpy.folding import method_of
+from graphad.ops.numpy.scipy_special import of_scipy
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array, DTypeLike, TensorLike
@@ -72,14 +74,15 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
     else:
         lacking = _NO_SUCH
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    name = f"scipy.special.{name}" if of_scipy(ufunc) else f"np.{name}"
     return _on_arrays(getattr(ufunc, method), name, lacking, inputs, kwargs)
 
 
 def _of_ufunc(ufunc: Callable[..., Any], method: str) -> Callable[..., Any] | None:
     """graphad's counterpart of a ufunc method."""
     name = ufunc.__name__
-    if getattr(np, name, None) is not ufunc:
-        return None  # a ufunc of another library with the same name
+    if getattr(np, name, None) is not ufunc:  # a ufunc of another library
+        return scipy_special.recorded(name) if method == "__call__" and of_scipy(ufunc) else None
     own: Callable[..., Any] | None = getattr(by_numpy, name, None) if name in _NAMES["numpy"] else None
     if method != "__call__":
         return method_of(ufunc, method, own)
@@ -127,7 +130,7 @@ def array_function(
                 return row(*args_of_row, **options)
             except UnsupportedOptionError as cause:
                 lacking = f"graphad's does not take these arguments ({cause})"
-    return _on_arrays(func, name, lacking, args, kwargs)
+    return _on_arrays(func, f"np.{name}", lacking, args, kwargs)
 
 
 _NO_SUCH = "graphad has no such function"
@@ -219,7 +222,7 @@ def _on_arrays(
         else:
             continue
         raise ArgumentTypeError(
-            f"np.{name}: {lacking}, and NumPy's cannot take this tensor: {why}. Write it with graphad's functions; or, where no "
+            f"{name}: {lacking}, and this one cannot take the tensor: {why}. Write it with graphad's functions; or, where no "
             "derivative is wanted, call it on np.asarray(tf.stop_gradient(x)), outside of traced functions."
         )
     return function(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})

@@ -47,7 +47,7 @@ from graphad.core.op import MIXED
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.ops.accumulate import summed
+from graphad.ops.accumulate import MANY, PLAIN_SUM, summed
 from graphad.ops.array.broadcast import SumTo
 from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.array.shape import shape_of
@@ -89,7 +89,8 @@ def unbroadcast(ctx: VjpContext, i: int, g: Tensor) -> Tensor:
             return g
         if data.shape[1:] == sizes and data.dtype.char in "fd":
             try:
-                return EagerTensor(summed(data, (0,)))  # the gradient of a bias, in nearly every model
+                # The gradient of a bias, in nearly every model.
+                return EagerTensor(PLAIN_SUM(data, 0) if data.size < MANY else summed(data, (0,)))
             except SHORT_WAY_ENDS:
                 pass
     want, given = shape_of(ctx, i)

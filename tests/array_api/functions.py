@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.ops import numpy_protocols
+from graphad.ops.numpy import scipy_special
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "numpy-functions.md"
 SPACES = {"numpy": np, "numpy.linalg": np.linalg, "numpy.fft": np.fft}
@@ -55,6 +56,13 @@ def page() -> str:
         ("plain", "On plain arrays, or refused"),
     ):
         parts += [f"## {title}", " ".join(f"`{name}`" for name in found[kind])]
+    parts += [
+        "## Recorded of `scipy.special`",
+        " ".join(f"`{name}`" for name in sorted(scipy_special._ROWS)),
+        "Any other function of SciPy takes the plain array: where a derivative is recorded, its ufuncs refuse the tensor, and "
+        "`grad` and its kin refuse a result that depends on the argument only by such an array. A tape answers None, and "
+        "`why_none` names the line.",
+    ]
     return "\n\n".join(parts) + "\n"
 
 

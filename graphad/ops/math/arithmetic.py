@@ -60,9 +60,9 @@ def _neg_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 def _add_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    x = ctx.inputs[0]
-    if ctx.is_free and x.dims == g.data.shape:
-        return g, unbroadcast(ctx, 1, g) if ctx.needs(1) else None
+    if ctx.is_free:
+        if ctx.inputs[0].dims == g.data.shape:
+            return g, g if ctx.inputs[1].dims == g.data.shape else unbroadcast(ctx, 1, g)
     x_bar = unbroadcast(ctx, 0, g) if ctx.needs(0) else None
     return x_bar, unbroadcast(ctx, 1, g) if ctx.needs(1) else None
 

@@ -88,6 +88,10 @@ from graphad.ops.numpy.histograms import histogram as histogram
 from graphad.ops.numpy.histograms import histogram2d as histogram2d
 from graphad.ops.numpy.histograms import histogram_bin_edges as histogram_bin_edges
 from graphad.ops.numpy.histograms import histogramdd as histogramdd
+from graphad.ops.numpy.indexed import c_ as c_
+from graphad.ops.numpy.indexed import mgrid as mgrid
+from graphad.ops.numpy.indexed import ogrid as ogrid
+from graphad.ops.numpy.indexed import r_ as r_
 from graphad.ops.numpy.joining import append as append
 from graphad.ops.numpy.joining import array_split as array_split
 from graphad.ops.numpy.joining import block as block

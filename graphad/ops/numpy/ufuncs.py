@@ -485,8 +485,11 @@ subtract = _binary(np.subtract, "x1 - x2.", [[1.0, 2.0], 3.0], math.subtract)
 
 
 def _logaddexp2(x: Tensor, y: Tensor) -> Tensor:
-    large, least = math.maximum(x, y), math.minimum(x, y)
-    gap = math.where(math.equal(large, least), array.zeros_like(large), math.subtract(least, large))
+    # Chosen by a mask, not by `maximum`: its derivatives at a tie are not those of this function, which has no kink there.
+    is_first = math.greater_equal(x, y)
+    large, least = math.where(is_first, x, y), math.where(is_first, y, x)
+    are_infinite = math.logical_and(math.equal(large, least), math.is_inf(large))
+    gap = math.where(are_infinite, array.zeros_like(large), math.subtract(least, large))
     ratio = cast_to(float(np.log2(np.e)), x.dtype)
     return math.add(large, math.multiply(math.log1p(digits.exp2(gap)), ratio))
 

@@ -1,0 +1,151 @@
+"""SciPy's special functions on tensors: `scipy.special.erf(t)` is the op, so that a tape follows it.
+
+The rows are the ufuncs of `scipy.special` for whose values and derivatives there are ops. SciPy itself is not imported here.
+"""
+
+from __future__ import annotations
+
+import math as numbers
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.convert import lift
+from graphad.core.errors import UnsupportedOptionError
+from graphad.ops import array, math
+from graphad.ops.math import bessel
+from graphad.ops.numpy.promotion import cast_to
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
+
+Function = Callable[..., Any]
+
+
+def of_scipy(ufunc: Function) -> str | None:
+    """The name of a ufunc in `scipy.special`, None for one from elsewhere."""
+    special = sys.modules.get("scipy.special")
+    name: str = ufunc.__name__
+    return name if special is not None and getattr(special, name, None) is ufunc else None
+
+
+def recorded(name: str) -> Function | None:
+    """The function of `scipy.special` on tensors, None if it is not among the rows."""
+    function = _ROWS.get(name)
+    return None if function is None else lambda *xs: function(*_operands(xs))
+
+
+def _operands(xs: Sequence[Any]) -> Sequence[Tensor]:
+    """Operands of one float dtype; integers become float64, as SciPy has it. Raises: UnsupportedOptionError: complex ones."""
+    tensors = [lift(x) for x in xs]
+    if any(x.dtype.is_complex for x in tensors):
+        raise UnsupportedOptionError("complex numbers")
+    floats = [np.dtype(x.dtype.as_numpy_dtype) for x in tensors if x.dtype.is_floating]
+    dtype = dtypes.as_dtype(np.result_type(*floats)) if floats else dtypes.float64
+    return [x if x.dtype is dtype else cast_to(x, dtype) for x in tensors]
+
+
+def _logit(p: Tensor) -> Any:
+    """log(p / (1 - p)); near 1/2, where that is near 0, from what is exact there: 2 p - 1."""
+    one, half, quarter = (cast_to(number, p.dtype) for number in (1, 0.5, 0.25))
+    is_middle = math.less(math.abs(p - half), quarter)
+    inner, outer = math.where(is_middle, p, half), math.where(is_middle, half, p)
+    middle = math.log1p((inner - (one - inner)) / (one - inner))
+    return math.where(is_middle, middle, math.log(outer) - math.log1p(-outer))
+
+
+def _ndtr(x: Tensor) -> Any:
+    return math.multiply(
+        cast_to(0.5, x.dtype), math.erfc(math.multiply(cast_to(-numbers.sqrt(0.5), x.dtype), x))
+    )
+
+
+def _entr(x: Tensor) -> Any:
+    below = cast_to(-np.inf, x.dtype)
+    is_below = math.less(x, cast_to(0, x.dtype))
+    inner = math.where(is_below, cast_to(1, x.dtype), x)
+    return math.where(is_below, below, -math.xlogy(inner, inner))
+
+
+def _relative(x: Tensor, y: Tensor) -> Any:
+    """x log(x / y); 0 at x = 0, infinite where x or y are out of their range."""
+    zero, one, most = (cast_to(number, x.dtype) for number in (0, 1, np.inf))
+    are_inside = math.logical_and(math.greater_equal(x, zero), math.greater(y, zero))
+    a, b = math.where(are_inside, x, one), math.where(are_inside, y, one)
+    is_zero = math.equal(y, zero)
+    nothing = math.where(math.logical_and(math.equal(x, zero), is_zero), zero, most)
+    are_nan = math.logical_or(math.is_nan(x), math.is_nan(y))
+    outside = math.where(are_nan, cast_to(np.nan, x.dtype), nothing)
+    if outside.dims != a.dims:
+        a, b = a + array.zeros_like(b), b + array.zeros_like(a)
+    ratio = a / b
+    is_near = math.logical_and(
+        math.greater(ratio, cast_to(0.5, x.dtype)), math.less(ratio, cast_to(2, x.dtype))
+    )
+    near, by_log = (
+        a * math.log1p((math.where(is_near, a, b) - b) / b),
+        math.xlogy(a, math.where(is_near, one, ratio)),
+    )
+    return math.where(are_inside, math.where(is_near, near, by_log), outside)
+
+
+def _divergence(x: Tensor, y: Tensor) -> Any:
+    """x log(x / y) - x + y, of which little is left where x is near y: in float64."""
+    x, y, dtype = math.cast(x, dtypes.float64), math.cast(y, dtypes.float64), x.dtype
+    zero = cast_to(0, x.dtype)
+    are_inside = math.logical_and(math.greater_equal(x, zero), math.greater_equal(y, zero))
+    value = _relative(x, y)
+    return math.cast(math.where(are_inside, value - x + y, value), dtype)
+
+
+def _huber(delta: Tensor, r: Tensor) -> Any:
+    half, size = cast_to(0.5, r.dtype), math.abs(r)
+    value = math.where(math.less_equal(size, delta), half * r * r, delta * (size - half * delta))
+    return math.where(math.less(delta, cast_to(0, r.dtype)), cast_to(np.inf, r.dtype), value)
+
+
+_ROWS: dict[str, Function] = {
+    "cbrt": math.cbrt,
+    "exp2": math.exp2,
+    "expm1": math.expm1,
+    "log1p": math.log1p,
+    "erf": math.erf,
+    "erfc": math.erfc,
+    "erfinv": math.erfinv,
+    "erfcinv": math.erfcinv,
+    "ndtr": _ndtr,
+    "ndtri": math.ndtri,
+    "gammaln": math.lgamma,
+    "psi": math.digamma,
+    "gammainc": math.igamma,
+    "gammaincc": math.igammac,
+    "betainc": math.betainc,
+    "expit": math.sigmoid,
+    "log_expit": math.log_sigmoid,
+    "logit": _logit,
+    "xlogy": math.xlogy,
+    "xlog1py": math.xlog1py,
+    "entr": _entr,
+    "rel_entr": _relative,
+    "kl_div": _divergence,
+    "huber": _huber,
+    "i0": bessel.bessel_i0,
+    "i0e": bessel.bessel_i0e,
+    "i1": bessel.bessel_i1,
+    "i1e": bessel.bessel_i1e,
+    "j0": bessel.bessel_j0,
+    "j1": bessel.bessel_j1,
+    "y0": bessel.bessel_y0,
+    "y1": bessel.bessel_y1,
+    "k0": bessel.bessel_k0,
+    "k0e": bessel.bessel_k0e,
+    "k1": bessel.bessel_k1,
+    "k1e": bessel.bessel_k1e,
+    "dawsn": bessel.dawsn,
+    "expi": bessel.expint,
+    "spence": bessel.spence,
+    "fresnel": lambda x: (bessel.fresnel_sin(x), bessel.fresnel_cos(x)),
+}

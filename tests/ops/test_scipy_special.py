@@ -1,0 +1,79 @@
+"""The ufuncs of `scipy.special` on tensors are recorded where there is an op."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from graphad.ops.numpy import scipy_special
+
+special = pytest.importorskip("scipy.special")
+
+ROWS = sorted(scipy_special._ROWS)
+RNG = np.random.default_rng(7)
+EDGES = np.array([-np.inf, -1.0, 0.0, 0.5, 1.0, 2.0, np.inf, np.nan])
+
+
+def operands(name, dtype=np.float64):
+    return [RNG.uniform(0.05, 0.95, 6).astype(dtype) for _ in range(getattr(special, name).nin)]
+
+
+def first(y):
+    return y[0] if isinstance(y, tuple) else y
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_gives_a_tensor_of_scipys_values(name, dtype):
+    function, xs = getattr(special, name), operands(name, dtype)
+    found, expected = function(*map(tf.constant, xs)), function(*xs)
+    pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+    for y, z in pairs:
+        assert isinstance(y, tf.Tensor)
+        assert y.dtype.as_numpy_dtype == z.dtype
+        # SciPy's kl_div is a difference of equal numbers, and has fewer digits.
+        eps = (1000 if name == "kl_div" else 30) * np.finfo(dtype).eps
+        np.testing.assert_allclose(y, z, rtol=eps, atol=2 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_is_differentiated_and_traced(name):
+    function, xs = getattr(special, name), operands(name)
+    before, x, step = xs[:-1], xs[-1], 1e-6
+    slopes = tf.grad(lambda z: tf.reduce_sum(first(function(*before, z))))(tf.constant(x))
+    ends = [first(function(*before, x + sign * step)) for sign in (1, -1)]
+    np.testing.assert_allclose(slopes, (ends[0] - ends[1]) / (2 * step), rtol=1e-6, atol=1e-7)
+    traced = tf.function(lambda z: first(function(*before, z)))
+    np.testing.assert_allclose(traced(tf.constant(x)), first(function(*before, x)), rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["entr", "expit", "huber", "log_expit", "logit", "ndtr", "rel_entr"])
+def test_composed_rows_have_scipys_values_at_the_edges(name):
+    function = getattr(special, name)
+    xs = [EDGES] if function.nin == 1 else np.meshgrid(EDGES, EDGES)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(function(*map(tf.constant, xs)), function(*xs), rtol=1e-14)
+
+
+def test_second_derivatives_at_the_seams():
+    p = tf.constant([0.25, 0.5, 0.75, 0.9], tf.float64)
+    curves = tf.grad(lambda q: tf.reduce_sum(tf.grad(lambda r: tf.reduce_sum(special.logit(r)))(q)))(p)
+    np.testing.assert_allclose(curves, 1 / (1 - p.numpy()) ** 2 - 1 / p.numpy() ** 2, rtol=1e-12, atol=1e-12)
+
+
+def test_integers_become_float64_and_arrays_adopt_the_dtype():
+    assert special.erf(tf.constant([1, 2])).dtype is tf.float64
+    assert special.xlogy(np.float64(2), tf.constant([1.0, 2.0])).dtype is tf.float32
+    assert special.betainc(tf.constant([2]), 3.0, tf.constant([0.5])).dtype is tf.float32
+
+
+def test_what_has_no_op_is_refused_by_scipys_name_where_a_derivative_is_recorded():
+    x = tf.constant([0.5])
+    assert isinstance(special.gamma(x), np.ndarray)
+    with pytest.raises(TypeError, match=r"^scipy\.special\.gamma: graphad has no such function"):
+        tf.grad(lambda z: tf.reduce_sum(special.gamma(z)))(x)
+    z = tf.constant([0.5 + 1j])
+    np.testing.assert_array_equal(special.erf(z), special.erf(z.numpy()))
+    with pytest.raises(TypeError, match=r"^scipy\.special\.erf: .*complex numbers"):
+        tf.grad(lambda z: tf.math.real(special.erf(z))[0])(z)
