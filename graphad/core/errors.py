@@ -130,6 +130,10 @@ class ResourceExhaustedError(GraphadError, MemoryError):
     error_code = RESOURCE_EXHAUSTED
 
 
+class UndefinedResultError(InvalidArgumentError, NotImplementedError):
+    """A linear operator has no such result: it is not square, not self-adjoint, or known to be singular."""
+
+
 class MissingReturnError(InvalidArgumentError, NotImplementedError):
     """A converted function returns a value on one path and none on another, and a tensor decides which path is taken."""
 

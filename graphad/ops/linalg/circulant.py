@@ -8,7 +8,6 @@ from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.dims import product
 from graphad.core.dtypes import DType, complex64
-from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import broadcast_to
@@ -18,10 +17,11 @@ from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.transpose import matrix_transpose
 from graphad.ops.linalg.held import Held, of_rank
 from graphad.ops.linalg.operators import LinearOperator
+from graphad.ops.linalg.shaped import hints_of_product, settled
 from graphad.ops.math.arithmetic import abs as abs_of
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import not_equal
-from graphad.ops.math.complexes import conj, imag
+from graphad.ops.math.complexes import conj, imag, real
 from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_min, reduce_prod, reduce_sum
 from graphad.ops.signal.fourier import fftnd, ifftnd
@@ -49,14 +49,10 @@ class LinearOperatorCirculant(LinearOperator):
     ) -> None:  # fmt: skip
         name = name or type(self).__name__
         self.spectrum = of_rank(name, spectrum, self._depth)
-        if is_square is False:
-            raise InvalidArgumentError(f"{name}: it is always square; is_square is False.")
+        is_square = settled(name, "is_square", is_square, True, "a circulant operator is square")
         if not self.spectrum.dtype.is_complex:
-            if is_self_adjoint is False:
-                raise InvalidArgumentError(
-                    f"{name}: a real spectrum is that of a self-adjoint matrix; is_self_adjoint is False."
-                )
-            is_self_adjoint = True
+            why = "a real spectrum is that of a self-adjoint matrix"
+            is_self_adjoint = settled(name, "is_self_adjoint", is_self_adjoint, True, why)
         super().__init__(
             input_output_dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
         )
@@ -125,6 +121,32 @@ class LinearOperatorCirculant(LinearOperator):
         """The largest absolute eigenvalue divided by the smallest."""
         sizes = abs_of(self.spectrum)
         return reduce_max(sizes, axis=self._axes) / reduce_min(sizes, axis=self._axes)
+
+    def _eigvals(self) -> Tensor:
+        return real(self._flat(self.spectrum))
+
+    def _with(self, spectrum: Any, **hints: Any) -> LinearOperator:
+        return type(self)(spectrum, self.dtype, **hints)
+
+    def adjoint(self, name: str = "adjoint") -> LinearOperator:
+        return self if self.is_self_adjoint else self._with(conj(self.spectrum), **self._hints())
+
+    def inverse(self, name: str = "inverse") -> LinearOperator:
+        if self.is_non_singular is False:
+            return super().inverse()
+        return self._with(1.0 / self.spectrum, **self._hints() | {"is_non_singular": True})
+
+    def _times(self, right: LinearOperator) -> LinearOperator | None:
+        if not (
+            isinstance(right, LinearOperatorCirculant)
+            and type(right) is type(self)
+            and right.block_shape == self.block_shape
+        ):
+            return None
+        left, other = self.spectrum, right.spectrum
+        if left.dtype.is_complex is not other.dtype.is_complex:
+            left, other = cast(left, self._wide), cast(other, self._wide)
+        return self._with(left * other, **hints_of_product(self, right, commute=True))
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> None:
         require(

@@ -32,6 +32,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import eye, zeros, zeros_like
 from graphad.ops.array.support import all_stacked, static_int
 from graphad.ops.choice import chosen
+from graphad.ops.linalg.held import is_operator
 from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.rules import require_rank
 
@@ -353,6 +354,8 @@ def trace(x: TensorLike, name: str | None = None) -> Tensor:
       >>> linalg.trace([[1, 2], [3, 4]]).numpy()
       np.int32(5)
     """
+    if is_operator(x):
+        return x.trace()  # type: ignore[no-any-return]
     return reduce_sum(bind(DiagPart(0), lift(x)), axis=-1)
 
 

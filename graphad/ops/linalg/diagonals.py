@@ -23,6 +23,7 @@ from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.support import static_array
 from graphad.ops.linalg.diagonal import DiagonalPut, DiagPart, SetDiag
+from graphad.ops.linalg.held import is_operator
 from graphad.ops.math.reduce import reduce_max
 from graphad.ops.rules import require_rank
 
@@ -73,6 +74,8 @@ def diag_part(
       >>> linalg.diag_part([[1, 2], [3, 4]]).numpy()
       array([1, 4], dtype=int32)
     """
+    if is_operator(input):
+        return input.diag_part()  # type: ignore[no-any-return]
     x = lift(input)
     low, high, several = _range("diag_part", k)
     if not several:

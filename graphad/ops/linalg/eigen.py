@@ -33,6 +33,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import times
 from graphad.ops.linalg.systems import require_matrix
@@ -314,6 +315,8 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
       array([[1.-1.j],
              [2.-0.j]])
     """
+    if is_operator(matrix):
+        return matrix.adjoint()  # type: ignore[no-any-return]
     return adjoint_of(lift(matrix))
 
 

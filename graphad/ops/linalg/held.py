@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from graphad.core.configured import KeepsArguments
 from graphad.core.convert import lift_like, lift_own
@@ -75,6 +75,11 @@ class MadeOf(KeepsArguments, Trackable):
     def trainable_variables(self) -> tuple[Handle, ...]:
         """Those of its variables that are trained."""
         return tuple([x for x in self.variables if x.trainable])
+
+
+def is_operator(x: object) -> TypeGuard[Any]:
+    """Whether x is a linear operator: functions of matrices leave these to its methods."""
+    return isinstance(x, MadeOf)
 
 
 def of_rank(name: str, x: TensorLike | Computed, least: int, dtype: DType | None = None) -> Any:

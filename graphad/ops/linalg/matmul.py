@@ -23,7 +23,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
-from graphad.core.convert import lift_pair
+from graphad.core.convert import lift, lift_pair
 from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
@@ -33,6 +33,7 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import widened
 from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.transpose import swap_axes
+from graphad.ops.linalg.held import is_operator
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import CONJ
 from graphad.ops.rules import NUMERIC, require_numeric, same_dtype, unbroadcast
@@ -228,7 +229,20 @@ def product_of_arrays(a: Array, b: Array) -> Any:
     return _product(a, b, False, False)
 
 
-plain_product = of_two(product_of_arrays, NUMERIC, lambda a, b: bind(MATMUL, *lift_pair("matmul", a, b)))
+def _of_any(a: Any, b: Any) -> Tensor:
+    if is_operator(a) or is_operator(b):
+        return _of_operators(a, b, False, False)  # type: ignore[no-any-return]
+    return bind(MATMUL, *lift_pair("matmul", a, b))
+
+
+def _of_operators(a: Any, b: Any, adjoint_a: bool, adjoint_b: bool) -> Any:
+    """The product where an operand is a linear operator."""
+    if is_operator(a):
+        return a.matmul(b, adjoint=adjoint_a, adjoint_arg=adjoint_b)
+    return adjoint(b.matmul(a, adjoint=not adjoint_b, adjoint_arg=not adjoint_a))
+
+
+plain_product = of_two(product_of_arrays, NUMERIC, _of_any)
 
 
 def matmul(
@@ -248,13 +262,13 @@ def matmul(
     """The matrix product of `a` and `b`, over leading axes that broadcast.
 
     Args:
-      a: Tensor [..., n, k], any numeric dtype.
-      b: Tensor [..., k, m] of the same dtype.
+      a: Tensor [..., n, k], any numeric dtype, or a `LinearOperator`.
+      b: Tensor [..., k, m] of the same dtype, or a `LinearOperator`.
       transpose_a, transpose_b: Exchange the last two axes of an operand first.
       adjoint_a, adjoint_b: Exchange them and conjugate.
       a_is_sparse, b_is_sparse, grad_a, grad_b: Accepted for compatibility; they change nothing.
       output_type: The dtype in which the product is computed and returned; that of the operands by default.
-    Returns: Tensor [..., n, m].
+    Returns: Tensor [..., n, m]; of two operators an operator.
     Raises: InvalidArgumentError: an operand is a vector or scalar, or the inner sizes differ.
     Example:
       >>> matmul([[1.0, 2.0]], [[3.0], [4.0]]).numpy()
@@ -268,12 +282,18 @@ def matmul(
     return plain_product(a, b)
 
 
-def _general(a: TensorLike, b: object, ta: bool, tb: bool, aa: bool, ab: bool) -> Tensor:
+def _general(a: Any, b: Any, ta: bool, tb: bool, aa: bool, ab: bool) -> Tensor:
     if (ta and aa) or (tb and ab):
         word = "a" if ta and aa else "b"
         raise InvalidArgumentError(
             f"matmul: Only one of `transpose_{word}` and `adjoint_{word}` can be True; an adjoint is transposed already."
         )
+    if is_operator(a) or is_operator(b):
+        if ta or tb:
+            raise InvalidArgumentError(
+                "matmul: a linear operator has an adjoint and no transpose; use adjoint_a or adjoint_b."
+            )
+        return _of_operators(a, b, aa, ab)  # type: ignore[no-any-return]
     a, b = lift_pair("matmul", a, b)
     if aa and a.dtype.is_complex:
         a = bind(CONJ, a)
@@ -302,6 +322,8 @@ def matvec(
       >>> linalg.matvec([[1, 2], [3, 4]], [1, 1]).numpy()
       array([3, 7], dtype=int32)
     """
+    if is_operator(a):
+        return matmul(a, bind(ExpandDims((-1,)), lift(b)), transpose_a, adjoint_a=adjoint_a)[..., 0]
     a, b = lift_pair("matvec", a, b)
     if b.dims is not None and not b.dims:
         raise InvalidArgumentError("matvec: b is a scalar; it must have rank 1 or more.")

@@ -1,4 +1,4 @@
-"""Operators composed of operators: diagonals and triangles of blocks, Kronecker products, low-rank updates."""
+"""Operators composed of operators: diagonals and triangles of blocks, Kronecker products."""
 
 from __future__ import annotations
 
@@ -13,29 +13,17 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.join import concat
 from graphad.ops.array.reshape import expand_dims, reshape
+from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.transpose import transpose
-from graphad.ops.linalg.held import Held, of_rank
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
-from graphad.ops.linalg.matmul import matmul
-from graphad.ops.linalg.operators import (
-    LinearOperator,
-    all_or_unknown,
-    common_stack,
-    sequence_of,
-)
-from graphad.ops.linalg.structured import LinearOperatorDiag, LinearOperatorFullMatrix
-from graphad.ops.linalg.systems import det, solve
-from graphad.ops.math.arithmetic import abs as abs_of
-from graphad.ops.math.cast import cast
-from graphad.ops.math.complexes import conj
-from graphad.ops.math.exponential import log
+from graphad.ops.linalg.operators import LinearOperator, product_of
+from graphad.ops.linalg.shaped import common_stack, hints_of_all, hints_of_product, sequence_of, settled
+from graphad.ops.linalg.structured import LinearOperatorFullMatrix
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from graphad.core.annotations import TensorLike
 
 
 class _Blockwise(LinearOperator):
@@ -143,8 +131,16 @@ class _Blockwise(LinearOperator):
     def diag_part(self, name: str = "diag_part") -> Tensor:
         if not all(op.is_square for op in self.diagonal):
             return super().diag_part()
+        return self._side_by_side([op.diag_part() for op in self.diagonal])
+
+    def _eigvals(self) -> Tensor:
+        if not all(op.is_square and op.is_self_adjoint for op in self.diagonal):
+            return super()._eigvals()
+        return self._side_by_side([op.eigvals() for op in self.diagonal])
+
+    def _side_by_side(self, parts: list[Any]) -> Tensor:
         lead = self.dims[:-2]
-        return concat([broadcast_to(op.diag_part(), [*lead, op.dims[-1]]) for op in self.diagonal], -1)
+        return concat([broadcast_to(part, [*lead, part.dims[-1]]) for part in parts], -1)
 
     def determinant(self, name: str = "det") -> Tensor:
         if not all(op.is_square for op in self.diagonal):
@@ -170,7 +166,8 @@ class LinearOperatorBlockDiag(_Blockwise):
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     Example:
-      >>> blocks = LinearOperatorBlockDiag([LinearOperatorFullMatrix([[3.0]]), LinearOperatorDiag([1.0, 2.0])])
+      >>> full, ones = linalg.LinearOperatorFullMatrix([[3.0]]), linalg.LinearOperatorDiag([1.0, 2.0])
+      >>> blocks = linalg.LinearOperatorBlockDiag([full, ones])
       >>> blocks.matvec([1.0, 2.0, 3.0]).numpy()
       array([3., 2., 6.], dtype=float32)
     """
@@ -180,21 +177,19 @@ class LinearOperatorBlockDiag(_Blockwise):
         is_positive_definite: bool | None = None, is_square: bool | None = True, name: str | None = None,
     ) -> None:  # fmt: skip
         self.operators = self.diagonal = sequence_of(type(self).__name__, operators)
-        hints: list[Any] = [
-            all_or_unknown([getattr(op, word) for op in self.operators]) if given is None else given
-            for word, given in (
-                ("is_non_singular", is_non_singular),
-                ("is_self_adjoint", is_self_adjoint),
-                ("is_positive_definite", is_positive_definite),
-            )
-        ]
+        given = {
+            "is_non_singular": is_non_singular,
+            "is_self_adjoint": is_self_adjoint,
+            "is_positive_definite": is_positive_definite,
+        }
+        hints = hints_of_all(type(self).__name__, "all operators", self.operators, given)
         self._require_sizes(self.operators)
         super().__init__(
             self.operators[0].dtype,
             None,
-            hints[0],
-            hints[1],
-            hints[2],
+            hints["is_non_singular"],
+            hints["is_self_adjoint"],
+            hints["is_positive_definite"],
             is_square,
             name or "_ds_".join(op.name for op in self.operators),
         )
@@ -211,8 +206,7 @@ class LinearOperatorBlockDiag(_Blockwise):
         return [op.solve(part, adjoint=adjoint) for op, part in zip(self.operators, parts, strict=True)]
 
     def _of_each(self, operators: list[LinearOperator]) -> LinearOperatorBlockDiag:
-        hints = self.is_non_singular, self.is_self_adjoint, self.is_positive_definite, self._is_square
-        return LinearOperatorBlockDiag(operators, *hints)
+        return LinearOperatorBlockDiag(operators, **self._hints())
 
     def adjoint(self, name: str = "adjoint") -> LinearOperator:
         return self if self.is_self_adjoint else self._of_each([op.adjoint() for op in self.operators])
@@ -221,6 +215,22 @@ class LinearOperatorBlockDiag(_Blockwise):
         if self.is_non_singular is False or not all(op.is_square for op in self.operators):
             return super().inverse()
         return self._of_each([op.inverse() for op in self.operators])
+
+    def _factor(self) -> LinearOperator:
+        if not all(op.is_self_adjoint and op.is_positive_definite for op in self.operators):
+            return super()._factor()
+        return LinearOperatorBlockDiag(
+            [op.cholesky() for op in self.operators], is_non_singular=True, is_square=True
+        )
+
+    def _times(self, right: LinearOperator) -> LinearOperator | None:
+        if not isinstance(right, LinearOperatorBlockDiag) or self._sizes(-1) != right._sizes(-2):
+            return None
+        blocks = [product_of(a, b) for a, b in zip(self.operators, right.operators, strict=True)]
+        square = all(op.is_square for op in [*self.operators, *right.operators])
+        return LinearOperatorBlockDiag(
+            blocks, **hints_of_product(self, right) if square else {"is_square": None}
+        )
 
 
 class LinearOperatorBlockLowerTriangular(_Blockwise):
@@ -233,8 +243,8 @@ class LinearOperatorBlockLowerTriangular(_Blockwise):
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     Example:
-      >>> full, ones = LinearOperatorFullMatrix([[3.0, 4.0]]), [LinearOperatorDiag([1.0] * n) for n in (2, 1)]
-      >>> lower = LinearOperatorBlockLowerTriangular([[ones[0]], [full, ones[1]]])
+      >>> full, ones = linalg.LinearOperatorFullMatrix([[3.0, 4.0]]), [linalg.LinearOperatorDiag([1.0] * n) for n in (2, 1)]
+      >>> lower = linalg.LinearOperatorBlockLowerTriangular([[ones[0]], [full, ones[1]]])
       >>> lower.matvec([1.0, 2.0, 5.0]).numpy()
       array([ 1.,  2., 16.], dtype=float32)
     """
@@ -267,13 +277,14 @@ class LinearOperatorBlockLowerTriangular(_Blockwise):
                         f"{own}: operators[{i}][{j}] has shape {format_dims(op.dims)}; its matrices must have shape {wanted}, "
                         "as many rows as all in its row and as many columns as the square one in its column."
                     )
-        if is_square is False:
-            raise InvalidArgumentError(f"{own}: is_square is False; the matrix is square.")
-        known = all_or_unknown([op.is_non_singular for op in self.diagonal])
+        settled(own, "is_square", is_square, True, "the matrix is square")
+        known = hints_of_all(
+            own, "all operators on the diagonal", self.diagonal, {"is_non_singular": is_non_singular}
+        )
         super().__init__(
             every[0].dtype,
             None,
-            known if is_non_singular is None else is_non_singular,
+            known["is_non_singular"],
             is_self_adjoint,
             is_positive_definite,
             True,
@@ -339,20 +350,18 @@ class LinearOperatorKronecker(LinearOperator):
         self.operators = sequence_of(type(self).__name__, operators)
         if any(None in op.dims for op in self.operators):
             raise InvalidArgumentError(f"{type(self).__name__}: the sizes of all operators must be known.")
-        hints: list[Any] = [
-            all_or_unknown([getattr(op, word) for op in self.operators]) if given is None else given
-            for word, given in (
-                ("is_non_singular", is_non_singular),
-                ("is_self_adjoint", is_self_adjoint),
-                ("is_positive_definite", is_positive_definite),
-            )
-        ]
+        given = {
+            "is_non_singular": is_non_singular,
+            "is_self_adjoint": is_self_adjoint,
+            "is_positive_definite": is_positive_definite,
+        }
+        hints = hints_of_all(type(self).__name__, "all operators", self.operators, given)
         super().__init__(
             self.operators[0].dtype,
             None,
-            hints[0],
-            hints[1],
-            hints[2],
+            hints["is_non_singular"],
+            hints["is_self_adjoint"],
+            hints["is_positive_definite"],
             is_square,
             name or "_x_".join(op.name for op in self.operators),
         )
@@ -385,6 +394,33 @@ class LinearOperatorKronecker(LinearOperator):
             before *= new
         return x
 
+    def _of_each(self, operators: list[LinearOperator], **hints: Any) -> LinearOperator:
+        return LinearOperatorKronecker(operators, **hints)
+
+    def adjoint(self, name: str = "adjoint") -> LinearOperator:
+        if self.is_self_adjoint:
+            return self
+        return self._of_each([op.adjoint() for op in self.operators], **self._hints())
+
+    def inverse(self, name: str = "inverse") -> LinearOperator:
+        if self.is_non_singular is False or not all(op.is_square for op in self.operators):
+            return super().inverse()
+        return self._of_each([op.inverse() for op in self.operators], **self._hints())
+
+    def _factor(self) -> LinearOperator:
+        if not all(op.is_self_adjoint and op.is_positive_definite for op in self.operators):
+            return super()._factor()
+        return self._of_each([op.cholesky() for op in self.operators], is_square=True)
+
+    def _eigvals(self) -> Tensor:
+        if not all(op.is_square and op.is_self_adjoint for op in self.operators):
+            return super()._eigvals()
+        found: Any = self.operators[0].eigvals()
+        for op in self.operators[1:]:
+            products = expand_dims(found, -1) * expand_dims(op.eigvals(), -2)
+            found = reshape(products, concat([shape_of(products)[:-2], [-1]], 0))
+        return found  # type: ignore[no-any-return]
+
     def _matmul(self, x: Tensor, adjoint: bool) -> Any:
         return self._each(x, -2 if adjoint else -1, lambda op, part: op.matmul(part, adjoint=adjoint))
 
@@ -409,94 +445,8 @@ class LinearOperatorKronecker(LinearOperator):
         return found  # type: ignore[no-any-return]
 
 
-class LinearOperatorLowRankUpdate(LinearOperator):
-    """base + u D v^H for u [..., m, r], v [..., n, r], by default u itself, and a diagonal D [..., r], by default ones.
-
-    Systems are solved by the Woodbury identity: one with the base and one with r unknowns.
-
-    Args:
-      base_operator: The operator that is updated.
-      u, v: Tensors [..., m, r] and [..., n, r] of its dtype.
-      diag_update: Tensor [..., r].
-      is_diag_update_positive: Whether D is known to be positive.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
-    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
-    Source: Woodbury, Inverting modified matrices, 1950.
-    """
-
-    u = Held()
-    v = Held()
-    diag_update = Held()
-
-    def __init__(
-        self, base_operator: LinearOperator, u: Tensor, diag_update: TensorLike | None = None, v: TensorLike | None = None,
-        is_diag_update_positive: bool | None = None, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str = "LinearOperatorLowRankUpdate",
-    ) -> None:  # fmt: skip
-        self.base_operator = base_operator
-        self.u = of_rank(name, u, 2, base_operator.dtype)
-        self.v = of_rank(name, u if v is None else v, 2, base_operator.dtype)
-        self.diag_update = None if diag_update is None else of_rank(name, diag_update, 1, base_operator.dtype)
-        if (
-            v is None
-            and base_operator.is_self_adjoint
-            and is_self_adjoint is None
-            and not self.u.dtype.is_complex
-        ):
-            is_self_adjoint = True
-        is_raised = diag_update is None or is_diag_update_positive
-        if v is None and is_raised and base_operator.is_positive_definite and is_positive_definite is None:
-            is_positive_definite = True
-        super().__init__(
-            base_operator.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
-        )
-
-    @property
-    def diag_operator(self) -> LinearOperator:
-        """D."""
-        one = cast(self.u[..., :1, :] * 0 + 1, self.dtype)[..., 0, :]
-        return LinearOperatorDiag(one if self.diag_update is None else self.diag_update)
-
-    @property
-    def shape(self) -> TensorShape:
-        lead = (
-            broadcast_dims(self.name, self.base_operator.dims[:-2], self.u.dims[:-2], self.v.dims[:-2]) or ()
-        )
-        return TensorShape([*lead, *self.base_operator.dims[-2:]])
-
-    def _matmul(self, x: Any, adjoint: bool) -> Any:
-        left, right = (self.v, self.u) if adjoint else (self.u, self.v)
-        inner = self.diag_operator.matmul(matmul(right, x, adjoint_a=True), adjoint=adjoint)
-        return self.base_operator.matmul(x, adjoint=adjoint) + matmul(left, inner)
-
-    def _small(self, adjoint: bool) -> Tensor:
-        """The capacitance matrix, of the system with r unknowns: D^-1 + v^H base^-1 u."""
-        left, right = (self.v, self.u) if adjoint else (self.u, self.v)
-        middle = matmul(right, self.base_operator.solve(left, adjoint=adjoint), adjoint_a=True)
-        own = self.diag_operator.inverse().to_dense()
-        return (conj(own) if adjoint else own) + middle
-
-    def _solve(self, b: Any, adjoint: bool) -> Any:
-        left, right = (self.v, self.u) if adjoint else (self.u, self.v)
-        first = self.base_operator.solve(b, adjoint=adjoint)
-        inner = solve(self._small(adjoint), matmul(right, first, adjoint_a=True))
-        return first - self.base_operator.solve(matmul(left, inner), adjoint=adjoint)
-
-    def determinant(self, name: str = "det") -> Tensor:
-        self._require_square("determinant")
-        rest = self.diag_operator.determinant() * self.base_operator.determinant()
-        return det(self._small(False)) * rest
-
-    def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
-        self._require_square("log_abs_determinant")
-        rest = self.diag_operator.log_abs_determinant() + self.base_operator.log_abs_determinant()
-        return log(abs_of(det(self._small(False)))) + rest
-
-
 __all__ = [
     "LinearOperatorBlockDiag",
     "LinearOperatorBlockLowerTriangular",
     "LinearOperatorKronecker",
-    "LinearOperatorLowRankUpdate",
 ]

@@ -8,12 +8,11 @@ or let the function capture it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from graphad.core.convert import lift, lift_like
-from graphad.core.dtypes import DType, as_dtype, float32, int32
-from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
+from graphad.core.convert import lift_like
+from graphad.core.dtypes import float32
+from graphad.core.errors import InvalidArgumentError, UndefinedResultError
 from graphad.core.shapes import TensorShape, broadcast_dims, format_dims, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import broadcast_to
@@ -24,23 +23,32 @@ from graphad.ops.array.squeezing import squeeze
 from graphad.ops.linalg.diagonal import band_part
 from graphad.ops.linalg.diagonals import diag_part
 from graphad.ops.linalg.eigen import eigvalsh, svd
-from graphad.ops.linalg.held import Held, MadeOf, of_rank
+from graphad.ops.linalg.held import Held, of_rank
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import matmul
+from graphad.ops.linalg.shaped import (
+    Shaped,
+    common_stack,
+    hints_of_all,
+    require_fit,
+    same_hints,
+    sequence_of,
+    settled,
+)
 from graphad.ops.linalg.systems import cholesky, cholesky_solve, det, solve, triangular_solve
 from graphad.ops.math.arithmetic import abs as abs_of
 from graphad.ops.math.cast import cast
-from graphad.ops.math.complexes import conj
+from graphad.ops.math.complexes import conj, real
 from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_min, reduce_prod, reduce_sum
 from graphad.ops.state.checks import assert_equal
 from graphad.ops.state.effects import require
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import ShapeLike, TensorLike
+    from graphad.core.annotations import TensorLike
 
 
-class LinearOperator(MadeOf):
+class LinearOperator(Shaped):
     """A matrix, or a stack of them, [..., m, n].
 
     A subclass of one's own defines `_shape()` and `_matmul(x, adjoint=False, adjoint_arg=False)` for x [..., n, k], and what it
@@ -49,6 +57,10 @@ class LinearOperator(MadeOf):
     `_cond()`, `_add_to_tensor(x)`, and `_shape_tensor()` where sizes are known only at run time. `adjoint_arg` is False
     whenever these are called from here.
 
+    `matmul`, `linalg.matvec`, `solve`, `inv`, `adjoint`, `cholesky`, `det`, `logdet`, `trace` and `diag_part` take operators too
+    and call their methods. Products, inverses, adjoints and factors of operators are operators, with structure where the result
+    has it, like the product of diagonal ones.
+
     Args:
       dtype: The dtype of the elements.
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, None where unknown. They are not checked;
@@ -56,91 +68,13 @@ class LinearOperator(MadeOf):
       name: The name of the operator, its class by default.
       graph_parents: Accepted for compatibility.
       parameters: What the attribute of this name holds; by default the arguments of the constructor.
-    Raises: InvalidArgumentError (a ValueError), when it is used: shapes that do not fit.
+    Raises: InvalidArgumentError (a ValueError): hints that contradict each other; when it is used: shapes that do not fit;
+      UndefinedResultError (a NotImplementedError too): a determinant or a solution with a matrix that is not square, or
+      eigenvalues of one that is not self-adjoint.
     """
-
-    def __init__(
-        self,
-        dtype: DType | str,
-        graph_parents: Any = None,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str | None = None,
-        parameters: dict[str, Any] | None = None,
-    ) -> None:
-        self.dtype: DType = as_dtype(dtype)
-        if is_positive_definite:
-            if is_non_singular is False:
-                raise InvalidArgumentError(
-                    f"{type(self).__name__}: a positive definite matrix is not singular; is_non_singular is False."
-                )
-            is_non_singular = True
-        self.is_non_singular = is_non_singular
-        self.is_self_adjoint = is_self_adjoint
-        self.is_positive_definite = is_positive_definite
-        self._is_square = is_square
-        self.name = name or type(self).__name__
-        self._parameters = parameters
-
-    # -- shapes ------------------------------------------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> TensorShape:
-        """[..., m, n], as far as it is known."""
-        return TensorShape(self._shape())
-
-    def _shape(self) -> ShapeLike:
-        raise NotImplementedError(f"{type(self).__name__}: define `_shape`, which gives [..., m, n].")
-
-    @property
-    def dims(self) -> tuple[Any, ...]:
-        """The raw shape; a rank is always known."""
-        return tuple(self.shape.as_list())
-
-    @property
-    def is_square(self) -> bool | None:
-        """Whether m is n, None where that is not known."""
-        m, n = self.dims[-2:]
-        return self._is_square if m is None or n is None else m == n
-
-    @property
-    def batch_shape(self) -> TensorShape:
-        return TensorShape(self.dims[:-2])
-
-    @property
-    def domain_dimension(self) -> Any:
-        """The number of columns, n."""
-        return self.dims[-1]
-
-    @property
-    def range_dimension(self) -> Any:
-        """The number of rows, m."""
-        return self.dims[-2]
-
-    @property
-    def tensor_rank(self) -> int:
-        return len(self.dims)
-
-    def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
-        """The shape as int32."""
-        return lift(list(self.dims), int32) if None not in self.dims else self._shape_tensor()
 
     def _shape_tensor(self) -> Tensor:
         return shape_of(self.to_dense())
-
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
-        return self.shape_tensor()[:-2]
-
-    def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
-        return self.shape_tensor()[-1]
-
-    def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
-        return self.shape_tensor()[-2]
-
-    def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
-        return lift(self.tensor_rank, int32)
 
     # -- products and systems ----------------------------------------------------------------------------------------------
 
@@ -148,7 +82,6 @@ class LinearOperator(MadeOf):
         return matmul(self.to_dense(), x, adjoint_a=adjoint)
 
     def _solve(self, b: Tensor, adjoint: bool) -> Tensor:
-        self._require_square("solve")
         if self.is_positive_definite and self.is_self_adjoint:
             factor: Any = cholesky(self.to_dense())
             dims = ranked(b.dims)
@@ -157,12 +90,6 @@ class LinearOperator(MadeOf):
                 factor, broadcast_to(b, [*lead, *dims[-2:]]) if None not in lead + dims else b
             )
         return solve(self.to_dense(), b, adjoint=adjoint)
-
-    def _require_square(self, what: str) -> None:
-        if self.is_square is False:
-            raise InvalidArgumentError(
-                f"{type(self).__name__}.{what}: the shape is {format_dims(self.dims)}; a square matrix is needed."
-            )
 
     def _right(self, what: str, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
         x = lift_like(what, x, self.dtype)
@@ -195,14 +122,25 @@ class LinearOperator(MadeOf):
         adjoint_arg: bool = False,
         name: str = "matmul",
     ) -> LinearOperator | Tensor:
-        """The product with a matrix [..., n, k]; another operator gives a composed operator."""
+        """The product with a matrix [..., n, k]. Another operator gives an operator: one with structure where that of both is
+        kept, else a composed one."""
         if isinstance(x, LinearOperator):
-            return LinearOperatorComposition(
-                [self.adjoint() if adjoint else self, x.adjoint() if adjoint_arg else x]
-            )
+            return product_of(self.adjoint() if adjoint else self, x.adjoint() if adjoint_arg else x)
         return self._matmul(self._right("matmul", x, adjoint, adjoint_arg), adjoint)
 
     __matmul__ = matmul
+    __array_ufunc__ = None  # for NumPy, so that `array @ operator` asks the operator
+
+    def __rmatmul__(self, x: TensorLike) -> Tensor:
+        return adjoint_of(self.matmul(x, adjoint=True, adjoint_arg=True))
+
+    def _times(self, right: LinearOperator) -> LinearOperator | None:
+        """The product of this and another operator as one with structure; None where it has none, or where `right` knows it."""
+        return None
+
+    def _after(self, left: LinearOperator) -> LinearOperator | None:
+        """The product of another operator and this one, which the other does not know."""
+        return None
 
     def matvec(self, x: TensorLike, adjoint: bool = False, name: str = "matvec") -> Tensor:
         """The product with a vector [..., n]."""
@@ -226,14 +164,15 @@ class LinearOperator(MadeOf):
         adjoint_arg: bool = False,
         name: str = "solve",
     ) -> LinearOperator | Tensor:
-        """Solve operator x = rhs for rhs [..., m, k]; another operator as rhs gives a composed operator."""
-        if isinstance(rhs, LinearOperator):
-            own = self.adjoint() if adjoint else self
-            return LinearOperatorComposition([own.inverse(), rhs.adjoint() if adjoint_arg else rhs])
+        """Solve operator x = rhs for rhs [..., m, k]; another operator as rhs gives an operator, as for `matmul`."""
+        self._require_square("solve")
         if self.is_non_singular is False:
-            raise InvalidArgumentError(
+            raise UndefinedResultError(
                 f"{type(self).__name__}.solve: the operator has the hint is_non_singular=False."
             )
+        if isinstance(rhs, LinearOperator):
+            own = self.adjoint() if adjoint else self
+            return product_of(own.inverse(), rhs.adjoint() if adjoint_arg else rhs)
         return self._solve(self._right("solve", rhs, adjoint, adjoint_arg), adjoint)
 
     def solvevec(self, rhs: TensorLike, adjoint: bool = False, name: str = "solve") -> Tensor:
@@ -297,9 +236,10 @@ class LinearOperator(MadeOf):
         return log(abs_of(self.determinant()))
 
     def eigvals(self, name: str = "eigvals") -> Tensor:
-        """The eigenvalues of a self-adjoint operator in ascending order."""
+        """The eigenvalues of a self-adjoint operator: where the structure tells them, in the order of the elements that they
+        are computed from, else in ascending order."""
         if not self.is_self_adjoint:
-            raise UnsupportedOptionError(
+            raise UndefinedResultError(
                 f"{type(self).__name__}.eigvals: the operator must have is_self_adjoint=True; "
                 "use linalg.eigvals(operator.to_dense())."
             )
@@ -345,7 +285,12 @@ class LinearOperator(MadeOf):
             raise InvalidArgumentError(
                 f"{type(self).__name__}.cholesky: the operator must have is_self_adjoint=True and is_positive_definite=True."
             )
-        return LinearOperatorLowerTriangular(cholesky(self.to_dense()), is_non_singular=True)
+        return self._factor()
+
+    def _factor(self) -> LinearOperator:
+        return LinearOperatorLowerTriangular(
+            cholesky(self.to_dense()), is_non_singular=True, is_self_adjoint=False, is_square=True
+        )
 
     # -- checks ------------------------------------------------------------------------------------------------------------
 
@@ -365,9 +310,6 @@ class LinearOperator(MadeOf):
         least = reduce_min(eigvalsh((dense + adjoint_of(dense)) * cast(0.5, self.dtype)), axis=-1)
         require(reduce_all(least > 0), f"{self.name}: the operator is not positive definite.", [])
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} shape={self.shape} dtype={self.dtype.name}>"
-
 
 class LinearOperatorLowerTriangular(LinearOperator):
     """The lower triangle of a matrix [..., n, n]; elements above the diagonal are not read.
@@ -386,9 +328,20 @@ class LinearOperatorLowerTriangular(LinearOperator):
         name: str = "LinearOperatorLowerTriangular",
     ) -> None:  # fmt: skip
         self._tril = of_rank(name, tril, 2)
+        m, n = self._tril.dims[-2:]
+        if None not in (m, n) and m != n:
+            raise InvalidArgumentError(
+                f"{name}: tril has shape {self._tril.shape}; square matrices are needed."
+            )
+        is_square = settled(name, "is_square", is_square, True, "a triangular operator is square")
         super().__init__(
             self._tril.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
         )
+
+    @property
+    def tril(self) -> Tensor:
+        """The matrix that was given."""
+        return self._tril  # type: ignore[no-any-return]
 
     @property
     def shape(self) -> TensorShape:
@@ -403,6 +356,9 @@ class LinearOperatorLowerTriangular(LinearOperator):
     def diag_part(self, name: str = "diag_part") -> Tensor:
         return diag_part(self._tril)
 
+    def _eigvals(self) -> Tensor:
+        return real(self.diag_part())
+
     def determinant(self, name: str = "det") -> Tensor:
         return reduce_prod(self.diag_part(), axis=-1)
 
@@ -410,14 +366,15 @@ class LinearOperatorLowerTriangular(LinearOperator):
         return reduce_sum(log(abs_of(self.diag_part())), axis=-1)
 
 
-def common_stack(name: str, operators: list[LinearOperator]) -> tuple[int, ...]:
-    """The shape to which the batch shapes of several operators broadcast."""
-    return broadcast_dims(name, *[op.dims[:-2] for op in operators]) or ()
+def product_of(left: LinearOperator, right: LinearOperator) -> LinearOperator:
+    """The product of two operators: one with structure where one of them knows it, else a composed one.
 
-
-def all_or_unknown(values: list[bool | None]) -> bool | None:
-    """True if all are True, else None (unknown)."""
-    return True if all(values) else None
+    Raises: DTypeError: their dtypes differ; InvalidArgumentError: their sizes do not fit.
+    """
+    require_fit("matmul", [left, right])
+    found = left._times(right)
+    found = right._after(left) if found is None else found
+    return LinearOperatorComposition([left, right]) if found is None else found
 
 
 class LinearOperatorAdjoint(LinearOperator):
@@ -434,12 +391,9 @@ class LinearOperatorAdjoint(LinearOperator):
         is_positive_definite: bool | None = None, is_square: bool | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
         self.operator = operator
-        hints = operator.is_non_singular, operator.is_self_adjoint, operator.is_positive_definite
-        given = is_non_singular, is_self_adjoint, is_positive_definite
-        known: list[Any] = [b if a is None else a for a, b in zip(given, hints, strict=True)]
-        super().__init__(
-            operator.dtype, None, known[0], known[1], known[2], is_square, name or f"{operator.name}_adjoint"
-        )
+        given = is_non_singular, is_self_adjoint, is_positive_definite, is_square
+        hints = same_hints(type(self).__name__, operator, given)
+        super().__init__(operator.dtype, None, *hints, name or f"{operator.name}_adjoint")
 
     @property
     def shape(self) -> TensorShape:
@@ -476,13 +430,21 @@ class LinearOperatorInversion(LinearOperator):
         self, operator: LinearOperator, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None, is_square: bool | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
+        own = type(self).__name__
         if is_non_singular is False or operator.is_non_singular is False:
-            raise InvalidArgumentError(f"{type(self).__name__}: a singular operator has no inverse.")
+            raise InvalidArgumentError(
+                f"{own}: a singular operator has no inverse; is_non_singular is False."
+            )
+        if operator.is_square is False:
+            raise InvalidArgumentError(
+                f"{own}: the operator has shape {format_dims(operator.dims)}; only a square matrix has an inverse."
+            )
         self.operator = operator
-        own = operator.is_self_adjoint if is_self_adjoint is None else is_self_adjoint
-        positive = operator.is_positive_definite if is_positive_definite is None else is_positive_definite
+        _, adjoint, positive, square = same_hints(
+            own, operator, (None, is_self_adjoint, is_positive_definite, is_square)
+        )
         super().__init__(
-            operator.dtype, None, True, own, positive, is_square, name or f"{operator.name}_inverse"
+            operator.dtype, None, True, adjoint, positive, square, name or f"{operator.name}_inv"
         )
 
     @property
@@ -505,6 +467,12 @@ class LinearOperatorInversion(LinearOperator):
     def inverse(self, name: str = "inverse") -> LinearOperator:
         return self.operator
 
+    def _eigvals(self) -> Tensor:
+        return 1.0 / self.operator.eigvals()
+
+    def _cond(self) -> Tensor:
+        return self.operator.cond()
+
 
 class LinearOperatorComposition(LinearOperator):
     """The product of operators, the first one on the left.
@@ -520,17 +488,11 @@ class LinearOperatorComposition(LinearOperator):
         is_positive_definite: bool | None = None, is_square: bool | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
         self.operators = sequence_of(type(self).__name__, operators)
-        for left, right in zip(self.operators, self.operators[1:], strict=False):
-            if None not in (left.dims[-1], right.dims[-2]) and left.dims[-1] != right.dims[-2]:
-                raise InvalidArgumentError(
-                    f"{type(self).__name__}: an operator with shape {format_dims(left.dims)} stands before one with shape "
-                    f"{format_dims(right.dims)}; the inner sizes must be equal."
-                )
-        known = (
-            all_or_unknown([op.is_non_singular for op in self.operators])
-            if is_non_singular is None
-            else is_non_singular
-        )
+        own = type(self).__name__
+        require_fit(own, self.operators)
+        known = hints_of_all(own, "all operators", self.operators, {"is_non_singular": is_non_singular})[
+            "is_non_singular"
+        ]
         super().__init__(
             self.operators[0].dtype, None, known, is_self_adjoint, is_positive_definite, is_square,
             name or "_o_".join(op.name for op in self.operators),
@@ -565,21 +527,6 @@ class LinearOperatorComposition(LinearOperator):
         return sum(
             [op.log_abs_determinant() for op in self.operators[1:]], self.operators[0].log_abs_determinant()
         )
-
-
-def sequence_of(name: str, operators: object) -> list[LinearOperator]:
-    """The operators of a composed one. Raises: InvalidArgumentError: there are none, or their dtypes differ."""
-    found = list(operators) if isinstance(operators, Sequence) else []
-    if not found or not all(isinstance(x, LinearOperator) for x in found):
-        raise InvalidArgumentError(
-            f"{name}: operators is {operators!r}; a list of operators is needed, at least one."
-        )
-    dtypes = {x.dtype for x in found}
-    if len(dtypes) > 1:
-        raise InvalidArgumentError(
-            f"{name}: operators have dtypes {', '.join(sorted(x.name for x in dtypes))}; all must have the same."
-        )
-    return found
 
 
 __all__ = [

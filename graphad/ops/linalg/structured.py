@@ -4,39 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphad.core.annotations import DTypeLike, TensorLike
+import numpy as np
+
+from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import float32, int32
-from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
+from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import TensorShape, broadcast_dims
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import ones_like, zeros
 from graphad.ops.array.gather import gather
 from graphad.ops.array.reshape import expand_dims
+from graphad.ops.array.sorting import argsort
+from graphad.ops.array.support import static_array
 from graphad.ops.linalg.banded import compact_diagonals, tridiagonal_matmul, tridiagonal_solve, turned
 from graphad.ops.linalg.diagonal import band_part
 from graphad.ops.linalg.diagonals import diag, diag_part
 from graphad.ops.linalg.held import Held, computed, of_rank
+from graphad.ops.linalg.identities import LinearOperatorScaledIdentity
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import matmul
-from graphad.ops.linalg.operators import LinearOperator
+from graphad.ops.linalg.operators import LinearOperator, LinearOperatorLowerTriangular
+from graphad.ops.linalg.shaped import hints_of_product, settled
 from graphad.ops.math.arithmetic import abs as abs_of
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import not_equal
-from graphad.ops.math.complexes import conj
+from graphad.ops.math.complexes import conj, real
 from graphad.ops.math.composed import invert_permutation
 from graphad.ops.math.exponential import log
+from graphad.ops.math.power import sqrt
 from graphad.ops.math.reduce import reduce_all, reduce_prod, reduce_sum
 from graphad.ops.state.effects import require
-
-
-def _count(name: str, n: Any) -> int:
-    if isinstance(n, Tensor):
-        raise UnsupportedOptionError(f"{name}: num_rows is a tensor; an int is needed.")
-    if int(n) < 0:
-        raise InvalidArgumentError(f"{name}: num_rows is {n}; it must be 0 or more.")
-    return int(n)
 
 
 class LinearOperatorFullMatrix(LinearOperator):
@@ -56,6 +55,10 @@ class LinearOperatorFullMatrix(LinearOperator):
         name: str = "LinearOperatorFullMatrix",
     ) -> None:  # fmt: skip
         self._matrix = of_rank(name, matrix, 2)
+        if not (self._matrix.dtype.is_floating or self._matrix.dtype.is_complex):
+            raise DTypeError(
+                f"{name}: matrix has dtype {self._matrix.dtype.name}; a float or complex dtype is needed."
+            )
         super().__init__(
             self._matrix.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
         )
@@ -85,8 +88,10 @@ class LinearOperatorDiag(LinearOperator):
         name: str = "LinearOperatorDiag",
     ) -> None:  # fmt: skip
         self._diag = of_rank(name, diag, 1)
-        if not self._diag.dtype.is_complex and is_self_adjoint is None:
-            is_self_adjoint = True
+        is_square = settled(name, "is_square", is_square, True, "a diagonal operator is square")
+        if not self._diag.dtype.is_complex:
+            why = "a real diagonal operator is self-adjoint"
+            is_self_adjoint = settled(name, "is_self_adjoint", is_self_adjoint, True, why)
         super().__init__(
             self._diag.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
         )
@@ -120,128 +125,47 @@ class LinearOperatorDiag(LinearOperator):
     def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
         return reduce_sum(log(abs_of(self._diag)), axis=-1)
 
+    def _eigvals(self) -> Tensor:
+        return real(self.diag_part())
+
+    def adjoint(self, name: str = "adjoint") -> LinearOperator:
+        return self if self.is_self_adjoint else LinearOperatorDiag(conj(self._diag), **self._hints())
+
     def inverse(self, name: str = "inverse") -> LinearOperator:
-        return LinearOperatorDiag(1.0 / self._diag, is_non_singular=True)
+        if self.is_non_singular is False:
+            return super().inverse()
+        return LinearOperatorDiag(1.0 / self._diag, **self._hints() | {"is_non_singular": True})
+
+    def _factor(self) -> LinearOperator:
+        return LinearOperatorDiag(sqrt(self._diag), is_non_singular=True, is_self_adjoint=True)
+
+    def _times(self, right: LinearOperator) -> LinearOperator | None:
+        if isinstance(right, LinearOperatorDiag):
+            hints = hints_of_product(self, right, commute=True)
+            return LinearOperatorDiag(self._diag * right.diag, **hints)
+        if isinstance(right, LinearOperatorScaledIdentity):
+            hints = hints_of_product(self, right, commute=True)
+            return LinearOperatorDiag(self._diag * expand_dims(right.multiplier, -1), **hints)
+        if isinstance(right, LinearOperatorLowerTriangular):
+            rows = expand_dims(self._diag, -1) * right.tril
+            return LinearOperatorLowerTriangular(rows, **hints_of_product(self, right))
+        return None
+
+    def _after(self, left: LinearOperator) -> LinearOperator | None:
+        if isinstance(left, LinearOperatorScaledIdentity):
+            hints = hints_of_product(left, self, commute=True)
+            return LinearOperatorDiag(expand_dims(left.multiplier, -1) * self._diag, **hints)
+        if isinstance(left, LinearOperatorLowerTriangular):
+            columns = left.tril * expand_dims(self._diag, -2)
+            return LinearOperatorLowerTriangular(columns, **hints_of_product(left, self))
+        return None
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> None:
         require(
             reduce_all(not_equal(self._diag, lift(0, self.dtype))),
-            f"{self.name}: the diagonal holds a 0.",
+            f"{self.name}: the operator is singular: the diagonal holds a 0.",
             [],
         )
-
-
-class LinearOperatorScaledIdentity(LinearOperatorDiag):
-    """A scalar, or one [...] for each matrix, times the identity with `num_rows` rows.
-
-    Args:
-      num_rows: The number of rows, an int.
-      multiplier: Tensor [...], a float or complex dtype.
-      assert_proper_shapes: Whether to check the shapes again at run time.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
-    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
-    """
-
-    multiplier = Held()
-
-    def __init__(
-        self, num_rows: int, multiplier: Tensor, is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = True, assert_proper_shapes: bool = False,
-        name: str = "LinearOperatorScaledIdentity",
-    ) -> None:  # fmt: skip
-        self.multiplier = of_rank(name, multiplier, 0)
-        rows = _count(name, num_rows)
-        wide = computed(
-            lambda: broadcast_to(expand_dims(self.multiplier, -1), [*self.multiplier.dims, rows]), multiplier
-        )
-        super().__init__(wide, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name)
-
-    def add_to_tensor(self, mat: TensorLike, name: str = "add_to_tensor") -> Tensor:
-        """The sum of this matrix and `mat`."""
-        return super().add_to_tensor(mat)
-
-
-class LinearOperatorIdentity(LinearOperatorScaledIdentity):
-    """The identity with `num_rows` rows, or a stack of the shape `batch_shape` of them.
-
-    Args:
-      num_rows: The number of rows, an int.
-      batch_shape: The leading sizes.
-      dtype: The dtype, float32 by default.
-      assert_proper_shapes: Whether to check the shapes again at run time.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
-    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
-    """
-
-    def __init__(
-        self, num_rows: int, batch_shape: Any = None, dtype: DTypeLike | None = None, is_non_singular: bool | None = True,
-        is_self_adjoint: bool | None = True, is_positive_definite: bool | None = True,
-        is_square: bool | None = True, assert_proper_shapes: bool = False, name: str = "LinearOperatorIdentity",
-    ) -> None:  # fmt: skip
-        ones = ones_like(
-            zeros([] if batch_shape is None else batch_shape, float32 if dtype is None else dtype)
-        )
-        super().__init__(
-            num_rows, ones, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name=name
-        )
-
-    def _matmul(self, x: Any, adjoint: bool) -> Any:
-        return x if not self._diag.dims[:-1] else super()._matmul(x, adjoint)
-
-    def _solve(self, b: Tensor, adjoint: bool) -> Any:
-        return self._matmul(b, adjoint)
-
-    def inverse(self, name: str = "inverse") -> LinearOperator:
-        return self
-
-
-class LinearOperatorZeros(LinearOperator):
-    """Zeros, [*batch_shape, num_rows, num_columns]; square by default.
-
-    Args:
-      num_rows, num_columns: The sizes, ints.
-      batch_shape: The leading sizes.
-      dtype: The dtype, float32 by default.
-      assert_proper_shapes: Whether to check the shapes again at run time.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
-    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
-    """
-
-    def __init__(
-        self, num_rows: int, num_columns: int | None = None, batch_shape: Any = None, dtype: Any = None,
-        is_non_singular: bool | None = False, is_self_adjoint: bool | None = True,
-        is_positive_definite: bool | None = False, is_square: bool | None = True,
-        assert_proper_shapes: bool = False, name: str = "LinearOperatorZeros",
-    ) -> None:  # fmt: skip
-        rows = _count(name, num_rows)
-        columns = rows if num_columns is None else _count(name, num_columns)
-        self._sizes = TensorShape([*TensorShape(batch_shape or ()).as_list(), rows, columns])
-        is_self_adjoint = is_self_adjoint if rows == columns else False
-        super().__init__(
-            float32 if dtype is None else dtype,
-            None,
-            is_non_singular,
-            is_self_adjoint,
-            is_positive_definite,
-            is_square,
-            name,
-        )
-
-    @property
-    def shape(self) -> TensorShape:
-        return self._sizes
-
-    def to_dense(self, name: str = "to_dense") -> Tensor:
-        return zeros(self.dims, self.dtype)
-
-    def add_to_tensor(self, mat: TensorLike, name: str = "add_to_tensor") -> Tensor:
-        """The sum of this matrix and `mat`."""
-        return super().add_to_tensor(mat)
-
-    def determinant(self, name: str = "det") -> Tensor:
-        self._require_square("determinant")
-        return zeros(self.dims[:-2], self.dtype)
 
 
 class LinearOperatorTridiag(LinearOperator):
@@ -265,6 +189,7 @@ class LinearOperatorTridiag(LinearOperator):
         self._rows = of_rank(
             name, computed(lambda: compact_diagonals(name, diagonals, diagonals_format), *parts), 2
         )
+        is_square = settled(name, "is_square", is_square, True, "a tridiagonal operator is square")
         super().__init__(
             self._rows.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
         )
@@ -309,7 +234,11 @@ class LinearOperatorHouseholder(LinearOperator):
     ) -> None:  # fmt: skip
         self.reflection_axis = of_rank(name, reflection_axis, 1)
         self._unit = computed(self._scaled, reflection_axis)
-        super().__init__(self.reflection_axis.dtype, None, True, True, is_positive_definite, is_square, name)
+        settled(name, "is_self_adjoint", is_self_adjoint, True, "a reflection is self-adjoint")
+        settled(name, "is_positive_definite", is_positive_definite, False, "a reflection is not definite")
+        settled(name, "is_non_singular", is_non_singular, True, "a reflection is its own inverse")
+        settled(name, "is_square", is_square, True, "a reflection is square")
+        super().__init__(self.reflection_axis.dtype, None, True, True, False, True, name)
 
     def _scaled(self) -> Any:
         """The axis as a column of length 1."""
@@ -329,6 +258,9 @@ class LinearOperatorHouseholder(LinearOperator):
     def _solve(self, b: Tensor, adjoint: bool) -> Tensor:
         return self._matmul(b, adjoint)
 
+    def inverse(self, name: str = "inverse") -> LinearOperator:
+        return self
+
     def determinant(self, name: str = "det") -> Tensor:
         return -ones_like(self.reflection_axis[..., 0])
 
@@ -337,10 +269,10 @@ class LinearOperatorHouseholder(LinearOperator):
 
 
 class LinearOperatorPermutation(LinearOperator):
-    """The permutation matrix of perm [n]: row i of its product with x is x[perm[i]].
+    """The permutation matrix of perm [..., n]: row i of its product with x is x[perm[i]].
 
     Args:
-      perm: Integer vector [n].
+      perm: Integer tensor [..., n]: the numbers from 0 to n - 1, in any order.
       dtype: The dtype of the elements.
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
@@ -354,18 +286,33 @@ class LinearOperatorPermutation(LinearOperator):
         is_square: bool | None = None, name: str = "LinearOperatorPermutation",
     ) -> None:  # fmt: skip
         self.perm = of_rank(name, perm, 1)
-        if self.perm.ndim != 1 or not self.perm.dtype.is_integer:
+        if not self.perm.dtype.is_integer:
+            raise DTypeError(f"{name}: perm has dtype {self.perm.dtype.name}; integers are needed.")
+        known = None if isinstance(perm, Handle) else static_array(self.perm)
+        if known is not None and not np.array_equal(
+            np.sort(known, -1), np.broadcast_to(np.arange(known.shape[-1]), known.shape)
+        ):
             raise InvalidArgumentError(
-                f"{name}: perm has shape {self.perm.shape} and dtype {self.perm.dtype.name}; a vector of integers is needed."
+                f"{name}: perm is {known.tolist()}; it must hold each number from 0 to {known.shape[-1] - 1} once."
             )
-        super().__init__(dtype, None, True, is_self_adjoint, is_positive_definite, is_square, name)
+        settled(name, "is_non_singular", is_non_singular, True, "a permutation has an inverse")
+        settled(name, "is_square", is_square, True, "a permutation is square")
+        super().__init__(dtype, None, True, is_self_adjoint, is_positive_definite, True, name)
 
     @property
     def shape(self) -> TensorShape:
-        return TensorShape([*self.perm.shape.as_list(), *self.perm.shape.as_list()])
+        return TensorShape([*self.perm.shape.as_list(), self.perm.shape.as_list()[-1]])
 
     def _matmul(self, x: Any, adjoint: bool) -> Any:
-        return gather(x, invert_permutation(self.perm) if adjoint else self.perm, axis=-2)
+        if self.perm.ndim == 1:
+            return gather(x, invert_permutation(self.perm) if adjoint else self.perm, axis=-2)
+        places: Any = argsort(self.perm, axis=-1) if adjoint else self.perm
+        lead = broadcast_dims(self.name, places.dims[:-1], x.dims[:-2]) or ()
+        x, places = (
+            broadcast_to(x, [*lead, *x.dims[-2:]]),
+            broadcast_to(places, [*lead, places.dims[-1]]),
+        )
+        return gather(x, places, axis=-2, batch_dims=len(lead))
 
     def _solve(self, b: object, adjoint: bool) -> Any:
         return self._matmul(b, not adjoint)
@@ -390,6 +337,7 @@ class LinearOperatorToeplitz(LinearOperator):
     ) -> None:  # fmt: skip
         self.col, self.row = of_rank(name, col, 1), of_rank(name, row, 1)
         n = self.col.dims[-1]
+        is_square = settled(name, "is_square", is_square, True, "a Toeplitz operator is square")
         if n is None or self.row.dims[-1] != n:
             raise InvalidArgumentError(
                 f"{name}: col has shape {self.col.shape} and row {self.row.shape}; their last sizes must be known and equal."
@@ -402,6 +350,11 @@ class LinearOperatorToeplitz(LinearOperator):
     def shape(self) -> TensorShape:
         lead = broadcast_dims(self.name, self.col.dims[:-1], self.row.dims[:-1]) or ()
         return TensorShape([*lead, self.col.dims[-1], self.col.dims[-1]])
+
+    def diag_part(self, name: str = "diag_part") -> Tensor:
+        if None in self.dims:
+            return super().diag_part()
+        return broadcast_to(self.col[..., :1], self.dims[:-1])
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         n = self.col.dims[-1]
@@ -421,10 +374,7 @@ __all__ = [
     "LinearOperatorDiag",
     "LinearOperatorFullMatrix",
     "LinearOperatorHouseholder",
-    "LinearOperatorIdentity",
     "LinearOperatorPermutation",
-    "LinearOperatorScaledIdentity",
     "LinearOperatorToeplitz",
     "LinearOperatorTridiag",
-    "LinearOperatorZeros",
 ]

@@ -34,6 +34,7 @@ from graphad.ops.array.create import zeros_like
 from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint, align_matrices, times
 from graphad.ops.math.arithmetic import MUL, NEG
 from graphad.ops.math.complexes import CONJ, imag, real
@@ -388,6 +389,8 @@ def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str 
       array([[1. ],
              [0.5]], dtype=float32)
     """
+    if is_operator(matrix):
+        return matrix.solve(rhs, adjoint=adjoint)  # type: ignore[no-any-return]
     a, b = lift_pair("solve", matrix, rhs)
     return bind(Solve(bool(adjoint)), a, b)
 
@@ -428,6 +431,8 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
       array([[0.5 , 0.  ],
              [0.  , 0.25]], dtype=float32)
     """
+    if is_operator(input):
+        return input.inverse().adjoint() if adjoint else input.inverse()  # type: ignore[no-any-return]
     y = bind(Inverse(), lift(input))
     return _turned(y) if adjoint else y
 
@@ -446,6 +451,8 @@ def det(input: TensorLike, name: str | None = None) -> Tensor:
       >>> linalg.det([[1.0, 2.0], [3.0, 5.0]]).numpy().round(4)
       np.float32(-1.0)
     """
+    if is_operator(input):
+        return input.determinant()  # type: ignore[no-any-return]
     return bind(Determinant(), lift(input))
 
 
@@ -476,6 +483,12 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     Raises: InvalidArgumentError (a ValueError): a matrix is not positive definite, or not square; DTypeError (a TypeError):
       another dtype.
     """
+    if is_operator(matrix):
+        if not (matrix.is_self_adjoint and matrix.is_positive_definite):
+            raise InvalidArgumentError(
+                f"logdet: the operator is {matrix!r}; it must have is_self_adjoint=True and is_positive_definite=True."
+            )
+        return matrix.log_abs_determinant()  # type: ignore[no-any-return]
     d = log(real(bind(DiagPart(0), cholesky(matrix))))
     return reduce_sum(d + d, axis=-1)
 
@@ -495,6 +508,8 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
       array([[2., 0.],
              [1., 2.]], dtype=float32)
     """
+    if is_operator(input):
+        return input.cholesky()  # type: ignore[no-any-return]
     return bind(Cholesky(), lift(input))
 
 

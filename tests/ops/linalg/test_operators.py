@@ -245,7 +245,7 @@ def test_derivatives_of_solutions_with_lower_blocks_are_those_of_the_dense_matri
             r"LinearOperatorBlockDiag.matmul: .*sizes \[2, 4\]; they must be \[4, 2\]",
         ),
         (lambda: la.LinearOperatorZeros(3).inverse(), "the operator has the hint is_non_singular=False"),
-        (lambda: la.LinearOperatorPermutation([0.5]), "a vector of integers"),
+        (lambda: la.LinearOperatorPermutation([0.5]), "integers are needed"),
         (lambda: FULL(A, is_non_singular=False, is_positive_definite=True), "a positive definite matrix"),
         (lambda: la.LinearOperatorDiag([1.0, 0.0]).assert_non_singular(), "the diagonal holds a 0"),
     ],
