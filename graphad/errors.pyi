@@ -47,6 +47,7 @@ from graphad.core.errors import SymbolicValueError as SymbolicValueError
 from graphad.core.errors import UnauthenticatedError as UnauthenticatedError
 from graphad.core.errors import UnavailableError as UnavailableError
 from graphad.core.errors import UnconvertibleError as UnconvertibleError
+from graphad.core.errors import UndefinedResultError as UndefinedResultError
 from graphad.core.errors import UnimplementedError as UnimplementedError
 from graphad.core.errors import UnknownError as UnknownError
 from graphad.core.registry import DuplicateGradientError as DuplicateGradientError
