@@ -1,4 +1,5 @@
-"""Convolution of images [batch, ..., channels] along any number of axes, as one matrix product over all windows.
+"""Convolution of images [batch, ..., channels] along any number of axes, by the routines of `direct`, else as one matrix product
+over all windows.
 
 The op, its input gradient and its filter gradient are closed under differentiation: each is bilinear, and its derivatives are
 the other two.
@@ -40,6 +41,7 @@ from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.support import require_gradient
 from graphad.ops.array.transpose import Reverse, Transpose, move_axis
 from graphad.ops.linalg.matmul import matmul
+from graphad.ops.nn import direct
 from graphad.ops.nn import windows as w
 from graphad.ops.rules import FLOATING, require_kind, same_dtype
 
@@ -217,6 +219,11 @@ class Convolution(Filtering):
         return TensorSpec.of(self.result(x, kernel), x.dtype)
 
     def eval(self, x: Array, kernel: Array) -> Array:
+        made = direct.convolution(self, widened(x), widened(kernel))
+        return self.by_numpy(x, kernel) if made is None else as_dtype_of(made, x)
+
+    def by_numpy(self, x: Array, kernel: Array) -> Array:
+        """The same as one product of all windows."""
         places, columns = self.columns(widened(x), kernel.shape)
         y = _joined(columns @ _groups(widened(kernel), _group_count(x.shape[-1], kernel.shape)))
         return as_dtype_of(y.reshape(*places, kernel.shape[-1]), x)
@@ -290,6 +297,11 @@ class ConvolutionInputGrad(Filtering):
         return x
 
     def eval(self, g: Array, kernel: Array) -> Array:
+        made = direct.image_gradient(self, self.dims, widened(g), widened(kernel))
+        return self.by_numpy(g, kernel) if made is None else as_dtype_of(made, g)
+
+    def by_numpy(self, g: Array, kernel: Array) -> Array:
+        """The same as a product whose parts are added up where they come from."""
         shape, window = self.dims, kernel.shape[:-2]
         pads, outputs = self.pads(shape, window), kernel.shape[-1]
         n = _group_count(shape[-1], kernel.shape)
@@ -400,6 +412,11 @@ class ConvolutionFilterGrad(Filtering):
         return kernel
 
     def eval(self, x: Array, g: Array) -> Array:
+        made = direct.filter_gradient(self, widened(x), self.dims, widened(g))
+        return self.by_numpy(x, g) if made is None else as_dtype_of(made, x)
+
+    def by_numpy(self, x: Array, g: Array) -> Array:
+        """The same as one product of all windows, turned over."""
         places, columns = self.columns(widened(x), self.dims)
         n, flat = _group_count(x.shape[-1], self.dims), widened(g).reshape(math.prod(places), g.shape[-1])
         y = _joined(np.swapaxes(columns, -1, -2) @ (flat if n == 1 else _parted(flat, n)))

@@ -323,7 +323,7 @@ def matmul_words(
     words[GEMM], words[GEMV] = library.gemm[name], library.gemv[name]
     words[M], words[N], words[K], words[LDA], words[LDB], words[LDC] = m, n, k, lda, ldb, ldc
     words[TRANS_A], words[TRANS_B] = ord("T" if trans_a else "N"), ord("T" if trans_b else "N")
-    words[ALPHA : ALPHA + 2], words[BETA : BETA + 2] = _bits(kind, alpha), _bits(kind, beta)
+    words[ALPHA : ALPHA + 2], words[BETA : BETA + 2] = bits(kind, alpha), bits(kind, beta)
     words[FIRST], words[SECOND] = A, B
     words[CONTROL], words[LIMIT] = (0 if blas is not None else _control_block()), one_thread_below
     if blas is None and alpha == 1 and not beta and min(m, n) > 1 and m * n * k < one_thread_below:
@@ -344,7 +344,7 @@ def _kind(dtype: str | np.dtype[Any]) -> tuple[np.dtype[Any], str]:
 
 
 @functools.lru_cache(maxsize=64)
-def _bits(dtype: np.dtype[Any], value: complex) -> list[int]:
+def bits(dtype: np.dtype[Any], value: complex) -> list[int]:
     number = value if dtype.kind == "c" else complex(value).real
     raw = np.array(number, dtype).tobytes().ljust(16, b"\0")
     return [int(word) for word in np.frombuffer(raw, np.int64)]

@@ -8,6 +8,7 @@ running. A region of the pool is the same table.
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,7 @@ def _steps() -> Any:
         return _functions["steps"]
 
 
+@functools.lru_cache(maxsize=2)
 def _address(name: str) -> int:
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 

@@ -1,10 +1,10 @@
-"""Matrix products in tiles of registers, as LLVM IR text: what BLAS calls gemm, for one thread, alpha 1 and beta 0.
+"""Matrix products in tiles of registers, as LLVM IR text: what BLAS calls gemm, for one thread, alpha 1, and beta 0 or 1.
 
-C = A B, all stored by rows. A tile of C, at most `rows` by two vectors, stays in registers while k runs: each step takes two
-vectors of B and one number of each row of A, which needs no copy in either layout. B is read in place where its rows are
-contiguous and few are used again; else a panel of it, two vectors wide, is first copied to contiguous memory and stays in the
-first-level cache while the rows of A go by. Sums run over k in order, in blocks of `DEPTH` that are added up: which kernel
-computes an element, and in what order, depends on sizes and layouts alone.
+C = A B, or that added to C, all stored by rows. A tile of C, at most `rows` by two vectors, stays in registers while k runs:
+each step takes two vectors of B and one number of each row of A, which needs no copy in either layout. B is read in place where
+its rows are contiguous and few are used again; else a panel of it, two vectors wide, is first copied to contiguous memory and
+stays in the first-level cache while the rows of A go by. Sums run over k in order, in blocks of `DEPTH` that are added up: which
+kernel computes an element, and in what order, depends on sizes and layouts alone.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def text(shape: Shape) -> str:
     return "\n".join([*lines, _copy_columns(shape, suffix), _product(shape)])
 
 
-class _Body(Function):
+class Body(Function):
     """A function that handles vectors of one shape."""
 
     def __init__(self, shape: Shape, suffix: str, header: str, linkage: str = "") -> None:
@@ -127,7 +127,7 @@ class _Body(Function):
 
 def _tile(shape: Shape, suffix: str, rows: int, wide: int) -> str:
     """C[rows, wide vectors] = A[rows, depth] B[depth, wide vectors], or that added to C; strides in elements."""
-    f = _Body(
+    f = Body(
         shape,
         suffix,
         f"void @tile{rows}x{wide}(ptr noalias %a, i64 %row, i64 %column, ptr noalias %b, i64 %step, ptr noalias %c, "
@@ -180,7 +180,7 @@ def _tile(shape: Shape, suffix: str, rows: int, wide: int) -> str:
 
 def _copy_rows(shape: Shape, suffix: str, wide: int) -> str:
     """A panel from B[depth, width] with contiguous rows; what lies beyond `width` does not matter."""
-    f = _Body(
+    f = Body(
         shape,
         suffix,
         f"void @rows{wide}(ptr noalias %to, ptr noalias %b, i64 %ldb, i64 %depth, i64 %width)",
@@ -201,7 +201,7 @@ def _copy_columns(shape: Shape, suffix: str) -> str:
 
     The depth is rounded up to whole vectors; `width` is at least 1, what lies beyond it does not matter.
     """
-    f = _Body(
+    f = Body(
         shape,
         suffix,
         "void @columns(ptr noalias %to, i64 %step, ptr noalias %b, i64 %ldb, i64 %depth, i64 %width)",
@@ -232,7 +232,7 @@ def _copy_columns(shape: Shape, suffix: str) -> str:
 def _product(shape: Shape) -> str:
     """The product as Fortran's gemm of the transposes: C' = B' A'."""
     s = shape
-    f = _Body(
+    f = Body(
         shape,
         "",
         f"void @{symbol(shape)}(ptr %tb, ptr %ta, ptr %pn, ptr %pm, ptr %pk, ptr %alpha, ptr %b, ptr %pldb, ptr %a, "
@@ -244,10 +244,11 @@ def _product(shape: Shape) -> str:
     row, column = f.choose(plain_a, "i64", lda, 1), f.choose(plain_a, "i64", 1, lda)
     down, across = f.choose(plain_b, "i64", ldb, 1), f.choose(plain_b, "i64", 1, ldb)
     far = f.test("sgt", f.math("mul", k, ldb), NEAR // s.size)
+    added = f.emit(f"fcmp une {s.kind} {f.emit(f'load {s.kind}, ptr %beta')}, 0.0")
     with f.loop(
         0, f.emit(f"call i64 @llvm.smax.i64(i64 {k}, i64 1)"), DEPTH
     ) as k0:  # without inner elements C is 0
-        depth, more = f.min(f.math("sub", k, k0), DEPTH), f.test("sgt", k0, 0)
+        depth, more = f.min(f.math("sub", k, k0), DEPTH), f.emit(f"or i1 {f.test('sgt', k0, 0)}, {added}")
         with f.loop(0, m, HEIGHT) as i0:
             height = f.min(f.math("sub", m, i0), HEIGHT)
             often = f.test("sge", height, COPIED_FROM)
@@ -288,7 +289,7 @@ def _product(shape: Shape) -> str:
 
 
 def _tiles(
-    f: _Body,
+    f: Body,
     wide: int,
     height: str,
     a: tuple[str, str, str],

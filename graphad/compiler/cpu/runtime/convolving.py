@@ -1,0 +1,366 @@
+"""Convolutions of NumPy arrays and their two gradients by native steps, shared among the threads of the pool.
+
+The gradient by the image is convolutions too: the elements of the image whose distance is a multiple of the strides see the same
+elements of a window, so each such phase is a convolution of the cotangents with a part of the filters, turned around. Rows of a
+result are the same whichever thread computes them, and sums over places have parts that depend on sizes alone: the number of
+threads changes no bit.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphad.compiler.cpu.runtime import blas, convolving_text, driver, native, pool, tiles_text
+from graphad.compiler.cpu.runtime import convolving_text as t
+from graphad.compiler.cpu.target import host
+from graphad.core.errors import InternalError
+
+MOST_AXES = 3
+_BLOCK_BYTES = 1 << 18  # of the rows of a block, which stay in the second-level cache
+_DEPTH = 256  # places whose products are added up at once for filters
+_LIGHT = 1 << 20  # multiplications for which waking a thread does not pay
+_HEAVY = 1 << 23  # multiplications from which sums over places have parts
+_PARTS = 4
+_LONG = 48  # elements of a part of a window for which a product of its own pays
+
+CORRELATE, FILTERS, SINGLE, SINGLE_FILTERS = range(4)
+_functions: dict[str, list[int]] = {}
+
+
+def _steps(dtype: str) -> list[int]:
+    """The addresses of the four steps; empty where this processor has no tiles."""
+    found = _functions.get(dtype)
+    if found is None:
+        with native.lock:
+            shape = next(
+                (s for s in tiles_text.shapes(host().features) if s.letter == blas.LETTERS[dtype]), None
+            )
+            if shape is None or not blas.tiles(dtype):
+                found = []
+            else:
+                names = convolving_text.symbols(shape)
+                made = native.printed(convolving_text.text, shape, symbols=names)
+                found = [made[name] for name in names]
+            _functions[dtype] = found
+    return found
+
+
+class Sizes(NamedTuple):
+    """A convolution: sizes of three axes each, of the image without batch and channels."""
+
+    batch: int
+    size: tuple[int, ...]
+    counts: tuple[int, ...]
+    window: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    before: tuple[int, ...]
+    inputs: int
+    outputs: int
+    groups: int
+
+    @property
+    def places(self) -> int:
+        return self.batch * math.prod(self.counts)
+
+
+def sizes_of(
+    image: Sequence[int],
+    kernel: Sequence[int],
+    counts: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    before: Sequence[int],
+) -> Sizes | None:
+    """The sizes for shapes [batch, ..., channels] and [..., channels, outputs]; None if they are not for the steps here."""
+    rank = len(strides)
+    if not 0 < rank <= MOST_AXES or 0 in (*image, *kernel, *counts):
+        return None
+    groups = image[-1] // kernel[-2]
+    if 1 < groups < image[-1] and min(kernel[-2], kernel[-1] // groups) < 8:
+        return None  # products of few rows or columns
+    if groups > 1 and kernel[-2] == 1 and kernel[-1] != groups:
+        return None
+
+    def filled(values: Sequence[int], value: int) -> tuple[int, ...]:
+        return (*(value,) * (MOST_AXES - rank), *values)
+
+    return Sizes(
+        image[0],
+        filled(image[1:-1], 1),
+        filled(counts, 1),
+        filled(kernel[:-2], 1),
+        filled(strides, 1),
+        filled(dilations, 1),
+        filled(before, 0),
+        image[-1],
+        kernel[-1],
+        groups,
+    )
+
+
+class _Rows(NamedTuple):
+    """The blocks of a region, whose words IMAGES to WORK are offsets in bytes, and the bytes of all workspaces."""
+
+    function: int
+    words: np.ndarray
+    workspace: int
+
+
+def _words(s: Sizes, result_image: int, result_steps: Sequence[int], itemsize: int) -> list[int]:
+    single = s.groups > 1 and s.groups == s.inputs
+    channels, outputs = s.inputs // s.groups, s.outputs // s.groups
+    words = [0] * t.WORD_COUNT
+    for first, values in (
+        (t.COUNT, s.counts),
+        (t.SIZE, s.size),
+        (t.WINDOW, s.window),
+        (t.STRIDE, s.strides),
+        (t.DILATION, s.dilations),
+        (t.BEFORE, s.before),
+        (t.RESULT_STEPS, result_steps),
+        (t.LAST, s.window[:2]),
+    ):
+        words[first : first + len(values)] = values
+    words[t.CHANNELS], words[t.PIXEL], words[t.OUTPUTS] = channels, s.inputs, outputs
+    words[t.OTHER_PIXEL] = s.outputs
+    alone = set(s.window) == {1} and set(s.strides) == {1} and not any(s.before) and s.counts == s.size
+    words[t.ALONE] = int(alone)
+    words[t.RESULT_IMAGE], words[t.RESULT_PIXEL] = result_image, result_steps[2]
+    words[t.LENGTH] = math.prod(s.window) * channels
+    words[t.ALPHA] = blas.bits(np.dtype(f"f{itemsize}"), 1)[0]
+    words[t.PLAIN], words[t.TURNED] = ord("N"), ord("T")
+    tight = (*s.counts, 1)
+    steps = (result_image, *result_steps)
+    words[t.TIGHT] = int(all(steps[k] == steps[k + 1] * tight[k] for k in range(3)))
+    if single:
+        words[t.LENGTH] = 0
+    return words
+
+
+def _ranges(total: int, work: float, least: int, threads: int) -> list[tuple[int, int]]:
+    """Ranges of places, a few for each thread, none of little work or few places."""
+    many = max(1, min(4 * threads if threads > 1 else 1, int(work / _LIGHT), total // max(least, 1)))
+    size = -(-total // many)
+    return [(low, min(low + size, total)) for low in range(0, total, size)]
+
+
+@functools.lru_cache(maxsize=512)
+def _correlation(
+    s: Sizes, result_image: int, result_steps: tuple[int, ...], dtype: str, threads: int, packed: bool
+) -> _Rows:
+    """The rows of a convolution. If `packed`, filters of a group are stored behind each other; otherwise beside each other."""
+    itemsize = np.dtype(dtype).itemsize
+    words = _words(s, result_image, result_steps, itemsize)
+    single = s.groups > 1 and s.groups == s.inputs
+    rows = []
+    if single:
+        work = float(s.places * math.prod(s.window) * s.inputs)
+        for low, high in _ranges(s.places, work, 1, threads):
+            row = list(words)
+            row[t.LOW], row[t.HIGH] = low, high
+            rows.append(row)
+        return _Rows(SINGLE, np.array(rows, np.int64), 0)
+    length, outputs = words[t.LENGTH], words[t.OUTPUTS]
+    block = min(max(_BLOCK_BYTES // (length * itemsize) // 12 * 12, 96), 480)
+    # Rows of the windows, and behind them those of results that are not written in place.
+    kept = 0 if words[t.TIGHT] else length + outputs
+    each = block * max(kept, 0 if words[t.ALONE] else length) * itemsize
+    words[t.BLOCK] = block
+    if packed:
+        words[t.OTHER_PIXEL] = outputs
+    workspace = 0
+    for group in range(s.groups):
+        for low, high in _ranges(s.places, float(s.places) * length * outputs, 24, threads):
+            row = list(words)
+            row[t.LOW], row[t.HIGH] = low, high
+            row[t.IMAGES] = group * words[t.CHANNELS] * itemsize
+            row[t.OTHER] = group * (length * outputs if packed else outputs) * itemsize
+            row[t.RESULT] = group * outputs * itemsize
+            row[t.WORK] = workspace
+            workspace += -(-each // 64) * 64
+            rows.append(row)
+    return _Rows(CORRELATE, np.array(rows, np.int64), workspace)
+
+
+@functools.lru_cache(maxsize=512)
+def _sums(s: Sizes, dtype: str) -> tuple[_Rows, int]:
+    """The rows of a gradient by the filters, and into how many parts the sums are split."""
+    itemsize = np.dtype(dtype).itemsize
+    words = _words(s, 0, (0, 0, s.outputs), itemsize)
+    work = s.places * math.prod(s.window) * (s.inputs // s.groups) * s.outputs
+    rows: list[list[int]] = []
+    if s.groups > 1 and s.groups == s.inputs:
+        parts = min(_PARTS if work >= _LIGHT else 1, s.batch)
+        size = -(-s.batch // parts)
+        parts = -(-s.batch // size)
+        of_image, of_given = math.prod(s.size) * s.inputs, math.prod(s.counts) * s.inputs
+        for part in range(parts):
+            low = part * size
+            row = list(words)
+            row[t.BLOCK] = min(low + size, s.batch) - low
+            row[t.HIGH] = s.inputs
+            row[t.IMAGES], row[t.OTHER] = low * of_image * itemsize, low * of_given * itemsize
+            row[t.RESULT] = part * math.prod(s.window) * s.inputs * itemsize
+            rows.append(row)
+        return _Rows(SINGLE_FILTERS, np.array(rows, np.int64), 0), parts
+    channels, outputs = words[t.CHANNELS], words[t.OUTPUTS]
+    axis = 0 if s.window[0] > 1 else 1
+    inside = math.prod(s.window[axis + 1 :]) * channels
+    pieces = s.window[axis] if inside >= _LONG and not words[t.ALONE] else 1
+    tasks = pieces * s.groups
+    parts = 1 if work < _HEAVY else 2 if tasks > 1 else _PARTS
+    size = -(-s.places // parts)
+    size = -(-size // _DEPTH) * _DEPTH
+    parts = -(-s.places // size)
+    workspace, total = 0, words[t.LENGTH] * s.outputs
+    for part, group, piece in itertools.product(range(parts), range(s.groups), range(pieces)):
+        row = list(words)
+        if pieces > 1:
+            row[t.FIRST + axis], row[t.LAST + axis], row[t.LENGTH] = piece, piece + 1, inside
+        row[t.LOW], row[t.HIGH] = part * size, min(part * size + size, s.places)
+        row[t.BLOCK] = _DEPTH if row[t.LENGTH] <= 1024 else _DEPTH // 2
+        row[t.IMAGES] = group * channels * itemsize
+        row[t.OTHER] = group * outputs * itemsize
+        at = part * total + (piece * inside if pieces > 1 else 0) * s.outputs + group * outputs
+        row[t.RESULT], row[t.WORK] = at * itemsize, workspace
+        if not words[t.ALONE]:
+            workspace += -(-row[t.BLOCK] * row[t.LENGTH] * itemsize // 64) * 64
+        rows.append(row)
+    return _Rows(FILTERS, np.array(rows, np.int64), workspace), parts
+
+
+def _run(dtype: str, given: Sequence[tuple[_Rows, np.ndarray, np.ndarray, np.ndarray]]) -> None:
+    """Run the rows of several regions as one: (rows, images, the other operand, result) each."""
+    functions, product = _steps(dtype), blas.tiles(dtype)
+    tables: list[np.ndarray] = []
+    held: list[np.ndarray] = []
+    for rows, images, other, result in given:
+        words, work = rows.words.copy(), np.empty(rows.workspace, np.uint8)
+        starts = [array.ctypes.data for array in (images, other, result, work)]
+        words[:, : t.PRODUCT + 1] += np.array([*starts, product], np.int64)
+        held.append(work)
+        table = np.empty((len(words), 2), np.int64)
+        table[:, 0] = functions[rows.function]
+        table[:, 1] = words.ctypes.data + np.arange(len(words)) * words.strides[0]
+        tables.append(table)
+        held.append(words)
+    table = np.concatenate(tables) if len(tables) > 1 else tables[0]
+    if len(table) > 1:
+        block = np.array([table.ctypes.data, len(table), pool.control()], np.int64)
+        held += [table, block]
+        table = np.array([[pool.region_kernel(), block.ctypes.data]], np.int64)
+    status, _ = driver.run_table(table)
+    if status:
+        raise InternalError(f"convolution: a step ended with status {status}")
+
+
+def _result_steps(sizes: Sequence[int], channels: int) -> tuple[int, tuple[int, ...]]:
+    """Strides of images with these sizes, in elements: of the batch, and of the three axes."""
+    h, w = sizes[1] * sizes[2] * channels, sizes[2] * channels
+    return sizes[0] * h, (h, w, channels)
+
+
+def has_steps(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of this dtype are convolved here."""
+    return dtype.name in ("float32", "float64") and bool(_steps(dtype.name))
+
+
+def convolve(s: Sizes, x: np.ndarray, kernel: np.ndarray, y: np.ndarray) -> None:
+    """Write the convolution of images `x` with filters `kernel` to `y`; all in C order."""
+    name = x.dtype.name
+    image, steps = _result_steps(s.counts, s.outputs)
+    rows = _correlation(s, image, steps, name, pool.thread_count(), False)
+    _run(name, [(rows, x, kernel, y)])
+
+
+class _Phase(NamedTuple):
+    """Elements of an image along one axis that see the same elements of windows."""
+
+    start: int
+    step: int
+    many: int
+    taken: tuple[int, ...]  # elements of a window, last first
+    dilation: int
+    before: int
+
+
+def _phases(size: int, window: int, stride: int, dilation: int, before: int) -> list[_Phase]:
+    found = []
+    for start in range(min(stride, size)):
+        at = start + before
+        taken = [k for k in range(window) if (at - k * dilation) % stride == 0][::-1]
+        apart = (taken[0] - taken[1]) * dilation // stride if len(taken) > 1 else 1
+        first = (at - taken[0] * dilation) // stride if taken else 0
+        found.append(_Phase(start, stride, -(-(size - start) // stride), tuple(taken), apart, -first))
+    return found
+
+
+@functools.lru_cache(maxsize=512)
+def _transposed(s: Sizes, dtype: str, threads: int) -> tuple[bool, list[tuple[Any, _Rows, int]]]:
+    """Whether all elements of the image are written; and for each phase which elements of windows it sees, its rows, and where
+    it starts in the image, in bytes.
+    """
+    itemsize = np.dtype(dtype).itemsize
+    image, steps = _result_steps(s.size, s.inputs)
+    axes = [_phases(*given) for given in zip(s.size, s.window, s.strides, s.dilations, s.before, strict=True)]
+    complete, found = True, []
+    for phases in itertools.product(*axes):
+        if not all(phase.taken for phase in phases):
+            complete = False
+            continue
+        turned = Sizes(
+            s.batch,
+            s.counts,
+            tuple([phase.many for phase in phases]),
+            tuple([len(phase.taken) for phase in phases]),
+            (1,) * MOST_AXES,
+            tuple([phase.dilation for phase in phases]),
+            tuple([phase.before for phase in phases]),
+            s.outputs,
+            s.inputs,
+            s.groups,
+        )
+        apart = tuple([step * phase.step for step, phase in zip(steps, phases, strict=True)])
+        start = sum([step * phase.start for step, phase in zip(steps, phases, strict=True)])
+        rows = _correlation(turned, image, apart, dtype, threads, True)
+        found.append((np.ix_(*[phase.taken for phase in phases]), rows, start * itemsize))
+    return complete, found
+
+
+def image_gradient(s: Sizes, g: np.ndarray, kernel: np.ndarray, x: np.ndarray) -> None:
+    """Write the gradient by the images to `x`, for cotangents `g`; all in C order."""
+    name = g.dtype.name
+    complete, phases = _transposed(s, name, pool.thread_count())
+    if not complete:
+        x[...] = 0
+    filters = kernel.reshape(*s.window, s.inputs // s.groups, s.groups, s.outputs // s.groups)
+    filters = filters.transpose(0, 1, 2, 4, 5, 3)
+    flat, given = x.reshape(-1).view(np.uint8), []
+    for taken, rows, start in phases:
+        part = np.ascontiguousarray(filters[taken])
+        if s.groups > 1 and s.groups != s.inputs:
+            part = np.ascontiguousarray(np.moveaxis(part, 3, 0))
+        given.append((rows, g, part, flat[start:]))
+    if given:
+        _run(name, given)
+
+
+def filter_gradient(s: Sizes, x: np.ndarray, g: np.ndarray, kernel: np.ndarray) -> None:
+    """Write the gradient by the filters to `kernel`, for images `x` and cotangents `g`; all in C order."""
+    rows, parts = _sums(s, x.dtype.name)
+    single = rows.function == SINGLE_FILTERS
+    if parts == 1 and not single:
+        _run(x.dtype.name, [(rows, x, g, kernel)])
+        return
+    made = (np.zeros if single else np.empty)((parts, *kernel.shape), x.dtype)
+    _run(x.dtype.name, [(rows, x, g, made)])
+    np.add(made[0], made[1], out=kernel) if parts > 1 else np.copyto(kernel, made[0])
+    for part in made[2:]:
+        kernel += part

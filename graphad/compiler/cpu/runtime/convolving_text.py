@@ -1,0 +1,375 @@
+"""Convolutions as LLVM IR text: windows of a block of places are laid out as rows and multiplied by tiles, block after block.
+
+Images are [batch, depth, height, width, channels]; an image with fewer axes has sizes of 1. The rows of a block stay in the
+second-level cache between the copy and the product. Two more functions are for filters that take one channel each: there a
+product would have one column, so vectors of channels are multiplied and added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from graphad.compiler.assembly import Function, Slot
+from graphad.compiler.cpu.runtime.tiles_text import Body, Shape
+
+# Words of a block. Places are those of the windows, counted over all images; strides of the result in elements.
+IMAGES, OTHER, RESULT, WORK, PRODUCT, LOW, HIGH, BLOCK = range(8)
+COUNT, SIZE, WINDOW, STRIDE, DILATION, BEFORE = 8, 11, 14, 17, 20, 23  # three words each
+CHANNELS, PIXEL, OUTPUTS, OTHER_PIXEL, ALONE, TIGHT = range(26, 32)
+RESULT_IMAGE, RESULT_STEPS, RESULT_PIXEL = 32, 33, 36  # RESULT_STEPS: three words
+# The part of a window that is looked at, along the first two axes; its length; its offset in a whole window.
+FIRST, LAST, LENGTH = 37, 39, 41
+ALPHA, BETA, PLAIN, TURNED = 42, 43, 44, 45  # what products are told
+WORD_COUNT = 46
+
+VECTORS = 4  # of channels, side by side
+SYMBOLS = ("graphad_{}correlate", "graphad_{}filters", "graphad_{}single", "graphad_{}single_filters")
+
+
+def symbols(shape: Shape) -> list[str]:
+    return [symbol.format(shape.letter) for symbol in SYMBOLS]
+
+
+class _Walk:
+    """Where the windows of one place lie: the place's indices, and the first element of its window along each axis."""
+
+    def __init__(self, f: Body, start: str) -> None:
+        self.f, self.at = f, [f.slot("i64") for _ in range(4)]
+        left = start
+        for axis in (2, 1, 0):
+            count = f.word("%w", COUNT + axis)
+            self.at[axis + 1].set(f.math("srem", left, count))
+            left = f.math("sdiv", left, count)
+        self.at[0].set(left)
+
+    def step(self) -> None:
+        """On to the next place."""
+        f = self.f
+        self.at[3].set(f.math("add", self.at[3].get(), 1))
+        for axis in (2, 1, 0):
+            with f.when(f.test("eq", self.at[axis + 1].get(), f.word("%w", COUNT + axis))):
+                self.at[axis + 1].set(0)
+                self.at[axis].set(f.math("add", self.at[axis].get(), 1))
+
+    def first(self, axis: int) -> str:
+        f = self.f
+        moved = f.math("mul", self.at[axis + 1].get(), f.word("%w", STRIDE + axis))
+        return f.math("sub", moved, f.word("%w", BEFORE + axis))
+
+    def result(self) -> str:
+        """The address of the place's result."""
+        f = self.f
+        at = f.math("mul", self.at[0].get(), f.word("%w", RESULT_IMAGE))
+        for axis in range(3):
+            moved = f.math("mul", self.at[axis + 1].get(), f.word("%w", RESULT_STEPS + axis))
+            at = f.math("add", at, moved)
+        return f.item(f.pointer("%w", RESULT), at)
+
+
+def _inside(f: Function, value: str, size: str) -> str:
+    return f.test("ult", value, size)
+
+
+def _element(f: Body, axis: int, first: str, k: str) -> tuple[str, str]:
+    """The place of element k of a window along an axis, and whether it is inside of the image."""
+    at = f.math("add", first, f.math("mul", k, f.word("%w", DILATION + axis)))
+    return at, _inside(f, at, f.word("%w", SIZE + axis))
+
+
+def _line(f: Body, image: str, d: str, h: str) -> str:
+    """The address of a line of an image."""
+    row = f.math("add", f.math("mul", d, f.word("%w", SIZE + 1)), h)
+    return f.item(image, f.math("mul", f.math("mul", row, f.word("%w", SIZE + 2)), f.word("%w", PIXEL)))
+
+
+def _image(f: Body, index: str) -> str:
+    size = f.math("mul", f.word("%w", SIZE), f.word("%w", SIZE + 1))
+    size = f.math("mul", f.math("mul", size, f.word("%w", SIZE + 2)), f.word("%w", PIXEL))
+    return f.item(f.pointer("%w", IMAGES), f.math("mul", index, size))
+
+
+def _copy(f: Body, to: str, source: str, count: str) -> None:
+    size = f.math("mul", count, f.shape.size)
+    f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
+
+
+def _clear(f: Body, to: str, count: str) -> None:
+    f.do(f"call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {f.math('mul', count, f.shape.size)}, i1 false)")
+
+
+@contextmanager
+def _otherwise(f: Function, condition: str) -> Iterator[None]:
+    with f.when(f.emit(f"xor i1 {condition}, true")):
+        yield
+
+
+def _lay_out(shape: Shape) -> str:
+    """The windows of the places from `low` to `high`, one a row, with zeros for what is outside of the image."""
+    f = Body(shape, "", "void @lay_out(ptr %w, ptr noalias %to, i64 %low, i64 %high)", "internal")
+    walk, to = _Walk(f, "%low"), f.slot("ptr", "%to")
+    channels, wide = f.word("%w", CHANNELS), f.word("%w", WINDOW + 2)
+    run = f.math("mul", channels, wide)
+    width, pixel = f.word("%w", SIZE + 2), f.word("%w", PIXEL)
+    together = f.emit(
+        f"and i1 {f.test('eq', pixel, channels)}, {f.test('eq', f.word('%w', DILATION + 2), 1)}"
+    )
+    with f.loop("%low", "%high"):
+        image, first = _image(f, walk.at[0].get()), walk.first(2)
+        left = f.min(f.emit(f"call i64 @llvm.smax.i64(i64 {f.math('sub', 0, first)}, i64 0)"), wide)
+        right = f.emit(f"call i64 @llvm.smax.i64(i64 {f.min(f.math('sub', width, first), wide)}, i64 {left})")
+        whole = f.emit(f"and i1 {f.test('eq', left, 0)}, {f.test('eq', right, wide)}")
+        with f.loop(f.word("%w", FIRST), f.word("%w", LAST)) as k0:
+            d, in_depth = _element(f, 0, walk.first(0), k0)
+            with f.loop(f.word("%w", FIRST + 1), f.word("%w", LAST + 1)) as k1:
+                h, in_height = _element(f, 1, walk.first(1), k1)
+                target = to.get()
+                is_in = f.emit(f"and i1 {in_depth}, {in_height}")
+                with _otherwise(f, is_in):
+                    _clear(f, target, run)
+                with f.when(f.emit(f"and i1 {is_in}, {together}")):
+                    line = _line(f, image, d, h)
+                    with f.when(whole):
+                        _copy(f, target, f.item(line, f.math("mul", first, channels)), run)
+                    with _otherwise(f, whole):
+                        _clear(f, target, f.math("mul", left, channels))
+                        start = f.math("mul", f.math("add", first, left), channels)
+                        many = f.math("mul", f.math("sub", right, left), channels)
+                        begin = f.item(target, f.math("mul", left, channels))
+                        _copy(f, begin, f.item(line, start), many)
+                        end = f.item(target, f.math("mul", right, channels))
+                        _clear(f, end, f.math("mul", f.math("sub", wide, right), channels))
+                with f.when(f.emit(f"and i1 {is_in}, {f.emit(f'xor i1 {together}, true')}")):
+                    line = _line(f, image, d, h)
+                    with f.loop(0, wide) as k2:
+                        at, in_width = _element(f, 2, first, k2)
+                        piece = f.item(target, f.math("mul", k2, channels))
+                        with f.when(in_width):
+                            _copy(f, piece, f.item(line, f.math("mul", at, pixel)), channels)
+                        with _otherwise(f, in_width):
+                            _clear(f, piece, channels)
+                to.set(f.item(target, run))
+        walk.step()
+    f.ret()
+    return f.text()
+
+
+def _rows(f: Body, low: str, high: str) -> tuple[str, str]:
+    """The windows of a block as the rows of a matrix, and the distance of rows; windows of one element are there already."""
+    alone = f.test("ne", f.word("%w", ALONE), 0)
+    work = f.pointer("%w", WORK)
+    with _otherwise(f, alone):
+        f.do(f"call void @lay_out(ptr %w, ptr {work}, i64 {low}, i64 {high})")
+    pixel = f.word("%w", PIXEL)
+    there = f.item(f.pointer("%w", IMAGES), f.math("mul", low, pixel))
+    return f.choose(alone, "ptr", there, work), f.choose(alone, "i64", pixel, f.word("%w", LENGTH))
+
+
+def _multiply(
+    f: Body, sizes: Sequence[str], turned: bool, a: str, lda: str, b: str, c: str, ldc: str
+) -> None:
+    """C = A B for sizes (m, n, k), or A' B if A is turned; added to C where the word BETA says so."""
+    m, n, k, lda, ldc = (f.slot("i64", value).address for value in (*sizes, lda, ldc))
+    plain, ldb = f.at("%w", PLAIN), f.at("%w", OTHER_PIXEL)
+    of_a = f.at("%w", TURNED) if turned else plain
+    given = [plain, of_a, n, m, k, f.at("%w", ALPHA), b, ldb, a, lda, f.at("%w", BETA), c, ldc]
+    f.do(f"call void {f.pointer('%w', PRODUCT)}({', '.join(f'ptr {x}' for x in given)}, i64 1, i64 1)")
+
+
+def _start(f: Body) -> None:
+    f.do("%w = inttoptr i64 %block to ptr")
+
+
+def _correlate(shape: Shape, symbol: str) -> str:
+    """The results of all places from LOW to HIGH."""
+    f = Body(shape, "", f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
+    _start(f)
+    many, outputs, length = f.word("%w", BLOCK), f.word("%w", OUTPUTS), f.word("%w", LENGTH)
+    end, result, pixel = f.word("%w", HIGH), f.pointer("%w", RESULT), f.word("%w", RESULT_PIXEL)
+    tight = f.test("ne", f.word("%w", TIGHT), 0)
+    with f.loop(f.word("%w", LOW), end, many) as low:
+        high = f.min(f.math("add", low, many), end)
+        rows, apart = _rows(f, low, high)
+        count, filters = f.math("sub", high, low), f.pointer("%w", OTHER)
+        there = f.item(result, f.math("mul", low, pixel))
+        aside = f.item(f.pointer("%w", WORK), f.math("mul", many, length))
+        to, ldc = f.choose(tight, "ptr", there, aside), f.choose(tight, "i64", pixel, outputs)
+        _multiply(f, (count, outputs, length), False, rows, apart, filters, to, ldc)
+        with _otherwise(f, tight):
+            walk = _Walk(f, low)
+            with f.loop(0, count) as i:
+                _copy(f, walk.result(), f.item(aside, f.math("mul", i, outputs)), outputs)
+                walk.step()
+    f.ret(0)
+    return f.text()
+
+
+def _filters(shape: Shape, symbol: str) -> str:
+    """The products of windows and what is given at their places, added up from LOW to HIGH."""
+    f = Body(shape, "", f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
+    _start(f)
+    many, outputs, length = f.word("%w", BLOCK), f.word("%w", OUTPUTS), f.word("%w", LENGTH)
+    end, result, pixel = f.word("%w", HIGH), f.pointer("%w", RESULT), f.word("%w", RESULT_PIXEL)
+    f.set_word("%w", BETA, 0)
+    with f.loop(f.word("%w", LOW), end, many) as low:
+        high = f.min(f.math("add", low, many), end)
+        rows, apart = _rows(f, low, high)
+        given = f.item(f.pointer("%w", OTHER), f.math("mul", low, f.word("%w", OTHER_PIXEL)))
+        _multiply(f, (length, outputs, f.math("sub", high, low)), True, rows, apart, given, result, pixel)
+        f.set_word("%w", BETA, f.word("%w", ALPHA))
+    f.ret(0)
+    return f.text()
+
+
+def _in_vectors(f: Body, count: str, body: Callable[[str, int, str | None], None]) -> None:
+    """Call `body(channel, vectors, mask)` for all channels, some vectors at a time, then one, the last one with a mask."""
+    lanes, done = f.shape.lanes, f.slot("i64", 0)
+    for vectors in (VECTORS, 1):
+        with f.loop(done.get(), f.math("sub", count, vectors * lanes - 1), vectors * lanes) as c:
+            body(c, vectors, None)
+            done.set(f.math("add", c, vectors * lanes))
+    left = f.math("sub", count, done.get())
+    with f.when(f.test("sgt", left, 0)):
+        body(done.get(), 1, f.first(left))
+
+
+def _take(f: Body, place: str, mask: str | None) -> str:
+    return f.load(place) if mask is None else f.load_some(place, mask)
+
+
+def _put(f: Body, value: str, place: str, mask: str | None) -> None:
+    if mask is None:
+        f.store(value, place)
+    else:
+        f.store_some(value, place, mask)
+
+
+def _fused(f: Body, suffix: str, factors: Sequence[str], total: Slot) -> None:
+    (a, b), v = factors, f.shape.vector
+    total.set(f.emit(f"call {v} @llvm.fmuladd.{suffix}({v} {a}, {v} {b}, {v} {total.get()})"))
+
+
+def _single(shape: Shape, suffix: str, symbol: str) -> str:
+    """`_correlate` for filters that map each channel to one output."""
+    f = Body(shape, suffix, f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
+    _start(f)
+    walk, pixel = _Walk(f, f.word("%w", LOW)), f.word("%w", PIXEL)
+    with f.loop(f.word("%w", LOW), f.word("%w", HIGH)):
+        image, result, filters = _image(f, walk.at[0].get()), walk.result(), f.pointer("%w", OTHER)
+        firsts = [walk.first(axis) for axis in range(3)]
+
+        def some(c: str, vectors: int, mask: str | None) -> None:
+            sums = [f.slot(f.shape.vector) for _ in range(vectors)]
+            for total in sums:
+                total.set("zeroinitializer")
+            with f.loop(0, f.word("%w", WINDOW)) as k0:
+                d, in_depth = _element(f, 0, firsts[0], k0)
+                with f.loop(0, f.word("%w", WINDOW + 1)) as k1:
+                    h, in_height = _element(f, 1, firsts[1], k1)
+                    with f.when(f.emit(f"and i1 {in_depth}, {in_height}")):
+                        line = f.item(_line(f, image, d, h), c)
+                        row = f.math("add", f.math("mul", k0, f.word("%w", WINDOW + 1)), k1)
+                        row = f.math("mul", row, f.word("%w", WINDOW + 2))
+                        of_row = f.item(filters, f.math("add", f.math("mul", row, pixel), c))
+                        with f.loop(0, f.word("%w", WINDOW + 2)) as k2:
+                            at, in_width = _element(f, 2, firsts[2], k2)
+                            with f.when(in_width):
+                                x = f.item(line, f.math("mul", at, pixel))
+                                y = f.item(of_row, f.math("mul", k2, pixel))
+                                for v, total in enumerate(sums):
+                                    places = [f.item(base, v * f.shape.lanes) for base in (x, y)]
+                                    _fused(f, suffix, [_take(f, p, mask) for p in places], total)
+            for v, total in enumerate(sums):
+                _put(f, total.get(), f.item(f.item(result, c), v * f.shape.lanes), mask)
+
+        _in_vectors(f, pixel, some)
+        walk.step()
+    f.ret(0)
+    return f.text()
+
+
+def _single_filters(shape: Shape, suffix: str, symbol: str) -> str:
+    """`_filters` for filters that map each channel to one output, for the channels from LOW to HIGH; RESULT starts as zeros."""
+    f = Body(shape, suffix, f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
+    _start(f)
+    pixel, low = f.word("%w", PIXEL), f.word("%w", LOW)
+    width, across = f.word("%w", SIZE + 2), f.word("%w", COUNT + 2)
+    stride, dilation, before = f.word("%w", STRIDE + 2), f.word("%w", DILATION + 2), f.word("%w", BEFORE + 2)
+    channels = f.math("sub", f.word("%w", HIGH), low)
+    with f.loop(0, f.word("%w", BLOCK)) as b:  # images
+        image = _image(f, b)
+        with f.loop(0, f.word("%w", COUNT)) as o0:
+            with f.loop(0, f.word("%w", COUNT + 1)) as o1:
+                row = f.math(
+                    "mul", f.math("add", f.math("mul", b, f.word("%w", COUNT)), o0), f.word("%w", COUNT + 1)
+                )
+                row = f.math("mul", f.math("mul", f.math("add", row, o1), across), pixel)
+                given = f.item(f.item(f.pointer("%w", OTHER), row), low)
+                first = [
+                    f.math("sub", f.math("mul", o, f.word("%w", STRIDE + k)), f.word("%w", BEFORE + k))
+                    for k, o in enumerate((o0, o1))
+                ]
+                with f.loop(0, f.word("%w", WINDOW)) as k0:
+                    d, in_depth = _element(f, 0, first[0], k0)
+                    with f.loop(0, f.word("%w", WINDOW + 1)) as k1:
+                        h, in_height = _element(f, 1, first[1], k1)
+                        with f.when(f.emit(f"and i1 {in_depth}, {in_height}")):
+                            line = f.item(_line(f, image, d, h), low)
+                            with f.loop(0, f.word("%w", WINDOW + 2)) as k2:
+                                # The places whose element k2 is inside of the line.
+                                start = f.math("sub", f.math("mul", k2, dilation), before)
+                                up = f.math("add", f.math("sub", 0, start), f.math("sub", stride, 1))
+                                left = f.emit(
+                                    f"call i64 @llvm.smax.i64(i64 {f.math('sdiv', up, stride)}, i64 0)"
+                                )
+                                last = f.math("sub", f.math("sub", width, 1), start)
+                                right = f.min(f.math("add", f.math("sdiv", last, stride), 1), across)
+                                right = f.choose(f.test("slt", last, 0), "i64", 0, right)
+                                tap = f.math("add", f.math("mul", k0, f.word("%w", WINDOW + 1)), k1)
+                                tap = f.math("add", f.math("mul", tap, f.word("%w", WINDOW + 2)), k2)
+                                to = f.item(f.item(f.pointer("%w", RESULT), f.math("mul", tap, pixel)), low)
+
+                                def some(c: str, vectors: int, mask: str | None) -> None:
+                                    sums = [f.slot(f.shape.vector) for _ in range(vectors)]
+                                    places = [
+                                        f.item(f.item(to, c), v * f.shape.lanes) for v in range(vectors)
+                                    ]
+                                    for total in sums:
+                                        total.set("zeroinitializer")
+                                    with f.loop(left, right) as o2:
+                                        at = f.math("add", f.math("mul", o2, stride), start)
+                                        x = f.item(f.item(line, f.math("mul", at, pixel)), c)
+                                        y = f.item(f.item(given, f.math("mul", o2, pixel)), c)
+                                        for v, total in enumerate(sums):
+                                            here = [f.item(base, v * f.shape.lanes) for base in (x, y)]
+                                            _fused(f, suffix, [_take(f, p, mask) for p in here], total)
+                                    for total, place in zip(sums, places, strict=True):
+                                        before_it = _take(f, place, mask)
+                                        found = f.emit(f"fadd {shape.vector} {before_it}, {total.get()}")
+                                        _put(f, found, place, mask)
+
+                                _in_vectors(f, channels, some)
+    f.ret(0)
+    return f.text()
+
+
+def text(shape: Shape) -> str:
+    """The four functions for one dtype, each a step: `i32 f(ret, exc, block)`."""
+    v, suffix = shape.vector, f"v{shape.lanes}f{8 * shape.size}"
+    names = symbols(shape)
+    return "\n".join(
+        [
+            f"declare {v} @llvm.fmuladd.{suffix}({v}, {v}, {v})",
+            f"declare {v} @llvm.masked.load.{suffix}.p0(ptr, i32, <{shape.lanes} x i1>, {v})",
+            f"declare void @llvm.masked.store.{suffix}.p0({v}, ptr, i32, <{shape.lanes} x i1>)",
+            "declare i64 @llvm.smin.i64(i64, i64)",
+            "declare i64 @llvm.smax.i64(i64, i64)",
+            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+            "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+            _lay_out(shape),
+            _correlate(shape, names[0]),
+            _filters(shape, names[1]),
+            _single(shape, suffix, names[2]),
+            _single_filters(shape, suffix, names[3]),
+        ]
+    )

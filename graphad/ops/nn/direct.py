@@ -1,0 +1,85 @@
+"""Convolutions of NumPy arrays by native routines, where this processor has them; see decision 64.
+
+The routines are the compiler's, since it has the products and the threads; they are imported when the first convolution is
+computed. Where there are none (another processor, no LLVM and no cache), or for groups of few channels, NumPy computes.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphad.core.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.ops.nn.conv import Filtering
+
+
+@functools.lru_cache(maxsize=1)
+def _routines() -> Any:
+    return importlib.import_module("graphad.compiler.cpu.runtime.convolving")
+
+
+@functools.lru_cache(maxsize=4)
+def _has(dtype: np.dtype[Any]) -> bool:
+    if dtype.char not in "fd" or not dtype.isnative:
+        return False
+    try:
+        return bool(_routines().has_steps(dtype))
+    except UnavailableError:
+        return False
+
+
+@functools.lru_cache(maxsize=512)
+def _sizes(op: Filtering, image: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+    """What the routines need to know of a convolution, None if they do not have it; and the shape of its result."""
+    places = op.places(image, kernel[:-2])
+    before = [first for first, _ in op.pads(image, kernel[:-2])]
+    found = _routines().sizes_of(image, kernel, places[1:], op.strides, op.dilations, before)
+    return found, (*places, kernel[-1])
+
+
+def _are_here(x: Any, y: Any) -> bool:
+    """Whether the routines take both."""
+    return type(x) is np.ndarray and type(y) is np.ndarray and x.dtype == y.dtype and _has(x.dtype)
+
+
+def convolution(op: Filtering, x: Array, kernel: Array) -> Array | None:
+    """The convolution of images with filters; None: by NumPy."""
+    if not _are_here(x, kernel):
+        return None
+    sizes, dims = _sizes(op, x.shape, kernel.shape)
+    if sizes is None:
+        return None
+    y = np.empty(dims, x.dtype)
+    _routines().convolve(sizes, np.ascontiguousarray(x), np.ascontiguousarray(kernel), y)
+    return y
+
+
+def image_gradient(op: Filtering, dims: Sequence[int], g: Array, kernel: Array) -> Array | None:
+    """The gradient by images of the shape `dims`; None: by NumPy."""
+    if not _are_here(g, kernel):
+        return None
+    sizes, _ = _sizes(op, tuple(dims), kernel.shape)
+    if sizes is None:
+        return None
+    x = np.empty(dims, g.dtype)
+    _routines().image_gradient(sizes, np.ascontiguousarray(g), np.ascontiguousarray(kernel), x)
+    return x
+
+
+def filter_gradient(op: Filtering, x: Array, dims: Sequence[int], g: Array) -> Array | None:
+    """The gradient by filters of the shape `dims`; None: by NumPy."""
+    if not _are_here(x, g):
+        return None
+    sizes, _ = _sizes(op, x.shape, tuple(dims))
+    if sizes is None:
+        return None
+    kernel = np.empty(dims, g.dtype)
+    _routines().filter_gradient(sizes, np.ascontiguousarray(x), np.ascontiguousarray(g), kernel)
+    return kernel
