@@ -52,6 +52,11 @@ class DType:
         return self._numpy
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """The same, by the name by which NumPy asks: `np.dtype(tf.float32)`, `np.zeros(3, t.dtype)`, `np.issubdtype`."""
+        return self.numpy
+
+    @property
     def as_numpy_dtype(self) -> type[Any]:
         """The NumPy scalar type of the elements."""
         return self.numpy.type
