@@ -398,3 +398,14 @@ def test_the_product_of_two_vectors_is_one_product_of_matrices() -> None:
     trace = gd.function(gnp.vdot).get_concrete_function(gd.ones(5), gd.ones(5))
     assert [node.op.name for node in trace.graph.nodes].count("matmul") == 1
     assert len(trace.graph.nodes) <= 4
+
+
+def test_quotient_and_remainder_at_once_are_those_of_both_functions() -> None:
+    for dtype in FLOATS:
+        x, y = (part.ravel() for part in np.meshgrid(EDGES.astype(dtype), EDGES.astype(dtype)))
+        _agree(gnp.divmod, x, y)
+        _agree(lambda x, y: (gnp.floor_divide(x, y), gnp.remainder(x, y)), x, y)
+        both = gnp.divmod(gd.constant(x), gd.constant(y))
+        for found, wanted in zip(both, (gnp.floor_divide(x, y), gnp.remainder(x, y)), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))

@@ -13,7 +13,7 @@ from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
-from graphad.ops.directly import directly, is_free
+from graphad.ops.directly import directly, is_free, parts_directly
 from graphad.ops.math import digits, truncated
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, operands, promoted, tensor_of
 from graphad.ops.numpy.ufuncs import (
@@ -26,6 +26,7 @@ from graphad.ops.numpy.ufuncs import (
     less,
     maximum,
     minimum,
+    quotient_and_rest,
     remainder,
     trunc,
 )
@@ -42,7 +43,9 @@ def divmod(x1: TensorLike, x2: TensorLike, /) -> tuple[Tensor, Tensor]:
       >>> [x.numpy().tolist() for x in numpy.divmod([7.0, -7.0], 3.0)]
       [[2.0, -3.0], [1.0, 2.0]]
     """
-    return floor_divide(x1, x2), remainder(x1, x2)
+    x1, x2 = operands(np.floor_divide, x1, x2)
+    parts = parts_directly(quotient_and_rest, x1, x2) if x1.dtype.is_floating else None
+    return (parts[0], parts[1]) if parts is not None else (floor_divide(x1, x2), remainder(x1, x2))
 
 
 def modf(x: TensorLike, /) -> tuple[Tensor, Tensor]:

@@ -368,7 +368,16 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _whole_quotient(x: Any, y: Any) -> Any:
-    found = np.floor_divide(x, y)
+    return _at_infinities(np.floor_divide(x, y), x, y)
+
+
+def quotient_and_rest(x: Any, y: Any) -> tuple[Any, Any]:
+    """`floor_divide` and `remainder` of floats at once."""
+    found, rest = np.divmod(x, y)
+    return _at_infinities(found, x, y), rest
+
+
+def _at_infinities(found: Any, x: Any, y: Any) -> Any:
     is_odd = np.isinf(x) | np.isinf(y)
     return np.where(is_odd, np.floor(x / y), found) if is_odd.any() else found
 
