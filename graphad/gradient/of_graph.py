@@ -1,7 +1,8 @@
 """`gradients` and `hessians`: derivatives of what a traced function has computed so far, without a tape.
 
 The nodes between the sources and the targets in the graph being traced become the entries of a new tape. An op with sub-graphs
-gets its residuals in place, so that nothing runs twice. Values of outer functions are followed into the one being traced.
+gets its residuals in place, so that nothing runs twice. Values of outer functions are followed into the one being traced; so are
+those of a finished trace over which a gradient function closes, whose ops with sub-graphs run once more for their residuals.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import NestLike, TensorLike
+from graphad.core.bind import bind
 from graphad.core.composites import flatten_records, is_record
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.levels import chain, current
 from graphad.core.nest import is_nested
-from graphad.core.op import Op, output_specs
+from graphad.core.op import Op, in_tuple, output_specs
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import VALUES
 from graphad.gradient.tape import GradientTape
@@ -156,7 +158,7 @@ def _tape_of_graph(
     name: str, targets: Sequence[Any], sources: Sequence[Any], stopped: list[Tensor] | None
 ) -> tuple[GradientTape, list[Any]]:
     """A persistent tape with the entries between sources and targets, and the objects that represent the targets on it."""
-    traces = [level for level in chain() if isinstance(level, Trace)][::-1]
+    traces = _traces()
     if current() is not traces[-1]:
         raise InvalidArgumentError(
             f"{name}: inside vectorized_map ops are not nodes of a graph; use tf.GradientTape, or call it outside."
@@ -168,6 +170,17 @@ def _tape_of_graph(
     for trace in traces:
         path.record(trace, needed)
     return path.tape, [path.known(y) for y in targets]
+
+
+def _traces() -> list[Trace]:
+    """The traces in progress, each after the finished one whose values it may use, outermost first."""
+    found: list[Trace] = []
+    for level in chain():
+        trace = level if isinstance(level, Trace) else None
+        while trace is not None:
+            found.append(trace)
+            trace = trace.adopted
+    return found[::-1]
 
 
 class _Path:
@@ -242,6 +255,7 @@ class _Path:
 
     def record(self, trace: Trace, needed: set[Place]) -> None:
         """Record the nodes of one trace on paths to the targets."""
+        is_finished = trace.number is not None
         nodes: list[Node] = []
         for node in tuple(trace.builder.nodes):
             nodes.append(node)
@@ -251,16 +265,20 @@ class _Path:
             if not any(follows):
                 continue
             op, outputs = node.op, [self._output(trace, serial) for serial in node.outputs]
-            if op.layered:
+            inputs = [self._object(trace, serial) for serial in node.inputs]
+            if op.layered and is_finished:
+                op = op.augmented(TRANSFORMS, follows)  # type: ignore[attr-defined]
+                outputs += in_tuple(op, bind(op, *inputs))[len(outputs) :]
+            elif op.layered:
                 nodes.pop()
                 op, residuals = self._with_residuals(trace, node, follows, nodes)
                 outputs += residuals
-            inputs = [self._object(trace, serial) for serial in node.inputs]
             if op.gradless is None:
                 self.tape.record(op, inputs, outputs)
             else:
                 self.tape.note_break(op, inputs, outputs)
-        trace.builder.nodes[:] = nodes
+        if not is_finished:
+            trace.builder.nodes[:] = nodes
 
     def _output(self, trace: Trace, serial: int) -> Any:
         if (trace, serial) in self._stopped:  # ops that use it get another object

@@ -253,3 +253,46 @@ def test_without_a_function_the_tape_is_named(name):
 def test_wrong_arguments_are_named(call, error, message):
     with pytest.raises(error, match=message):
         traced(call, tf.constant(X))
+
+
+@pytest.mark.parametrize("inside", [lambda f: f, tf.function], ids=["plain", "function"])
+@pytest.mark.parametrize("mode", [lambda f: f, tf.function], ids=["eager", "function"])
+@pytest.mark.parametrize("steps", [0, 3])
+def test_a_gradient_function_asks_for_gradients_of_what_its_function_computed(inside, mode, steps) -> None:
+    @tf.function
+    @tf.custom_gradient
+    def clipped(x):
+        if steps:
+            y, _ = tf.while_loop(
+                lambda z, i: i < steps, lambda z, i: (tf.sin(z) * z, i + 1), [x, tf.constant(0)]
+            )
+        else:
+            y = tf.sin(x) * x
+
+        @inside
+        def grad(upstream):
+            return tf.clip_by_value(tf.gradients(y, [x], upstream)[0], -1.0, 1.0)
+
+        return y, grad
+
+    def value(x):
+        y = x
+        for _ in range(steps or 1):
+            y = np.sin(y) * y
+        return y
+
+    @mode
+    def derivative(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = clipped(x)
+        return y, tape.gradient(y, x)
+
+    x = np.array([0.3, 0.9, 2.5])
+    y, slope = derivative(tf.constant(x))
+    step = 1e-6
+    np.testing.assert_allclose(y, value(x))
+    np.testing.assert_allclose(
+        slope, np.clip((value(x + step) - value(x - step)) / (2 * step), -1, 1), atol=1e-6
+    )
+    assert abs(float(slope[2])) == 1
