@@ -274,7 +274,7 @@ def gather(
     Args:
       params: Tensor of any dtype.
       indices: Integer tensor of any shape, each from 0 to the size of the axis - 1.
-      axis: The axis, `batch_dims` by default.
+      axis: The axis, `batch_dims` by default; a negative one counts from the end of `params`.
       batch_dims: Leading axes that `params` and `indices` have in common; negative counts from the end of `indices`.
       validate_indices: Accepted for compatibility; indices are checked.
     Returns: Tensor [*params.shape[:axis], *indices.shape[batch_dims:], *params.shape[axis + 1:]]. For axis 0 the gradient with
@@ -286,6 +286,7 @@ def gather(
     """
     x, i = lift(params), index_tensor("gather", indices, "indices")
     lead = _batch_axes("gather", batch_dims)
+    place = lead if axis is None else static_int("gather", axis, "axis")
     if lead < 0:
         if i.ndim is None:
             raise InvalidArgumentError("gather: a negative batch_dims needs indices of known rank.")
@@ -294,7 +295,6 @@ def gather(
             raise InvalidArgumentError(
                 f"gather: batch_dims is {lead - i.ndim}, indices has rank {i.ndim} only."
             )
-    place = lead if axis is None else static_int("gather", axis, "axis")
     if place is None:
         raise ArgumentTypeError("gather: axis must be known while tracing; give an int.")
     if x.dims is not None and not x.dims:

@@ -20,6 +20,7 @@ from graphad.core.schema import Axis, Given, IntegerSpec
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.array.sizes import whole_numbers
 from graphad.ops.array.support import (
     requested_size,
     require_scalar,
@@ -90,7 +91,8 @@ def one_hot(
     """Indices as rows that are `on_value` at the index and `off_value` elsewhere.
 
     Args:
-      indices: Integer tensor [...]; an index outside 0 to depth - 1 gives a row of `off_value`.
+      indices: Integer tensor [...], or an array of NumPy whose floats are whole; an index outside 0 to depth - 1 gives a row
+        of `off_value`.
       depth: The size of the new axis: an int, or an integer scalar tensor.
       on_value, off_value: Scalars, 1 and 0 by default.
       axis: Where the new axis goes in the result.
@@ -103,7 +105,7 @@ def one_hot(
       array([[0., 0., 1.],
              [1., 0., 0.]], dtype=float32)
     """
-    indices = lift(indices)
+    indices = lift(whole_numbers(indices) if isinstance(indices, np.ndarray) else indices)
     wanted = None if dtype is None else as_dtype(dtype)
     if wanted is None:
         given = next((lift(v).dtype for v in (on_value, off_value) if v is not None), None)

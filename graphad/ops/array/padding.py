@@ -32,7 +32,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.slice import GetItem, Slice
-from graphad.ops.array.support import static_array
+from graphad.ops.array.support import static_integers
 
 if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
@@ -318,7 +318,7 @@ def pad(
         raise InvalidArgumentError(
             f"pad: Unknown padding mode: {mode}; it is CONSTANT, REFLECT or SYMMETRIC."
         )
-    values = static_array(paddings)
+    values = static_integers(paddings)
     if values is None:
         if kind != "constant":
             raise InvalidArgumentError(f"pad: paddings must be known while tracing for mode {mode}.")

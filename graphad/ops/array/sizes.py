@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,19 @@ def whole_or_same(given: Any) -> Any:
     return int(given.data) if given.data == np.rint(given.data) else given
 
 
+def whole_numbers(data: Any) -> Any:
+    """An array of floats that are whole, or of integers of other classes, as one of integers; all else as it is."""
+    kind = data.dtype.kind
+    if kind == "f" and data.size and bool(np.all(data == np.rint(data)) and np.isfinite(data).all()):
+        return data.astype(np.int64)
+    if kind == "O":
+        try:
+            return np.array([index(item) for item in data.flat], np.int64).reshape(data.shape)
+        except TypeError:  # something else, or a Dimension that is not known
+            return data
+    return data
+
+
 def static_sizes(op: str, shape: Any) -> list[Any] | None:
     """The sizes of a requested shape as numbers, None if some are known only at run time."""
     if (
@@ -50,6 +64,8 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
             return list(shape)
     if isinstance(shape, TensorShape):
         return shape.as_list() if shape.is_fully_defined() else None
+    if isinstance(shape, np.ndarray):
+        shape = whole_numbers(shape)
     if isinstance(shape, np.ndarray) or stands_for_tensor(shape):
         is_plain = isinstance(shape, np.ndarray) and shape.dtype.kind in "iu"
         data = shape if is_plain else known_value(require_kind(op, lift(shape), INTEGER, "shape"))

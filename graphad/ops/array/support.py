@@ -23,7 +23,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.shape import SizeVector
-from graphad.ops.array.sizes import known_value, require_count
+from graphad.ops.array.sizes import known_value, require_count, whole_numbers
 
 
 class WithoutInputs(Op):
@@ -86,6 +86,14 @@ def static_array(x: object) -> Any:
     return array_of(x.value if isinstance(x, Dimension) else x)
 
 
+def static_integers(x: object) -> Any:
+    """The same, with an array of NumPy whose floats are whole as integers; a float of Python stays one."""
+    found = static_array(x)
+    if found is None or (found.dtype.kind == "f" and not isinstance(x, np.ndarray | np.floating)):
+        return found
+    return whole_numbers(found)
+
+
 def require_number(op: str, x: Any, name: str) -> None:
     """Raises: ArgumentTypeError: an argument is neither a real number nor convertible to a tensor."""
     if type(x) is not int and not stands_for_tensor(x):
@@ -101,7 +109,7 @@ def static_int(op: str, x: object, name: str) -> Size | None:
         return x
     if isinstance(x, Dim):
         return x
-    value = static_array(x)
+    value = static_integers(x)
     if value is None:
         return None
     if value.ndim or value.dtype.kind not in "iu":

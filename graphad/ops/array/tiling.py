@@ -39,7 +39,7 @@ from graphad.ops.array.reshape import ExpandDims, Reshape, reshape
 from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.sizes import requested
 from graphad.ops.array.slice import GetItem
-from graphad.ops.array.support import static_array
+from graphad.ops.array.support import static_array, static_integers
 
 if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
@@ -156,7 +156,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
       array([1, 2, 1, 2], dtype=int32)
     """
     x = lift(input)
-    values = static_array(multiples)
+    values = static_integers(multiples)
     if values is None:
         wanted, given = requested("tile", multiples)
         return bind(Tile(wanted), x, *given)

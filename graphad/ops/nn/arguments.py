@@ -6,18 +6,23 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from graphad.core.bind import bind
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
+from graphad.ops.array.sizes import whole_numbers
 from graphad.ops.array.support import static_array
 from graphad.ops.array.transpose import Transpose, move_axis
 from graphad.ops.nn.windows import layout
 
 if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
+
+
+def _numbers(value: object) -> Any:
+    """An argument whose value is known now as an array; floats that are whole count as integers, as in TensorFlow."""
+    known = static_array(value)
+    return None if known is None else whole_numbers(known)
 
 
 def per_axis(op: str, name: str, value: object, rank: int, first: bool = False) -> tuple[int, ...]:
@@ -29,11 +34,9 @@ def per_axis(op: str, name: str, value: object, rank: int, first: bool = False) 
     """
     if value is None or (type(value) is int and value > 0):
         return (1 if value is None else value,) * rank
-    known = static_array(value)
+    known = _numbers(value)
     if known is None:
         raise ArgumentTypeError(f"{op}: {name} must be known while tracing; give numbers.")
-    if known.dtype.kind == "f" and np.all(known == np.floor(known)):
-        known = known.astype(np.int64)  # a quotient that is a whole number
     if known.dtype.kind not in "iu" or known.ndim > 1:
         raise ArgumentTypeError(f"{op}: {name} {value!r} must be integers.")
     items = known.ravel().tolist()
@@ -61,7 +64,7 @@ def _apart(items: Sequence[TensorLike], first: bool) -> tuple[Any, Any]:
 
 def axes_of(op: str, name: str, value: object) -> int:
     """The number of axes for which numbers are given, one for each."""
-    known = static_array(value)
+    known = _numbers(value)
     if known is None or known.dtype.kind not in "iu" or known.ndim > 1 or not known.size:
         raise ArgumentTypeError(f"{op}: {name} {value!r} must be integers that are known while tracing.")
     return int(known.size)

@@ -17,13 +17,13 @@ from graphad.ops.array.join import stack
 from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
-from graphad.ops.array.support import static_array
+from graphad.ops.array.support import static_array, static_integers
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math.cast import cast
 
 
 def _block(op: str, block_shape: object) -> list[int]:
-    known = static_array(block_shape)
+    known = static_integers(block_shape)
     if known is None or known.dtype.kind not in "iu" or known.ndim > 1 or (known.size and known.min() < 1):
         raise ArgumentTypeError(
             f"{op}: block_shape {block_shape!r} must be integers of at least 1, known while tracing."

@@ -409,6 +409,41 @@ def test_the_open_size_of_an_empty_reshape_is_what_the_other_sizes_leave(
     assert tuple(unknown(x).shape) == result
 
 
+def test_the_axis_of_a_gather_is_by_default_the_batch_axes_as_they_were_given() -> None:
+    table, places = np.arange(24.0).reshape(2, 4, 3), np.array([[0, 1], [2, 0]])
+    wanted = np.stack([table[k][:, places[k]] for k in range(2)])
+    for call in (a.gather, tf.function(a.gather)):
+        np.testing.assert_array_equal(call(table, places, batch_dims=-1), wanted)
+        np.testing.assert_array_equal(call(table, places, batch_dims=1)[1], table[1, places[1]])
+
+
+@pytest.mark.parametrize("mode", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_whole_floats_of_numpy_are_sizes_and_counts(mode: Callable[..., Any]) -> None:
+    x = tf.ones([1, 4, 4, 1])
+    sizes = np.array([2.0, 8.0])
+    for call in (tf.zeros, tf.ones, lambda s: tf.fill(s, 1), lambda s: tf.reshape(x, s)):
+        assert mode(lambda call=call: call(sizes))().shape == (2, 8)
+    assert mode(lambda: tf.tile(x, np.array([1.0, 2.0, 1.0, 1.0])))().shape == (1, 8, 4, 1)
+    assert mode(lambda: tf.pad(x, np.array([[0, 0], [1.0, 2.0], [0, 0], [0, 0]])))().shape == (1, 7, 4, 1)
+    assert mode(lambda: tf.one_hot(np.array([0.0, 2.0]), 3))().numpy().tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert mode(lambda: tf.math.top_k(x[0, 0, :, 0], np.float64(2.0)))()[0].shape == (2,)
+    assert mode(lambda: tf.tile(x, [1, tf.compat.v1.Dimension(2), 1, 1]))().shape == (1, 8, 4, 1)
+    for wrong in (np.array([2.0, 7.5]), [2.0, 8.0]):
+        with pytest.raises(TypeError):
+            mode(lambda wrong=wrong: tf.zeros(wrong))()
+
+
+def test_whole_floats_are_sizes_and_steps_of_windows() -> None:
+    x, filters = tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 1])
+    size = np.sqrt(4)
+    assert tf.nn.avg_pool2d(x, [1, size, size, 1], 1, "SAME").shape == (1, 4, 4, 1)
+    assert tf.nn.max_pool2d(x, 2.0, [1, 2.0, 2.0, 1], "SAME").shape == (1, 2, 2, 1)
+    assert tf.nn.conv2d(x, filters, size, "SAME").shape == (1, 2, 2, 1)
+    assert tf.nn.pool(x, [2.0, 2.0], "MAX", strides=[2.0, 2.0]).shape == (1, 2, 2, 1)
+    with pytest.raises(TypeError, match=r"avg_pool2d: ksize 2\.5 must be integers"):
+        tf.nn.avg_pool2d(x, 2.5, 1, "SAME")
+
+
 def test_the_number_of_batch_axes_may_be_a_tensor_whose_value_is_known() -> None:
     table, places = np.arange(12.0).reshape(2, 3, 2), np.array([[2, 0], [1, 1]])
     for lead in (1, np.int64(1), tf.constant(1), tf.rank(tf.zeros([3]))):
@@ -454,7 +489,7 @@ def test_a_shape_may_be_an_array_of_numpy(run, dtype):
     assert [x.shape for x in made] == [(3, 2)] * 4
     assert tf.reshape(tf.range(6), np.array(6, dtype)).shape == (6,)
     with pytest.raises(TypeError, match="reshape: shape has dtype float64; an integer dtype is needed"):
-        tf.reshape(tf.range(6), np.array([6.0]))
+        tf.reshape(tf.range(6), np.array([6.5]))
 
 
 def test_a_list_with_slices_is_a_key_like_a_tuple():
