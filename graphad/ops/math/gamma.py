@@ -22,7 +22,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.choice import chosen
 from graphad.ops.elementwise import Elementwise, elementwise, unary_function
-from graphad.ops.math import series
+from graphad.ops.math import digamma_zeros, series
 from graphad.ops.math.arithmetic import MUL
 from graphad.ops.rules import FLOATING
 
@@ -102,6 +102,7 @@ def _digamma_at_root(x: np.ndarray) -> np.ndarray:
 def _digamma_mirrored(x: np.ndarray) -> np.ndarray:
     rest = x - np.rint(x)
     mirrored: np.ndarray = _digamma(1.0 - x) - math.pi / np.tan(math.pi * rest)
+    digamma_zeros.at_zeros(x, mirrored, derivative_of_digamma)
     return chosen(rest == 0, np.nan, mirrored)
 
 
