@@ -27,6 +27,7 @@ from graphad.data.elements import (
     called,
     joint_specs,
     leaves,
+    like,
     mapped,
     on_host,
     padded,
@@ -38,10 +39,12 @@ from graphad.data.elements import (
     stacked,
 )
 from graphad.data.mixing import Mixtures
+from graphad.data.sparse import SparseArray, sparse_spec
 from graphad.function.decorator import function
+from graphad.ops.sparse.tensor import SparseTensorSpec
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Array, DTypeLike, NestLike
+    from graphad.core.annotations import DTypeLike, NestLike
 
 
 class Dataset(Mixtures):
@@ -72,6 +75,10 @@ class Dataset(Mixtures):
         sizes = [array.shape[0] if array.ndim else None for array in leaves(arrays)]
         if not sizes or None in sizes:
             raise InvalidArgumentError("from_tensor_slices: a scalar has no slices; use from_tensors.")
+        if any(isinstance(array, SparseArray) and array.ndim == 1 for array in leaves(arrays)):
+            raise InvalidArgumentError(
+                "from_tensor_slices: a sparse vector has no sparse slices; use sparse.to_dense."
+            )
         if len(set(sizes)) > 1:
             raise InvalidArgumentError(
                 f"from_tensor_slices: the first axes have sizes {', '.join(map(str, sizes))}; they must be equal."
@@ -79,9 +86,7 @@ class Dataset(Mixtures):
         return Dataset(
             lambda: (at(i, arrays) for i in range(sizes[0] or 0)),
             sizes[0] or 0,
-            lambda: reranked_each(
-                mapped(lambda array: TensorSpec(array.shape[1:], array.dtype), arrays), of_slice
-            ),
+            lambda: reranked_each(mapped(lambda array: like(array, array.shape[1:]), arrays), of_slice),
         )
 
     @staticmethod
@@ -112,7 +117,13 @@ class Dataset(Mixtures):
                 else mapped(lambda dtype, shape: TensorSpec(shape, dtype), output_types, output_shapes)
             )
 
-        def fitted(spec: TensorSpec, value: NestLike) -> Array:
+        def fitted(spec: Any, value: Any) -> Any:
+            if isinstance(spec, SparseTensorSpec):
+                if not spec.is_compatible_with(value):
+                    raise ArgumentTypeError(
+                        f"from_generator: an element is {sparse_spec(value) or type(value).__name__}, the signature says {spec}."
+                    )
+                return on_host(value)
             found = lift(value, spec.dtype)
             if not spec.shape.is_compatible_with(found.shape):
                 raise InvalidArgumentError(
@@ -199,11 +210,9 @@ class Dataset(Mixtures):
             if any(isinstance(leaf, DatasetSpec) for leaf in leaves(inner)):
                 return spec_of(image(next(self._make())))
             given = inner if type(inner) is tuple else (inner,)
-            return (
-                function(lambda *parts: returned(map_func(*parts)))
-                .get_concrete_function(*given)
-                .structured_outputs
-            )
+            traced = function(lambda *parts: returned(map_func(*parts))).get_concrete_function(*given)
+            outputs = traced.structured_outputs
+            return mapped(lambda leaf: sparse_spec(leaf) or leaf, outputs)
 
         def image(element: NestLike) -> Any:
             return on_host(returned(called(map_func, element)))
@@ -277,9 +286,9 @@ class Dataset(Mixtures):
             parts = iter(lambda: list(itertools.islice(elements, size)), [])
             return map(join, filter(lambda rows: len(rows) == size, parts) if drop else parts)
 
-        def spec(row: TensorSpec) -> TensorSpec:
+        def spec(row: Any) -> Any:
             dims = row.dims
-            return TensorSpec(None if dims is None else [size if drop else None, *dims], row.dtype)
+            return like(row, None if dims is None else [size if drop else None, *dims])
 
         count = self._count if self._count < 0 else self._count // size if drop else -(-self._count // size)
         stacks = of_stack(size if drop else None)
@@ -293,8 +302,8 @@ class Dataset(Mixtures):
                 for i in range(leaves(element)[0].shape[0]):
                     yield at(i, element)
 
-        def spec(rows: TensorSpec) -> TensorSpec:
-            return TensorSpec(rows.shape[1:], rows.dtype)
+        def spec(rows: Any) -> Any:
+            return like(rows, rows.shape[1:])
 
         return Dataset(make, UNKNOWN, lambda: reranked_each(mapped(spec, self._spec()), of_slice))
 
@@ -318,7 +327,7 @@ class Dataset(Mixtures):
             make,
             UNKNOWN,
             lambda: reranked_each(
-                mapped(lambda spec: TensorSpec([size, *spec.shape], spec.dtype), rows._spec()), of_stack(size)
+                mapped(lambda spec: like(spec, [size, *spec.shape]), rows._spec()), of_stack(size)
             ),
         )
 

@@ -13,6 +13,7 @@ from graphad.core.refusal import refuse
 from graphad.core.tensor import Tensor
 from graphad.data.elements import DatasetSpec, leaves, mapped, shown
 from graphad.data.iterators import Elements, TracedElements, check_iterated
+from graphad.data.sparse import SparseArray
 from graphad.data.stream import Stream
 from graphad.ops.random import uniform
 
@@ -43,9 +44,7 @@ class Described:
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """An iterator of elements as NumPy arrays and scalars."""
-        return (
-            mapped(lambda array: array[()] if array.ndim == 0 else array, element) for element in self._make()
-        )
+        return (mapped(_plain, element) for element in self._make())
 
     def get_single_element(self, name: str | None = None) -> Any:
         """The only element. Raises: InvalidArgumentError: there is none, or more than one."""
@@ -76,6 +75,13 @@ class Described:
 
     def __repr__(self) -> str:
         return f"<Dataset element_spec={self.element_spec}>"
+
+
+def _plain(x: Any) -> Any:
+    """A leaf as an array or a NumPy scalar."""
+    if isinstance(x, SparseArray):
+        return x.dense()
+    return x[()] if x.ndim == 0 else x
 
 
 def positive(method: str, argument: str, given: Any) -> int:

@@ -16,8 +16,11 @@ from graphad.core.composites import flatten_fields, flatten_records, is_record, 
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import Dims, TensorShape, as_dims, format_dims
+from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.data.sparse import SparseArray, sparse_spec
+from graphad.ops.sparse.tensor import SparseTensor, SparseTensorSpec
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array, NestLike
@@ -95,6 +98,7 @@ def joint_specs(op: str, first: Any, other: Any) -> Any:
 
 def _joint(first: Any, other: Any) -> tuple[Any] | None:
     """The joint spec in a tuple, or None where there is none."""
+    first, other = _of_known_ranks(first, other)
     leaves, rebuild, tree = flatten_fields(first)
     others, _, own_tree = flatten_fields(other)
     if tree != own_tree:
@@ -109,7 +113,38 @@ def _joint(first: Any, other: Any) -> tuple[Any] | None:
             found.append(mine)
         else:
             return None
-    return (rebuild(found),)
+    return (_described(rebuild(found)),)
+
+
+def _described(x: NestLike) -> Any:
+    return mapped(lambda leaf: sparse_spec(leaf) or leaf, x)
+
+
+def _of_known_ranks(first: Any, other: Any) -> tuple[Any, Any]:
+    """The specs with the sizes of sparse tensors that both have, where they are of one rank."""
+    pairs = list(zip(leaves(first), leaves(other), strict=False))
+    joint = [
+        SparseTensorSpec(mine.shape.most_specific_compatible_shape(its.shape), mine.dtype)
+        if isinstance(mine, SparseTensorSpec)
+        and isinstance(its, SparseTensorSpec)
+        and mine.dtype is its.dtype
+        else None
+        for mine, its in pairs
+    ]
+    if not any(joint):
+        return first, other
+
+    def with_joint(x: Any) -> Any:
+        rest = iter(joint)
+        return mapped(lambda leaf: next(rest, None) or leaf, x)
+
+    return with_joint(first), with_joint(other)
+
+
+def like(spec: Any, dims: Any) -> Any:
+    """The spec of another shape for a leaf like that of an array or a spec."""
+    kind = TensorSpec if sparse_spec(spec) is None else SparseTensorSpec
+    return kind(dims, spec.dtype)
 
 
 class Alike:
@@ -141,14 +176,15 @@ def on_host(x: NestLike) -> Any:
     def held(leaf: Any) -> Any:
         if _is_window(leaf):
             return leaf
-        tensor = lift(_joined(leaf))
-        if not tensor.has_value:
+        tensor = leaf if isinstance(leaf, SparseTensor) else lift(_joined(leaf))
+        found: Any = SparseArray.of(tensor) if isinstance(tensor, SparseTensor) else tensor
+        if found is None or not (isinstance(found, SparseArray) or found.has_value):
             raise InvalidArgumentError(
                 f"Dataset: a tensor of shape {format_dims(tensor.dims)} belongs to a function that is being traced and has no "
                 "value yet, and data sets read from memory; make the data set outside of the function, or loop over the "
                 "tensor itself."
             )
-        return np.asarray(tensor.numpy())
+        return found if isinstance(found, SparseArray) else np.asarray(found.numpy())
 
     return mapped(held, x)
 
@@ -169,7 +205,12 @@ def returned(result: NestLike) -> Any:
 
 def shown(x: NestLike) -> Any:
     """A nest of arrays and windows as a nest of tensors and windows."""
-    return mapped(lambda leaf: leaf if _is_window(leaf) else lift(leaf), x)
+    return mapped(
+        lambda leaf: (
+            leaf.tensor() if isinstance(leaf, SparseArray) else leaf if _is_window(leaf) else lift(leaf)
+        ),
+        x,
+    )
 
 
 def called(function: Callable[..., Any], element: NestLike) -> Any:
@@ -180,7 +221,7 @@ def called(function: Callable[..., Any], element: NestLike) -> Any:
 
 def reranked_each(x: NestLike, change: Callable[[TensorShape], TensorShape]) -> Any:
     """An element after slicing or stacking, with `change` applied to the shapes that records in it keep."""
-    if isinstance(x, np.ndarray | np.generic | TensorSpec):
+    if isinstance(x, np.ndarray | np.generic | TensorSpec | SparseArray | Sparse):
         return x
     if isinstance(x, dict):
         parts = {key: reranked_each(part, change) for key, part in x.items()}
@@ -199,7 +240,9 @@ def at(i: int, x: NestLike) -> Any:
 def stacked(elements: Sequence[Any]) -> Any:
     """Elements of one shape, stacked. Raises: InvalidArgumentError: the shapes differ."""
 
-    def stack(*rows: NestLike) -> Array:
+    def stack(*rows: Any) -> Any:
+        if isinstance(rows[0], SparseArray):
+            return SparseArray.stacked(rows)
         odd = next((row for row in rows if row.shape != rows[0].shape), None)
         if odd is not None:
             raise InvalidArgumentError(
@@ -234,8 +277,16 @@ def _asked(shape: Any, dims: Dims) -> Dims:
     return asked
 
 
+def _refuse_sparse(x: NestLike) -> None:
+    if any(sparse_spec(leaf) is not None for leaf in leaves(x)):
+        raise ArgumentTypeError(
+            "padded_batch: the elements hold sparse tensors; batch makes one of them, whatever their sizes."
+        )
+
+
 def padded_specs(specs: NestLike, shapes: NestLike) -> Any:
     """The specs of elements after padding."""
+    _refuse_sparse(specs)
     asked_for = iter(_beside(specs, shapes))
     return mapped(lambda spec: TensorSpec(_asked(next(asked_for), spec.dims), spec.dtype), specs)
 
@@ -244,6 +295,7 @@ def padded(elements: Sequence[Any], shapes: NestLike, values: NestLike) -> Any:
     """Elements of several shapes, each padded to the largest or the given sizes, and stacked."""
 
     first = elements[0]
+    _refuse_sparse(first)
     asked_for = iter(zip(_beside(first, shapes), _beside(first, values), strict=True))
 
     def fill(*rows: NestLike) -> Array:
@@ -283,8 +335,8 @@ def spec_of(x: NestLike) -> Any:
     """The specs of an element of arrays, tensors or specs."""
     return mapped(
         lambda leaf: (
-            leaf
-            if isinstance(leaf, TensorSpec)
+            sparse_spec(leaf) or leaf
+            if isinstance(leaf, TensorSpec | SparseArray | Sparse)
             else DatasetSpec(leaf.element_spec)
             if _is_window(leaf)
             else TensorSpec(leaf.shape, leaf.dtype)

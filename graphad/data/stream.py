@@ -14,8 +14,10 @@ import numpy as np
 
 from graphad.core.dtypes import bool_, int64
 from graphad.core.errors import OutOfRangeError
+from graphad.core.sparse import Sparse
 from graphad.core.tensor import Tensor
 from graphad.data.elements import leaves, mapped
+from graphad.data.sparse import SparseArray
 from graphad.gradient.host import HostEffect, called
 
 _number = itertools.count()
@@ -47,9 +49,20 @@ class Stream:
 
     def element(self, run: Tensor) -> Any:
         """The present element."""
-        found = _of_host(self._present, [run], leaves(self.spec))
-        rest = iter(found)
-        return mapped(lambda _: next(rest), self.spec)
+        specs = [leaf.apart() if isinstance(leaf, Sparse) else None for leaf in leaves(self.spec)]
+        wanted = [
+            part
+            for leaf, sparse in zip(leaves(self.spec), specs, strict=True)
+            for part in ([leaf] if sparse is None else sparse[0])
+        ]
+        found = iter(_of_host(self._present, [run], wanted))
+        rest = iter(specs)
+
+        def one(_: Any) -> Any:
+            sparse = next(rest)
+            return next(found) if sparse is None else sparse[1]([next(found) for _ in sparse[0]])
+
+        return mapped(one, self.spec)
 
     def _started(self) -> np.int64:
         number, thread = next(_number), get_ident()
@@ -71,7 +84,11 @@ class Stream:
         element = self._elements.get(int(run))
         if element is None:
             raise OutOfRangeError("get_next: End of sequence")
-        return leaves(element)
+        return [
+            part
+            for leaf in leaves(element)
+            for part in (leaf.parts() if isinstance(leaf, SparseArray) else [leaf])
+        ]
 
     def _forget(self, number: int | None) -> None:
         if number is not None:

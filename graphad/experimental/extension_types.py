@@ -22,7 +22,7 @@ from graphad.core.nest import Form, Record
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import TensorSpec, TypeSpec
 from graphad.core.tensor import Tensor
-from graphad.experimental.fields import MISSING, PLAIN, Field, ImmutableDict
+from graphad.experimental.fields import MISSING, PLAIN, Field, ImmutableDict, LaterField
 from graphad.ops.array.static import type_spec_from_value
 from graphad.ops.math.compare import equal
 from graphad.ops.math.reduce import reduce_all
@@ -31,27 +31,38 @@ from graphad.ops.math.reduce import reduce_all
 _OPEN = "_graphad_open"
 
 
-def _declared(cls: type, known: dict[str, Any]) -> dict[str, Field]:
-    """The fields of a class: those of its bases, then its own. `known` has what annotations that are strings may name."""
+def _declared(cls: type, frame: types.FrameType) -> dict[str, Field]:
+    """The fields of a class: those of its bases, then its own. `frame`, of the class statement, has what annotations that are
+    strings may name; they may also name what is defined later in the module."""
     fields: dict[str, Field] = {}
     for base in reversed(cls.__mro__[1:]):
         fields.update(vars(base).get("__graphad_fields__", {}))
     own = {name: kind for name, kind in inspect.get_annotations(cls).items() if not _is_of_class(kind)}
     if not own:
         return fields
-    try:
+    module, local = frame.f_globals, {**frame.f_locals}
+
+    def kind_of(name: str) -> Any:
         # The class itself is known by its name only once the statement has run.
-        holder: Any = types.SimpleNamespace(__annotations__=own)
-        kinds = typing.get_type_hints(holder, known, {cls.__name__: cls})
-    except (NameError, TypeError) as cause:
-        raise ArgumentTypeError(f"The field annotations for {cls.__name__} are invalid: {cause}") from cause
+        holder: Any = types.SimpleNamespace(__annotations__={name: own[name]})
+        return typing.get_type_hints(holder, {**module, **local}, {cls.__name__: cls})[name]
+
     for name in own:
         default = vars(cls).get(name, MISSING)
         if inspect.isroutine(default) or isinstance(default, property):
             raise InvalidArgumentError(
                 f"The field annotations for {cls.__name__} are invalid. {name} is a field and a method; rename one of them."
             )
-        fields[name] = Field(name, kinds[name], default)
+        try:
+            fields[name] = Field(name, kind_of(name), default)
+        except NameError:
+            fields[name] = LaterField(name, functools.partial(kind_of, name), default)
+        except TypeError as cause:
+            if isinstance(cause, ArgumentTypeError):
+                raise
+            raise ArgumentTypeError(
+                f"The field annotations for {cls.__name__} are invalid: {cause}"
+            ) from cause
     return fields
 
 
@@ -117,8 +128,7 @@ class _ExtensionTypes(ABCMeta):
         if not any(isinstance(base, _ExtensionTypes) for base in bases):
             return
         _check_plain_values(cls)
-        statement = sys._getframe(1)
-        fields = _declared(cls, {**statement.f_globals, **statement.f_locals})
+        fields = _declared(cls, sys._getframe(1))
         cls.__graphad_fields__ = fields
         signature = _signature(fields)
         cls._constructor = signature

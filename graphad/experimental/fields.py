@@ -179,3 +179,20 @@ class Field:
                 f"{self._name}: expected a TensorSpec, got {value!r} of type {type(value).__name__!r}."
             )
         return found
+
+
+class LaterField(Field):
+    """A field whose annotation names what is not defined yet: its kind is found when it is first needed."""
+
+    def __init__(self, name: str, find: Callable[[], Any], default: Any) -> None:
+        self._name, self.default, self._find = name, default, find
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("convert", "describes"):
+            raise AttributeError(f"a field has no attribute {name!r}")
+        try:
+            kind = self._find()
+        except NameError as cause:
+            raise ArgumentTypeError(f"In field {self._name!r}: {cause}") from cause
+        super().__init__(self._name, kind, self.default)
+        return getattr(self, name)
