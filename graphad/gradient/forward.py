@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 from weakref import ref
 
-from graphad.core.bind import bind_all, new_recorder
+from graphad.core.bind import bind, bind_all, new_recorder
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, NonlinearGradientError
@@ -19,7 +19,7 @@ from graphad.core.frames import user_line
 from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.memo import Memo
 from graphad.core.op import IO, WRITES, Op, named, output_specs
-from graphad.core.shapes import is_definite
+from graphad.core.shapes import are_compatible, is_definite
 from graphad.core.sparse import Sparse, values_of
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Mark
@@ -32,6 +32,7 @@ from graphad.graph.compose import inputs_behind
 from graphad.graph.ir import Graph, Node
 from graphad.graph.replay import replay
 from graphad.ops.array.create import zeros_of
+from graphad.ops.array.ensure import EnsureShape
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import RETURN, Trace
 
@@ -304,10 +305,12 @@ class ForwardAccumulator:
                     "its tangents."
                 )
             dot = lift(dot, x.spec.dtype)
-            if dot.dims != x.spec.dims:
+            if not are_compatible(dot.dims, x.spec.dims):
                 raise InvalidArgumentError(
                     f"ForwardAccumulator: a tangent has shape {dot.shape}, its primal {x.spec.shape}."
                 )
+            if dot.dims != x.spec.dims and x.spec.dims is not None:
+                dot = bind(EnsureShape(x.spec.dims), dot)
             self._put(x, dot)
 
     def _put(self, x: Handle | Tensor, dot: Tensor) -> None:

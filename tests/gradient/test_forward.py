@@ -213,3 +213,16 @@ def test_the_tangent_of_the_gradient_of_a_lookup_is_that_of_its_rows():
         dot = accumulator.jvp(slope, unconnected_gradients=zero)
         assert isinstance(slope, tf.IndexedSlices) and isinstance(dot, tf.IndexedSlices)
         np.testing.assert_allclose(tf.convert_to_tensor(dot), [[12.0, 24.0], [0.0, 0.0], [30.0, 36.0]])
+
+
+def test_a_tangent_of_unknown_shape_fits_a_primal_whose_sizes_are_known() -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float64), tf.TensorSpec(None, tf.float64)])
+    def moved(x, v):
+        with tf.autodiff.ForwardAccumulator(x, v) as acc:
+            y = tf.sin(x)
+        return acc.jvp(y)
+
+    x, v = np.ones((2, 3)), np.full((2, 3), 2.0)
+    np.testing.assert_allclose(moved(x, v), 2 * np.cos(x))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="shape"):
+        moved(x, v[:, :2])

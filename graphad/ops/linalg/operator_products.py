@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.squeezing import squeeze
+from graphad.ops.array.static import broadcast_dynamic_shape
 from graphad.ops.array.transpose import transpose
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.operators import LinearOperator, product_of
@@ -24,6 +26,15 @@ from graphad.ops.linalg.structured import LinearOperatorFullMatrix
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+def _alike(name: str, parts: list[Any], own: int) -> list[Tensor]:
+    """Tensors broadcast to a common shape but for their last `own` axes, whose sizes are known."""
+    lead: Any = broadcast_dims(name, *[part.dims[:-own] for part in parts]) or ()
+    if None not in lead:
+        return [broadcast_to(part, [*lead, *part.dims[-own:]]) for part in parts]
+    lead = reduce(broadcast_dynamic_shape, [shape_of(part)[:-own] for part in parts])
+    return [broadcast_to(part, concat([lead, part.dims[-own:]], 0)) for part in parts]
 
 
 class _Blockwise(LinearOperator):
@@ -53,8 +64,7 @@ class _Blockwise(LinearOperator):
 
     def _joined(self, parts: list[Any]) -> Tensor:
         """One matrix of the rows of all blocks."""
-        lead = broadcast_dims(self.name, *[part.dims[:-2] for part in parts]) or ()
-        return concat([broadcast_to(part, [*lead, *part.dims[-2:]]) for part in parts], -2)
+        return concat(_alike(self.name, parts, 2), -2)
 
     def _sizes(self, axis: int) -> list[int]:
         return [op.dims[axis] for op in self.diagonal]
@@ -139,8 +149,7 @@ class _Blockwise(LinearOperator):
         return self._side_by_side([op.eigvals() for op in self.diagonal])
 
     def _side_by_side(self, parts: list[Any]) -> Tensor:
-        lead = self.dims[:-2]
-        return concat([broadcast_to(part, [*lead, part.dims[-1]]) for part in parts], -1)
+        return concat(_alike(self.name, parts, 1), -1)
 
     def determinant(self, name: str = "det") -> Tensor:
         if not all(op.is_square for op in self.diagonal):

@@ -358,9 +358,8 @@ class LinearOperatorToeplitz(LinearOperator):
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         n = self.col.dims[-1]
-        lead = self.dims[:-2]
-        low = band_part(_shifted(broadcast_to(self.col, [*lead, n]), n), -1, 0)
-        high = _shifted(broadcast_to(self.row, [*lead, n]), n)
+        low = band_part(_shifted(self.col, n), -1, 0)
+        high = _shifted(self.row, n)
         return low + adjoint_of(conj(band_part(high, -1, 0) - diag(diag_part(high))))
 
 

@@ -426,3 +426,33 @@ def test_an_operator_of_ones_own_says_what_it_lacks() -> None:
         Shapeless(tf.float32).matvec([1.0, 2.0])
     with pytest.raises(NotImplementedError, match="Empty: define `_matmul`, the product with a matrix"):
         Empty(tf.float32).matvec([1.0, 2.0])
+
+
+def test_operators_of_batches_of_unknown_size_are_computed_with() -> None:
+    linalg, rng = tf.linalg, np.random.default_rng(4)
+    d, c, s = (tf.constant(rng.uniform(1.0, 2.0, shape)) for shape in ((2, 3), (2, 3), (2,)))
+    m = tf.constant(rng.uniform(0.5, 1.5, (2, 3, 3)) + 3 * np.eye(3))
+    made = {
+        "toeplitz": lambda d, c, s, m: linalg.LinearOperatorToeplitz(c, c),
+        "scaled": lambda d, c, s, m: linalg.LinearOperatorScaledIdentity(3, s),
+        "blocks": lambda d, c, s, m: linalg.LinearOperatorBlockDiag(
+            [linalg.LinearOperatorDiag(d[0]), linalg.LinearOperatorFullMatrix(m)]
+        ),
+        "triangle": lambda d, c, s, m: linalg.LinearOperatorBlockLowerTriangular(
+            [[linalg.LinearOperatorDiag(d)], [linalg.LinearOperatorFullMatrix(m)] * 2]
+        ),
+    }
+    specs = [tf.TensorSpec([None, *x.shape[1:]], x.dtype) for x in (d, c, s, m)]
+    for make in made.values():
+
+        def results(*given: Any, make: Any = make) -> list[Any]:
+            operator = make(*given)
+            b = tf.ones([int(operator.dims[-1]), 2], tf.float64)
+            return [
+                operator.to_dense(), operator.matmul(b), operator.solve(b), operator.diag_part(), operator.trace(),
+                operator.log_abs_determinant(),
+            ]  # fmt: skip
+
+        found = tf.function(results, input_signature=specs)(d, c, s, m)
+        for got, wanted in zip(found, results(d, c, s, m), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-12)
