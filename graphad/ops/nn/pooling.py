@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,8 @@ from graphad.ops.math.select import where
 from graphad.ops.nn import windows as w
 from graphad.ops.rules import FLOATING, REAL, require_kind
 
+P = TypeVar("P", bound="Pool")
+
 
 class Pool(w.Windowed):
     """The base of the pooling ops: every input is an image, or a result, with the batch first."""
@@ -57,6 +59,20 @@ class Pool(w.Windowed):
     def pads_for(self, shape: Sequence[int]) -> w.Pads:
         """The padding of an image of this shape."""
         return self.pads(shape, self.window)
+
+    def near(self: P, shape: Sequence[int]) -> P:
+        """The same for images of this shape, in windows without what lies in the padding in every window.
+
+        So windows far larger than the image take no longer than those that just cover it.
+        """
+        pads = self.pads_for(shape)
+        sizes = zip(shape[1:-1], self.window, self.strides, self.dilations, pads, strict=True)
+        parts = [w.near(*size) for size in sizes]
+        if tuple([size for size, _ in parts]) == self.window:
+            return self
+        return self.changed(
+            window=tuple([size for size, _ in parts]), padding=tuple([pad for _, pad in parts])
+        )
 
     def result(self, x: TensorSpec) -> TensorSpec:
         """The shape of the pooled image."""
@@ -122,9 +138,14 @@ class MaxPool(Pool):
     def expanded(self, x: Ranked) -> Tensor | None:
         if not w.all_known(x.dims[1:-1]):
             return None
+        if self.near(x.dims) is not self:
+            return bind(self.near(x.dims), x)
         return bind(ReduceMax(self.within()), self.all_parts(x, _lowest(x.dtype.numpy)))
 
     def eval(self, x: Array) -> Array:
+        op = self.near(x.shape)
+        if op is not self:
+            return op.eval(x)
         lowest = _lowest(x.dtype)
         parts = self.parts(x, lowest)
         if not parts.size or max(self.window) == 1:
@@ -236,6 +257,9 @@ class MaxPoolGrad(Pool):
         return w.added(self, lambda at: where(masks[at], g, none), g.dims[:-1], x.dims)
 
     def eval(self, x: Array, g: Array) -> Array:
+        op = self.near(x.shape)
+        if op is not self:
+            return op.eval(x, g)
         pads = self.pads_for(x.shape)
         out = arrays.zeros(w.padded_shape(x.shape, pads), g.dtype, g)
         if g.size:
@@ -287,6 +311,9 @@ class MaxPoolPick(Pool):
         return y
 
     def eval(self, x: Array, h: Array) -> Array:
+        op = self.near(x.shape)
+        if op is not self:
+            return op.eval(x, h)
         parts = self.parts(h, 0)
         sizes = parts.shape[1 : 1 + len(self.window)]
         y = arrays.zeros((*parts.shape[: 1 + len(sizes)], h.shape[-1]), h.dtype, h)
@@ -320,10 +347,15 @@ class AvgPool(Pool):
     def expanded(self, x: Ranked) -> Tensor | None:
         if not w.all_known(x.dims[1:-1]) or x.dtype not in (float32, float64):
             return None
+        if self.near(x.dims) is not self:
+            return bind(self.near(x.dims), x)
         counts = lift(_counts(self, x.dims, x.dtype.numpy))
         return bind(ReduceSum(self.within()), self.all_parts(x, 0)) / counts
 
     def eval(self, x: Array) -> Array:
+        op = self.near(x.shape)
+        if op is not self:
+            return op.eval(x)
         parts = self.parts(widened(x), 0)
         return as_dtype_of(_sums(self, parts) / _counts(self, x.shape, parts.dtype), x)
 
@@ -381,6 +413,9 @@ class AvgPoolGrad(Pool):
         return w.added(self, lambda at: share, g.dims[:-1], self.dims)
 
     def eval(self, g: Array) -> Array:
+        op = self.near(self.dims)
+        if op is not self:
+            return op.eval(g)
         pads, inner = self.pads_for(self.dims), self.within()
         share = np.expand_dims(widened(g) / _counts(self, self.dims, wide(g.dtype)), inner)
         parts = np.broadcast_to(share, (*g.shape[:-1], *self.window, g.shape[-1]))

@@ -82,6 +82,22 @@ def output_size(
     return size - window + 1 if stride == 1 else (size - window) // stride + 1
 
 
+def near(
+    size: int, window: int, stride: int, dilation: int, pad: tuple[int, int]
+) -> tuple[int, tuple[int, int]]:
+    """The size of a window without those of its elements that lie in the padding in every window, and the padding for it."""
+    before, after = pad
+    last = (size + before + after - span(window, dilation)) // stride * stride  # where the last window begins
+    if last < 0:
+        return window, pad
+    first = max(before - last, 0) // dilation
+    end = min(window, -(-(size + before) // dilation) + 1)
+    if end <= first or (first == 0 and end == window):
+        return window, pad
+    before -= first * dilation
+    return end - first, (before, max(last + span(end - first, dilation) - size - before, 0))
+
+
 def padded(x: np.ndarray, pads: Pads, value: float = 0) -> np.ndarray:
     """x padded with `value`."""
     if pads == ((0, 0),) * len(pads):

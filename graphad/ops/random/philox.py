@@ -80,15 +80,15 @@ def blocks(counter: Any, first: Any, second: Any, high: Callable[[Any, Any], Any
 def words(key: Any, count: int, bits: int) -> Any:
     """The first `count` words of 32 or 64 bits of the stream."""
     if not arrays.is_here(key):
-        return _words_there(key, count, bits)
+        return _words_of_arrays(key, count, bits)
     source = stream(key)
     if bits == 64:
         return np.asarray(source.random_raw(count))
     return source.random_raw((count + 1) // 2).astype("<u8", copy=False).view("<u4")[:count]
 
 
-def _words_there(key: DeviceArray, count: int, bits: int) -> Any:
-    """[..., count] words of the streams of keys [..., 2] on a device."""
+def _words_of_arrays(key: Array | DeviceArray, count: int, bits: int) -> Any:
+    """[..., count] words of the streams of keys [..., 2], as steps on arrays."""
     each = WORDS * 64 // bits
     pair: Any = key.astype(np.int64).view(np.uint64)
     counter: Any = arrays.arange(1, 1 + -(-count // each), np.uint64, key)
@@ -212,14 +212,23 @@ def derived(key: Array, turn: int) -> np.ndarray:
     return stream(mixed).random_raw(2).view(np.int64)  # type: ignore[no-any-return]
 
 
+_MANY = 64  # numbers of keys from which the rounds as steps on arrays are quicker than a generator for each
+
+
+_PART = 1 << 14  # turns whose words stay in the cache
+
+
 def derived_keys(key: Any, first: int, count: int) -> np.ndarray:
     """The keys derived with `count` turns from `first` on, [..., count, 2], from each of a stack of keys [..., 2]."""
-    if arrays.is_here(key):
+    if arrays.is_here(key) and key.size * count < _MANY:
         made = [derived(one, first + k) for one in np.reshape(key, (-1, 2)) for k in range(count)]
         return np.array(made, np.int64).reshape((*key.shape[:-1], count, 2))
-    turns = np.arange(first, first + count)
+    if count > _PART and arrays.is_here(key):
+        starts = range(0, count, _PART)
+        return np.concatenate([derived_keys(key, first + k, min(_PART, count - k)) for k in starts], -2)
+    turns = np.arange(first, first + count, dtype=np.int64)
     mixed = key.astype(np.int64)[..., None, :] ^ np.stack([turns << 32, -1 - turns], -1)
-    found: np.ndarray = words(mixed, 2, 64).view(np.int64)
+    found: np.ndarray = _words_of_arrays(mixed, 2, 64).view(np.int64)
     return found
 
 

@@ -161,3 +161,15 @@ def test_the_state_of_a_generator_is_read_as_numbers_and_given_back() -> None:
     one.reset(state)
     np.testing.assert_array_equal(one.normal([3]), first)
     np.testing.assert_array_equal(tf.random.Generator.from_state(state).normal([3]), first)
+
+
+@pytest.mark.parametrize(
+    "keys", [np.array([3, -4]), np.arange(-3, 3).reshape(3, 2), np.zeros((0, 2), np.int64)]
+)
+def test_many_keys_derived_together_are_those_derived_one_by_one(keys):
+    count = 20_000 if keys.ndim == 1 else 100
+    found = philox.derived_keys(keys, 64, count)
+    assert found.shape == (*keys.shape[:-1], count, 2)
+    for k in (0, 1, count // 2, count - 1):
+        for one, got in zip(keys.reshape(-1, 2), found.reshape(-1, count, 2), strict=True):
+            np.testing.assert_array_equal(got[k], philox.derived(one, 64 + k))
