@@ -189,7 +189,7 @@ def check_inputs(op: Op, inputs: Sequence[Handle | Tensor]) -> None:
             key.append(x.spec)
     checked_already = tuple(key)
     if checked_already not in _checked:
-        op.infer(*[x.spec for x in inputs])
+        output_specs(op, [x.spec for x in inputs])
         if not op.structured and not op.transient:
             _checked.keep(checked_already, True)
 

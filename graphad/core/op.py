@@ -23,11 +23,12 @@ from graphad.core.errors import (
     ResourceExhaustedError,
     RuleError,
 )
+from graphad.core.inputs import checking
 from graphad.core.interning import OpType as OpType
 from graphad.core.memo import Memo
 from graphad.core.references import MIXED as MIXED
 from graphad.core.registry import gradient_of, register
-from graphad.core.schema import checking
+from graphad.core.shapes import MOST_AXES, require_possible
 from graphad.core.spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -469,7 +470,14 @@ def else_eval(reason: str) -> Callable[[T], T]:
 
 def output_specs(op: Op, specs: Iterable[TensorSpec]) -> tuple[TensorSpec, ...]:
     """What `infer` says, in a tuple also where there is one output."""
-    return in_tuple(op, op.infer(*specs))
+    return possible(op, in_tuple(op, op.infer(*specs)))
+
+
+def possible(op: Op, outputs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+    """The specs. Raises: InvalidArgumentError: no array can have one of them."""
+    for spec in outputs:
+        require_possible(op.caller, spec.dims)
+    return outputs
 
 
 def in_tuple(op: Op, outputs: T | tuple[T, ...]) -> tuple[T, ...]:
@@ -512,9 +520,11 @@ def named(error: Exception, op: Op | type[Op]) -> Exception:
     if op.extension:
         return _leave(error)
     said = str(error)
-    is_large = said.startswith(_TOO_LARGE)
+    is_large = said.startswith(TOO_LARGE)
     if is_large:
-        said = "an array of it would have more bytes than there are addresses"
+        said = NO_MEMORY
+    elif said.startswith(_MANY_AXES):
+        said = f"the result would have more than the {MOST_AXES} axes that a tensor may have"
     elif isinstance(error, OverflowError):
         said = "a number is too large for the integers of the machine"
     kind = ResourceExhaustedError if is_large or isinstance(error, MemoryError) else RuleError
@@ -525,8 +535,10 @@ def named(error: Exception, op: Op | type[Op]) -> Exception:
     return made
 
 
+NO_MEMORY = "an array of it would have more bytes than there are addresses"
 # What NumPy says, as a ValueError, of a shape that no memory could hold.
-_TOO_LARGE = ("array is too big", "iterator is too large", "Maximum allowed dimension exceeded")
+_MANY_AXES = ("maximum supported dimension", "number of dimensions must be within")
+TOO_LARGE = ("array is too big", "iterator is too large", "Maximum allowed dimension exceeded")
 
 
 def _leave(error: Exception) -> Exception:
@@ -547,7 +559,7 @@ def explained(error: Exception, op: Op, values: Sequence[Any]) -> Exception:
         specs = [
             x.spec if hasattr(x, "spec") else TensorSpec.of(np.shape(x), as_dtype(x.dtype)) for x in values
         ]
-        op.infer(*specs)
+        output_specs(op, specs)
     except GraphadError as said:
         said.__cause__ = error
         return said

@@ -20,7 +20,7 @@ from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import from_numpy
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import format_dims, require_possible
 from graphad.core.spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -273,7 +273,9 @@ class Referring:
         if fault is not None:
             raise InvalidArgumentError(fault)
         specs = [TensorSpec.of(np.shape(x), from_numpy(x.dtype)) for x in own]
-        self.op_class.infer(unheld(self.op_class, self._seen_in(attributes, ())), *specs)
+        found = self.op_class.infer(unheld(self.op_class, self._seen_in(attributes, ())), *specs)
+        for spec in found if self.op_class.multiple else (found,):
+            require_possible(self.op_class.known_as or self.name, spec.dims)
         return self.op_class.eval(unheld(self.op_class, attributes), *own)
 
     def vjp(self, ctx: Context, *y_bars: Tensor | None) -> Sequence[Any]:

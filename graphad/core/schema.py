@@ -11,14 +11,15 @@ Attributes are checked when a new op is interned, so that a repeated op costs no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from graphad.core import references as refs
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
-from graphad.core.kinds import INTEGER, require_kind
+from graphad.core.inputs import Input, inputs_of
+from graphad.core.shapes import MOST_AXES
 from graphad.core.spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ Number = int | float  # finite
 Bound = float  # may be infinite, but not NaN
 Places = tuple[int, ...]  # counted from 0, no duplicates
 Text = str
+Pieces = tuple[Any, ...]  # sizes, or -1 for the rest
 Padding = Any  # "SAME", "VALID", or (before, after) for each axis
 
 # Inputs of an integer dtype; those of the second kind are positions along an axis, and `eval` refuses one that is outside.
@@ -112,9 +114,9 @@ def _is_permutation(x: tuple[int, ...]) -> bool:
     return sorted([axis + len(x) if axis < 0 else axis for axis in x]) == list(range(len(x)))
 
 
-def _all_are(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _all_are(test: Callable[[Any], bool], most: int | None = None) -> Callable[[Any], bool]:
     def fits(x: str | tuple[Any, ...] | None) -> bool:
-        if type(x) is not tuple:
+        if type(x) is not tuple or (most is not None and len(x) > most):
             return False
         for item in x:  # noqa: SIM110
             if not test(item):
@@ -144,12 +146,18 @@ class Many(Kind):
 
     Args:
       once: The test of a tuple without duplicates; None if duplicates are allowed.
+      by_axis: Whether it has an entry for each axis of a tensor, of which there are at most `MOST_AXES`.
     """
 
     def __init__(
-        self, item: Kind, name: str = "", words: str = "", once: Callable[[Any], bool] | None = None
+        self,
+        item: Kind,
+        name: str = "",
+        words: str = "",
+        once: Callable[[Any], bool] | None = None,
+        by_axis: bool = False,
     ) -> None:
-        fit = _all_are(item.fits)
+        fit = _all_are(item.fits, MOST_AXES if by_axis else None)
         whole = "each axis once" if once is _is_permutation else "none twice"
         super().__init__(
             name or f"tuple[{item.name}, ...]",
@@ -163,8 +171,11 @@ class Many(Kind):
         )
         self.item = item
         self.once = once
+        self.by_axis = by_axis
 
     def complaint(self, x: Any) -> str:
+        if self.by_axis and type(x) is tuple and len(x) > MOST_AXES:
+            return too_many_axes(len(x))
         if self.item is _PAIR and _has_negative(x):
             return "has a negative number; numbers are 0 or more"
         if self.once is _is_permutation and type(x) is tuple and all(type(n) is int for n in x):
@@ -234,6 +245,8 @@ class Referring(Kind):
             return self.inner.fits(x) or refs.well_formed(x, 0)
         if type(x) is not tuple:
             return self.inner.fits(x)
+        if self.many.by_axis and len(x) > MOST_AXES:
+            return False
         test = self.many.item.fits
         for item in x:
             if not test(item) and not refs.well_formed(item, 1):
@@ -313,13 +326,31 @@ def _at_least(name: str, least: int, words: str = "integer") -> Kind:
     )
 
 
+def between(name: str, least: int, most: int) -> Kind:
+    """An integer of a range, where a greater one would take for ever or is not computed."""
+    return Kind(
+        name,
+        lambda x: type(x) is int and least <= x <= most,
+        _INTS,
+        "integer",
+        f"from {least} to {most}",
+        f"is not from {least} to {most}",
+    )
+
+
+def too_many_axes(count: int) -> str:
+    """What is wrong with a shape, or with something for each axis, of so many axes, as words that follow "which"."""
+    return f"has {count} entries; a tensor has at most {MOST_AXES} axes"
+
+
 SIZE = Kind("Size", _is_size, _INTS, "integer from 0", "", "is not a Size: sizes are 0 or more")
 _INT = Kind("int", lambda x: type(x) is int or isinstance(x, Dim), _INTS, "integer")
 _AXIS = Kind("Axis", lambda x: type(x) is int, _INTS, "integer")
 _COUNT = _at_least("Count", 0)
 _MOST = 2**63
 _PAIR = Kind("pair", lambda x: type(x) is tuple and len(x) == 2 and all(map(_is_size, x)), _INTS)
-_PAIRS = Many(_PAIR, "Pairs", "tuple of pairs of integers from 0")
+_PAIRS = Many(_PAIR, "Pairs", "tuple of pairs of integers from 0", by_axis=True)
+_PIECE = Kind("Piece", lambda x: _is_size(x) or (type(x) is int and x == -1), _INTS, "integer from 0 or -1")
 _KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
@@ -333,9 +364,10 @@ _KINDS: dict[str, Kind] = {
         Kind("DType", lambda x: isinstance(x, DType), words="dtype"),
         Kind("Any", lambda x: True, words="see the meaning"),
         _AXIS,
-        Many(_AXIS, "Axes", once=_once),
-        Many(_AXIS, "Permutation", once=_is_permutation),
+        Many(_AXIS, "Axes", once=_once, by_axis=True),
+        Many(_AXIS, "Permutation", once=_is_permutation, by_axis=True),
         Many(_COUNT, "Places", "tuple of integers from 0", _once),
+        Many(_PIECE, "Pieces", "tuple[integer from 0 or -1, ...]"),
         _COUNT,
         _at_least("Positive", 1),
         Kind("Offset", _is_offset, _INTS, "integer", "of 64 bits", "is not an integer of 64 bits"),
@@ -361,6 +393,10 @@ def declare(kind: Kind) -> Kind:
     return kind
 
 
+# What a tuple holds, if it has an entry for each axis.
+_BY_AXIS = frozenset({"Size", "Size | Literal[-1]", "Count | None", "Positive", "Step"})
+
+
 def kind_of(declared: str) -> Kind:
     """The kind of an annotation: a name, a union with |, a tuple, Literal[...] or Given[...]."""
     found = _KINDS.get(declared)
@@ -382,7 +418,7 @@ def _parsed(declared: str) -> Kind:
     if head == "Literal":
         return _choice([item[1:-1] if item[0] in "\"'" else int(item) for item in items])
     if head == "tuple" and len(items) == 2 and items[1] == "...":
-        return Many(kind_of(items[0]))
+        return Many(kind_of(items[0]), by_axis=items[0] in _BY_AXIS)
     if head == "tuple" and rest:
         return _row([kind_of(item) for item in items])
     raise InternalError(
@@ -402,56 +438,6 @@ def split(text: str, separator: str) -> list[str]:
         else:
             parts[-1] += letter
     return parts
-
-
-_INTEGERS = ("IndexSpec", "IntegerSpec")
-
-
-def checking(infer: Callable[..., Any]) -> Callable[..., Any]:
-    """The `infer` of a class, which first refuses other dtypes for the inputs that are declared to hold integers.
-
-    So the check stands where all ask: the first eager call with such dtypes, the trace, the specialiser and the loader of files.
-    """
-    declared = getattr(infer, "__annotations__", {})
-    integers = [name for name in declared if declared[name] in _INTEGERS]
-    if not integers:
-        return infer
-    taken = _parameters(infer)[0]
-    places = [(taken.index(name), name) for name in integers]
-
-    def checked(self: Any, *specs: TensorSpec) -> Any:
-        for place, name in places:
-            if place < len(specs):
-                require_kind(self.caller, specs[place], INTEGER, self.words.get(name, name))
-        return infer(self, *specs)
-
-    checked.written = infer  # type: ignore[attr-defined]
-    return checked
-
-
-class Input:
-    """One input of an op.
-
-    Attributes:
-      name: Its name in rules and messages.
-      is_handle: It is a variable, passed by reference.
-      either: It may be a tensor or a variable, as an operand of a sub-graph may.
-      is_integer: Its dtype must be an integer one.
-      is_index: Its numbers are positions along an axis; one outside is an error.
-      optional: It may be omitted.
-      variadic: It stands for any number of inputs.
-    """
-
-    __slots__ = ("either", "is_handle", "is_index", "is_integer", "name", "optional", "variadic")
-
-    def __init__(self, name: str, declared: str | None, optional: bool, variadic: bool) -> None:
-        self.name = name
-        self.is_handle = declared == "HandleSpec"
-        self.either = declared == "TensorSpec | HandleSpec"
-        self.is_integer = declared in _INTEGERS
-        self.is_index = declared == "IndexSpec"
-        self.optional = optional
-        self.variadic = variadic
 
 
 class Schema:
@@ -478,7 +464,7 @@ class Schema:
     @property
     def inputs(self) -> tuple[Input, ...]:
         if self._inputs is None:
-            self._inputs = tuple(_inputs_of(self.kind))
+            self._inputs = tuple(inputs_of(self.kind))
         return self._inputs
 
     @property
@@ -509,9 +495,9 @@ class Schema:
         if found is None:
             return None
         name, value, complaint = found
-        said = (
-            f"{value!r} {complaint}" if complaint.startswith("has ") else f"is {value!r}, which {complaint}"
-        )
+        text = repr(value)
+        text = text if len(text) <= 200 else f"{text[:100]}..."
+        said = f"{text} {complaint}" if complaint.startswith("has ") else f"is {text}, which {complaint}"
         return f"{self.kind.known_as or self.kind.name}: {self.kind.words.get(name, name)} {said}."
 
     def asked(self, values: Sequence[Any]) -> list[tuple[str, Referring, refs.Reference]] | None:
@@ -532,52 +518,6 @@ class Schema:
                 kind.__name__, (refs.Referring, kind), body | {"op_class": kind}
             )
         return self._referring_class
-
-
-def _inputs_of(kind: Any) -> Iterator[Input]:
-    """The inputs of an op, from the parameters of its rules or, for ops of a table, of their formula."""
-    infer = getattr(kind.infer, "written", kind.infer)
-    names, defaults, rest = _parameters(infer)
-    declared = getattr(infer, "__annotations__", {})
-    of_rest = declared.get(rest)
-    formula = getattr(kind, "formula", None)
-    if rest and formula is not None:
-        # A NumPy function would take an extra operand as its `out` array.
-        count = getattr(formula, "nin", None)  # of a ufunc, or set by the wrapper of a function
-        if count is not None:
-            names = ["x", "y", "z"][:count]
-        else:
-            taken, optional, more = _parameters(formula, 0)
-            needed = len(taken) - optional
-            names = ["x", "y", "z"][:needed] if optional or more else taken
-        for name in names:
-            yield Input(name, None, False, False)
-        return
-    if rest:  # `eval` may name more of them
-        names, defaults, rest = _parameters(kind.eval)
-    for i, name in enumerate(names):
-        yield Input(name, declared.get(name, of_rest), i >= len(names) - defaults, False)
-    if rest:
-        yield Input(rest, of_rest, False, True)
-
-
-def _parameters(rule: Callable[..., Any], skipped: int = 1) -> tuple[list[str], int, str | None]:
-    """The names of a function's parameters, how many have defaults, and the name of its *args."""
-    code = getattr(rule, "__code__", None)
-    if code is None or hasattr(rule, "__wrapped__"):
-        import inspect  # slow to import and rarely needed
-
-        found = list(inspect.signature(rule).parameters.values())[skipped:]
-        plain = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        more = next((p.name for p in found if p.kind is p.VAR_POSITIONAL), None)
-        return [p.name for p in plain], sum(p.default is not p.empty for p in plain), more
-    count = code.co_argcount
-    after = code.co_varnames[count + code.co_kwonlyargcount :]
-    return (
-        list(code.co_varnames[skipped:count]),
-        len(rule.__defaults__ or ()),
-        after[0] if code.co_flags & 4 else None,
-    )
 
 
 def schema_of(kind: Any) -> Schema:

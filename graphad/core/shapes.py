@@ -210,6 +210,38 @@ def _size(x: object) -> Any:
     return x if isinstance(x, Dim) else value_of(x, "shape")
 
 
+MOST_AXES = 64  # of an array of NumPy
+
+
+def require_axes(op: str, count: int) -> None:
+    """Raises: InvalidArgumentError: a result would have so many axes that no array can have them."""
+    if count > MOST_AXES:
+        raise InvalidArgumentError(
+            f"{op}: the result would have {count} axes; a tensor has at most {MOST_AXES}."
+        )
+
+
+def require_possible(op: str, dims: Dims) -> None:
+    """Raises: InvalidArgumentError: a result would have more axes or elements than an array can have.
+
+    The sizes beside a 0 count, as they do for NumPy and TensorFlow.
+    """
+    if not dims:
+        return
+    require_axes(op, len(dims))
+    elements = 1
+    for size in dims:
+        if type(size) is int and size > 1:
+            elements *= size
+    if elements >= _MOST_ELEMENTS:
+        raise InvalidArgumentError(
+            f"{op}: the result would have shape {format_dims(dims)}, whose sizes multiply to more than 2**63 - 1."
+        )
+
+
+_MOST_ELEMENTS = 2**63
+
+
 def format_dims(dims: Dims) -> str:
     """The shape as messages print it: "(7, None)", or "<unknown>" for an unknown rank."""
     return "<unknown>" if dims is None else str(tuple(dims))

@@ -323,7 +323,7 @@ class Specialiser(Trace):
             return self._loop(op, inputs)
         if not op.structured:
             # The simpler ops might accept operands that this op refuses.
-            op.infer(*[x.spec for x in inputs])
+            output_specs(op, [x.spec for x in inputs])
         if op.refers:
             found = self._settled(op, inputs)
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from graphad.core.dtypes import DType
 from graphad.core.errors import GraphadError
 from graphad.core.schema import schema_of
-from graphad.core.shapes import are_compatible
+from graphad.core.shapes import MOST_AXES, are_compatible
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 from serialization.errors import CorruptModelError, LimitExceededError, shown
@@ -51,6 +51,8 @@ def _is_plain(x: object) -> bool:
 def check_spec(spec: TensorSpec) -> None:
     """Raise for sizes that are impossible or implausible."""
     total = 1
+    if len(spec.dims or ()) > MOST_AXES:
+        raise LimitExceededError(f"a tensor of {len(spec.dims or ())} axes; there may be {MOST_AXES}.")
     for size in spec.dims or ():
         if size is None:
             continue

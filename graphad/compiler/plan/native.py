@@ -35,10 +35,10 @@ from graphad.compiler.plan.schedule import (
 from graphad.compiler.plan.steps import Scope, constant_of
 from graphad.compiler.units import ASSIGN, BLOCKS, Unit
 from graphad.core.dims import evaluate
-from graphad.core.errors import InternalError, InvalidArgumentError, UnavailableError
+from graphad.core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnavailableError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
-from graphad.core.op import WRITES, Op, explained
+from graphad.core.op import NO_MEMORY, WRITES, Op, explained
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
 from graphad.kernels.sites import Site, reach
@@ -505,7 +505,15 @@ def _compiled(text: str) -> Any:
 
 
 def bind(schedule: Schedule, numbers: Mapping[str, int], address: Address) -> Bound:
-    """The schedule with numbers; raises a GraphadError if this machine cannot run it natively."""
+    """The schedule with numbers.
+
+    Raises:
+      ResourceExhaustedError: with these numbers a value has more bytes than there are addresses.
+      GraphadError: this machine cannot run it natively.
+    """
     part = schedule.partition
     part.backend.prepare({spec.dtype for spec in part.specs})
-    return Bound(schedule, numbers, address)
+    try:
+        return Bound(schedule, numbers, address)
+    except OverflowError as cause:
+        raise ResourceExhaustedError(f"plan: {NO_MEMORY}.") from cause

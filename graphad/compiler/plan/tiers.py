@@ -7,6 +7,7 @@ the plan switches. After any failure it stays at tier 0, with one line in the lo
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -21,7 +22,7 @@ from graphad.compiler.plan.buffers import as_value, own
 from graphad.core import bind as door
 from graphad.core import forks
 from graphad.core.collector import held
-from graphad.core.errors import GraphadError, InternalError
+from graphad.core.errors import GraphadError, InternalError, ResourceExhaustedError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
 from graphad.core.op import evaluated, explained
@@ -323,7 +324,8 @@ class Compilation:
         # While the worker compiles, load everything that the first native call needs, so that the caller's thread does not
         # stall.
         assert self.schedule is not None
-        bind(self.schedule, numbers, lambda kernel: 0).rehearse()
+        with contextlib.suppress(ResourceExhaustedError):  # with other numbers it can be bound
+            bind(self.schedule, numbers, lambda kernel: 0).rehearse()
         self._arrived(None)
 
     def _receiver(self, kernel: Kernel | Stages) -> Callable[[int | None, str | None], None]:
@@ -357,6 +359,8 @@ class Compilation:
                 from graphad.compiler.plan.native import bind
 
                 return bind(self.schedule, numbers, self.address)
+        except ResourceExhaustedError:
+            return None  # the calls of NumPy say which op asks for so much
         except GraphadError as error:
             self.fail(f"{type(error).__name__}: {error}")
             return None

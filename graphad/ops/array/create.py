@@ -30,7 +30,7 @@ from graphad.core.bind import bind, constant_here
 from graphad.core.convert import lift, lift_own, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size, product
 from graphad.core.dtypes import DType, as_dtype
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, ResourceExhaustedError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.op import Op, define, no_gradient
 from graphad.core.references import AT
 from graphad.core.schema import Given
@@ -174,10 +174,7 @@ def _filled(op: str, shape: object, dtype: DType, value: int) -> Tensor:
     if sizes is not None:
         require_sizes(op, sizes)
     if sizes and is_free():
-        try:
-            return EagerTensor((np.ones if value else np.zeros)(sizes, dtype.numpy))
-        except MemoryError as cause:
-            raise ResourceExhaustedError(f"{op}: {cause}.") from cause
+        return EagerTensor(in_memory(op, np.ones if value else np.zeros, sizes, dtype.numpy))
     scalar = lift(dtype.numpy.type(value))
     if sizes is None and isinstance(shape, Tensor) and shape.dims == ():
         shape = [shape]  # one size, as a number is

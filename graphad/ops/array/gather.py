@@ -32,7 +32,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRa
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import MIXED, Op, define, else_eval
 from graphad.core.schema import Axis, Count, Given, IndexSpec
-from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
+from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis, require_axes
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import add_at, added_at, as_dtype_of, summed, wide
@@ -118,6 +118,7 @@ class Gather(Op):
         axis = self.axis % np.ndim(params)
         check_range("gather", indices, params.shape[axis])
         if not self.batch_dims:
+            require_axes("gather", np.ndim(params) - 1 + np.ndim(indices))  # NumPy would end the process
             return np.take(params, indices, axis)
         p, i = blocks(params, indices, axis, self.batch_dims)
         y = np.moveaxis(p, 2, 1)[np.arange(p.shape[0])[:, None], i]

@@ -6,7 +6,7 @@ Joining and splitting are each other's transpose, so the rules of one are applic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +25,14 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, stands_for_tensor
-from graphad.core.dims import Dim, Size
+from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.kinds import require_same_dtype
 from graphad.core.op import MIXED, Composed, Op, TupleOp, define
 from graphad.core.references import AT, entries_of
 from graphad.core.refusal import refuse
 from graphad.core.registry import lookup
-from graphad.core.schema import Axis, Count, Given, Positive
+from graphad.core.schema import Axis, Count, Given, Pieces, Positive
 from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -340,7 +340,7 @@ class Split(TupleOp):
     name = "split"
     moves = True
     keeps = (False, False)
-    sizes: Given[Positive | tuple[Size | Literal[-1], ...]]
+    sizes: Given[Positive | Pieces]
     axis: Axis
     composed_formerly = {"split_at": _split_was_by_input, "concat_part": _part_of_split}
 

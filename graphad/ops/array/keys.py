@@ -19,8 +19,8 @@ from graphad.core.dims import Dim, Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.op import MIXED
 from graphad.core.references import AT, Reference, filled, is_reference, references, text_of, well_formed
-from graphad.core.schema import Kind, declare
-from graphad.core.shapes import Dims, format_dims, ranked
+from graphad.core.schema import Kind, declare, too_many_axes
+from graphad.core.shapes import MOST_AXES, Dims, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.sizes import known_value
@@ -32,6 +32,7 @@ REFUSED = "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`), a
 
 
 _LARGEST = 256
+_LONGEST = 2 * MOST_AXES + 1  # an entry for each axis, new axes, and the ellipsis
 
 
 def has_arrays(key: Any) -> bool:
@@ -106,7 +107,7 @@ def encode_bound(item: Any, given: list[Any]) -> Any:
 
 def is_key(x: object) -> bool:
     """Whether an attribute is a key as this module encodes it."""
-    if type(x) is not tuple or x.count(REST) > 1:
+    if type(x) is not tuple or x.count(REST) > 1 or len(x) > _LONGEST:
         return False
     return all(_is_bound(entry) or entry in (NEW, REST) or _is_whole_slice(entry) for entry in x)
 
@@ -133,6 +134,9 @@ class _Keys(Kind):
 
     def __init__(self) -> None:
         super().__init__("Key", is_key, frozenset({int}))
+
+    def complaint(self, x: Any) -> str:
+        return too_many_axes(len(x)) if type(x) is tuple and len(x) > _LONGEST else super().complaint(x)
 
     def asked(self, x: object) -> list[Reference] | None:
         return references(x) or None

@@ -259,7 +259,7 @@ def linspace(
     elif isinstance(count, Dim):
         t = bind(UnitSteps(count, first.dtype))
     else:
-        t = lift(np.linspace(0.0, 1.0, count).astype(first.dtype.numpy))
+        t = lift(in_memory("linspace", np.linspace, 0.0, 1.0, count).astype(first.dtype.numpy))
     if first.ndim == 0 and last.ndim == 0:
         return _between(first, last, t)
     if first.ndim is None:

@@ -13,7 +13,8 @@ from graphad.core.dims import UNKNOWN, Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.references import AT, entries_of, is_reference
-from graphad.core.shapes import TensorShape, is_definite
+from graphad.core.schema import too_many_axes
+from graphad.core.shapes import MOST_AXES, TensorShape, is_definite, require_possible
 from graphad.core.tensor import EagerTensor, Tensor
 
 
@@ -137,11 +138,14 @@ def joined(*parts: tuple[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 def require_sizes(op: str, sizes: Sequence[Any], word: str = "shape") -> None:
     """Raises: InvalidArgumentError: a size is negative; one that is only known at run time (None, a symbol) passes."""
+    if len(sizes) > MOST_AXES:
+        raise InvalidArgumentError(f"{op}: {word} {too_many_axes(len(sizes))}.")
     for size in sizes:
         if isinstance(size, int) and size < 0:
             raise InvalidArgumentError(
                 f"{op}: {word} {tuple(sizes)} has a negative size; sizes are 0 or more."
             )
+    require_possible(op, tuple(sizes))
 
 
 def require_count(op: str, count: object, word: str) -> None:

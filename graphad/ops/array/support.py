@@ -16,7 +16,7 @@ from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, ResourceExhaustedError
 from graphad.core.kinds import INTEGER, require_kind
-from graphad.core.op import MIXED, Op, no_batch, no_gradient, output_specs
+from graphad.core.op import MIXED, NO_MEMORY, TOO_LARGE, Op, no_batch, no_gradient, output_specs
 from graphad.core.references import AT
 from graphad.core.shapes import are_compatible, format_dims, no_axis
 from graphad.core.spec import TensorSpec
@@ -45,6 +45,10 @@ def in_memory(op: str, function: Any, *values: Any, **named: Any) -> Any:
         return function(*values, **named)
     except MemoryError as cause:
         raise ResourceExhaustedError(f"{op}: {cause}.") from cause
+    except ValueError as cause:
+        if not str(cause).startswith(TOO_LARGE):
+            raise
+        raise ResourceExhaustedError(f"{op}: {NO_MEMORY}.") from cause
 
 
 def as_stacked(ctx: BatchContext, i: int, x: Any) -> Tensor:

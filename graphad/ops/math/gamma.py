@@ -15,9 +15,8 @@ from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import define
-from graphad.core.schema import Count
+from graphad.core.schema import between, declare
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.choice import chosen
@@ -41,7 +40,8 @@ BERNOULLI = (
 )
 _ASYMPTOTIC = tuple(b / (2 * k) for k, b in enumerate(BERNOULLI, 1))
 _LOWEST = -1e4  # below this the recurrence takes too many steps
-_HIGHEST = 1000  # derivative; for numbers below 0 each takes as many steps
+OrderOfDigamma = int
+declare(between("OrderOfDigamma", 0, 1000))  # for numbers below 0 each takes as many steps
 _HIGHEST_MIRRORED = 50  # derivative; beyond, the result is nan there
 NOTHING = 1e-18  # terms below this fraction of a sum do not change it
 _LARGEST_FACTORIAL = 170  # in float64
@@ -222,14 +222,9 @@ class Polygamma(Elementwise):
 
     name = "polygamma"
     kinds = FLOATING
-    n: Count
-
-    def infer(self, x: TensorSpec) -> TensorSpec:  # type: ignore[override]
-        if self.n > _HIGHEST:
-            raise InvalidArgumentError(
-                f"digamma: derivative {self.n}; derivatives up to the {_HIGHEST}th are implemented."
-            )
-        return super().infer(x)
+    known_as = "digamma"
+    words = {"n": "the derivative"}
+    n: OrderOfDigamma
 
     def eval(self, x: Array) -> Array:  # type: ignore[override]
         if self.n == 0:

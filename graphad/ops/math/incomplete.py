@@ -12,9 +12,8 @@ from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import float64
-from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import define
-from graphad.core.schema import Positive
+from graphad.core.schema import between, declare
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
@@ -141,7 +140,8 @@ def _igammac_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return _igamma_vjp(ctx, bind(NEG, g))
 
 
-_HIGHEST = 20
+OrderByA = int
+declare(between("OrderByA", 1, 20))  # each term of the sum takes the square of it in steps
 
 
 def _bell(slopes: list[Any], one: Tensor | float | int) -> Any:
@@ -191,14 +191,9 @@ class IgammaByA(Elementwise):
 
     name = "igamma_by_a"
     kinds = FLOATING
-    n: Positive
-
-    def infer(self, a: TensorSpec, x: TensorSpec) -> TensorSpec:  # type: ignore[override]
-        if self.n > _HIGHEST:  # each term of the sum takes n * n steps
-            raise InvalidArgumentError(
-                f"igamma: derivative {self.n} by a; derivatives up to the {_HIGHEST}th are implemented."
-            )
-        return super().infer(a, x)
+    known_as = "igamma"
+    words = {"n": "the derivative by a"}
+    n: OrderByA
 
     def eval(self, a: Array, x: Array) -> Array:  # type: ignore[override]
         special, dtype = library.special(), a.dtype

@@ -15,7 +15,7 @@ from graphad.core.bind import bind
 from graphad.core.dtypes import float64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import define
-from graphad.core.schema import Count, Positive
+from graphad.core.schema import between, declare
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
@@ -28,6 +28,10 @@ from graphad.ops.math.gamma import BERNOULLI, NOTHING, Polygamma, lgamma
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
 
 _HIGHEST = 12
+Order = int
+OrderOfMixed = int
+declare(between("Order", 1, _HIGHEST))
+declare(between("OrderOfMixed", 0, _HIGHEST))
 
 Slope = Callable[[int, int], Any]
 
@@ -195,8 +199,10 @@ class BetaincBy(Elementwise):
 
     name = "betainc_by"
     kinds = FLOATING
-    m: Count
-    n: Count
+    known_as = "betainc"
+    words = {"m": "the derivative by a", "n": "the derivative by b"}
+    m: OrderOfMixed
+    n: OrderOfMixed
 
     def infer(self, a: TensorSpec, b: TensorSpec, x: TensorSpec) -> TensorSpec:  # type: ignore[override]
         if not 0 < self.m + self.n <= _HIGHEST:
@@ -330,14 +336,9 @@ class ZetaByX(Elementwise):
 
     name = "zeta_by_x"
     kinds = FLOATING
-    n: Positive
-
-    def infer(self, x: TensorSpec, q: TensorSpec) -> TensorSpec:  # type: ignore[override]
-        if self.n > _HIGHEST:
-            raise InvalidArgumentError(
-                f"zeta: derivative {self.n} by x; derivatives up to the {_HIGHEST}th are implemented."
-            )
-        return super().infer(x, q)
+    known_as = "zeta"
+    words = {"n": "the derivative by x"}
+    n: Order
 
     def eval(self, x: Array, q: Array) -> Array:  # type: ignore[override]
         shape = np.broadcast_shapes(x.shape, q.shape)

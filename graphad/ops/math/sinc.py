@@ -15,17 +15,16 @@ from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import define
-from graphad.core.schema import Count
-from graphad.core.spec import TensorSpec
+from graphad.core.schema import between, declare
 from graphad.core.tensor import Tensor
 from graphad.ops.choice import chosen
 from graphad.ops.elementwise import Elementwise
 from graphad.ops.math.exponential import times
 from graphad.ops.rules import INEXACT
 
-_HIGHEST = 600  # pi^621 is more than a float64 holds
+OrderOfSinc = int
+declare(between("OrderOfSinc", 0, 600))  # pi^621 is more than a float64 holds
 
 
 @define
@@ -34,12 +33,8 @@ class Sinc(Elementwise):
 
     name = "sinc"
     kinds = INEXACT
-    order: Count = 0
-
-    def infer(self, x: TensorSpec) -> TensorSpec:  # type: ignore[override]
-        if self.order > _HIGHEST:
-            raise InvalidArgumentError(f"sinc: the order is {self.order}; it is at most {_HIGHEST}.")
-        return super().infer(x)
+    words = {"order": "the derivative"}
+    order: OrderOfSinc = 0
 
     def eval(self, x: Array) -> Array:  # type: ignore[override]
         if self.order < 2 and x.dtype.kind != "c":

@@ -17,7 +17,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
-from graphad.core.schema import IntegerSpec, Positive
+from graphad.core.schema import IntegerSpec, between, declare
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -58,7 +58,8 @@ def _half_widths(limits: Array) -> Any:
     return half
 
 
-_MOST_ROUNDS = 4096  # a file may ask for any number, and each takes time
+Rounds = int
+declare(between("Rounds", 1, 4096))  # each takes time
 
 
 @define
@@ -70,13 +71,9 @@ class IndexShuffle(Op):
     name = "random_index_shuffle"
     keeps = (False, False)
     takes_symbols = False
-    rounds: Positive
+    rounds: Rounds
 
     def infer(self, index: IntegerSpec, seed: IntegerSpec, largest: TensorSpec) -> TensorSpec:
-        if self.rounds > _MOST_ROUNDS:
-            raise InvalidArgumentError(
-                f"{self.name}: rounds is {self.rounds}; at most {_MOST_ROUNDS} are done."
-            )
         dtype = same_dtype(self.name, (index, largest))
         if seed.dims is not None and (not seed.dims or seed.dims[-1] not in (3, None)):
             raise InvalidArgumentError(

@@ -250,8 +250,42 @@ def test_a_call_is_run_for_the_shapes_that_it_takes(spec):
 @pytest.mark.parametrize("n", [21, 65_536, 2**62])
 def test_a_derivative_of_an_order_that_takes_for_ever_is_refused(n):
     made = op("igamma_by_a", n=n)
-    refused(model([node(0, [0, 0])], [made]), text="does not take its inputs.*derivatives up to the 20th")
+    refused(
+        model([node(0, [0, 0])], [made]),
+        text=f"attribute 'n' of op 'igamma_by_a' is {n}, which is not from 1 to 20",
+    )
     assert loaded(model([node(0, [0, 0])], [op("igamma_by_a", n=20)])).f is not None
+
+
+@pytest.mark.parametrize(("name", "attributes"), [
+    ("reshape", {"shape": (1,) * 65}),
+    ("broadcast_to", {"shape": (3,) * 20_000}),
+    ("transpose", {"perm": tuple(range(100))}),
+    ("pad", {"paddings": ((0, 0),) * 65}),
+    ("getitem", {"key": ("new",) * 200}),
+    ("avg_pool", {"window": (1,) * 70, "strides": (1,) * 70, "padding": "SAME", "dilations": (1,) * 70}),
+])  # fmt: skip
+def test_more_axes_than_a_tensor_may_have_are_refused(name, attributes):
+    refused(
+        model([node(0, [0])], [op(name, **attributes)]), text="has .* entries; a tensor has at most 64 axes"
+    )
+
+
+def test_a_result_of_more_axes_than_a_tensor_may_have_is_refused():
+    made = op("getitem", key=("new",) * 62)
+    refused(
+        model([node(0, [0], (1,))], [made.replace(attributes=(("key", ("new",) * 64),))]),
+        text="65 axes; a tensor has at most 64",
+    )
+    assert loaded(model([node(0, [0], (1,))], [made])).f is not None
+
+
+def test_what_a_function_gives_has_no_more_axes_than_a_tensor_may_have():
+    specs = (*SPECS, SpecRecord("float32", (1,) * 32), SpecRecord("int32", None))
+    twice = [NodeRecord(0, (0, 1), (1,)), NodeRecord(0, (2, 1), (1,))]
+    gather = op("gather", axis=0, batch_dims=0, sparse=False)
+    arguments = (np.ones((1,) * 32, np.float32), np.zeros((1,) * 32, np.int32))
+    all_refuse(model(twice, [gather], inputs=(8, 9), specs=specs), *arguments, text="would have 94 axes")
 
 
 HELD = {
