@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
@@ -15,16 +17,19 @@ from graphad.ops.array.join import concat
 from graphad.ops.array.scatter import boolean_mask, unsorted_segment_sum
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sorting import argsort
+from graphad.ops.directly import parts_directly
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import not_equal
 from graphad.ops.math.composed import invert_permutation
 from graphad.ops.math.cumulative import cumsum
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from graphad.core.annotations import Array
     from graphad.core.dtypes import DType
     from graphad.core.tensor import Tensor
+
+
+_MANY = 4000  # elements, for which one order by NumPy takes longer than the ops
 
 
 class Unique(NamedTuple):
@@ -80,6 +85,9 @@ def _unique(op: str, x: TensorLike, out_idx: DType | np.dtype[Any] | str | type)
     x, dtype = lift(x), as_dtype(out_idx)
     if x.ndim not in (None, 1):
         raise InvalidArgumentError(f"{op}: x has shape {x.shape}; a vector is needed.")
+    parts = parts_directly(_first_seen, x, dtype=dtype.numpy)
+    if parts is not None:
+        return parts[0], parts[1], parts[2]
     order = argsort(x)
     ranked = gather(x, order)
     is_new = concat([ones_like(ranked[:1], dtype=bool_), not_equal(ranked[1:], ranked[:-1])], 0)
@@ -91,6 +99,17 @@ def _unique(op: str, x: TensorLike, out_idx: DType | np.dtype[Any] | str | type)
     number = gather(invert_permutation(by_place), group)
     idx = gather(number, invert_permutation(order))
     return bind(TakeAlong(0), x, gather(firsts, by_place)), cast(idx, dtype), shape(firsts)[0]
+
+
+def _first_seen(x: Array, dtype: np.dtype[Any]) -> tuple[Array, ...]:
+    """The same at once. Raises: ValueError: NumPy has no order for such elements, or takes longer for so many."""
+    if x.ndim != 1 or x.dtype.kind == "c" or x.size > _MANY:
+        raise ValueError("the usual way is taken")
+    _, firsts, group = np.unique(x, return_index=True, return_inverse=True, equal_nan=False)
+    by_place = np.argsort(firsts)
+    number = np.empty(firsts.size, dtype)
+    number[by_place] = np.arange(firsts.size)
+    return x[firsts[by_place]], number[group], np.array(firsts.size, np.int32)
 
 
 __all__ = ["Unique", "UniqueWithCounts", "unique", "unique_with_counts"]

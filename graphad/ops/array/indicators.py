@@ -75,8 +75,19 @@ class OneHot(Op):
 
 def _one_hot(indices: Array, on: Array, off: Array, depth: int, axis: int) -> Array:
     place = axis % (np.ndim(indices) + 1)
+    if type(indices) is np.ndarray and place == indices.ndim:
+        return _rows(indices, on, off, depth)
     steps = np.arange(depth).reshape((-1,) + (1,) * (np.ndim(indices) - place))
     return np.where(np.expand_dims(indices, place) == steps, on, off)
+
+
+def _rows(indices: np.ndarray, on: Array, off: Array, depth: int) -> Array:
+    """The same with the new axis last: `on` is written where it belongs, instead of comparing each element."""
+    flat = indices.reshape(-1)
+    there = np.flatnonzero((flat >= 0) & (flat < depth))
+    found = np.full((flat.size, depth), off)
+    found[there, flat[there].astype(np.intp)] = on
+    return found.reshape(*indices.shape, depth)
 
 
 def one_hot(
