@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from graphad.autograph.written import maker_of
+from graphad.core import dtypes
+from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
-from graphad.ops.array.sizes import known_value
-from graphad.ops.control.cond import as_predicate
-from graphad.ops.math import logical_and
+from graphad.ops.array.sequence import range as range_of
+from graphad.ops.array.sizes import known_value, partly_known
+from graphad.ops.control.while_loop import NO_LIMIT
+from graphad.ops.math import ceil, maximum, minimum, not_equal
+from graphad.ops.math.cast import cast
+from graphad.ops.state.effects import require
 
 
 class Counter:
-    """The element of a range 'first, first + 1, ...' as a variable of a loop that may be left before the range ends."""
+    """The element of a range whose length is not known, as a variable of the loop: the range, which may be long, is not made.
+
+    Attributes:
+      first: What the range starts with.
+    """
 
     name = "the counter of the loop"
 
-    def __init__(self, first: Tensor, limit: Tensor) -> None:
-        self.value, self._limit = first, limit
-        number = known_value(first)
-        self.is_from_zero = number is not None and int(number) == 0
+    def __init__(self, first: Tensor, limit: Tensor, step: Tensor) -> None:
+        self.first = first
+        self._limit, self._step = limit, step
+        # Floats are not summed up: element i is first + i * step, as in the range.
+        self.value = first if first.dtype.is_integer else lift(np.int32(0))
 
     def read(self) -> Tensor:
         return self.value
@@ -28,31 +40,65 @@ class Counter:
     def write(self, value: Tensor) -> None:
         self.value = value
 
-    def test_with(self, test: Any) -> Callable[[], Tensor]:
-        """Whether there is a further element, and the loop was not left."""
-        return lambda: logical_and(self.value < self._limit, as_predicate("for", test()))
+    def element(self, slices: Sequence[Tensor]) -> Tensor:
+        """The element of a step; the next one becomes that of the step behind it."""
+        number, dtype = self.value, self.first.dtype
+        if dtype.is_integer:
+            step = known_value(self._step)
+            self.value = number + (self._step if step is None else step)
+            return number
+        self.value = number + 1
+        wide = dtypes.float64
+        return cast(cast(number, wide) * cast(self._step, wide) + cast(self.first, wide), dtype)
 
-    def body_with(self, body: Callable[[Any], Any]) -> Callable[[], Any]:
-        def step() -> None:
-            element = self.value
-            self.value = element + 1
-            body(element)
+    def rows(self) -> Tensor | None:
+        """The range 0, 1, ... itself, empty for a negative limit; None for another range."""
+        first, step = known_value(self.first), known_value(self._step)
+        is_simple = first is not None and first == 0 and step is not None and step == 1
+        return range_of(maximum(self._limit, 0)) if is_simple and self.first.dtype.is_integer else None
 
-        return step
+    def length(self) -> Tensor:
+        """The number of elements, of int32: 0 if the step leads away from the limit, as in TensorFlow."""
+        step = known_value(self._step)
+        if step is None or step == 0:
+            require(
+                not_equal(self._step, 0),
+                "range: Requires delta != 0; give a step that leads from start to limit.",
+                [],
+            )
+        if not self.first.dtype.is_integer:
+            # In the dtype of the limits, in which 0.3 / 0.1 may be 3.
+            return _counted(cast(ceil((self._limit - self.first) / self._step), dtypes.float64))
+        if step in (1, -1):
+            low, high = (self.first, self._limit) if step > 0 else (self._limit, self.first)
+            return _distance(low, high)
+        first, limit, by = [cast(x, dtypes.int64) for x in (self.first, self._limit, self._step)]
+        return _counted(-((first - limit) // by))
+
+
+def _distance(low: Tensor, high: Tensor) -> Tensor:
+    """How many integers there are from `low` on and below `high`; where they certainly fit, by sums that sizes can follow."""
+    start = known_value(low)
+    if start is not None and start >= -1 and (low.dtype is dtypes.int32 or partly_known(high) is not None):
+        return cast(maximum(high, low) - low, dtypes.int32)
+    low, high = [cast(x, dtypes.int64) for x in (low, high)]
+    return _counted(high - low)
+
+
+def _counted(number: Tensor) -> Tensor:
+    """A number of steps within the limits of a loop."""
+    return cast(minimum(maximum(number, 0), NO_LIMIT), dtypes.int32)
 
 
 def counter_of(tensors: Sequence[Any]) -> Counter | None:
-    """What counts through a range of integers whose length is not known; None for other elements."""
+    """What counts through a range whose length is not known; None for other elements."""
     x = tensors[0]
-    if len(tensors) > 1 or x.dims != (None,) or not x.dtype.is_integer:
+    if len(tensors) > 1 or x.dims != (None,) or x.dtype is dtypes.uint64:
         return None
     node = maker_of(x)
     if node is None or node.op.evenly is None:
         return None
     first, step = node.op.evenly
     (limit,) = set(range(len(node.inputs))) - {first, step}
-    builder = x.trace.builder
-    if builder.values.get(node.inputs[step]) != 1:
-        return None
-    ends = [type(x)(x.trace, node.inputs[k], builder.specs[node.inputs[k]]) for k in (first, limit)]
-    return Counter(*ends)
+    specs = x.trace.builder.specs
+    return Counter(*[type(x)(x.trace, node.inputs[k], specs[node.inputs[k]]) for k in (first, limit, step)])

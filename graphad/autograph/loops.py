@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def staged_loop(
-    elements: Elements | Streamed | None,
+    elements: Elements | Streamed | Counter | None,
     test: Callable[[], Any] | None,
     body: Callable[..., Any],
     carried: Sequence[str],
@@ -53,12 +53,14 @@ def staged_loop(
     variables."""
     state = _State((body, test), carried, after, others, refs)
     counter = None
-    if test is not None and isinstance(elements, Elements) and not state.holds_arrays():
-        counter = counter_of(elements.walk.xs) if elements.make is None else None
-    if counter is not None:  # the loop may end long before the range does, which is then not made
+    if isinstance(elements, Elements) and elements.make is None:
+        counter = counter_of(elements.walk.xs)
+    rows = None if counter is None or test is None or not state.holds_arrays() else counter.rows()
+    if rows is not None:  # a walk makes arrays of the rows that steps write, whenever it is left
+        elements = Elements(rows)
+    elif counter is not None:
+        elements = counter
         state.count_by(counter)
-        state.run(counter.test_with(test), counter.body_with(body), None, options)
-        return
     state.run(test, body, elements, options)
 
 
@@ -164,12 +166,12 @@ class _State:
             self.marks.append("")
             self.is_read.append(True)
         self.hidden = [Local(name, cells[name]) for name in others if name in cells]
-        self.counts_from_zero = False
+        self.counter: Counter | None = None
         self.before = [place.read() for place in self.places]
         self.hidden_before = [place.read() for place in self.hidden]
 
     def holds_arrays(self) -> bool:
-        """Whether a variable may be an array that steps write into, which a walk along a range makes of its rows."""
+        """Whether a variable may be an array that steps write into."""
         leaves = [leaf for value in self.before if value is not UNBOUND for leaf in flatten_records(value)[0]]
         return any(hasattr(type(leaf), "__graphad_loop_writes__") for leaf in leaves)
 
@@ -179,7 +181,7 @@ class _State:
         self.marks.append("")
         self.is_read.append(True)
         self.before.append(counter.value)
-        self.counts_from_zero = counter.is_from_zero
+        self.counter = counter
 
     def back(self) -> None:
         """Restore the values of all variables before the loop."""
@@ -198,7 +200,7 @@ class _State:
         self,
         test: Callable[[], Any] | None,
         body: Callable[..., Any],
-        elements: Elements | Streamed | None,
+        elements: Elements | Streamed | Counter | None,
         options: Callable[[], Any] | None,
     ) -> None:
         """Trace, bind and finish the loop."""
@@ -290,7 +292,7 @@ class _Tracing:
         self,
         test: Callable[[], Any] | None,
         body: Callable[..., Any],
-        elements: Elements | Streamed | None,
+        elements: Elements | Streamed | Counter | None,
         maximum: Any,
     ) -> list[Any]:
         """The values of the variables after the loop."""
@@ -324,9 +326,10 @@ class _Tracing:
         late = body_part.graph.output_specs[n : n + len(late_leaves(self._late))]
         rows = self._collected(test_part, body_part, walk)
         kept = [k for k in range(n) if k not in rows]
-        # Outputs that are not carried enter as zeros that no step reads.
-        start = [*[self._values[k] for k in kept], *[lift(placeholder(spec)) for spec in late]]
+        start = [*[self._values[k] for k in kept], *self._first_late(late)]
         limit = None if walk is None else walk.limit()
+        if isinstance(elements, Counter):
+            limit = elements.length()
         if maximum is not None:
             most = step_limit(maximum)
             limit = most if limit is None else minimum(limit, most)
@@ -358,9 +361,9 @@ class _Tracing:
           walk: What a `for` iterates over.
         """
         # A return value is read only if a step returned it, and variables of inner functions when those run. As in TensorFlow,
-        # the element of a range is 0 after no step.
+        # the element of a range is its start after no step.
         counts = walk is not None and len(walk.xs) == 1 and counts_up(walk.xs[0])
-        asked = {""} if counts or self._state.counts_from_zero else {"", "^"}
+        asked = {""} if counts or self._state.counter is not None else {"", "^"}
         names = [self._state.places[k].name for k, _ in self._late if self._state.marks[k] in asked]
         most = None if limit is None or walk is None else known_value(limit)
         if names and (most is None or most < 1):
@@ -369,6 +372,17 @@ class _Tracing:
                 "step. Give it a value before the loop."
             )
             require(greater(count, 0), message, [])
+
+    def _first_late(self, late: Sequence[TensorSpec]) -> list[Tensor]:
+        """What outputs that are not carried enter with, and no step reads: zeros, but the start for the element of a range."""
+        counter = self._state.counter
+        marks = [self._state.marks[k] for k, found in self._late for dynamic in found.dynamic if dynamic]
+        return [
+            counter.first
+            if counter is not None and mark == "^" and spec.dims == () and spec.dtype is counter.first.dtype
+            else lift(placeholder(spec))
+            for spec, mark in zip(late, marks, strict=True)
+        ]
 
     def _collected(self, test: Part | None, body: Part, walk: Walk | None) -> list[int]:
         """The arrays into which each step writes the element of its own number, or one behind the last, and which no step reads.

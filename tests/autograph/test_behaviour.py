@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -1036,52 +1035,3 @@ def test_a_shape_invariant_that_does_not_hold_is_named():
     )
     with pytest.raises(ValueError, match=message):
         f(tf.constant(2))
-
-
-def _sum_below(n, most, first=0):
-    total, k = tf.zeros([], n.dtype), tf.constant(-7, n.dtype)
-    for k in tf.range(first, n):
-        if k > most:
-            break
-        total += k
-        k += 5  # the next element is the same all the same
-    return total, k
-
-
-@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
-@pytest.mark.parametrize(
-    ("n", "total", "last"), [(0, 0, -7), (1, 0, 5), (3, 3, 7), (9, 10, 5), (10_000_000, 10, 5)]
-)
-def test_a_loop_that_may_be_left_counts_through_its_range(dtype, n, total, last):
-    """The range is not made."""
-    summed = tf.function(_sum_below)
-    summed(tf.constant(2, dtype), tf.constant(4, dtype))
-    tracemalloc.start()
-    try:
-        found = [int(x) for x in summed(tf.constant(n, dtype), tf.constant(4, dtype))]
-        assert tracemalloc.get_traced_memory()[1] < 2**22
-    finally:
-        tracemalloc.stop()
-    assert found == [total, last]
-
-
-def test_a_counted_loop_starts_where_its_range_does_and_is_differentiated():
-    def power(x, n):
-        for k in tf.range(n - 3, n):
-            x = x * tf.cast(k, tf.float32)
-            if x > 100.0:
-                break
-        return x
-
-    x = tf.Variable(1.5)
-    for n, slope in ((3, 0.0), (5, 24.0), (9, 336.0)):
-        with tf.GradientTape() as tape:
-            y = tf.function(power)(x, tf.constant(n))
-        gradient = tape.gradient(y, x)
-        assert float(y) == 1.5 * float(gradient)
-        expected, value = 1.0, 1.5
-        for k in range(n - 3, n):
-            expected, value = expected * k, value * k
-            if value > 100.0:
-                break
-        assert float(gradient) == expected == slope

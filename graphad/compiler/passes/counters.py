@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler.passes.rewrite import Found, Sweep
-from graphad.core.dims import UndecidedSize
+from graphad.core.dims import Dim, UndecidedSize, at_most
 from graphad.core.shapes import is_definite
 from graphad.graph.compose import with_given
 from graphad.graph.ir import Graph, Node
@@ -18,6 +18,7 @@ from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.sequence import Steps
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.slice import Slice
+from graphad.ops.math.arithmetic import Add
 
 
 def is_counted(s: Sweep, node: Node) -> bool:
@@ -26,7 +27,7 @@ def is_counted(s: Sweep, node: Node) -> bool:
     if op.test is not None or op.steps is None:
         return False
     try:
-        positive = bool(op.steps > 0)
+        positive = at_most(1, op.steps)
     except UndecidedSize:
         return False
     return positive and _are_long(op.steps, [s.spec(x).dims for x in op.inputs.xs(node.inputs)])
@@ -124,8 +125,15 @@ def _is_wide(x: Any) -> bool:
     return bool(x.dtype.itemsize >= 4)
 
 
-def _spaced(s: Sweep, value: int) -> tuple[int, int] | None:
+def _spaced(s: Sweep, value: int) -> tuple[Any, int] | None:
     """(first, step) of a stack of integers with equal steps other than 0."""
+    moved = s.made_by(value, Add)
+    if moved is not None:  # by a size
+        numbers, size = moved.inputs
+        if s.spec(numbers).dims == ():
+            numbers, size = size, numbers
+        spaced, by = _spaced(s, numbers), _start(s, size) if s.spec(size).dims == () else None
+        return None if spaced is None or by is None else (spaced[0] + by, spaced[1])
     counting: Any = s.made_by(value, Steps)
     if counting is not None:
         op = counting.op
@@ -186,14 +194,19 @@ def looks_up(body: Graph, node: Node) -> bool:
 
 
 def in_range(start: Any, step: int, steps: Any, dims: Any) -> bool:
+    """Whether start, start + step, ... are indices below dims[0] in each of the steps; and start is at most that if there may be
+    none."""
     if not is_definite(dims):
         return False
     last = start + step * (steps - 1)
     low, high = (start, last) if step > 0 else (last, start)
     try:
-        return bool(steps > 0 and low >= 0 and high < dims[0])
+        inside = bool(low >= 0 and high < dims[0])
     except UndecidedSize:
         return False
+    if not inside or at_most(1, steps):
+        return inside
+    return isinstance(steps, Dim) and at_most(0, steps) and at_most(0, start) and at_most(start, dims[0])
 
 
 def walked(s: Sweep, x: int, start: Any, step: int, steps: Any) -> int:

@@ -17,11 +17,16 @@ import numpy as np
 from graphad.compiler.passes.counters import Counted, in_range, is_counted, looks_up, walked
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.shapes import is_definite
+from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
 from graphad.ops.array.broadcast import BroadcastTo
+from graphad.ops.array.reshape import Reshape
+from graphad.ops.array.sequence import Steps
+from graphad.ops.array.shape import SizeVector
+from graphad.ops.math.arithmetic import ADD
 
 TABLE = RuleTable()
-MOST_NUMBERS = 1 << 16  # of a counter that are stored
+MOST_NUMBERS = 1 << 16  # of a counter that are a constant
 
 
 @TABLE.rewrite(lambda kind: kind.repeats)
@@ -58,16 +63,25 @@ def known_stacks(s: Sweep, node: Node) -> Found:
             known[k] = s.bind(BroadcastTo((op.steps, *(spec.dims or ()))), s.constant(number))
             continue
         places = counted.places(value) if spec.dtype.is_integer else None
-        if places is None or type(op.steps) is not int or op.steps > MOST_NUMBERS:
-            continue
-        data = places[0] + places[1] * np.arange(op.steps)
-        stack = data.astype(spec.dtype.numpy)
-        if np.array_equal(stack, data):
-            known[k] = s.constant(stack.reshape(op.steps, *spec.dims))
+        if places is not None:
+            known[k] = _numbers(s, *places, op.steps, spec)
     if not known:
         return None
     made = _without(s, op, node.inputs, known) | known
     return [made[k] for k in range(op.n_outputs)]
+
+
+def _numbers(s: Sweep, start: Any, step: int, steps: Any, spec: TensorSpec) -> int:
+    """The stack of a counter: start, start + step, ..., with the shape and dtype of a value of the body."""
+    dims, dtype = (steps, *(spec.dims or ())), spec.dtype
+    if type(start) is type(steps) is int and steps <= MOST_NUMBERS:
+        data = start + step * np.arange(steps)
+        return s.constant(data.astype(dtype.numpy).reshape(dims))
+    is_number = type(start) is int
+    numbers = s.bind(Steps(start if is_number else 0, steps, step, dtype))
+    if not is_number:
+        numbers = s.bind(ADD, numbers, s.bind(SizeVector((start,), dtype, True)))
+    return numbers if len(dims) == 1 else s.bind(Reshape(dims), numbers)
 
 
 def _without(s: Sweep, op: Any, inputs: Sequence[int], dropped: Collection[int]) -> dict[int, int]:
