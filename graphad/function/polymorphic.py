@@ -40,12 +40,9 @@ from graphad.function.signature import (
     Arguments,
     ObjectKey,
     Signature,
-    accepts,
-    common_leaf,
-    is_stale,
-    sizes_known,
 )
 from graphad.function.suspended import check_runs_to_its_end
+from graphad.function.traces import Traces
 from graphad.function.watched import Creation, is_same, snapshot
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
@@ -91,7 +88,7 @@ class Function(Printed, Generic[P, R]):
         self._instance = None if instance is None else _reference(instance)
         self._name = name or getattr(python_function, "__name__", None) or type(python_function).__name__
         self.signature = Signature(python_function, input_signature, self._skips_self(instance))
-        self._traces: dict[Any, ConcreteFunction] = {}
+        self._traces = Traces()
         self._turn = Turn()
         self._renamed: dict[Any, ConcreteFunction] = {}
         self._open: dict[Any, int] = {}  # (thread, trace key) -> how many such traces are in progress
@@ -291,7 +288,7 @@ class Function(Printed, Generic[P, R]):
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
         """The traces made so far, in their order."""
-        return list(self._traces.values())
+        return self._traces.all()
 
     @property
     def input_signature(self) -> tuple[Any, ...] | None:
@@ -329,48 +326,25 @@ class Function(Printed, Generic[P, R]):
             self._quick_calls += 1
             return found
         with self._turn:
-            found = self._traces.get(arguments.key) or self._most_specific(arguments)
+            found = self._traces.get(arguments.key) or self._traces.most_specific(arguments)
             if found is not None:
                 self._quick_calls += 1
             else:
                 arguments = self._relaxed(arguments)
                 found = self._trace_new(arguments)
-                for stale in [key for key in tuple(self._traces) if is_stale(key)]:
-                    self._traces.pop(stale, None)
                 key = (*arguments.key, *found.pinned.values())
-                self._traces[key] = found
+                self._traces.add(key, found)
                 self._latest.append(key)
             for slot in found.pinned:
                 pin(arguments.values[slot])
             return found
 
-    def _most_specific(self, arguments: Arguments) -> ConcreteFunction | None:
-        """The trace with the most specific specs among those that accept the arguments."""
-        best, best_score = None, -1
-        for concrete in tuple(self._traces.values()):
-            theirs = concrete.arguments
-            if theirs.structure != arguments.structure or theirs.slots != arguments.slots:
-                continue
-            if not all(accepts(a, b) for a, b in zip(theirs.leaves, arguments.leaves, strict=True)):
-                continue
-            if any(key.value is not arguments.values[slot] for slot, key in concrete.pinned.items()):
-                continue
-            score = sum(sizes_known(leaf) for leaf in theirs.leaves)
-            if score > best_score:
-                best, best_score = concrete, score
-        return best
-
     def _relaxed(self, arguments: Arguments) -> Arguments:
         """With reduce_retracing: sizes that have differed between calls become None."""
         if not self.reduce_retracing or self.signature.input_signature is not None:
             return arguments
-        for concrete in reversed(tuple(self._traces.values())):
-            theirs = concrete.arguments
-            if theirs.structure == arguments.structure and theirs.slots == arguments.slots:
-                merged = [common_leaf(a, b) for a, b in zip(theirs.leaves, arguments.leaves, strict=True)]
-                if all(leaf is not None for leaf in merged):
-                    return arguments.with_leaves(merged)
-        return arguments
+        common = self._traces.common(arguments)
+        return arguments if common is None else arguments.with_leaves(list(common))
 
     def _trace_new(self, arguments: Arguments) -> ConcreteFunction:
         key = get_ident(), arguments.key

@@ -409,7 +409,7 @@ def classify(leaf: object) -> tuple[Any, Any]:
     if hasattr(leaf, "__graphad_tensor__") or exports_array(leaf):
         tensor = lift(leaf)
         return tensor.spec, tensor
-    if getattr(type(leaf), "__weakrefoffset__", 0) == 0 and isinstance(leaf, Hashable):
+    if not has_weak_references(leaf) and isinstance(leaf, Hashable):
         return Literal(leaf), None  # these have no weak references: range(3), Ellipsis
     return ObjectKey(leaf), None
 
@@ -530,9 +530,8 @@ def accepts(mine: object, theirs: object) -> bool:
     return bool(mine == theirs)
 
 
-def is_stale(key: tuple[Any, ...]) -> bool:
-    """Whether the trace belongs to an object that no longer exists, so that no call can match it."""
-    return any(isinstance(leaf, ObjectKey) and leaf.value is None for leaf in (*key[1], *key[3:]))
+def has_weak_references(value: object) -> bool:
+    return getattr(type(value), "__weakrefoffset__", 0) != 0
 
 
 def sizes_known(leaf: object) -> int:
