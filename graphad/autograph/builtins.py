@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.state import is_symbolic
 from graphad.core import dtypes
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import trace_in_progress
+from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.sequence import range as tensor_range
 from graphad.ops.array.shape import shape
@@ -58,11 +59,24 @@ def _range(*bounds: Any) -> Any:
 def _sorted(x: Tensor, /, *, key: Any = None, reverse: bool = False) -> Any:
     if not is_symbolic(x):
         return sorted(x, key=key, reverse=reverse)
-    if key is not None:
-        raise ArgumentTypeError("sorted: a tensor is sorted without a key; use argsort and gather.")
-    from graphad.ops.array.sorting import sort
+    from graphad.ops.array.gather import gather
+    from graphad.ops.array.sorting import argsort, sort
 
-    return sort(x, direction="DESCENDING" if reverse else "ASCENDING")
+    direction = "DESCENDING" if reverse else "ASCENDING"
+    keys = x
+    if key is not None:
+        from graphad.ops.control.scan import map_fn
+
+        keys = map_fn(key, x)
+    if keys.dims is not None and len(keys.dims) != 1:
+        raise InvalidArgumentError(
+            f"sorted: a tensor of shape {format_dims(keys.dims)} has no order of rows; sort one number for each row, by a key."
+        )
+    return (
+        sort(x, direction=direction)
+        if key is None
+        else gather(x, argsort(keys, direction=direction, stable=True))
+    )
 
 
 class Staged:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
+from inspect import CO_OPTIMIZED
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -181,12 +182,16 @@ def _first(code: CodeType, name: str) -> CodeType:
 def _renamed(code: CodeType, qualname: str, helpers: set[str]) -> CodeType:
     """The code with helpers renamed to the function they belong to, for tracebacks and messages."""
     consts = []
+    is_class = not code.co_flags & CO_OPTIMIZED  # the body of a class, whose names are no local ones
+    inside = qualname if is_class else f"{qualname}.<locals>"
     for const in code.co_consts:
         if isinstance(const, CodeType):
             if const.co_name in helpers:
                 const = _renamed(const.replace(co_name=code.co_name), qualname, helpers)
             else:
-                const = _renamed(const, f"{qualname}.<locals>.{const.co_name}", helpers)
+                const = _renamed(const, f"{inside}.{const.co_name}", helpers)
+        elif is_class and const == code.co_qualname:
+            const = qualname  # which the body gives to the class
         consts.append(const)
     return code.replace(co_consts=tuple(consts), co_qualname=qualname)
 

@@ -154,8 +154,8 @@ class EndlessRecursionError(FailedPreconditionError, RecursionError):
     """A function calls itself again and again while it is traced."""
 
 
-class OutOfScopeError(GraphadError, TypeError):
-    """A tensor of a trace was used outside that trace."""
+class OutOfScopeError(GraphadError, TypeError, ValueError):
+    """A tensor of a trace was used outside that trace: in TensorFlow a TypeError in eager code, a ValueError in another trace."""
 
 
 class SymbolicValueError(GraphadError, TypeError):

@@ -171,20 +171,25 @@ def _is_window(leaf: object) -> bool:
 
 
 def on_host(x: NestLike) -> Any:
-    """The nest with an array for each leaf that is no window. Raises: InvalidArgumentError: one is traced, and has no value."""
+    """The nest with an array for each leaf that is no window.
+
+    Raises: InvalidArgumentError: one is traced, and has no value that is known.
+    """
 
     def held(leaf: Any) -> Any:
         if _is_window(leaf):
             return leaf
         tensor = leaf if isinstance(leaf, SparseTensor) else lift(_joined(leaf))
-        found: Any = SparseArray.of(tensor) if isinstance(tensor, SparseTensor) else tensor
-        if found is None or not (isinstance(found, SparseArray) or found.has_value):
+        found: Any = SparseArray.of(tensor) if isinstance(tensor, SparseTensor) else None
+        if isinstance(tensor, Tensor):
+            found = tensor.numpy() if tensor.has_value else tensor.known
+        if found is None:
             raise InvalidArgumentError(
                 f"Dataset: a tensor of shape {format_dims(tensor.dims)} belongs to a function that is being traced and has no "
                 "value yet, and data sets read from memory; make the data set outside of the function, or loop over the "
                 "tensor itself."
             )
-        return found if isinstance(found, SparseArray) else np.asarray(found.numpy())
+        return found if isinstance(found, SparseArray) else np.asarray(found)
 
     return mapped(held, x)
 

@@ -853,3 +853,33 @@ def test_loaded_is_eager(f, tmp_path):
     x, n, p = INPUTS[0]
     x, n, p = tf.constant(x, tf.float64), tf.constant(n), tf.constant(p)
     agree(values(loaded, x, n, p), values(f, x, n, p))
+
+
+def test_rows_of_a_tensor_are_sorted_by_a_key():
+    def ordered(x):
+        return sorted(x, key=lambda v: -v), sorted(x, key=lambda v: v % 2, reverse=True)
+
+    x = [3, 1, 2, 4]
+    found = tf.function(ordered)(tf.constant(x))
+    assert [y.numpy().tolist() for y in found] == list(ordered(x))
+
+    rows = [[3, 1], [2, 5], [0, 3]]
+    by_last = tf.function(lambda x: sorted(x, key=lambda row: row[1]))
+    assert by_last(tf.constant(rows)).numpy().tolist() == sorted(rows, key=lambda row: row[1])
+    for refused in (lambda x: sorted(x), lambda x: sorted(x, key=lambda row: row)):
+        with pytest.raises(ValueError, match="sorted: a tensor of shape"):
+            tf.function(refused)(tf.constant(rows))
+
+
+def test_a_data_set_of_numbers_may_be_made_where_a_function_is_traced():
+    @tf.function
+    def total(x):
+        for i, v in enumerate(tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0])):
+            x += v * float(i)
+        for v in tf.data.Dataset.from_tensors(tf.constant([4.0, 5.0])):
+            x += tf.reduce_sum(v)
+        return x
+
+    assert float(total(tf.constant(0.5))) == 17.5
+    with pytest.raises(ValueError, match="has no value"):
+        tf.function(lambda x: [*tf.data.Dataset.from_tensors(x)])(tf.constant(1.0))

@@ -358,7 +358,7 @@ def test_rows_written_in_loops(f):
 def test_rows_written_by_every_step_do_not_go_through_the_loop():
     concrete = tf.function(every_row).get_concrete_function(tf.TensorSpec([]), tf.TensorSpec([], tf.int32))
     (loop,) = [node.op for node in concrete.graph.nodes if node.op.name == "loop"]
-    assert (loop.n_carry, loop.n_ys) == (1, 1)
+    assert (loop.n_carry, loop.n_ys) == (2, 1)  # the state and the counter; the rows
 
 
 @pytest.mark.parametrize("size", [2, "tensor"])
