@@ -332,8 +332,8 @@ GIVES_ANYTHING = {
     *"case cond".split(),
     # The structure of an element, or the element.
     *"get_structure get_single_element".split(),
-    # What is not a name comes back as it is.
-    "get",
+    # What is not a name comes back as it is; a configuration tells the class.
+    *"get deserialize".split(),
     # One tensor or several, as NumPy's do.
     *"linspace gradient".split(),
 }

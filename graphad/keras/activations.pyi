@@ -1,5 +1,6 @@
 """Activation functions."""
 
+from graphad.layers.activations import deserialize as deserialize
 from graphad.layers.activations import elu as elu
 from graphad.layers.activations import exponential as exponential
 from graphad.layers.activations import gelu as gelu
@@ -14,6 +15,7 @@ from graphad.layers.activations import mish as mish
 from graphad.layers.activations import relu as relu
 from graphad.layers.activations import relu6 as relu6
 from graphad.layers.activations import selu as selu
+from graphad.layers.activations import serialize as serialize
 from graphad.layers.activations import sigmoid as sigmoid
 from graphad.layers.activations import silu as silu
 from graphad.layers.activations import softmax as softmax

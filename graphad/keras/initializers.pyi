@@ -16,7 +16,9 @@ from graphad.layers.initializers import RandomUniform as RandomUniform
 from graphad.layers.initializers import TruncatedNormal as TruncatedNormal
 from graphad.layers.initializers import VarianceScaling as VarianceScaling
 from graphad.layers.initializers import Zeros as Zeros
+from graphad.layers.initializers import deserialize as deserialize
 from graphad.layers.initializers import get as get
+from graphad.layers.initializers import serialize as serialize
 
 constant = Constant
 glorot_normal = GlorotNormal

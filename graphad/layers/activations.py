@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.registered import made_again, serialized
 from graphad.core.tensor import Tensor
 from graphad.ops import nn
 from graphad.ops.math import cast, clip_by_value, exp, minimum, where
@@ -288,7 +289,7 @@ _BY_NAME: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def get(identifier: Callable[..., Any] | str | None) -> Callable[..., Tensor]:
+def get(identifier: Callable[..., Any] | str | Mapping[str, Any] | None) -> Callable[..., Tensor]:
     """The function that a name or a callable stands for.
 
     Args:
@@ -300,9 +301,39 @@ def get(identifier: Callable[..., Any] | str | None) -> Callable[..., Tensor]:
         return linear
     if callable(identifier):
         return identifier
+    if isinstance(identifier, Mapping):
+        return deserialize(identifier)  # type: ignore[no-any-return]
     found = _BY_NAME.get(identifier)
     if found is None:
         raise InvalidArgumentError(
             f"activation: there is none called {identifier!r}; there are {', '.join(_BY_NAME)}."
         )
     return found
+
+
+def serialize(activation: object) -> dict[str, Any] | str:
+    """An activation as a dict of the name of its class and its arguments; of a function its name.
+
+    Args: activation: A function.
+    Returns: A dict or a name, which `deserialize` takes.
+    Raises: Nothing.
+    Example:
+      >>> keras.activations.serialize(keras.activations.relu)
+      'relu'
+    """
+    return serialized(activation)  # type: ignore[no-any-return]
+
+
+def deserialize(config: Mapping[str, Any] | str, custom_objects: dict[str, Any] | None = None) -> Any:
+    """An activation that a dict or a name of `serialize` describes.
+
+    Args:
+      config: A dict with class_name and config, or a name.
+      custom_objects: Classes and functions of one's own by name.
+    Returns: A function.
+    Raises: InvalidArgumentError (a ValueError): there is nothing of that name.
+    Example:
+      >>> keras.activations.deserialize("relu")([-1.0, 2.0]).numpy()
+      array([0., 2.], dtype=float32)
+    """
+    return made_again("activation", config, _BY_NAME.get, custom_objects)

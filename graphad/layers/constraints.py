@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.registered import made_again, serialized
 from graphad.core.tensor import Tensor
 from graphad.layers.named import by_name, not_negative
 from graphad.ops.math import clip_by_value, maximum, reduce_sum, sqrt, square
@@ -119,10 +120,10 @@ _BY_NAME: dict[str, Callable[[], Constraint]] = {
 }  # fmt: skip
 
 
-def get(identifier: Callable[..., Any] | str | None) -> Callable[..., Any] | None:
+def get(identifier: Callable[..., Any] | str | Mapping[str, Any] | None) -> Callable[..., Any] | None:
     """A constraint by its name; a function of a tensor and None stay.
 
-    Args: identifier: The name, a function, or None.
+    Args: identifier: The name, a dict with class_name and config, a function, or None.
     Returns: A function of a tensor that gives one of its shape, or None.
     Raises: InvalidArgumentError (a ValueError): there is no such name.
     Example:
@@ -130,6 +131,34 @@ def get(identifier: Callable[..., Any] | str | None) -> Callable[..., Any] | Non
       2.0
     """
     return by_name("constraints", _BY_NAME, identifier)  # type: ignore[no-any-return]
+
+
+def serialize(constraint: object) -> dict[str, Any] | str:
+    """A constraint as a dict of the name of its class and its arguments; of a function its name.
+
+    Args: constraint: A constraint or a function.
+    Returns: A dict or a name, which `deserialize` takes.
+    Raises: Nothing.
+    Example:
+      >>> keras.constraints.serialize(keras.constraints.MaxNorm(3))["class_name"]
+      'MaxNorm'
+    """
+    return serialized(constraint)  # type: ignore[no-any-return]
+
+
+def deserialize(config: Mapping[str, Any] | str, custom_objects: dict[str, Any] | None = None) -> Any:
+    """A constraint that a dict or a name of `serialize` describes.
+
+    Args:
+      config: A dict with class_name and config, or a name.
+      custom_objects: Classes and functions of one's own by name.
+    Returns: A constraint, or a function.
+    Raises: InvalidArgumentError (a ValueError): there is nothing of that name.
+    Example:
+      >>> keras.constraints.deserialize({"class_name": "MaxNorm", "config": {"max_value": 3}}).max_value
+      3.0
+    """
+    return made_again("constraints", config, _BY_NAME.get, custom_objects)
 
 
 def _norms(x: Tensor, axis: int | Sequence[int]) -> Tensor:

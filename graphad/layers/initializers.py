@@ -7,7 +7,7 @@ Saxe et al. (2014), as the orthogonal factor of a polar decomposition.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
+from graphad.core.registered import made_again, serialized
 from graphad.core.shapes import as_dims
 from graphad.core.tensor import Tensor
 from graphad.module import snake_case
@@ -360,12 +361,13 @@ def get(identifier: object) -> Callable[..., Any] | None:
     """The initializer that a name, a class or a function of (shape, dtype) stands for; None for None.
 
     Args:
-      identifier: A name such as "glorot_uniform", an Initializer or its class, a function, or None.
+      identifier: A name such as "glorot_uniform", an Initializer or its class, a dict with class_name and config, a function, or
+        None.
     Returns: A function of (shape, dtype), or None.
     Raises: InvalidArgumentError (a ValueError): no such name.
     """
-    if isinstance(identifier, str):
-        identifier = _SHORT.get(identifier, identifier)
+    if isinstance(identifier, Mapping):
+        return deserialize(identifier)  # type: ignore[no-any-return]
     if identifier is None or isinstance(identifier, Initializer):
         return identifier
     if isinstance(identifier, type) and issubclass(identifier, Initializer):
@@ -376,12 +378,45 @@ def get(identifier: object) -> Callable[..., Any] | None:
             if _takes_dtype(identifier)
             else identifier(shape)
         )
-    found = _BY_NAME.get(str(identifier).lower()) or _BY_NAME.get(snake_case(str(identifier)))
+    found = _class_of(str(identifier))
     if found is None:
         raise InvalidArgumentError(
             f"initializer: there is none called {identifier!r}; there are {', '.join(_BY_NAME)}."
         )
     return found()  # type: ignore[no-any-return]
+
+
+def _class_of(name: str) -> Any:
+    short = _SHORT.get(name, name)
+    return _BY_NAME.get(short.lower()) or _BY_NAME.get(snake_case(short))
+
+
+def serialize(initializer: object) -> dict[str, Any] | str:
+    """An initializer as a dict of the name of its class and its arguments; of a function its name.
+
+    Args: initializer: An initializer or a function.
+    Returns: A dict or a name, which `deserialize` takes.
+    Raises: Nothing.
+    Example:
+      >>> keras.initializers.serialize(keras.initializers.Zeros())["class_name"]
+      'Zeros'
+    """
+    return serialized(initializer)  # type: ignore[no-any-return]
+
+
+def deserialize(config: Mapping[str, Any] | str, custom_objects: dict[str, Any] | None = None) -> Any:
+    """An initializer that a dict or a name of `serialize` describes.
+
+    Args:
+      config: A dict with class_name and config, or a name.
+      custom_objects: Classes and functions of one's own by name.
+    Returns: An initializer, or a function.
+    Raises: InvalidArgumentError (a ValueError): there is nothing of that name.
+    Example:
+      >>> keras.initializers.deserialize({"class_name": "Constant", "config": {"value": 3.0}})([2]).numpy()
+      array([3., 3.], dtype=float32)
+    """
+    return made_again("initializer", config, _class_of, custom_objects)
 
 
 def _takes_dtype(function: Callable[..., Any]) -> bool:

@@ -6,14 +6,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.registered import made_again
 
 
 def by_name(
-    kind: str, known: Mapping[str, Callable[[], Any]], identifier: Callable[..., Any] | str | None
+    kind: str,
+    known: Mapping[str, Callable[[], Any]],
+    identifier: Callable[..., Any] | str | Mapping[str, Any] | None,
 ) -> Any:
-    """What a name stands for; a function and None stay. Raises: InvalidArgumentError: there is no such name."""
+    """What a name or a dict of class_name and config stands for; a function and None stay.
+
+    Raises: InvalidArgumentError: there is no such name.
+    """
     if identifier is None or callable(identifier):
         return identifier
+    if isinstance(identifier, Mapping):
+        return made_again(kind, identifier, known.get)
     make = known.get(identifier)
     if make is None:
         raise InvalidArgumentError(f"{kind}: {identifier!r} is none; there are {', '.join(known)}.")

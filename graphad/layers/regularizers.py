@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.registered import made_again, serialized
 from graphad.core.tensor import Tensor
 from graphad.layers.named import by_name, not_negative
 from graphad.ops.math import abs as absolute
@@ -81,10 +82,10 @@ _BY_NAME: dict[str, Callable[[], L1L2]] = {
 }  # fmt: skip
 
 
-def get(identifier: Callable[..., Any] | str | None) -> Callable[..., Any] | None:
+def get(identifier: Callable[..., Any] | str | Mapping[str, Any] | None) -> Callable[..., Any] | None:
     """A regularizer by its name; a function of a tensor and None stay.
 
-    Args: identifier: The name, a function, or None.
+    Args: identifier: The name, a dict with class_name and config, a function, or None.
     Returns: A function of a tensor that gives a scalar, or None.
     Raises: InvalidArgumentError (a ValueError): there is no such name.
     Example:
@@ -92,3 +93,31 @@ def get(identifier: Callable[..., Any] | str | None) -> Callable[..., Any] | Non
       0.01
     """
     return by_name("regularizers", _BY_NAME, identifier)  # type: ignore[no-any-return]
+
+
+def serialize(regularizer: object) -> dict[str, Any] | str:
+    """A regularizer as a dict of the name of its class and its arguments; of a function its name.
+
+    Args: regularizer: A regularizer or a function.
+    Returns: A dict or a name, which `deserialize` takes.
+    Raises: Nothing.
+    Example:
+      >>> keras.regularizers.serialize(keras.regularizers.L2(0.5))["class_name"]
+      'L2'
+    """
+    return serialized(regularizer)  # type: ignore[no-any-return]
+
+
+def deserialize(config: Mapping[str, Any] | str, custom_objects: dict[str, Any] | None = None) -> Any:
+    """A regularizer that a dict or a name of `serialize` describes.
+
+    Args:
+      config: A dict with class_name and config, or a name.
+      custom_objects: Classes and functions of one's own by name.
+    Returns: A regularizer, or a function.
+    Raises: InvalidArgumentError (a ValueError): there is nothing of that name.
+    Example:
+      >>> keras.regularizers.deserialize({"class_name": "L2", "config": {"l2": 0.5}}).l2
+      0.5
+    """
+    return made_again("regularizers", config, _BY_NAME.get, custom_objects)

@@ -18,7 +18,9 @@ from graphad.losses.classification import categorical_hinge as categorical_hinge
 from graphad.losses.classification import hinge as hinge
 from graphad.losses.classification import sparse_categorical_crossentropy as sparse_categorical_crossentropy
 from graphad.losses.classification import squared_hinge as squared_hinge
+from graphad.losses.names import deserialize as deserialize
 from graphad.losses.names import get as get
+from graphad.losses.names import serialize as serialize
 from graphad.losses.regression import CosineSimilarity as CosineSimilarity
 from graphad.losses.regression import Huber as Huber
 from graphad.losses.regression import KLDivergence as KLDivergence

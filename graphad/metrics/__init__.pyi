@@ -54,6 +54,9 @@ from graphad.metrics.means import categorical_accuracy as categorical_accuracy
 from graphad.metrics.means import sparse_categorical_accuracy as sparse_categorical_accuracy
 from graphad.metrics.means import sparse_top_k_categorical_accuracy as sparse_top_k_categorical_accuracy
 from graphad.metrics.means import top_k_categorical_accuracy as top_k_categorical_accuracy
+from graphad.metrics.names import deserialize as deserialize
+from graphad.metrics.names import get as get
+from graphad.metrics.names import serialize as serialize
 
 KLD = kl_divergence
 MAE = mean_absolute_error

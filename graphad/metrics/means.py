@@ -13,7 +13,7 @@ from graphad.metrics.base import Mean, MeanMetricWrapper
 from graphad.ops.array import expand_dims, gather
 from graphad.ops.array.squeezing import squeeze
 from graphad.ops.linalg import l2_normalize
-from graphad.ops.math import argmax, cast, equal, greater, less, not_equal, reduce_sum, sqrt
+from graphad.ops.math import argmax, cast, equal, greater, less, not_equal, reduce_any, reduce_sum, sqrt
 from graphad.ops.nn.ranks import same_rank
 
 
@@ -77,13 +77,16 @@ def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     return sparse_categorical_accuracy(argmax(lift(y_true), axis=-1), y_pred)
 
 
-def sparse_top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 5) -> Tensor:
+def sparse_top_k_categorical_accuracy(
+    y_true: TensorLike, y_pred: TensorLike, k: int = 5, from_sorted_ids: bool = False
+) -> Tensor:
     """1 where less than k predictions are larger than that of the integer label, else 0.
 
     Args:
       y_true: Integer labels [...] or [..., 1].
       y_pred: Tensor [..., classes] of a real dtype.
       k: How many predictions count.
+      from_sorted_ids: Whether y_pred holds the numbers of classes instead, the most likely first.
     Returns: Float tensor [...].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     Example:
@@ -92,6 +95,9 @@ def sparse_top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k:
     """
     guesses = lift(y_pred)
     labels = cast(_integers(y_true, guesses), "int64")
+    if from_sorted_ids:
+        is_own = equal(cast(guesses[..., :k], "int64"), expand_dims(labels, -1))
+        return cast(reduce_any(is_own, axis=-1), floatx_dtype())
     own = gather(guesses, expand_dims(labels, -1), batch_dims=-1)
     larger = reduce_sum(cast(greater(guesses, own), "int64"), axis=-1)
     return cast(less(larger, k), floatx_dtype())
@@ -235,6 +241,7 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
       name: Name.
       dtype: The dtype of what is kept; `keras.backend.floatx` by default.
       k: How many predictions count.
+      from_sorted_ids: Whether the predictions are the numbers of classes instead, the most likely first.
     Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
     Example:
       >>> metric = keras.metrics.SparseTopKCategoricalAccuracy(k=2)
@@ -244,9 +251,10 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
     """
 
     def __init__(
-        self, k: int = 5, name: str = "sparse_top_k_categorical_accuracy", dtype: DTypeLike | None = None
-    ) -> None:
-        super().__init__(sparse_top_k_categorical_accuracy, name, dtype, k=k)
+        self, k: int = 5, name: str = "sparse_top_k_categorical_accuracy", dtype: DTypeLike | None = None,
+        from_sorted_ids: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(sparse_top_k_categorical_accuracy, name, dtype, k=k, from_sorted_ids=from_sorted_ids)
 
 
 class MeanSquaredError(MeanMetricWrapper):

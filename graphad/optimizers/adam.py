@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from graphad.core.errors import InvalidArgumentError
 from graphad.eager.variable import Variable
 from graphad.ops.math import abs as absolute
 from graphad.ops.math import cast, maximum, sign, sqrt, square
@@ -89,6 +90,8 @@ class AdamW(Adam):
         amsgrad: bool = False,
         **options: Any,
     ) -> None:
+        if weight_decay is None:
+            raise InvalidArgumentError("AdamW: weight_decay is None; give a number, or use Adam.")
         super().__init__(
             learning_rate, beta_1, beta_2, epsilon, amsgrad, weight_decay=weight_decay, **options
         )
@@ -202,6 +205,10 @@ class Lion(Optimizer):
         self, learning_rate: RateLike = 0.001, beta_1: float = 0.9, beta_2: float = 0.99, **options: Any
     ) -> None:
         super().__init__(learning_rate, **options)
+        if not 0 < beta_1 <= 1:
+            raise InvalidArgumentError(
+                f"Lion: beta_1 is {beta_1}; 0 < beta_1 <= 1 is needed, since the step is the sign of the gradient alone with 0."
+            )
         self.beta_1, self.beta_2 = float(beta_1), float(beta_2)
 
     def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:

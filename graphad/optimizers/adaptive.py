@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.eager.variable import Variable
 from graphad.ops.array import gather, size, unique
@@ -174,6 +175,18 @@ class Ftrl(Optimizer):
         **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
+        for word, given in (
+            ("initial_accumulator_value", initial_accumulator_value),
+            ("l1_regularization_strength", l1_regularization_strength),
+            ("l2_regularization_strength", l2_regularization_strength),
+            ("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength),
+        ):
+            if given < 0:
+                raise InvalidArgumentError(f"Ftrl: {word} is {given}; it must be 0 or more.")
+        if learning_rate_power > 0:
+            raise InvalidArgumentError(
+                f"Ftrl: learning_rate_power is {learning_rate_power}; it must be 0 or less."
+            )
         self.learning_rate_power = float(learning_rate_power)
         self.initial_accumulator_value = float(initial_accumulator_value)
         self.l1_regularization_strength = float(l1_regularization_strength)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
+from graphad.core.registered import made_again, serialized
 from graphad.core.tensor import Tensor
 from graphad.core.trackable import Trackable
 from graphad.ops.math import cast, ceil, cos, floor, less, log, maximum, minimum, where
@@ -321,3 +322,47 @@ class PiecewiseConstantDecay(LearningRateSchedule):
 
     def get_config(self) -> dict[str, Any]:
         return {"boundaries": self.boundaries, "values": self.values, "name": self.name}
+
+
+def serialize(learning_rate_schedule: object) -> dict[str, Any] | str:
+    """A schedule as a dict of the name of its class and its arguments; of a function its name.
+
+    Args: learning_rate_schedule: A schedule.
+    Returns: A dict or a name, which `deserialize` takes.
+    Raises: Nothing.
+    Example:
+      >>> optimizers.schedules.serialize(optimizers.schedules.CosineDecay(0.1, 10))["class_name"]
+      'CosineDecay'
+    """
+    return serialized(learning_rate_schedule)  # type: ignore[no-any-return]
+
+
+def deserialize(config: Mapping[str, Any] | str, custom_objects: dict[str, Any] | None = None) -> Any:
+    """A schedule that a dict or a name of `serialize` describes.
+
+    Args:
+      config: A dict with class_name and config, or a name.
+      custom_objects: Classes and functions of one's own by name.
+    Returns: A schedule.
+    Raises: InvalidArgumentError (a ValueError): there is nothing of that name.
+    Example:
+      >>> made = optimizers.schedules.serialize(optimizers.schedules.ExponentialDecay(0.5, 1, 0.5))
+      >>> optimizers.schedules.deserialize(made)(1).numpy()
+      np.float32(0.25)
+    """
+    return made_again("schedules", config, named, custom_objects)
+
+
+_KINDS = (
+    CosineDecay,
+    CosineDecayRestarts,
+    ExponentialDecay,
+    InverseTimeDecay,
+    PiecewiseConstantDecay,
+    PolynomialDecay,
+)
+
+
+def named(name: str) -> Any:
+    """The class of a schedule by its name, None where there is none."""
+    return next((kind for kind in _KINDS if kind.__name__ == name), None)

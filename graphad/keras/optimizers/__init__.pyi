@@ -11,4 +11,7 @@ from graphad.optimizers.adaptive import Adagrad as Adagrad
 from graphad.optimizers.adaptive import Ftrl as Ftrl
 from graphad.optimizers.adaptive import RMSprop as RMSprop
 from graphad.optimizers.base import Optimizer as Optimizer
+from graphad.optimizers.names import deserialize as deserialize
+from graphad.optimizers.names import get as get
+from graphad.optimizers.names import serialize as serialize
 from graphad.optimizers.sgd import SGD as SGD
