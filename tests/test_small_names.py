@@ -334,3 +334,29 @@ def test_fused_batch_norm_normalises_and_gives_what_is_to_be_kept(layout) -> Non
     assert norm(given.astype(np.float16), scale, offset, data_format=layout)[0].dtype == tf.float16
     with pytest.raises(ValueError, match="mean and variance are needed"):
         norm(given, scale, offset, is_training=False)
+
+
+def test_classes_that_act_as_tensors_take_the_operators_by_their_names():
+    class Scaled:
+        def __init__(self, value):
+            self.value = value
+
+    for name in tf.Tensor.OVERLOADABLE_OPERATORS:
+        setattr(
+            Scaled, name, lambda self, *others, name=name: getattr(tf.constant(self.value) * 2, name)(*others)
+        )
+    x = Scaled([1.0, 2.0])
+    assert (x + 1.0).numpy().tolist() == [3, 5] and (1.0 - x).numpy().tolist() == [-1, -3]
+    assert (-x)[1] == -4 and (x >= 3.0).numpy().tolist() == [False, True]
+    assert {"__radd__", "__matmul__", "__getitem__", "__eq__"} <= tf.Tensor.OVERLOADABLE_OPERATORS
+
+
+def test_variables_need_no_first_values_from_initializers():
+    v = tf.Variable(2.0)
+    v1 = tf.compat.v1
+    made = [
+        v1.global_variables_initializer(),
+        v1.local_variables_initializer(),
+        v1.variables_initializer([v]),
+    ]
+    assert made == [None] * 3 and v1.tables_initializer() is None and v.numpy() == 2

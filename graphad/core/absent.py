@@ -35,7 +35,7 @@ _SUBJECTS = {
     "event logs and traces are left to other packages": "summary profiler",
     "there are no sessions and no graphs built by hand; `function` traces a graph":
         "Graph Operation Session InteractiveSession ConfigProto placeholder get_default_graph "
-        "reset_default_graph global_variables_initializer local_variables_initializer get_variable variable_scope "
+        "reset_default_graph get_variable variable_scope "
         "get_collection add_to_collection import_graph_def graph_util raw_ops variable_creator_scope "
         "disable_eager_execution disable_v2_behavior",
     "TensorFlow 2 removed it": "contrib flags app python_io estimator",

@@ -1,4 +1,6 @@
-"""The switches by which TensorFlow 1 programs turn on what TensorFlow 2 always does; calling them changes nothing."""
+"""The switches by which TensorFlow 1 programs turn on what TensorFlow 2 always does, and the first values that its variables
+always have; calling them changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -32,3 +34,19 @@ def enable_control_flow_v2() -> None:
 def executing_eagerly_outside_functions() -> bool:
     """Whether ops outside functions run eagerly: always True."""
     return True
+
+
+def global_variables_initializer() -> None:
+    """Does nothing: variables have their first values when they are made."""
+
+
+def local_variables_initializer() -> None:
+    """Does nothing: variables have their first values when they are made."""
+
+
+def variables_initializer(var_list: object, name: str = "init") -> None:
+    """Does nothing: variables have their first values when they are made."""
+
+
+def tables_initializer(name: str = "init_all_tables") -> None:
+    """Does nothing: there are no tables."""

@@ -159,6 +159,7 @@ class Tensor(Arithmetic):
     spec: TensorSpec
     has_value: ClassVar[bool] = False  # whether it has its data now, wherever they are
     away: ClassVar[bool] = False  # whether they are on another device than the CPU
+    OVERLOADABLE_OPERATORS: ClassVar[frozenset[str]]  # names, for classes that act as tensors
 
     @property
     def data(self) -> Any:

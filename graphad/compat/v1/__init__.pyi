@@ -204,6 +204,10 @@ from graphad.core.enabled import enable_tensor_equality as enable_tensor_equalit
 from graphad.core.enabled import enable_v2_behavior as enable_v2_behavior
 from graphad.core.enabled import enable_v2_tensorshape as enable_v2_tensorshape
 from graphad.core.enabled import executing_eagerly_outside_functions as executing_eagerly_outside_functions
+from graphad.core.enabled import global_variables_initializer as global_variables_initializer
+from graphad.core.enabled import local_variables_initializer as local_variables_initializer
+from graphad.core.enabled import tables_initializer as tables_initializer
+from graphad.core.enabled import variables_initializer as variables_initializer
 from graphad.core.logs import get_logger as get_logger
 from graphad.core.names import get_current_name_scope as get_current_name_scope
 from graphad.core.names import named_by_default
