@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Collection
 from types import CodeType, FrameType, FunctionType
 
@@ -167,6 +168,18 @@ def note_user_line(error: Exception, name: str, otherwise: str = "an unknown pla
         trace = trace.tb_next
     where = (lines[0] if notes else lines[-1]) if lines else otherwise
     error.add_note(f"{'called from' if notes else 'in user code:'} {where}, while tracing {name}")
+
+
+def repeated_call(error: BaseException) -> tuple[str, int] | None:
+    """The user's function with most frames in the traceback of an error, and their number; None for 8 or fewer."""
+    counts: Counter[CodeType] = Counter()
+    trace = error.__traceback__
+    while trace is not None:
+        if not is_own(trace.tb_frame.f_code.co_filename):
+            counts[trace.tb_frame.f_code] += 1
+        trace = trace.tb_next
+    code, count = max(counts.items(), key=lambda each: each[1], default=(None, 0))
+    return (code.co_name, count) if code is not None and count > 8 else None
 
 
 _TRACED = "in the traced line "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import functools
 import importlib
+import sys
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from graphad.core.errors import (
     InvalidArgumentError,
 )
 from graphad.core.flags import flags
-from graphad.core.frames import note_user_line
+from graphad.core.frames import note_user_line, repeated_call
 from graphad.core.levels import busy, entered, trace_in_progress
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.core.tracebacks import for_user
@@ -339,6 +340,20 @@ class Function(Printed, Generic[P, R]):
                 pin(arguments.values[slot])
             return found
 
+    def _explain_recursion(self, error: RecursionError) -> None:
+        """Raises: EndlessRecursionError: a Python function calls itself too deeply while this function is traced."""
+        found = repeated_call(error)
+        if found is None:
+            return
+        name, count = found
+        made = EndlessRecursionError(
+            f"{self._name}: {name} calls itself while it is traced, {count} calls deep, where Python's limit of "
+            f"{sys.getrecursionlimit()} frames ends it; let a Python value that changes end the recursion (a branch on a tensor "
+            "is traced on both sides), or use tf.while_loop."
+        ).with_traceback(error.__traceback__)
+        note_user_line(made, self._name, _where(self._python))
+        raise made from error
+
     def _relaxed(self, arguments: Arguments) -> Arguments:
         """With reduce_retracing: sizes that have differed between calls become None."""
         if not self.reduce_retracing or self.signature.input_signature is not None:
@@ -409,6 +424,8 @@ class Function(Printed, Generic[P, R]):
                         traced = converted(traced, self._autograph_options)
                     value = traced(*self._with_self(tuple(args)), **kwargs)
             except Exception as error:  # raised on, with the user's line
+                if isinstance(error, RecursionError) and not isinstance(error, EndlessRecursionError):
+                    self._explain_recursion(error)
                 note_user_line(error, self._name, _where(self._python))
                 raise
             self._check_unmodified(before, args, kwargs)

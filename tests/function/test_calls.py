@@ -405,6 +405,24 @@ def test_recursion_without_an_end_is_an_error():
     assert (tf.constant(1.0) + 1.0).numpy() == 2.0
 
 
+def test_a_python_function_that_calls_itself_for_ever_is_named_with_its_line():
+    def countdown(n, x):
+        return tf.cond(n > 0, lambda: countdown(n - 1, x * 2.0), lambda: x)
+
+    def endless(x):
+        return endless(x + 1.0) * 2.0
+
+    for call, name in ((lambda x: countdown(tf.constant(3), x), "countdown"), (endless, "endless")):
+        f = tf.function(call)
+        with pytest.raises(
+            RecursionError, match=f"{name} calls itself while it is traced, [0-9]+ calls deep"
+        ) as caught:
+            f(tf.constant(1.0))
+        assert isinstance(caught.value, tf.errors.FailedPreconditionError)
+        assert any(note.startswith(f"in user code: {__file__}:") for note in caught.value.__notes__)
+    assert tf.function(lambda x: x + 1.0)(tf.constant(1.0)) == 2.0
+
+
 # -- concrete functions --------------------------------------------------------------------------------------------------
 
 
