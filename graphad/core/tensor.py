@@ -353,6 +353,10 @@ class EagerTensor(Exports, Tensor):
             note_exit(self, "numpy()")
         return self.data.copy() if type(self.data) is np.ndarray else self.data
 
+    def to_numpy(self) -> np.ndarray:
+        """The same, by the name by which matplotlib and kin ask for the data: without it they read a matrix as a list of rows."""
+        return self.numpy()
+
     def item(self, *index: Any) -> Any:
         """The only element as a Python number, or that at an index; one number counts all elements."""
         if busy() is not None:

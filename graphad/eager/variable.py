@@ -292,6 +292,10 @@ class Variable(Scattered, Handle, Arithmetic):
             note_exit(self, "numpy()")
         return self.data.copy() if type(self.data) is np.ndarray else self.data
 
+    def to_numpy(self) -> np.ndarray:
+        """The same, by the name by which matplotlib and kin ask for the data."""
+        return self.numpy()
+
     def __getitem__(self, key: Any) -> Tensor:
         part = getitem(bind(READ, self), key)
         ident = id(part)

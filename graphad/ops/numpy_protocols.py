@@ -117,6 +117,8 @@ def array_function(
     name = func.__name__
     if name in _LOOKING and not _has_no_data(args, kwargs):
         return func(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
+    if name in _TAKING_NONE and any(x is None for x in args):
+        return _on_arrays(func, f"np.{name}", "graphad's takes no None", args, kwargs)
     space = _SPACES.get(func.__module__)
     lacking = _ELSEWHERE.get(name, _NO_SUCH)
     if space is not None and name in _NAMES[func.__module__]:
@@ -134,6 +136,8 @@ def array_function(
 
 
 _NO_SUCH = "graphad has no such function"
+# With None for an option that is not given, as matplotlib's `bar` broadcasts all it has.
+_TAKING_NONE = frozenset(("broadcast_arrays",))
 # What graphad does in another way, so that a NumPy function of that name does not call it.
 _ELSEWHERE = {
     "apply_along_axis": "graphad.numpy.apply_along_axis calls its function once, for all slices",
