@@ -60,6 +60,7 @@ from graphad.core.indexed_slices import IndexedSlices as IndexedSlices
 from graphad.core.logs import get_logger as get_logger
 from graphad.core.names import get_current_name_scope as get_current_name_scope
 from graphad.core.names import name_scope as name_scope
+from graphad.core.outside import Operation as Operation
 from graphad.core.outside import RaggedTensor as RaggedTensor
 from graphad.core.outside import RaggedTensorSpec as RaggedTensorSpec
 from graphad.core.scopes import control_dependencies as control_dependencies

@@ -1,5 +1,6 @@
-"""Checkpoints of a training; see the package `serialization`."""
+"""Checkpoints of a training, see the package `serialization`, and averages of variables."""
 
+from graphad.optimizers.averages import ExponentialMovingAverage as ExponentialMovingAverage
 from serialization.checkpoint import Checkpoint as Checkpoint
 from serialization.checkpoint import CheckpointManager as CheckpointManager
 from serialization.checkpoint import CheckpointOptions as CheckpointOptions

@@ -39,3 +39,12 @@ class RaggedTensorSpec(metaclass=_Outside):
       args, kwargs: Whatever it is called with.
     Raises: NotSupportedError, always: there are none.
     """
+
+
+class Operation(metaclass=_Outside):
+    """`isinstance` is always False: a graph's nodes are no objects of the program; annotations may name the class.
+
+    Args:
+      args, kwargs: Whatever it is called with.
+    Raises: NotSupportedError, always: there are none.
+    """

@@ -25,6 +25,7 @@ from graphad.data.elements import (
     DatasetSpec,
     at,
     called,
+    copied,
     joint_specs,
     leaves,
     like,
@@ -210,7 +211,7 @@ class Dataset(Mixtures):
             if any(isinstance(leaf, DatasetSpec) for leaf in leaves(inner)):
                 return spec_of(image(next(self._make())))
             given = inner if type(inner) is tuple else (inner,)
-            traced = function(lambda *parts: returned(map_func(*parts))).get_concrete_function(*given)
+            traced = function(lambda *parts: returned(map_func(*copied(parts)))).get_concrete_function(*given)
             outputs = traced.structured_outputs
             return mapped(lambda leaf: sparse_spec(leaf) or leaf, outputs)
 
@@ -348,7 +349,7 @@ class Dataset(Mixtures):
             make,
             self._count,
             lambda: (
-                function(lambda *parts: returned(scan_func(*parts))[1])
+                function(lambda *parts: returned(scan_func(*copied(parts)))[1])
                 .get_concrete_function(spec_of(begin), self._spec())
                 .structured_outputs
             ),

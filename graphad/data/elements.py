@@ -202,6 +202,11 @@ def _joined(leaf: Any) -> Any:
     return leaf
 
 
+def copied(x: NestLike) -> Any:
+    """The same leaves in new tuples and dicts, which a function may change."""
+    return mapped(lambda leaf: leaf, x)
+
+
 def returned(result: NestLike) -> Any:
     """What a function gave as an element: a list is a tuple, and a list inside is one tensor."""
     nest = tuple(result) if isinstance(result, list) else result

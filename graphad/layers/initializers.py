@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from graphad.ops.array.create import constant, eye, fill
 from graphad.ops.array.create import ones as ones_of
 from graphad.ops.array.create import zeros as zeros_of
 from graphad.ops.array.reshape import reshape
+from graphad.ops.array.static import get_static_value
 from graphad.ops.linalg.eigen import svd
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.random import generator as draw
@@ -42,21 +43,29 @@ class Initializer(Configured):
     Two that are made with the same arguments give the same numbers, if they have a seed or draw none.
     """
 
+    _takes_any_shape: ClassVar[bool] = False  # a tensor of sizes that are not known while tracing
+
     def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **options: Any) -> Tensor:
         """Initial values.
 
         Args:
-          shape: The shape, with known sizes.
+          shape: The shape, with known sizes; one that is only known when a function runs is taken where no size matters.
           dtype: The dtype, by default that of `keras.backend.floatx`.
         """
-        sizes = as_dims(shape)
+        if isinstance(shape, Tensor):
+            known = get_static_value(shape)
+            if known is None and self._takes_any_shape:
+                return self.values(shape, floatx_dtype() if dtype is None else as_dtype(dtype))
+            sizes = None if known is None else as_dims(known.tolist())
+        else:
+            sizes = as_dims(shape)
         if sizes is None or None in sizes:
             raise InvalidArgumentError(
                 f"{type(self).__name__}: the shape must be known, got {shape!r}; build the layer with known sizes."
             )
         return self.values(list(sizes), floatx_dtype() if dtype is None else as_dtype(dtype))
 
-    def values(self, shape: list[int], dtype: DType) -> Tensor:
+    def values(self, shape: Any, dtype: DType) -> Tensor:
         """The values for a shape and a dtype that are known."""
         raise ArgumentTypeError(f"{type(self).__name__}: an initializer must define values(shape, dtype).")
 
@@ -67,12 +76,16 @@ class Initializer(Configured):
 class Zeros(Initializer):
     """Zeros."""
 
+    _takes_any_shape = True
+
     def values(self, shape: list[int], dtype: DType) -> Tensor:
         return zeros_of(shape, dtype)
 
 
 class Ones(Initializer):
     """Ones."""
+
+    _takes_any_shape = True
 
     def values(self, shape: list[int], dtype: DType) -> Tensor:
         return ones_of(shape, dtype)
@@ -88,6 +101,10 @@ class Constant(Initializer):
 
     def __init__(self, value: TensorLike = 0.0) -> None:
         self.value = value
+
+    @property
+    def _takes_any_shape(self) -> bool:  # type: ignore[override]
+        return np.ndim(np.asarray(self.value)) == 0
 
     def values(self, shape: list[int], dtype: DType) -> Tensor:
         if np.ndim(np.asarray(self.value)) == 0:
@@ -138,6 +155,8 @@ class RandomNormal(_Random):
     Raises: DTypeError (a TypeError), when it is called: no float dtype.
     """
 
+    _takes_any_shape = True
+
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
         self.mean, self.stddev, self.seed = mean, stddev, seed
 
@@ -168,6 +187,8 @@ class RandomUniform(_Random):
       seed: An integer for the same numbers at every call.
     Raises: DTypeError (a TypeError), when it is called: no float dtype.
     """
+
+    _takes_any_shape = True
 
     def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None) -> None:
         self.minval, self.maxval, self.seed = minval, maxval, seed

@@ -268,3 +268,13 @@ def test_a_list_of_arrays_keeps_their_dtype():
     assert Dataset.from_tensor_slices(small).element_spec == tf.TensorSpec((1,), tf.int16)
     assert Dataset.from_tensors({"a": [np.array(3), np.array(4)]}).element_spec["a"].dtype == tf.int64
     assert Dataset.from_tensor_slices([np.int64(1), 2]).element_spec.dtype == tf.int32
+
+
+def test_functions_may_change_the_dicts_that_they_are_given():
+    def without(features, n):
+        features["twice"] = 2 * features.pop("x")
+        return features, n
+
+    dataset = Dataset.from_tensor_slices(({"x": [1, 2]}, [3, 4])).map(without)
+    assert dataset.element_spec == ({"twice": tf.TensorSpec((), tf.int32)}, tf.TensorSpec((), tf.int32))
+    assert listed(dataset) == [({"twice": 2}, 3), ({"twice": 4}, 4)]

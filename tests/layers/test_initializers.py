@@ -111,3 +111,26 @@ def test_epsilon_keeps_losses_from_infinity():
             np.testing.assert_allclose(loss, [-np.log(margin)], rtol=1e-3)
     finally:
         tf.keras.backend.set_epsilon(before)
+
+
+def test_shapes_may_be_tensors_and_unknown_where_no_size_matters():
+    kinds = tf.keras.initializers
+    simple = [
+        kinds.Zeros(),
+        kinds.Ones(),
+        kinds.Constant(2.0),
+        kinds.RandomNormal(),
+        kinds.RandomUniform(seed=3),
+    ]
+
+    def made(x):
+        return [make(tf.shape(x)) for make in simple]
+
+    x = tf.ones([2, 3])
+    signature = [tf.TensorSpec([None, 3])]
+    for values in (made(x), tf.function(made)(x), tf.function(made, input_signature=signature)(x)):
+        assert [value.shape.as_list() for value in values] == [[2, 3]] * 5
+    glorot = tf.function(lambda x: kinds.GlorotUniform()(tf.shape(x)))
+    assert glorot(x).shape == (2, 3)
+    with pytest.raises(ValueError, match="GlorotUniform: the shape must be known"):
+        tf.function(glorot.python_function, input_signature=signature)(x)

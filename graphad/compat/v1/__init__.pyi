@@ -6,6 +6,7 @@ from graphad import DType as DType
 from graphad import GradientTape as GradientTape
 from graphad import IndexedSlices as IndexedSlices
 from graphad import Module as Module
+from graphad import Operation as Operation
 from graphad import RaggedTensor as RaggedTensor
 from graphad import RegisterGradient as RegisterGradient
 from graphad import SparseTensor as SparseTensor

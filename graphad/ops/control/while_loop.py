@@ -14,7 +14,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.bind import bind
-from graphad.core.composites import flatten_records, is_composite, is_record, record_of
+from graphad.core.composites import flatten_records, is_complete, is_composite, is_record, record_of
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.levels import trace_in_progress
@@ -319,14 +319,17 @@ def _carried(
 
 def _for_parts(loop_vars: Sequence[Any], shapes: list[Any]) -> list[Any]:
     """The shapes of loop variables as those of their parts. Sparse tensors and slices, which have several, say themselves what
-    may change: their rank stays."""
+    may change: their rank stays. So do arrays of tensors, which have none before something is written."""
     leaves = flatten_records(loop_vars)[0]
     if len(leaves) != len(shapes):
         return shapes
     out: list[Any] = []
     for leaf, shape in zip(leaves, shapes, strict=True):
         if not isinstance(leaf, Sparse):
-            out.append(shape)
+            if is_composite(leaf):
+                out += [...] * (len(loop_dims(leaf)) if is_complete(leaf) else 0)
+            else:
+                out.append(shape)
             continue
         out += [...] * len(loop_dims(leaf))
         rank = shape.shape.rank if isinstance(shape, TensorSpec) else shape.rank

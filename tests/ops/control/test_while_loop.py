@@ -13,6 +13,7 @@ from graphad.graph.ir import Graph, Node
 from graphad.ops.control.loop import Loop
 from graphad.ops.math.compare import LESS
 from graphad.trace.tracer import trace_flat
+from tests.support.both import in_both
 
 
 def both(f, *args):
@@ -364,3 +365,25 @@ def test_an_error_in_a_step_of_a_loop_is_in_the_words_of_the_op_and_its_shapes()
         tf.errors.InvalidArgumentError, match=r"reduce_sum: axis 1 is out of range for .*\(4,\)"
     ):
         summed(np.ones(4, np.float32), 2)
+
+
+@in_both
+def test_shape_invariants_name_arrays_of_tensors_too(run):
+    def squares(n):
+        written = tf.TensorArray(tf.int32, size=0, dynamic_size=True)
+        full = tf.TensorArray(tf.int32, size=3)
+        free = tf.TensorShape(None)
+        _, x, written, full = tf.while_loop(
+            lambda i, x, a, b: i < n,
+            lambda i, x, a, b: (i + 1, tf.concat([x, [i]], 0), a.write(i, i * i), b.write(i, -i)),
+            (0, tf.zeros([0], tf.int32), written, full),
+            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None]), free, free),
+        )
+        return x, written.stack(), full.stack()
+
+    x, written, full = run(squares, tf.constant(3))
+    assert (x.numpy().tolist(), written.numpy().tolist(), full.numpy().tolist()) == (
+        [0, 1, 2],
+        [0, 1, 4],
+        [0, -1, -2],
+    )
