@@ -18,6 +18,7 @@ from graphad.core.memo import Memo
 from graphad.core.scopes import init_scope, inside_function
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.gather import gather
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.sizes import static_sizes
 from graphad.ops.image.layout import (
@@ -35,6 +36,7 @@ from graphad.ops.image.layout import (
 )
 from graphad.ops.image.places import pad_to_bounding_box
 from graphad.ops.linalg import einsum
+from graphad.ops.linalg.matmul import matmul
 from graphad.ops.math.arithmetic import abs as abs_of
 from graphad.ops.math.arithmetic import divide_no_nan, square
 from graphad.ops.math.cast import cast
@@ -134,8 +136,19 @@ def _weights_for(x: Tensor, method: str, antialias: bool, old: TensorLike, new: 
 
 
 def weighted(x: TensorLike, weights: TensorLike, axis: int) -> Tensor:
-    """The weights [new, old] applied along `axis`, the third or second from the end."""
-    return einsum("oh,...hwc->...owc" if axis == HEIGHT else "ow,...hwc->...hoc", weights, x)
+    """The weights [new, old] applied along `axis`, the third or second from the end: products that leave the image as it lies."""
+    images = lift(x)
+    if axis == WIDTH:
+        return matmul(weights, images)
+    dims, new = images.dims, lift(weights).dims
+    unknown = [] if dims is None or new is None else [size for size in (*dims, new[0]) if size is None]
+    if dims is None or new is None or len(unknown) > 1 or None in dims[-3:]:
+        return einsum("oh,...hwc->...owc", weights, images)
+    # All channels of a line are one row of a matrix. One size may be unknown, such as that of the batch.
+    lead = [-1 if size is None else size for size in dims[:-3]]
+    height, width, channels = dims[-3:]
+    lines = matmul(weights, reshape(images, [*lead, height, width * channels]))
+    return reshape(lines, [*lead, -1 if new[0] is None else new[0], width, channels])
 
 
 def resized(x: Tensor, size: tuple[Any, Any], method: str, antialias: bool) -> Tensor:
