@@ -40,6 +40,7 @@ from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.support import require_gradient
 from graphad.ops.array.transpose import Reverse, Transpose, move_axis
+from graphad.ops.linalg.contraction import einsum
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.nn import direct
 from graphad.ops.nn import windows as w
@@ -103,11 +104,14 @@ class Filtering(w.Windowed):
         n = _group_count(x.dims[-1], kernel)
         if n == 1:
             return self.patches(x, kernel)
-        rank = len(self.strides)
-        y: Any = bind(w.Patches(tuple(kernel[:rank]), self.strides, self.padding, self.dilations), x)
+        rank, y = len(self.strides), self.all_parts(x, kernel)
         places = product(y.dims[: rank + 1])
         y = bind(Reshape((places, math.prod(kernel[:rank]), n, kernel[-2])), y)
         return bind(Reshape((n, places, math.prod(kernel[:-1]))), bind(Transpose((2, 0, 1, 3)), y))
+
+    def all_parts(self, x: Tensor, kernel: Sequence[Any]) -> Any:
+        """All windows, as a recorded op."""
+        return bind(w.Patches(tuple(kernel[:-2]), self.strides, self.padding, self.dilations), x)
 
     def has_products(self, x: Ranked, *shapes: Sequence[Any]) -> bool:
         """Whether these shapes are numbers, and products of the dtype of x have library routines."""
@@ -152,6 +156,19 @@ def _joined(x: np.ndarray) -> np.ndarray:
 
 def _group_count(channels: int, kernel: Sequence[int]) -> int:
     return channels // kernel[-2] if kernel[-2] else 1
+
+
+def _takes_channels_alone(n: int, kernel: Sequence[int]) -> bool:
+    """Whether each of several channels has filters of its own, whose products would have one row or column."""
+    return n > 1 and kernel[-2] == 1 and len(kernel) <= 2 + len(_PLACES)
+
+
+def _letters(rank: int) -> tuple[str, str]:
+    """The axes of places and of windows in equations."""
+    return _PLACES[:rank], _WITHIN[:rank]
+
+
+_PLACES, _WITHIN = "ijkl", "pqrs"
 
 
 def _stacked(kernel: Ranked, n: int) -> Tensor:
@@ -233,6 +250,11 @@ class Convolution(Filtering):
             return None
         places = self.result(TensorSpec.of(x.dims, x.dtype), TensorSpec.of(kernel.dims, x.dtype))
         n = _group_count(x.dims[-1], kernel.dims)
+        if _takes_channels_alone(n, kernel.dims):
+            o, p = _letters(len(self.strides))
+            parts = self.all_parts(x, kernel.dims)
+            alone = bind(Reshape((*kernel.dims[:-2], n, kernel.dims[-1] // n)), kernel)
+            return bind(Reshape(places), einsum(f"b{o}{p}c,{p}cm->b{o}cm", parts, alone))
         y = matmul(self.grouped_columns(x, kernel.dims), _stacked(kernel, n))
         return bind(Reshape(places), _side_by_side(y, n))
 
@@ -336,6 +358,14 @@ class ConvolutionInputGrad(Filtering):
             return None
         rank, n = len(self.strides), _group_count(self.dims[-1], kernel.dims)
         window, inputs, outputs = kernel.dims[:rank], kernel.dims[-2], kernel.dims[-1] // n
+        if _takes_channels_alone(n, kernel.dims):
+            o, p = _letters(rank)
+            alone = bind(Reshape((*window, n, outputs)), kernel)
+            bars = bind(Reshape((*g.dims[:-1], n, outputs)), g)
+            apart: Any = einsum(f"b{o}cm,{p}cm->b{o}{p}c", bars, alone)
+            return bind(
+                w.PatchesSum(tuple(window), self.strides, self.padding, self.dilations, self.dims), apart
+            )
         pads = [
             (span - 1 - before, span - 1 - after)
             for span, (before, after) in zip(self.spans(window), self.pads(self.dims, window), strict=True)
@@ -426,6 +456,11 @@ class ConvolutionFilterGrad(Filtering):
         if not self.has_products(x, self.dims, x.dims[1:], g.dims[1:]):
             return None
         n = _group_count(x.dims[-1], self.dims)
+        if _takes_channels_alone(n, self.dims):
+            o, p = _letters(len(self.strides))
+            bars = bind(Reshape((*g.dims[:-1], n, g.dims[-1] // n)), g)
+            summed = einsum(f"b{o}{p}c,b{o}cm->{p}cm", self.all_parts(x, self.dims), bars)
+            return bind(Reshape(self.dims), summed)
         rows = bind(Reshape((product(g.dims[:-1]), g.dims[-1])), g)
         y = matmul(self.grouped_columns(x, self.dims), _apart(rows, n), transpose_a=True)
         return bind(Reshape(self.dims), _side_by_side(y, n))

@@ -11,19 +11,19 @@ from graphad.core.convert import lift_pair
 from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.references import ALL, AT
-from graphad.core.shapes import are_compatible, format_dims, is_definite
+from graphad.core.shapes import are_compatible, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import constant
 from graphad.ops.array.join import concat
-from graphad.ops.array.reshape import reshape
+from graphad.ops.array.reshape import Reshape, reshape
 from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.sizes import requested, require_sizes
 from graphad.ops.array.transpose import move_axis
 from graphad.ops.linalg import einsum
 from graphad.ops.nn import windows as w
 from graphad.ops.nn.arguments import channels_first, in_order, padding_of, per_axis, require_axes
-from graphad.ops.nn.conv import Convolution, ConvolutionInputGrad
+from graphad.ops.nn.conv import Convolution, ConvolutionFilterGrad, ConvolutionInputGrad
 
 
 def _convolve(
@@ -432,6 +432,9 @@ def _depthwise(
     settings = _attributes(op, strides, padding, dilations, 2, first)
 
     def convolve(images: Tensor) -> Tensor:
+        channels = None if images.dims is None else images.dims[-1]
+        if kernel.dims is not None and is_definite(kernel.dims) and channels is not None:
+            return bind(Convolution(*settings), images, _as_groups(kernel))
         if kernel.dims is not None and None not in kernel.dims[:2]:
             return _channel_by_channel(bind(w.Patches(tuple(kernel.dims[:2]), *settings), images), kernel)
         # Each channel is a group. The reshape checks that their number is that of the filter.
@@ -470,14 +473,11 @@ def depthwise_conv2d_backprop_input(
             f"{op}: input_sizes {input_sizes!r} and the shape of the filter must be four known numbers."
         )
     first = channels_first(op, data_format, 2)
-    height, width, channels, multiplier = kernel.dims
     inner = (dims[0], *dims[2:], dims[1]) if first else tuple(dims)
-    window = ((height, width), *_attributes(op, strides, padding, dilations, 2, first))
+    made = ConvolutionInputGrad(*_attributes(op, strides, padding, dilations, 2, first), inner)
 
-    def spread(images: TensorLike) -> Tensor:
-        sizes: Any = shape(images)
-        each = reshape(images, concat([sizes[:3], [channels, multiplier]], 0))
-        return bind(w.PatchesSum(*window, inner), einsum("bijcm,pqcm->bijpqc", each, kernel))
+    def spread(images: Tensor) -> Tensor:
+        return bind(made, images, _as_groups(kernel))
 
     return in_order(op, spread, g, 2, first)
 
@@ -508,15 +508,17 @@ def depthwise_conv2d_backprop_filter(
     if given or len(dims) != 4:
         raise InvalidArgumentError(f"{op}: filter_sizes {filter_sizes!r} must be four known numbers.")
     first = channels_first(op, data_format, 2)
-    window = w.Patches(tuple(dims[:2]), *_attributes(op, strides, padding, dilations, 2, first))
+    height, width, channels, multiplier = dims
+    settings = _attributes(op, strides, padding, dilations, 2, first)
+    made = ConvolutionFilterGrad(*settings, (height, width, 1, channels * multiplier))
+    images, bars = (move_axis(y, 1, -1) if first else y for y in (x, g))
+    return bind(Reshape(tuple(dims)), bind(made, images, bars))
 
-    def collected(images: Tensor) -> Tensor:
-        bars = move_axis(g, 1, -1) if first else g
-        sizes: Any = shape(bars)
-        each = reshape(bars, concat([sizes[:3], list(dims[2:])], 0))
-        return einsum("bijpqc,bijcm->pqcm", bind(window, images), each)
 
-    return collected(move_axis(x, 1, -1) if first else x)
+def _as_groups(kernel: Tensor) -> Tensor:
+    """Filters [height, width, channels, multiplier] of known sizes for groups of one channel each."""
+    height, width, channels, multiplier = ranked(kernel.dims)
+    return bind(Reshape((height, width, 1, channels * multiplier)), kernel)
 
 
 def _channel_by_channel(parts: Tensor, kernel: Tensor) -> Tensor:

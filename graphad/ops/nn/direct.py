@@ -1,4 +1,4 @@
-"""Convolutions of NumPy arrays by native routines, where this processor has them; see decision 64.
+"""Convolutions and pools of NumPy arrays by native routines, where this processor has them; see decision 64.
 
 The routines are the compiler's, since it has the products and the threads; they are imported when the first convolution is
 computed. Where there are none (another processor, no LLVM and no cache), or for groups of few channels, NumPy computes.
@@ -17,7 +17,8 @@ from graphad.core.errors import UnavailableError
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
-    from graphad.ops.nn.conv import Filtering
+    from graphad.ops.nn.pooling import Pool
+    from graphad.ops.nn.windows import Windowed
 
 
 @functools.lru_cache(maxsize=1)
@@ -36,7 +37,7 @@ def _has(dtype: np.dtype[Any]) -> bool:
 
 
 @functools.lru_cache(maxsize=512)
-def _sizes(op: Filtering, image: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+def _sizes(op: Windowed, image: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     """What the routines need to know of a convolution, None if they do not have it; and the shape of its result."""
     places = op.places(image, kernel[:-2])
     before = [first for first, _ in op.pads(image, kernel[:-2])]
@@ -49,7 +50,7 @@ def _are_here(x: Any, y: Any) -> bool:
     return type(x) is np.ndarray and type(y) is np.ndarray and x.dtype == y.dtype and _has(x.dtype)
 
 
-def convolution(op: Filtering, x: Array, kernel: Array) -> Array | None:
+def convolution(op: Windowed, x: Array, kernel: Array) -> Array | None:
     """The convolution of images with filters; None: by NumPy."""
     if not _are_here(x, kernel):
         return None
@@ -61,7 +62,7 @@ def convolution(op: Filtering, x: Array, kernel: Array) -> Array | None:
     return y
 
 
-def image_gradient(op: Filtering, dims: Sequence[int], g: Array, kernel: Array) -> Array | None:
+def image_gradient(op: Windowed, dims: Sequence[int], g: Array, kernel: Array) -> Array | None:
     """The gradient by images of the shape `dims`; None: by NumPy."""
     if not _are_here(g, kernel):
         return None
@@ -73,7 +74,54 @@ def image_gradient(op: Filtering, dims: Sequence[int], g: Array, kernel: Array) 
     return x
 
 
-def filter_gradient(op: Filtering, x: Array, dims: Sequence[int], g: Array) -> Array | None:
+@functools.lru_cache(maxsize=64)
+def _ones(window: tuple[int, ...], channels: int, dtype: np.dtype[Any]) -> Array:
+    """Filters that add up the windows of each channel."""
+    return np.ones((*window, 1, channels), dtype)
+
+
+def sums(op: Pool, x: Array) -> Array | None:
+    """The sum of each window and channel, element after element; None: by NumPy."""
+    if type(x) is not np.ndarray or x.shape[-1] < 2:  # one channel is no groups
+        return None
+    return convolution(op, x, _ones(op.window, x.shape[-1], x.dtype))
+
+
+def spread(op: Pool, dims: Sequence[int], g: Array) -> Array | None:
+    """An image of the shape `dims` with each element of g added to all of its window; None: by NumPy."""
+    if type(g) is not np.ndarray or g.shape[-1] < 2:
+        return None
+    return image_gradient(op, dims, g, _ones(op.window, g.shape[-1], g.dtype))
+
+
+def at_maxima(op: Pool, x: Array, g: Array) -> Array | None:
+    """An image of zeros with each element of g added at the first maximum of its window of x; None: by NumPy."""
+    if not _are_here(x, g) or x.shape[-1] < _FEW:
+        return None
+    sizes, _ = _sizes(op, x.shape, (*op.window, 1, x.shape[-1]))
+    if sizes is None:
+        return None
+    made = np.zeros(x.shape, x.dtype)
+    _routines().at_maxima(sizes, np.ascontiguousarray(x), np.ascontiguousarray(g), made)
+    return made
+
+
+def maxima(op: Pool, x: Array) -> Array | None:
+    """The maximum of each window and channel; None: by NumPy."""
+    if not _are_here(x, x) or x.shape[-1] < _FEW:
+        return None
+    sizes, dims = _sizes(op, x.shape, (*op.window, 1, x.shape[-1]))
+    if sizes is None:
+        return None
+    y = np.empty(dims, x.dtype)
+    _routines().maxima(sizes, np.ascontiguousarray(x), y)
+    return y
+
+
+_FEW = 4  # channels for which vectors would be empty
+
+
+def filter_gradient(op: Windowed, x: Array, dims: Sequence[int], g: Array) -> Array | None:
     """The gradient by filters of the shape `dims`; None: by NumPy."""
     if not _are_here(x, g):
         return None

@@ -40,6 +40,7 @@ from graphad.ops.choice import chosen
 from graphad.ops.math.compare import equal, logical_and, logical_not, logical_or, not_equal
 from graphad.ops.math.reduce import ReduceMax, ReduceSum
 from graphad.ops.math.select import where
+from graphad.ops.nn import direct
 from graphad.ops.nn import windows as w
 from graphad.ops.rules import FLOATING, REAL, require_kind
 
@@ -146,6 +147,11 @@ class MaxPool(Pool):
         op = self.near(x.shape)
         if op is not self:
             return op.eval(x)
+        made = direct.maxima(self, x)
+        return self.by_numpy(x) if made is None else made
+
+    def by_numpy(self, x: Array) -> Array:
+        """The same along one axis after the other."""
         lowest = _lowest(x.dtype)
         parts = self.parts(x, lowest)
         if not parts.size or max(self.window) == 1:
@@ -260,6 +266,11 @@ class MaxPoolGrad(Pool):
         op = self.near(x.shape)
         if op is not self:
             return op.eval(x, g)
+        made = direct.at_maxima(self, x, g)
+        return self.by_numpy(x, g) if made is None else made
+
+    def by_numpy(self, x: Array, g: Array) -> Array:
+        """The same as a choice for each element of a window."""
         pads = self.pads_for(x.shape)
         out = arrays.zeros(w.padded_shape(x.shape, pads), g.dtype, g)
         if g.size:
@@ -356,8 +367,10 @@ class AvgPool(Pool):
         op = self.near(x.shape)
         if op is not self:
             return op.eval(x)
-        parts = self.parts(widened(x), 0)
-        return as_dtype_of(_sums(self, parts) / _counts(self, x.shape, parts.dtype), x)
+        wide_x = widened(x)
+        total = direct.sums(self, wide_x)
+        total = _sums(self, self.parts(wide_x, 0)) if total is None else total
+        return as_dtype_of(total / _counts(self, x.shape, wide_x.dtype), x)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims, given = self.shape_of(ctx, 0)
@@ -417,7 +430,11 @@ class AvgPoolGrad(Pool):
         if op is not self:
             return op.eval(g)
         pads, inner = self.pads_for(self.dims), self.within()
-        share = np.expand_dims(widened(g) / _counts(self, self.dims, wide(g.dtype)), inner)
+        each = widened(g) / _counts(self, self.dims, wide(g.dtype))
+        made = direct.spread(self, self.dims, each)
+        if made is not None:
+            return as_dtype_of(made, g)
+        share = np.expand_dims(each, inner)
         parts = np.broadcast_to(share, (*g.shape[:-1], *self.window, g.shape[-1]))
         whole = w.add_windows(parts, w.padded_shape(self.dims, pads), self.strides, self.dilations)
         return as_dtype_of(w.unpadded(whole, self.dims, pads), g)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphad.ops import nn
-from graphad.ops.array import identity
+from graphad.ops.array import constant, identity
 from tests.support.op_case import OpCase, integer, positive, real
 
 SIZES = ("sizes",)
@@ -284,6 +284,14 @@ def _depthwise(strides: Sequence[int], padding: Any, dilations: Sequence[int] | 
     )
 
 
+FILTERS = real(2, 2, 2, 3, seed=5)
+
+
+def by_fixed_filters(x: Any) -> Any:
+    """The shape of the filters is known, that of the images may not be."""
+    return nn.depthwise_conv2d(x, constant(FILTERS, x.dtype), [1, 1, 1, 1], "SAME")
+
+
 EXPLICIT = [[0, 0], [1, 0], [0, 2], [0, 0]]
 CONV = [
     OpCase(
@@ -406,6 +414,7 @@ FURTHER = [
            expected=_transposed((1, 1), "SAME", (2, 4, 5, 1), (2, 2))),
     OpCase(nn.depthwise_conv2d, real(1, 5, 4, 2), real(2, 2, 2, 1), strides=[1, 2, 2, 1], padding="VALID", dilations=[2, 1],
            expected=_depthwise((2, 2), "VALID", (2, 1))),
+    OpCase(by_fixed_filters, real(1, 3, 4, 2), expected=lambda x: _depthwise((1, 1), "SAME")(x, FILTERS)),
     OpCase(nn.separable_conv2d, real(1, 3, 4, 2), real(2, 2, 2, 2), real(1, 1, 4, 3), strides=[1, 1, 1, 1], padding="SAME",
            unknown=(), expected=lambda x, d, p: _depthwise((1, 1), "SAME")(x, d) @ p[0, 0]),
 ]  # fmt: skip

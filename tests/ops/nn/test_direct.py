@@ -9,6 +9,7 @@ import graphad as gd
 from graphad.core.errors import UnavailableError
 from graphad.ops.nn import direct
 from graphad.ops.nn.conv import Convolution, ConvolutionFilterGrad, ConvolutionInputGrad
+from graphad.ops.nn.pooling import AvgPool, AvgPoolGrad, MaxPool, MaxPoolGrad
 
 SHAPES = [
     ((2, 9, 8, 3), (3, 3, 3, 10)),
@@ -82,3 +83,107 @@ def test_a_function_has_the_bits_of_its_eager_call():
     for _ in range(20):
         for found, one in zip(step(x, kernel), want, strict=True):
             np.testing.assert_array_equal(found.numpy(), one.numpy())
+
+
+@pytest.mark.parametrize("outputs", [5, 15])
+def test_what_devices_compute_for_channels_alone_is_the_same(outputs):
+    rng = np.random.default_rng(6)
+    op = Convolution((2, 1), "SAME", (1, 1))
+    image, filters = (2, 7, 6, 5), (3, 2, 1, outputs)
+    shapes = image, filters, (*op.places(image, filters[:2]), outputs)
+    x, kernel, g = (rng.standard_normal(shape) for shape in shapes)
+    whole = [gd.constant(z) for z in (x, kernel, g)]
+    found = [
+        op.expanded(whole[0], whole[1]),
+        op.like(ConvolutionInputGrad, image).expanded(whole[2], whole[1]),
+        op.like(ConvolutionFilterGrad, filters).expanded(whole[0], whole[2]),
+    ]
+    for one, want in zip(found, _gradients(op, x, kernel, g), strict=True):
+        np.testing.assert_allclose(one.numpy(), want, atol=1e-13)
+
+
+def test_a_convolution_of_each_channel_is_one_op():
+    x, kernel = gd.ones([2, 8, 8, 5]), gd.ones([3, 3, 5, 2])
+
+    def gradients(x, kernel):
+        with gd.GradientTape() as tape:
+            tape.watch([x, kernel])
+            y = gd.nn.depthwise_conv2d(x, kernel, [1, 1, 1, 1], "SAME")
+        return tape.gradient(y, [x, kernel])
+
+    graph = gd.function(gradients).get_concrete_function(x, kernel).graph
+    names = {node.op.name for node in graph.nodes}
+    assert names >= {"convolution_input_grad", "convolution_filter_grad"}
+    assert not names & {"patches", "patches_sum", "matmul"}
+
+
+@pytest.mark.parametrize(
+    "dims",
+    [None, [None, None, None, None], [None, 6, 6, 4], [2, 6, 6, None]],
+    ids=["rank", "all", "batch", "channels"],
+)
+def test_each_channel_is_convolved_where_sizes_are_unknown(dims):
+    rng = np.random.default_rng(9)
+    x, kernel = (gd.constant(rng.standard_normal(shape)) for shape in ((2, 6, 6, 4), (3, 3, 4, 2)))
+
+    def convolve(x):
+        return gd.nn.depthwise_conv2d(x, kernel, [1, 1, 1, 1], "SAME")
+
+    found = gd.function(convolve, input_signature=[gd.TensorSpec(dims, "float64")])(x)
+    np.testing.assert_allclose(found.numpy(), convolve(x).numpy(), atol=1e-13)
+
+
+POOLS = [
+    ((2, 2), (2, 2), "VALID", (1, 1)),
+    ((3, 3), (2, 2), "SAME", (1, 1)),
+    ((3, 2), (1, 1), ((1, 1), (1, 0)), (1, 1)),
+    ((2, 2), (1, 1), "VALID", (2, 3)),
+    ((3,), (2,), "SAME", (1,)),
+    ((2, 3, 2), (1, 2, 2), "SAME", (1, 1, 1)),
+]
+
+
+@pytest.mark.skipif(not direct._has(np.dtype("float32")), reason="no tiles for this machine")
+@pytest.mark.parametrize("settings", POOLS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_maxima_go_where_numpy_has_them(settings, dtype):
+    rng = np.random.default_rng(7)
+    op = MaxPool(*settings)
+    for channels in (5, 16, 70):
+        image = (3, *(8, 9, 7)[: len(settings[0])], channels)
+        x = rng.integers(0, 4, image).astype(dtype)  # many ties
+        x[rng.random(image) < 0.05] = np.nan
+        x[rng.random(image) < 0.3] = -np.inf
+        x[0] = -np.inf
+        g = rng.integers(-5, 6, op.infer(gd.TensorSpec(image, dtype)).dims).astype(dtype)
+        back = op.like(MaxPoolGrad)
+        np.testing.assert_array_equal(direct.maxima(op, x), op.by_numpy(x))
+        np.testing.assert_array_equal(direct.at_maxima(back, x, g), back.by_numpy(x, g))
+
+
+@pytest.mark.parametrize("settings", POOLS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_means_are_those_of_numpy(settings, dtype, monkeypatch):
+    rng = np.random.default_rng(8)
+    op = AvgPool(*settings)
+    image = (3, *(8, 9, 7)[: len(settings[0])], 6)
+    back = AvgPoolGrad(*settings, image)
+    x = rng.standard_normal(image).astype(dtype)
+    g = rng.standard_normal(op.infer(gd.TensorSpec(image, dtype)).dims).astype(dtype)
+    found = op.eval(x), back.eval(g)
+    monkeypatch.setattr(direct, "_has", lambda dtype: False)
+    np.testing.assert_array_equal(found[0], op.eval(x))  # elements are added in the same order
+    unit = {"float16": 2e-3, "float32": 1e-6, "float64": 1e-15}[dtype]
+    np.testing.assert_allclose(found[1], back.eval(g), rtol=0, atol=8 * unit)
+
+
+@pytest.mark.skipif(not direct._has(np.dtype("float32")), reason="no tiles for this machine")
+def test_pools_of_images_have_steps():
+    op = MaxPool((2, 2), (2, 2), "VALID", (1, 1))
+    x = np.ones((2, 4, 4, 4), "float32")
+    assert direct.maxima(op, x) is not None
+    assert direct.at_maxima(op, x, x[:, :2, :2]) is not None
+    assert direct.sums(op, x) is not None
+    assert direct.maxima(op, x[..., :3]) is None  # vectors would be empty
+    assert direct.maxima(op, x.astype("int32")) is None
+    assert direct.maxima(op, x[:0]) is None

@@ -29,12 +29,14 @@ _HEAVY = 1 << 23  # multiplications from which sums over places have parts
 _PARTS = 4
 _LONG = 48  # elements of a part of a window for which a product of its own pays
 
-CORRELATE, FILTERS, SINGLE, SINGLE_FILTERS = range(4)
+_FEW = 8  # channels of an image up to which cotangents are spread by one product for all of a window
+
+CORRELATE, FILTERS, SINGLE, SINGLE_FILTERS, SPREAD, AT_MAXIMA, MAXIMA = range(7)
 _functions: dict[str, list[int]] = {}
 
 
 def _steps(dtype: str) -> list[int]:
-    """The addresses of the four steps; empty where this processor has no tiles."""
+    """The addresses of the steps; empty where this processor has no tiles."""
     found = _functions.get(dtype)
     if found is None:
         with native.lock:
@@ -64,10 +66,16 @@ class Sizes(NamedTuple):
     inputs: int
     outputs: int
     groups: int
+    times: int  # how many such convolutions there are; several for filters that map each channel to several outputs
 
     @property
     def places(self) -> int:
         return self.batch * math.prod(self.counts)
+
+    @property
+    def single(self) -> bool:
+        """Whether each channel is mapped to one output."""
+        return self.groups > 1 and self.groups == self.inputs
 
 
 def sizes_of(
@@ -85,8 +93,7 @@ def sizes_of(
     groups = image[-1] // kernel[-2]
     if 1 < groups < image[-1] and min(kernel[-2], kernel[-1] // groups) < 8:
         return None  # products of few rows or columns
-    if groups > 1 and kernel[-2] == 1 and kernel[-1] != groups:
-        return None
+    times = kernel[-1] // groups if groups > 1 and kernel[-2] == 1 else 1
 
     def filled(values: Sequence[int], value: int) -> tuple[int, ...]:
         return (*(value,) * (MOST_AXES - rank), *values)
@@ -100,8 +107,9 @@ def sizes_of(
         filled(dilations, 1),
         filled(before, 0),
         image[-1],
-        kernel[-1],
+        kernel[-1] // times,
         groups,
+        times,
     )
 
 
@@ -114,7 +122,6 @@ class _Rows(NamedTuple):
 
 
 def _words(s: Sizes, result_image: int, result_steps: Sequence[int], itemsize: int) -> list[int]:
-    single = s.groups > 1 and s.groups == s.inputs
     channels, outputs = s.inputs // s.groups, s.outputs // s.groups
     words = [0] * t.WORD_COUNT
     for first, values in (
@@ -139,8 +146,6 @@ def _words(s: Sizes, result_image: int, result_steps: Sequence[int], itemsize: i
     tight = (*s.counts, 1)
     steps = (result_image, *result_steps)
     words[t.TIGHT] = int(all(steps[k] == steps[k + 1] * tight[k] for k in range(3)))
-    if single:
-        words[t.LENGTH] = 0
     return words
 
 
@@ -158,9 +163,8 @@ def _correlation(
     """The rows of a convolution. If `packed`, filters of a group are stored behind each other; otherwise beside each other."""
     itemsize = np.dtype(dtype).itemsize
     words = _words(s, result_image, result_steps, itemsize)
-    single = s.groups > 1 and s.groups == s.inputs
     rows = []
-    if single:
+    if s.single:
         work = float(s.places * math.prod(s.window) * s.inputs)
         for low, high in _ranges(s.places, work, 1, threads):
             row = list(words)
@@ -196,7 +200,7 @@ def _sums(s: Sizes, dtype: str) -> tuple[_Rows, int]:
     words = _words(s, 0, (0, 0, s.outputs), itemsize)
     work = s.places * math.prod(s.window) * (s.inputs // s.groups) * s.outputs
     rows: list[list[int]] = []
-    if s.groups > 1 and s.groups == s.inputs:
+    if s.single:
         parts = min(_PARTS if work >= _LIGHT else 1, s.batch)
         size = -(-s.batch // parts)
         parts = -(-s.batch // size)
@@ -272,12 +276,56 @@ def has_steps(dtype: np.dtype[Any]) -> bool:
     return dtype.name in ("float32", "float64") and bool(_steps(dtype.name))
 
 
+def _each(s: Sizes, array: np.ndarray) -> list[np.ndarray]:
+    """The operands of several convolutions that are stored side by side: [..., channels * times], each [..., channels]."""
+    if s.times == 1:
+        return [array]
+    apart = array.reshape(*array.shape[:-1], s.outputs, s.times)
+    return [np.ascontiguousarray(apart[..., k]) for k in range(s.times)]
+
+
+def _put_together(s: Sizes, made: Sequence[np.ndarray], array: np.ndarray) -> None:
+    """The inverse of `_each`, into `array`; what was made in place is there already."""
+    if s.times > 1:
+        np.stack(made, -1, out=array.reshape(*array.shape[:-1], s.outputs, s.times))
+
+
+def _room(s: Sizes, array: np.ndarray) -> list[np.ndarray]:
+    """Where each convolution writes what goes into `array` in the end."""
+    if s.times == 1:
+        return [array]
+    return [np.empty((*array.shape[:-1], s.outputs), array.dtype) for _ in range(s.times)]
+
+
 def convolve(s: Sizes, x: np.ndarray, kernel: np.ndarray, y: np.ndarray) -> None:
     """Write the convolution of images `x` with filters `kernel` to `y`; all in C order."""
-    name = x.dtype.name
+    name, made = x.dtype.name, _room(s, y)
     image, steps = _result_steps(s.counts, s.outputs)
     rows = _correlation(s, image, steps, name, pool.thread_count(), False)
-    _run(name, [(rows, x, kernel, y)])
+    _run(name, [(rows, x, part, to) for part, to in zip(_each(s, kernel), made, strict=True)])
+    _put_together(s, made, y)
+
+
+@functools.lru_cache(maxsize=512)
+def _spreading(s: Sizes, dtype: str, threads: int) -> _Rows | None:
+    """The rows of a gradient by the image that adds up where windows lie, of whole images each; None where phases are quicker."""
+    lanes = 64 // np.dtype(dtype).itemsize
+    run = s.window[2] * s.inputs
+    short = run <= t.SHORT * lanes // (1 if "+avx512f" in host().features else 2)
+    if s.groups > 1 or s.inputs > _FEW or s.dilations[2] > 1 or not short or set(s.window) == {1}:
+        return None
+    itemsize = np.dtype(dtype).itemsize
+    words = _words(s, 0, (0, 0, s.inputs), itemsize)
+    length, each = words[t.LENGTH], math.prod(s.counts)
+    words[t.OTHER_PIXEL] = length
+    words[t.BLOCK] = block = min(max(_BLOCK_BYTES // (length * itemsize) // 12 * 12, 96), 480)
+    size = -(-block * length * itemsize // 64) * 64
+    rows: list[list[int]] = []
+    for low, high in _ranges(s.batch, float(s.places) * length * s.outputs, 1, threads):
+        row = list(words)
+        row[t.LOW], row[t.HIGH], row[t.WORK] = low * each, high * each, len(rows) * size
+        rows.append(row)
+    return _Rows(SPREAD, np.array(rows, np.int64), len(rows) * size)
 
 
 class _Phase(NamedTuple):
@@ -326,6 +374,7 @@ def _transposed(s: Sizes, dtype: str, threads: int) -> tuple[bool, list[tuple[An
             s.outputs,
             s.inputs,
             s.groups,
+            1,
         )
         apart = tuple([step * phase.step for step, phase in zip(steps, phases, strict=True)])
         start = sum([step * phase.start for step, phase in zip(steps, phases, strict=True)])
@@ -336,8 +385,24 @@ def _transposed(s: Sizes, dtype: str, threads: int) -> tuple[bool, list[tuple[An
 
 def image_gradient(s: Sizes, g: np.ndarray, kernel: np.ndarray, x: np.ndarray) -> None:
     """Write the gradient by the images to `x`, for cotangents `g`; all in C order."""
-    name = g.dtype.name
-    complete, phases = _transposed(s, name, pool.thread_count())
+    each, filters = _each(s, g), _each(s, kernel)
+    _image_gradient(s, each[0], filters[0], x)
+    if s.times > 1:
+        part = np.empty_like(x)
+        for one, other in zip(each[1:], filters[1:], strict=True):
+            _image_gradient(s, one, other, part)
+            x += part
+
+
+def _image_gradient(s: Sizes, g: np.ndarray, kernel: np.ndarray, x: np.ndarray) -> None:
+    name, threads = g.dtype.name, pool.thread_count()
+    spread = _spreading(s, name, threads)
+    if spread is not None:
+        x[...] = 0
+        turned = np.ascontiguousarray(kernel.reshape(-1, s.outputs).T)
+        _run(name, [(spread, g, turned, x)])
+        return
+    complete, phases = _transposed(s, name, threads)
     if not complete:
         x[...] = 0
     filters = kernel.reshape(*s.window, s.inputs // s.groups, s.groups, s.outputs // s.groups)
@@ -345,7 +410,7 @@ def image_gradient(s: Sizes, g: np.ndarray, kernel: np.ndarray, x: np.ndarray) -
     flat, given = x.reshape(-1).view(np.uint8), []
     for taken, rows, start in phases:
         part = np.ascontiguousarray(filters[taken])
-        if s.groups > 1 and s.groups != s.inputs:
+        if s.groups > 1 and not s.single:
             part = np.ascontiguousarray(np.moveaxis(part, 3, 0))
         given.append((rows, g, part, flat[start:]))
     if given:
@@ -355,12 +420,39 @@ def image_gradient(s: Sizes, g: np.ndarray, kernel: np.ndarray, x: np.ndarray) -
 def filter_gradient(s: Sizes, x: np.ndarray, g: np.ndarray, kernel: np.ndarray) -> None:
     """Write the gradient by the filters to `kernel`, for images `x` and cotangents `g`; all in C order."""
     rows, parts = _sums(s, x.dtype.name)
-    single = rows.function == SINGLE_FILTERS
-    if parts == 1 and not single:
-        _run(x.dtype.name, [(rows, x, g, kernel)])
-        return
-    made = (np.zeros if single else np.empty)((parts, *kernel.shape), x.dtype)
-    _run(x.dtype.name, [(rows, x, g, made)])
-    np.add(made[0], made[1], out=kernel) if parts > 1 else np.copyto(kernel, made[0])
-    for part in made[2:]:
-        kernel += part
+    made = _room(s, kernel)
+    for each, to in zip(_each(s, g), made, strict=True):
+        if parts == 1 and not s.single:
+            _run(x.dtype.name, [(rows, x, each, to)])
+            continue
+        sums = (np.zeros if s.single else np.empty)((parts, *to.shape), x.dtype)
+        _run(x.dtype.name, [(rows, x, each, sums)])
+        np.add(sums[0], sums[1], out=to) if parts > 1 else np.copyto(to, sums[0])
+        for part in sums[2:]:
+            to += part
+    _put_together(s, made, kernel)
+
+
+@functools.lru_cache(maxsize=512)
+def _maxima(s: Sizes, dtype: str, threads: int, spread: bool) -> _Rows:
+    """The rows of maxima, or of their gradient, which are whole images each."""
+    words, each = _words(s, 0, (0, 0, s.inputs), np.dtype(dtype).itemsize), math.prod(s.counts)
+    total, step = (s.batch, each) if spread else (s.places, 1)
+    rows: list[list[int]] = []
+    for low, high in _ranges(total, 2.0 * s.places * math.prod(s.window) * s.inputs, 1, threads):
+        row = list(words)
+        row[t.LOW], row[t.HIGH] = low * step, high * step
+        rows.append(row)
+    return _Rows(AT_MAXIMA if spread else MAXIMA, np.array(rows, np.int64), 0)
+
+
+def at_maxima(s: Sizes, x: np.ndarray, g: np.ndarray, to: np.ndarray) -> None:
+    """Add the elements of `g` to the zeros `to`, each where its window of `x` has the first maximum; all in C order."""
+    name = x.dtype.name
+    _run(name, [(_maxima(s, name, pool.thread_count(), True), x, g, to)])
+
+
+def maxima(s: Sizes, x: np.ndarray, y: np.ndarray) -> None:
+    """Write the maximum of each window and channel of `x` to `y`; both in C order."""
+    name = x.dtype.name
+    _run(name, [(_maxima(s, name, pool.thread_count(), False), x, x, y)])

@@ -24,7 +24,14 @@ ALPHA, BETA, PLAIN, TURNED = 42, 43, 44, 45  # what products are told
 WORD_COUNT = 46
 
 VECTORS = 4  # of channels, side by side
-SYMBOLS = ("graphad_{}correlate", "graphad_{}filters", "graphad_{}single", "graphad_{}single_filters")
+POINTS = 4  # places, one behind the other, for which filters are loaded once
+SHORT = 2  # vectors that a line of a window may have to be copied without a call
+SYMBOLS = tuple(
+    [
+        f"graphad_{{}}{name}"
+        for name in ("correlate", "filters", "single", "single_filters", "spread", "at_maxima", "maxima")
+    ]
+)
 
 
 def symbols(shape: Shape) -> list[str]:
@@ -83,10 +90,10 @@ def _line(f: Body, image: str, d: str, h: str) -> str:
     return f.item(image, f.math("mul", f.math("mul", row, f.word("%w", SIZE + 2)), f.word("%w", PIXEL)))
 
 
-def _image(f: Body, index: str) -> str:
+def _image(f: Body, index: str, base: int = IMAGES) -> str:
     size = f.math("mul", f.word("%w", SIZE), f.word("%w", SIZE + 1))
     size = f.math("mul", f.math("mul", size, f.word("%w", SIZE + 2)), f.word("%w", PIXEL))
-    return f.item(f.pointer("%w", IMAGES), f.math("mul", index, size))
+    return f.item(f.pointer("%w", base), f.math("mul", index, size))
 
 
 def _copy(f: Body, to: str, source: str, count: str) -> None:
@@ -104,21 +111,53 @@ def _otherwise(f: Function, condition: str) -> Iterator[None]:
         yield
 
 
-def _lay_out(shape: Shape) -> str:
+class _Run:
+    """The part of windows that lies in one line of the image: elements side by side, some of them outside of it."""
+
+    def __init__(self, f: Body) -> None:
+        self.f, self.channels = f, f.word("%w", CHANNELS)
+        self.wide, self.width = f.word("%w", WINDOW + 2), f.word("%w", SIZE + 2)
+        self.size = f.math("mul", self.channels, self.wide)
+        lanes = f.shape.lanes
+        self.is_short = f.test("sle", self.size, SHORT * lanes)
+        self.all = [f.first(f.math("sub", self.size, v * lanes)) for v in range(SHORT)]
+        self.more = [f.test("sgt", self.size, v * lanes) for v in range(SHORT)]
+
+    def at(self, first: str) -> None:
+        """Look at windows that begin at element `first` of a line."""
+        f = self.f
+        self.first = f.math("mul", first, self.channels)
+        left = f.min(f.emit(f"call i64 @llvm.smax.i64(i64 {f.math('sub', 0, first)}, i64 0)"), self.wide)
+        right = f.min(f.math("sub", self.width, first), self.wide)
+        right = f.emit(f"call i64 @llvm.smax.i64(i64 {right}, i64 {left})")
+        self.whole = f.emit(f"and i1 {f.test('eq', left, 0)}, {f.test('eq', right, self.wide)}")
+        self.left, self.right = (f.math("mul", x, self.channels) for x in (left, right))
+        self.inside, lanes = [], f.shape.lanes
+        for v in range(SHORT):
+            low, high = (f.first(f.math("sub", x, v * lanes)) for x in (self.left, self.right))
+            self.inside.append(f.emit(f"xor <{lanes} x i1> {low}, {high}"))  # low is within high
+
+    def each(self, body: Callable[[int], None]) -> None:
+        """Call `body` for each vector of a short run."""
+        for v in range(SHORT):
+            with self.f.when(self.more[v]):
+                body(v)
+
+
+def _lay_out(shape: Shape, suffix: str) -> str:
     """The windows of the places from `low` to `high`, one a row, with zeros for what is outside of the image."""
-    f = Body(shape, "", "void @lay_out(ptr %w, ptr noalias %to, i64 %low, i64 %high)", "internal")
-    walk, to = _Walk(f, "%low"), f.slot("ptr", "%to")
-    channels, wide = f.word("%w", CHANNELS), f.word("%w", WINDOW + 2)
-    run = f.math("mul", channels, wide)
-    width, pixel = f.word("%w", SIZE + 2), f.word("%w", PIXEL)
+    f = Body(shape, suffix, "void @lay_out(ptr %w, ptr noalias %to, i64 %low, i64 %high)", "internal")
+    walk, to, run = _Walk(f, "%low"), f.slot("ptr", "%to"), _Run(f)
+    pixel, channels, lanes = f.word("%w", PIXEL), run.channels, shape.lanes
     together = f.emit(
         f"and i1 {f.test('eq', pixel, channels)}, {f.test('eq', f.word('%w', DILATION + 2), 1)}"
     )
+    short = f.emit(f"and i1 {together}, {run.is_short}")
+    long = f.emit(f"and i1 {together}, {f.emit(f'xor i1 {run.is_short}, true')}")
+    apart = f.emit(f"xor i1 {together}, true")
     with f.loop("%low", "%high"):
         image, first = _image(f, walk.at[0].get()), walk.first(2)
-        left = f.min(f.emit(f"call i64 @llvm.smax.i64(i64 {f.math('sub', 0, first)}, i64 0)"), wide)
-        right = f.emit(f"call i64 @llvm.smax.i64(i64 {f.min(f.math('sub', width, first), wide)}, i64 {left})")
-        whole = f.emit(f"and i1 {f.test('eq', left, 0)}, {f.test('eq', right, wide)}")
+        run.at(first)
         with f.loop(f.word("%w", FIRST), f.word("%w", LAST)) as k0:
             d, in_depth = _element(f, 0, walk.first(0), k0)
             with f.loop(f.word("%w", FIRST + 1), f.word("%w", LAST + 1)) as k1:
@@ -126,31 +165,74 @@ def _lay_out(shape: Shape) -> str:
                 target = to.get()
                 is_in = f.emit(f"and i1 {in_depth}, {in_height}")
                 with _otherwise(f, is_in):
-                    _clear(f, target, run)
-                with f.when(f.emit(f"and i1 {is_in}, {together}")):
+                    _clear(f, target, run.size)
+                with f.when(f.emit(f"and i1 {is_in}, {short}")):
+                    source = f.item(_line(f, image, d, h), run.first)
+
+                    def copy(v: int, source: str = source, target: str = target) -> None:
+                        value = f.load_some(f.item(source, v * lanes), run.inside[v])
+                        f.store_some(value, f.item(target, v * lanes), run.all[v])
+
+                    run.each(copy)
+                with f.when(f.emit(f"and i1 {is_in}, {long}")):
+                    source = f.item(_line(f, image, d, h), run.first)
+                    with f.when(run.whole):
+                        _copy(f, target, source, run.size)
+                    with _otherwise(f, run.whole):
+                        _clear(f, target, run.left)
+                        many = f.math("sub", run.right, run.left)
+                        _copy(f, f.item(target, run.left), f.item(source, run.left), many)
+                        _clear(f, f.item(target, run.right), f.math("sub", run.size, run.right))
+                with f.when(f.emit(f"and i1 {is_in}, {apart}")):
                     line = _line(f, image, d, h)
-                    with f.when(whole):
-                        _copy(f, target, f.item(line, f.math("mul", first, channels)), run)
-                    with _otherwise(f, whole):
-                        _clear(f, target, f.math("mul", left, channels))
-                        start = f.math("mul", f.math("add", first, left), channels)
-                        many = f.math("mul", f.math("sub", right, left), channels)
-                        begin = f.item(target, f.math("mul", left, channels))
-                        _copy(f, begin, f.item(line, start), many)
-                        end = f.item(target, f.math("mul", right, channels))
-                        _clear(f, end, f.math("mul", f.math("sub", wide, right), channels))
-                with f.when(f.emit(f"and i1 {is_in}, {f.emit(f'xor i1 {together}, true')}")):
-                    line = _line(f, image, d, h)
-                    with f.loop(0, wide) as k2:
+                    with f.loop(0, run.wide) as k2:
                         at, in_width = _element(f, 2, first, k2)
                         piece = f.item(target, f.math("mul", k2, channels))
                         with f.when(in_width):
                             _copy(f, piece, f.item(line, f.math("mul", at, pixel)), channels)
                         with _otherwise(f, in_width):
                             _clear(f, piece, channels)
-                to.set(f.item(target, run))
+                to.set(f.item(target, run.size))
         walk.step()
     f.ret()
+    return f.text()
+
+
+def _spread(shape: Shape, suffix: str, symbol: str) -> str:
+    """Cotangents of the places from LOW to HIGH times filters, added to RESULT where their windows lie."""
+    f = Body(shape, suffix, f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
+    _start(f)
+    many, outputs, length = f.word("%w", BLOCK), f.word("%w", OUTPUTS), f.word("%w", LENGTH)
+    end, work, run, lanes = f.word("%w", HIGH), f.pointer("%w", WORK), _Run(f), shape.lanes
+    with f.loop(f.word("%w", LOW), end, many) as low:
+        high = f.min(f.math("add", low, many), end)
+        given = f.item(f.pointer("%w", IMAGES), f.math("mul", low, outputs))
+        filters, count = f.pointer("%w", OTHER), f.math("sub", high, low)
+        _multiply(f, (count, length, outputs), False, given, outputs, filters, work, length)
+        walk, row = _Walk(f, low), f.slot("ptr", work)
+        with f.loop(0, count):
+            image = _image(f, walk.at[0].get(), RESULT)
+            run.at(walk.first(2))
+            with f.loop(0, f.word("%w", WINDOW)) as k0:
+                d, in_depth = _element(f, 0, walk.first(0), k0)
+                with f.loop(0, f.word("%w", WINDOW + 1)) as k1:
+                    h, in_height = _element(f, 1, walk.first(1), k1)
+                    source = row.get()
+                    with f.when(f.emit(f"and i1 {in_depth}, {in_height}")):
+                        target = f.item(_line(f, image, d, h), run.first)
+
+                        def add(v: int, source: str = source, target: str = target) -> None:
+                            place = f.item(target, v * lanes)
+                            values = [
+                                f.load_some(p, run.inside[v]) for p in (f.item(source, v * lanes), place)
+                            ]
+                            total = f.emit(f"fadd {shape.vector} {values[0]}, {values[1]}")
+                            f.store_some(total, place, run.inside[v])
+
+                        run.each(add)
+                    row.set(f.item(source, run.size))
+            walk.step()
+    f.ret(0)
     return f.text()
 
 
@@ -221,10 +303,13 @@ def _filters(shape: Shape, symbol: str) -> str:
     return f.text()
 
 
-def _in_vectors(f: Body, count: str, body: Callable[[str, int, str | None], None]) -> None:
-    """Call `body(channel, vectors, mask)` for all channels, some vectors at a time, then one, the last one with a mask."""
-    lanes, done = f.shape.lanes, f.slot("i64", 0)
-    for vectors in (VECTORS, 1):
+def _in_vectors(
+    f: Body, count: str, body: Callable[[str, int, str | None], None], most: int = VECTORS
+) -> None:
+    """Call `body(channel, vectors, mask)` for all channels, `most` vectors at a time, then one, the last one with a mask."""
+    lanes, done = f.shape.lanes, f.slot("i64")
+    done.set(0)
+    for vectors in (most, 1):
         with f.loop(done.get(), f.math("sub", count, vectors * lanes - 1), vectors * lanes) as c:
             body(c, vectors, None)
             done.set(f.math("add", c, vectors * lanes))
@@ -244,48 +329,87 @@ def _put(f: Body, value: str, place: str, mask: str | None) -> None:
         f.store_some(value, place, mask)
 
 
-def _fused(f: Body, suffix: str, factors: Sequence[str], total: Slot) -> None:
+def _fused(f: Body, factors: Sequence[str], total: Slot) -> None:
     (a, b), v = factors, f.shape.vector
-    total.set(f.emit(f"call {v} @llvm.fmuladd.{suffix}({v} {a}, {v} {b}, {v} {total.get()})"))
+    total.set(f.emit(f"call {v} @llvm.fmuladd.{f.suffix}({v} {a}, {v} {b}, {v} {total.get()})"))
 
 
 def _single(shape: Shape, suffix: str, symbol: str) -> str:
     """`_correlate` for filters that map each channel to one output."""
     f = Body(shape, suffix, f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
     _start(f)
-    walk, pixel = _Walk(f, f.word("%w", LOW)), f.word("%w", PIXEL)
-    with f.loop(f.word("%w", LOW), f.word("%w", HIGH)):
-        image, result, filters = _image(f, walk.at[0].get()), walk.result(), f.pointer("%w", OTHER)
-        firsts = [walk.first(axis) for axis in range(3)]
-
-        def some(c: str, vectors: int, mask: str | None) -> None:
-            sums = [f.slot(f.shape.vector) for _ in range(vectors)]
-            for total in sums:
-                total.set("zeroinitializer")
-            with f.loop(0, f.word("%w", WINDOW)) as k0:
-                d, in_depth = _element(f, 0, firsts[0], k0)
-                with f.loop(0, f.word("%w", WINDOW + 1)) as k1:
-                    h, in_height = _element(f, 1, firsts[1], k1)
-                    with f.when(f.emit(f"and i1 {in_depth}, {in_height}")):
-                        line = f.item(_line(f, image, d, h), c)
-                        row = f.math("add", f.math("mul", k0, f.word("%w", WINDOW + 1)), k1)
-                        row = f.math("mul", row, f.word("%w", WINDOW + 2))
-                        of_row = f.item(filters, f.math("add", f.math("mul", row, pixel), c))
-                        with f.loop(0, f.word("%w", WINDOW + 2)) as k2:
-                            at, in_width = _element(f, 2, firsts[2], k2)
-                            with f.when(in_width):
-                                x = f.item(line, f.math("mul", at, pixel))
-                                y = f.item(of_row, f.math("mul", k2, pixel))
-                                for v, total in enumerate(sums):
-                                    places = [f.item(base, v * f.shape.lanes) for base in (x, y)]
-                                    _fused(f, suffix, [_take(f, p, mask) for p in places], total)
-            for v, total in enumerate(sums):
-                _put(f, total.get(), f.item(f.item(result, c), v * f.shape.lanes), mask)
-
-        _in_vectors(f, pixel, some)
+    low, high = f.slot("i64", f.word("%w", LOW)), f.word("%w", HIGH)
+    walk, step = _Walk(f, low.get()), f.word("%w", STRIDE + 2)
+    last = f.math("mul", f.math("sub", f.word("%w", WINDOW + 2), 1), f.word("%w", DILATION + 2))
+    last = f.math("add", last, f.math("mul", step, POINTS - 1))
+    with f.forever() as done:
+        f.leave(done, f.test("sge", low.get(), high))
+        first = walk.first(2)
+        # Several places at once where none has an element outside of the line.
+        holds = [
+            f.test("sle", f.math("add", low.get(), POINTS), high),
+            f.test("sle", f.math("add", walk.at[3].get(), POINTS), f.word("%w", COUNT + 2)),
+            f.test("sge", first, 0),
+            f.test("slt", f.math("add", first, last), f.word("%w", SIZE + 2)),
+        ]
+        several = holds[0]
+        for each in holds[1:]:
+            several = f.emit(f"and i1 {several}, {each}")
+        with f.when(several):
+            _points(f, walk, first, POINTS)
+        with _otherwise(f, several):
+            _points(f, walk, first, 1)
+        done_here = f.choose(several, "i64", POINTS, 1)
+        low.set(f.math("add", low.get(), done_here))
+        walk.at[3].set(f.math("add", walk.at[3].get(), f.math("sub", done_here, 1)))
         walk.step()
     f.ret(0)
     return f.text()
+
+
+def _points(f: Body, walk: _Walk, first: str, points: int) -> None:
+    """The results of some places of a line; for several, all elements of their windows are inside of it."""
+    image, result, filters = _image(f, walk.at[0].get()), walk.result(), f.pointer("%w", OTHER)
+    pixel, lanes, next_place = f.word("%w", PIXEL), f.shape.lanes, f.word("%w", RESULT_PIXEL)
+    apart = f.math("mul", f.word("%w", STRIDE + 2), pixel)
+
+    def some(c: str, vectors: int, mask: str | None) -> None:
+        sums = [[f.slot(f.shape.vector) for _ in range(vectors)] for _ in range(points)]
+        for total in [total for row in sums for total in row]:
+            total.set("zeroinitializer")
+
+        def add(at: str, y: str, line: str) -> None:
+            x = f.item(line, f.math("mul", at, pixel))
+            factors = [_take(f, f.item(y, v * lanes), mask) for v in range(vectors)]
+            for point, row in enumerate(sums):
+                there = f.item(x, f.math("mul", apart, point)) if point else x
+                for v, total in enumerate(row):
+                    _fused(f, (_take(f, f.item(there, v * lanes), mask), factors[v]), total)
+
+        with f.loop(0, f.word("%w", WINDOW)) as k0:
+            d, in_depth = _element(f, 0, walk.first(0), k0)
+            with f.loop(0, f.word("%w", WINDOW + 1)) as k1:
+                h, in_height = _element(f, 1, walk.first(1), k1)
+                with f.when(f.emit(f"and i1 {in_depth}, {in_height}")):
+                    line = f.item(_line(f, image, d, h), c)
+                    row = f.math("add", f.math("mul", k0, f.word("%w", WINDOW + 1)), k1)
+                    row = f.math("mul", row, f.word("%w", WINDOW + 2))
+                    of_row = f.item(filters, f.math("add", f.math("mul", row, pixel), c))
+                    with f.loop(0, f.word("%w", WINDOW + 2)) as k2:
+                        at, in_width = _element(f, 2, first, k2)
+                        y = f.item(of_row, f.math("mul", k2, pixel))
+                        if points > 1:
+                            add(at, y, line)
+                        else:
+                            with f.when(in_width):
+                                add(at, y, line)
+        for point, sums_of_point in enumerate(sums):
+            there = f.item(f.item(result, f.math("mul", next_place, point)), c)
+            for v, total in enumerate(sums_of_point):
+                _put(f, total.get(), f.item(there, v * lanes), mask)
+
+    # As many sums as there are registers for.
+    _in_vectors(f, pixel, some, VECTORS if f.shape.size * lanes == 64 or points == 1 else 2)
 
 
 def _single_filters(shape: Shape, suffix: str, symbol: str) -> str:
@@ -342,7 +466,7 @@ def _single_filters(shape: Shape, suffix: str, symbol: str) -> str:
                                         y = f.item(f.item(given, f.math("mul", o2, pixel)), c)
                                         for v, total in enumerate(sums):
                                             here = [f.item(base, v * f.shape.lanes) for base in (x, y)]
-                                            _fused(f, suffix, [_take(f, p, mask) for p in here], total)
+                                            _fused(f, [_take(f, p, mask) for p in here], total)
                                     for total, place in zip(sums, places, strict=True):
                                         before_it = _take(f, place, mask)
                                         found = f.emit(f"fadd {shape.vector} {before_it}, {total.get()}")
@@ -353,8 +477,84 @@ def _single_filters(shape: Shape, suffix: str, symbol: str) -> str:
     return f.text()
 
 
+def _maxima(shape: Shape, suffix: str, symbol: str, spread: bool) -> str:
+    """The maxima of the windows of the places from LOW to HIGH, channel by channel; or, if `spread`, what OTHER has for the
+    places added to RESULT where the first maximum is.
+
+    The first NaN is the largest; what is outside of the image is -inf, so that it may be the first of several.
+    """
+    f = Body(shape, suffix, f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
+    _start(f)
+    low, pixel, v, lanes = f.word("%w", LOW), f.word("%w", PIXEL), shape.vector, shape.lanes
+    lowest = f.splat("0xFFF0000000000000", shape.kind)
+    places = f.pointer("%w", OTHER if spread else RESULT)
+    walk, of_place = _Walk(f, low), f.slot("ptr", f.item(places, f.math("mul", low, pixel)))
+    with f.loop(low, f.word("%w", HIGH)):
+        bases = [_image(f, walk.at[0].get(), base) for base in (IMAGES, RESULT)]
+        firsts, given = [walk.first(axis) for axis in range(3)], of_place.get()
+
+        def elements(body: Callable[[str, str], None]) -> None:
+            """Call `body` with the number of each element of the window that is inside, and its distance from the image."""
+            with f.loop(0, f.word("%w", WINDOW)) as k0:
+                d, in_depth = _element(f, 0, firsts[0], k0)
+                with f.loop(0, f.word("%w", WINDOW + 1)) as k1:
+                    h, in_height = _element(f, 1, firsts[1], k1)
+                    with f.when(f.emit(f"and i1 {in_depth}, {in_height}")):
+                        line = f.math("add", f.math("mul", d, f.word("%w", SIZE + 1)), h)
+                        line = f.math("mul", line, f.word("%w", SIZE + 2))
+                        row = f.math("add", f.math("mul", k0, f.word("%w", WINDOW + 1)), k1)
+                        row = f.math("mul", row, f.word("%w", WINDOW + 2))
+                        with f.loop(0, f.word("%w", WINDOW + 2)) as k2:
+                            at, in_width = _element(f, 2, firsts[2], k2)
+                            with f.when(in_width):
+                                number = f.emit(f"trunc i64 {f.math('add', row, k2)} to i32")
+                                body(number, f.math("mul", f.math("add", line, at), pixel))
+
+        def some(c: str, vectors: int, mask: str | None) -> None:
+            most, where = ([f.slot(kind) for _ in range(vectors)] for kind in (v, f"<{lanes} x i32>"))
+            for one, at in zip(most, where, strict=True):
+                one.set(lowest)
+                at.set("zeroinitializer")
+
+            def compare(number: str, distance: str) -> None:
+                numbers, there = f.splat(number, "i32"), f.item(f.item(bases[0], distance), c)
+                for k, (one, at) in enumerate(zip(most, where, strict=True)):
+                    x, best = _take(f, f.item(there, k * lanes), mask), one.get()
+                    tests = [f"ogt {v} {x}, {best}", f"uno {v} {x}, {x}", f"ord {v} {best}, {best}"]
+                    larger, is_nan, was_number = (f.emit(f"fcmp {test}") for test in tests)
+                    bits = f"<{lanes} x i1>"
+                    first_nan = f.emit(f"and {bits} {is_nan}, {was_number}")
+                    is_most = f.emit(f"or {bits} {larger}, {first_nan}")
+                    one.set(f.emit(f"select {bits} {is_most}, {v} {x}, {v} {best}"))
+                    places = f"<{lanes} x i32>"
+                    at.set(f.emit(f"select {bits} {is_most}, {places} {numbers}, {places} {at.get()}"))
+
+            elements(compare)
+            if not spread:
+                for k, one in enumerate(most):
+                    _put(f, one.get(), f.item(f.item(given, c), k * lanes), mask)
+                return
+            values = [_take(f, f.item(f.item(given, c), k * lanes), mask) for k in range(vectors)]
+
+            def add(number: str, distance: str) -> None:
+                numbers, there = f.splat(number, "i32"), f.item(f.item(bases[1], distance), c)
+                for k, at in enumerate(where):
+                    place = f.item(there, k * lanes)
+                    is_here = f.emit(f"icmp eq <{lanes} x i32> {at.get()}, {numbers}")
+                    part = f.emit(f"select <{lanes} x i1> {is_here}, {v} {values[k]}, {v} zeroinitializer")
+                    _put(f, f.emit(f"fadd {v} {_take(f, place, mask)}, {part}"), place, mask)
+
+            elements(add)
+
+        _in_vectors(f, pixel, some)
+        of_place.set(f.item(given, pixel))
+        walk.step()
+    f.ret(0)
+    return f.text()
+
+
 def text(shape: Shape) -> str:
-    """The four functions for one dtype, each a step: `i32 f(ret, exc, block)`."""
+    """The functions for one dtype, each a step: `i32 f(ret, exc, block)`."""
     v, suffix = shape.vector, f"v{shape.lanes}f{8 * shape.size}"
     names = symbols(shape)
     return "\n".join(
@@ -366,10 +566,13 @@ def text(shape: Shape) -> str:
             "declare i64 @llvm.smax.i64(i64, i64)",
             "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
-            _lay_out(shape),
+            _lay_out(shape, suffix),
             _correlate(shape, names[0]),
             _filters(shape, names[1]),
             _single(shape, suffix, names[2]),
             _single_filters(shape, suffix, names[3]),
+            _spread(shape, suffix, names[4]),
+            _maxima(shape, suffix, names[5], True),
+            _maxima(shape, suffix, names[6], False),
         ]
     )
