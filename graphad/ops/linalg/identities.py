@@ -258,6 +258,13 @@ class LinearOperatorIdentity(_Multiples):
     def _factor_of_each(self) -> Any:
         return ones(self._lead, self.dtype)
 
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(_known([*self._lead, self._rows, self._rows]))
+
+    def _shape_tensor(self) -> Tensor:
+        return _tensor_of([*self._lead, self._rows, self._rows])
+
     def _matmul(self, x: Any, adjoint: bool) -> Any:
         return super()._matmul(x, adjoint) if self._lead else self._checked(x)
 

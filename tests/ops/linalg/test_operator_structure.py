@@ -5,6 +5,7 @@ Kinds, hints and errors are those of TensorFlow 2.21.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -352,6 +353,21 @@ def test_sizes_may_be_known_only_at_run_time() -> None:
         np.testing.assert_allclose(found, value, rtol=1e-6)
     with pytest.raises(ValueError, match="other rows"):
         results(4, x)
+
+
+def test_the_shape_of_an_identity_is_told_without_making_ones(monkeypatch: Any) -> None:
+    def unasked(*args: Any) -> Any:
+        raise AssertionError("ones were made")
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])
+    def sizes(n: Any) -> Any:
+        operator = la.LinearOperatorIdentity(n, batch_shape=[n, 2])
+        assert operator.shape.as_list() == [None, 2, None, None] and operator.is_square
+        return operator.shape_tensor()
+
+    monkeypatch.setattr(importlib.import_module("graphad.ops.linalg.identities"), "ones", unasked)
+    np.testing.assert_array_equal(sizes(3), [3, 2, 3, 3])
+    assert la.LinearOperatorIdentity(2, [3]).shape == (3, 2, 2)
 
 
 def test_permutations_are_checked_and_stacked() -> None:
