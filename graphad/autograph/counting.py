@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from graphad.autograph.written import maker_of
 from graphad.core import dtypes
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.sizes import known_value, partly_known
 from graphad.ops.control.while_loop import NO_LIMIT
+from graphad.ops.control.written import maker_of
 from graphad.ops.math import ceil, maximum, minimum, not_equal
 from graphad.ops.math.cast import cast
 from graphad.ops.state.effects import require

@@ -15,21 +15,20 @@ import numpy as np
 from graphad.autograph.branches import growing, staged_if
 from graphad.autograph.counting import Counter, counter_of
 from graphad.autograph.state import MARKS, UNBOUND, Local, Parts, bound_references, locals_of
-from graphad.autograph.written import Row, counts_up, row_of
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
-from graphad.core.shapes import TensorShape, as_dims, format_dims, is_definite
+from graphad.core.shapes import TensorShape, as_dims, format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
-from graphad.graph.compose import inputs_behind
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.branch import conditional
 from graphad.ops.control.cond import as_predicate, placeholder
 from graphad.ops.control.parts import Again, Part, completed, loop_dims, loop_writes, same_structure
 from graphad.ops.control.scan import Walk
 from graphad.ops.control.while_loop import bind_loop, step_limit
+from graphad.ops.control.written import Row, collected, counts_up, rows_of
 from graphad.ops.math import greater, minimum
 from graphad.ops.state.effects import require
 
@@ -324,7 +323,7 @@ class _Tracing:
         body_part = Part("while", run_body, [*self._specs, *slices], "body")
         self._check_shapes(body_part.graph.output_specs)
         late = body_part.graph.output_specs[n : n + len(late_leaves(self._late))]
-        rows = self._collected(test_part, body_part, walk)
+        rows = collected(test_part, body_part, self._rows, self._values, [] if walk is None else walk.xs)
         kept = [k for k in range(n) if k not in rows]
         start = [*[self._values[k] for k in kept], *self._first_late(late)]
         limit = None if walk is None else walk.limit()
@@ -384,52 +383,14 @@ class _Tracing:
             for spec, mark in zip(late, marks, strict=True)
         ]
 
-    def _collected(self, test: Part | None, body: Part, walk: Walk | None) -> list[int]:
-        """The arrays into which each step writes the element of its own number, or one behind the last, and which no step reads.
-
-        They need not be carried: the loop itself stacks the written elements, which the body returns last. Rules of custom
-        gradients keep all nodes, so also the writes, which need the array, and may read it themselves: then it is carried.
-        """
-        outputs = body.graph.outputs
-        n_fixed = len(outputs) - len(self._rows)
-        rows = []
-        if not any(part.has_rules for part in (body, test) if part is not None):
-            xs = [] if walk is None else walk.xs
-            rows = [k for k, row in self._rows.items() if row.follows(body.graph, self._values, xs)]
-        while True:
-            chosen = [i for i in range(n_fixed) if i not in rows]
-            chosen += [n_fixed + number for number, k in enumerate(self._rows) if k in rows]
-            read = inputs_behind(body.graph, [outputs[i] for i in chosen])
-            if test is not None:
-                read |= inputs_behind(test.graph, test.graph.outputs)
-            left = [k for k in rows if k not in read]
-            if left == rows:
-                break
-            rows = left
-        if len(chosen) < len(outputs):
-            body.choose(chosen)
-        if rows:
-            for part in (body, *([] if test is None else [test])):
-                part.drop_inputs(rows)
-        return rows
-
     def _written(self, carry: Sequence[Any], slices: Sequence[Any]) -> dict[int, Row]:
         """The arrays into which the step wrote one element, at a position that it received or behind the last."""
-        found: dict[int, Row] = {}
-        number = 0
+        writes: list[Any] = []
         for parts, value in zip(self._parts, self._left, strict=True):
-            if parts is None:
-                continue
-            for write, dynamic in zip(loop_writes(value), parts.dynamic, strict=True):
-                if not dynamic:
-                    continue
-                is_known = is_definite((self._specs[number].dims or (None, None))[1:])
-                if write is not None and write[0] is carry[number] and is_known:
-                    row = row_of(write, carry, slices)
-                    if row is not None:
-                        found[number] = row
-                number += 1
-        return found
+            if parts is not None:
+                found = zip(loop_writes(value), parts.dynamic, strict=True)
+                writes += [write for write, dynamic in found if dynamic]
+        return rows_of(writes, self._specs, carry, slices)
 
     def _enter(self, carry: Sequence[Tensor]) -> None:
         """Assign the values at the start of a step to the variables."""

@@ -34,10 +34,12 @@ from graphad.ops.control.parts import (
     common,
     completed,
     loop_dims,
+    loop_writes,
     prepare_for_loop,
     same_structure,
     spec_of,
 )
+from graphad.ops.control.written import Row, collected, rows_of
 from graphad.ops.math.cast import cast
 
 if TYPE_CHECKING:
@@ -172,6 +174,7 @@ def _traced(
     labels: Sequence[str],
 ) -> Any:
     values, specs = _carried(loop_vars, values, shape_invariants)
+    rows: dict[int, Row] = {}
 
     def run_test(*carry: Tensor) -> list[Any]:
         return [as_predicate("while_loop", test(*nest.build(carry)))]
@@ -181,13 +184,23 @@ def _traced(
         more = completed(loop_vars, result)
         if more is not loop_vars:
             raise Again(more, loop_vars)
-        return _next(nest, carry, result, labels)
+        after = _next(nest, carry, result, labels)
+        rows.clear()
+        writes = zip(loop_writes(result), nest.leaves, strict=True)
+        rows.update(rows_of([write for write, leaf in writes if not nest.is_fixed(leaf)], specs, carry, ()))
+        return [*after, *[row.value for row in rows.values()]]
 
     test_part = Part("while_loop", run_test, specs, "test")
     body_part = Part("while_loop", run_body, specs, "body")
     check_carry(specs, body_part.graph.output_specs, labels)
-    outputs = bind_loop(test_part, body_part, limit, values, (), specs)
-    return nest.build(outputs[: len(values)])
+    stacked = collected(test_part, body_part, rows, values, ())
+    kept = [k for k in range(len(values)) if k not in stacked]
+    outputs = bind_loop(test_part, body_part, limit, [values[k] for k in kept], (), [specs[k] for k in kept])
+    last = dict(zip(kept, outputs, strict=False))
+    count = outputs[len(kept)]
+    for k, y in zip(stacked, outputs[len(kept) + 1 :], strict=True):
+        last[k] = rows[k].joined(values[k], y, count, None, True)
+    return nest.build([last[k] for k in range(len(values))])
 
 
 def bind_loop(

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from graphad.core.shapes import is_definite
+from graphad.graph.compose import inputs_behind
 from graphad.graph.ir import Graph
 from graphad.graph.walk import increment
 from graphad.ops.array.join import concat
@@ -17,7 +19,9 @@ from graphad.ops.array.slice import getitem
 from graphad.ops.control.tensor_array import AT_END
 
 if TYPE_CHECKING:
+    from graphad.core.spec import TensorSpec
     from graphad.core.tensor import Tensor
+    from graphad.ops.control.parts import Part
 
 
 class Row(NamedTuple):
@@ -74,7 +78,26 @@ class Row(NamedTuple):
         return after if self.grows else reshape(after, shape(before))
 
 
-def row_of(write: tuple[Any, Any, Any, bool], carry: Sequence[Any], slices: Sequence[Any]) -> Row | None:
+def rows_of(
+    writes: Sequence[Any], specs: Sequence[TensorSpec], carry: Sequence[Any], slices: Sequence[Any]
+) -> dict[int, Row]:
+    """The arrays, by carry, into which a step wrote one element at a position that it received, or behind the last.
+
+    Args:
+      writes: For each carry what `loop_writes` says of its value after the step.
+      specs: The carries in every step.
+      carry, slices: What the step received.
+    """
+    found = {}
+    for number, (write, spec) in enumerate(zip(writes, specs, strict=True)):
+        is_known = is_definite((spec.dims or (None, None))[1:])
+        row = _row_of(write, carry, slices) if write is not None and write[0] is carry[number] else None
+        if row is not None and is_known:
+            found[number] = row
+    return found
+
+
+def _row_of(write: tuple[Any, Any, Any, bool], carry: Sequence[Any], slices: Sequence[Any]) -> Row | None:
     """The element of a write (array before, index, element, whether the array may grow) whose index the step received."""
     _, index, value, grows = write
     if index is AT_END:
@@ -86,6 +109,43 @@ def row_of(write: tuple[Any, Any, Any, bool], carry: Sequence[Any], slices: Sequ
         if x is index:
             return Row(value, grows, carry=j)
     return None
+
+
+def collected(
+    test: Part | None, body: Part, rows: dict[int, Row], carries: Sequence[Any], xs: Sequence[Any]
+) -> list[int]:
+    """The arrays into which each step writes the element of its own number, or one behind the last, and which no step reads.
+
+    They need not be carried: the loop itself stacks the written elements, which the body returns last. Rules of custom
+    gradients keep all nodes, so also the writes, which need the array, and may read it themselves: then it is carried.
+
+    Args:
+      test, body: The parts of the loop, which lose these arrays.
+      rows: What the steps write, by carry.
+      carries: The first carries.
+      xs: What the loop iterates over.
+    """
+    outputs = body.graph.outputs
+    n_fixed = len(outputs) - len(rows)
+    found = []
+    if not any(part.has_rules for part in (body, test) if part is not None):
+        found = [k for k, row in rows.items() if row.follows(body.graph, carries, xs)]
+    while True:
+        chosen = [i for i in range(n_fixed) if i not in found]
+        chosen += [n_fixed + number for number, k in enumerate(rows) if k in found]
+        read = inputs_behind(body.graph, [outputs[i] for i in chosen])
+        if test is not None:
+            read |= inputs_behind(test.graph, test.graph.outputs)
+        left = [k for k in found if k not in read]
+        if left == found:
+            break
+        found = left
+    if len(chosen) < len(outputs):
+        body.choose(chosen)
+    if found:
+        for part in (body, *([] if test is None else [test])):
+            part.drop_inputs(found)
+    return found
 
 
 def counts_up(x: Any) -> bool:
