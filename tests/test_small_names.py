@@ -164,6 +164,10 @@ def test_control_flow_of_version_1_takes_single_results_out_of_their_lists(capfd
 
     assert f(tf.constant(3), False).numpy() == 3
     assert [x.numpy() for x in f(tf.constant(3), True)] == [3]
+    start = [tf.constant(0)]
+    assert int(v1.while_loop(lambda i: i < 3, lambda i: i + 1, start)) == 3
+    assert v1.while_loop(lambda i: i < 3, lambda i: [i + 1], start) == [3]
+    assert v1.while_loop(lambda i: i < 3, lambda i: i + 1, start, return_same_structure=True) == [3]
 
     @tf.function
     def g(x):

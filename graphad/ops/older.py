@@ -4,6 +4,7 @@ that have not changed.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -61,11 +62,20 @@ def while_loop(
     maximum_iterations: TensorLike | None = None,
     return_same_structure: bool = False,
 ) -> NestLike:
-    """As `graphad.while_loop`; in a traced function a list of one loop variable comes back as that variable unless
-    `return_same_structure`."""
+    """As `graphad.while_loop`; a list of one loop variable comes back as that variable unless `return_same_structure`, where
+    nothing is traced if `body` gives it so."""
+    is_bare = False
+
+    @functools.wraps(body)
+    def step(*variables: Any) -> Any:
+        nonlocal is_bare
+        result = body(*variables)
+        is_bare = not isinstance(result, list | tuple)
+        return result
+
     found = loops.while_loop(
         cond,
-        body,
+        step,
         loop_vars,
         shape_invariants,
         parallel_iterations,
@@ -73,7 +83,7 @@ def while_loop(
         swap_memory,
         maximum_iterations,
     )
-    return _unpacked(found, return_same_structure or executing_eagerly())
+    return _unpacked(found, return_same_structure or (executing_eagerly() and not is_bare))
 
 
 def _one_of(op: str, name: str, new: object, old: object) -> Any:
