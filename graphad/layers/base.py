@@ -230,7 +230,9 @@ class Layer(Configured, Module):
         def __call__(self, inputs: NestLike, *args: NestLike, **kwargs: Any) -> Any: ...
 
     else:
-        __call__ = _called
+        # A frame of this name, by which errors know the layer.
+        def __call__(self, inputs=_NOT_GIVEN, *args, **kwargs):
+            return self._called(inputs, *args, **kwargs)
 
     def _first_of(self, arguments: dict[str, Any]) -> Any:
         """Takes the first argument of `call` out of those that are given by name. Raises: ArgumentTypeError: it is missing."""
