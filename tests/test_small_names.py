@@ -364,3 +364,28 @@ def test_variables_need_no_first_values_from_initializers():
         v1.variables_initializer([v]),
     ]
     assert made == [None] * 3 and v1.tables_initializer() is None and v.numpy() == 2
+
+
+def test_an_array_that_is_divided_in_place_by_a_tensor_becomes_one_where_that_is_followed():
+    v = tf.Variable([2.0, 4.0])
+
+    def quotient():
+        x = np.array([1.0, 2.0], np.float32)
+        before = x
+        x /= v * 1.0
+        assert before.tolist() == [1, 2]
+        return tf.reduce_sum(x)
+
+    with tf.GradientTape() as tape:
+        y = quotient()
+    assert y == 1 and tape.gradient(y, v).numpy().tolist() == [-0.25, -0.125]
+    assert tf.function(quotient)() == 1
+    x = np.array([1.0, 2.0], np.float32)
+    x /= tf.constant([2.0, 4.0])
+    assert type(x) is np.ndarray and x.tolist() == [0.5, 0.5]
+
+
+def test_numbers_in_where_of_version_1_take_the_dtype_of_the_other_value():
+    x = tf.constant(2.0, tf.float64)
+    for found in (tf.compat.v1.where(x > 3, x, 1.0), tf.compat.v1.where(x < 3, 1.0, x)):
+        assert found.dtype is tf.float64 and found == 1

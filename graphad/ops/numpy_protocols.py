@@ -60,6 +60,9 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
         if value is not np._NoValue and (value is not None or key == "axis")  # without an axis: all of them
     }
     row = _of_ufunc(ufunc, method)
+    if method == "__call__" and _is_in_place(plain, inputs) and _why_no_arrays(inputs) is not None:
+        # `array /= t`: the name stands for a tensor from here on, as for operands that NumPy does not know.
+        del plain["out"]
     if (
         row is not None
         and plain.keys() <= _OPTIONS[method]
@@ -76,6 +79,12 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
     name = f"scipy.special.{name}" if of_scipy(ufunc) else f"np.{name}"
     return _on_arrays(getattr(ufunc, method), name, lacking, inputs, kwargs)
+
+
+def _is_in_place(options: dict[str, Any], inputs: Sequence[Any]) -> bool:
+    """Whether a result is to be written into the first operand, an array."""
+    out = options.get("out")
+    return len(options) == 1 and out is not None and len(out) == 1 and out[0] is inputs[0]
 
 
 def _of_ufunc(ufunc: Callable[..., Any], method: str) -> Callable[..., Any] | None:
@@ -216,20 +225,25 @@ def _on_arrays(
 
     Raises: ArgumentTypeError (a TypeError): a derivative would end here, or there is no data yet.
     """
-    for x in flatten([list(args), kwargs])[0]:
-        if not isinstance(x, VALUES):
-            continue
-        if type(x) is not EagerTensor and (trace_in_progress() is not None or not isinstance(x, Handle)):
-            why = "its values are not known while a function is traced or vectorized"
-        elif is_followed(x):
-            why = "a derivative is being recorded, and would end here"
-        else:
-            continue
+    why = _why_no_arrays([list(args), kwargs])
+    if why is not None:
         raise ArgumentTypeError(
             f"{name}: {lacking}, and this one cannot take the tensor: {why}. Write it with graphad's functions; or, where no "
             "derivative is wanted, call it on np.asarray(tf.stop_gradient(x)), outside of traced functions."
         )
     return function(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
+
+
+def _why_no_arrays(args: Sequence[Any]) -> str | None:
+    """Why a tensor among these may not be taken as an array; None where all may."""
+    for x in flatten(list(args))[0]:
+        if not isinstance(x, VALUES):
+            continue
+        if type(x) is not EagerTensor and (trace_in_progress() is not None or not isinstance(x, Handle)):
+            return "its values are not known while a function is traced or vectorized"
+        if is_followed(x):
+            return "a derivative is being recorded, and would end here"
+    return None
 
 
 def _plain(args: Sequence[Any]) -> tuple[Array | Any, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, NestLike, TensorLike
-from graphad.core.convert import lift
+from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.scopes import executing_eagerly
@@ -126,7 +126,7 @@ def where(
     """As `graphad.where`, without broadcasting: a vector `condition` selects rows of `x` and `y`."""
     if x is None or y is None:
         return math.where(condition, x, y)
-    condition, x, y = lift(condition), lift(x), lift(y)
+    condition, (x, y) = lift(condition), lift_pair("where", x, y)
     if condition.ndim == 1 and x.ndim is not None and x.ndim > 1:
         condition = array.reshape(condition, [-1] + [1] * (x.ndim - 1))
     return math.where(condition, x, y)
