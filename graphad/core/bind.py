@@ -209,6 +209,6 @@ def constant_here(data: Array) -> Tensor:
     return EagerTensor(data) if level is None else level.constant(data)
 
 
-def new_recorder(recorder: Any, again: EagerLevel | Trace | None = None) -> Any:
-    """Attach a recorder to the current level, or to the level it was detached from; returns the level."""
-    return add_recorder(recorder, EagerLevel, again)
+def new_recorder(recorder: Any, again: EagerLevel | Trace | None = None, older: tuple[Any, ...] = ()) -> Any:
+    """Attach a recorder to the current level, or again to the level it was detached from; returns the level."""
+    return add_recorder(recorder, EagerLevel, again, older)

@@ -154,10 +154,13 @@ def _is_idle(level: Any) -> bool:
     )
 
 
-def add_recorder(recorder: Recorder, make_eager: Any, again: EagerLevel | Trace | None = None) -> Any:
+def add_recorder(
+    recorder: Recorder, make_eager: Any, again: EagerLevel | Trace | None = None, older: tuple[Any, ...] = ()
+) -> Any:
     """Attach a recorder to the current level, which `make_eager` creates when there is none; returns the level.
 
-    A recorder that was paused returns to its earlier level, `again`, if that is still in the chain.
+    A recorder that was paused returns to its earlier level, `again`, if that is still in the chain, to its place behind those
+    that are `older`: an outer recorder has to see an op before an inner one computes with its outputs.
     """
     top = level = current()
     while again is not None and level is not None and level is not again:
@@ -168,7 +171,11 @@ def add_recorder(recorder: Recorder, make_eager: Any, again: EagerLevel | Trace 
     if level is None:
         level = make_eager()
         _level.set(level)
-    level.recorders = (*level.recorders, recorder)
+    now = level.recorders
+    place = len(now)
+    if again is not None:
+        place = max([k + 1 for k, each in enumerate(now) if any(each is other for other in older)], default=0)
+    level.recorders = (*now[:place], recorder, *now[place:])
     return level
 
 
@@ -176,16 +183,23 @@ def add_recorder(recorder: Recorder, make_eager: Any, again: EagerLevel | Trace 
 def paused(level: Any, recorder: Recorder) -> Iterator[None]:
     """Detach a recorder of the top level inside the block; the level stays, since levels above it return to it."""
     top = current()
-    level.recorders = tuple([other for other in level.recorders if other is not recorder])
+    before = level.recorders
+    level.recorders = tuple([other for other in before if other is not recorder])
     try:
         yield
     finally:
-        level.recorders = (*level.recorders, recorder)
+        # In the order of before: an outer recorder has seen an op before what an inner one makes of it uses the outputs.
+        now = level.recorders
+        kept = [each for each in before if each is recorder or any(each is other for other in now)]
+        level.recorders = (*kept, *[each for each in now if not any(each is other for other in kept)])
         _level.set(top if getattr(top, "is_place", False) else level)
 
 
-def remove_recorder(level: Any, recorder: Recorder) -> None:
-    """Detach a recorder from the level that `add_recorder` returned."""
+def remove_recorder(level: Any, recorder: Recorder) -> tuple[Recorder, ...]:
+    """Detach a recorder from the level that `add_recorder` returned; returns those that are older."""
+    before: tuple[Recorder, ...] = level.recorders
+    older = before[: next((k for k, each in enumerate(before) if each is recorder), 0)]
     level.recorders = tuple([other for other in level.recorders if other is not recorder])
     if _is_idle(level) and _level.get() is level:
         _level.set(None)
+    return older

@@ -93,7 +93,7 @@ class GradientTape(Recorder):
             self._stop()
 
     def _stop(self) -> None:
-        remove_recorder(self._level, self)
+        self._older: tuple[Any, ...] = remove_recorder(self._level, self)
         self._level = None
 
     @contextmanager
@@ -113,7 +113,7 @@ class GradientTape(Recorder):
             yield
         finally:
             if self._level is None:
-                self._level = new_recorder(self, level)
+                self._level = new_recorder(self, level, self._older)
 
     def reset(self) -> None:
         """Clear everything recorded and watched so far, and continue recording.
@@ -482,7 +482,7 @@ class GradientTape(Recorder):
     def _resume(self, level: EagerLevel | None) -> None:
         """Resume recording after a derivative failed for which recording was ended."""
         if level is not None and self._level is None:
-            self._level = new_recorder(self, level)
+            self._level = new_recorder(self, level, self._older)
 
     def _release(self) -> None:
         self._used = True

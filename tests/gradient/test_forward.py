@@ -226,3 +226,38 @@ def test_a_tangent_of_unknown_shape_fits_a_primal_whose_sizes_are_known() -> Non
     np.testing.assert_allclose(moved(x, v), 2 * np.cos(x))
     with pytest.raises(tf.errors.InvalidArgumentError, match="shape"):
         moved(x, v[:, :2])
+
+
+@pytest.mark.parametrize("f", [lambda a, p: tf.math.igammac(a, p), lambda a, p: tf.exp(a * tf.sin(p) - p)])
+def test_an_outer_accumulator_sees_an_op_before_an_inner_one_uses_its_result(f):
+    a, p, one = (tf.constant(x, tf.float64) for x in (1.7, 0.9, 1.0))
+
+    def inner(a, p):
+        with tf.autodiff.ForwardAccumulator(p, one) as acc:
+            y = f(a, p)
+        return acc.jvp(y)
+
+    with tf.autodiff.ForwardAccumulator([a, p], [one, one]) as acc:
+        y = inner(a, p)
+    with tf.GradientTape() as tape:
+        tape.watch([a, p])
+        z = inner(a, p)
+    np.testing.assert_allclose(acc.jvp(y), sum(tape.gradient(z, [a, p])), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", ["stopped", "gradient inside"])
+def test_a_paused_tape_returns_before_the_accumulators_inside_of_it(way):
+    p, one = tf.constant(0.9, tf.float64), tf.constant(1.0, tf.float64)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(p)
+        with tf.autodiff.ForwardAccumulator(p, one) as acc:
+            if way == "stopped":
+                with tape.stop_recording():
+                    pass
+            else:
+                tape.gradient(tf.sin(p), p)
+            y = tf.exp(tf.sin(p))
+        slope = acc.jvp(y)
+    wanted = tf.grad(tf.grad(lambda p: tf.exp(tf.sin(p))))(p)
+    np.testing.assert_allclose(tape.gradient(slope, p), wanted, rtol=1e-12)
