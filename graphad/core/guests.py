@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
 
 _ours: dict[str, str] = {}  # our modules by the ones that they wait for
 
@@ -32,7 +34,7 @@ def _introduce(module: ModuleType, ours: str) -> None:
     importlib.import_module(ours).meet(module)
 
 
-class _Finder(MetaPathFinder):
+class _Finder:  # no `importlib.abc`, whose import takes longer than many of graphad's modules
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -43,22 +45,22 @@ class _Finder(MetaPathFinder):
             sys.meta_path.remove(self)
         spec = find_spec(fullname)  # by the finders of others
         if spec is not None and spec.loader is not None:
-            spec.loader = _Following(spec.loader, ours)
+            spec.loader = _Following(spec.loader, ours)  # type: ignore[assignment]
         return spec
 
 
 _FINDER = _Finder()
 
 
-class _Following(Loader):
+class _Following:
     """Another loader, whose place it gives back before it introduces us."""
 
-    def __init__(self, loader: Loader, ours: str) -> None:
+    def __init__(self, loader: Any, ours: str) -> None:
         self._loader = loader
         self._module_of_ours = ours
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
+        return self._loader.create_module(spec)  # type: ignore[no-any-return]
 
     def exec_module(self, module: ModuleType) -> None:
         module.__loader__ = self._loader
