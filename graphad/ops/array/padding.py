@@ -313,10 +313,10 @@ def pad(
       array([0, 1, 2, 0, 0], dtype=int32)
     """
     x = lift(tensor)
-    kind: Any = mode.lower()
+    kind: Any = mode.lower() if isinstance(mode, str) else None
     if kind not in ("constant", "reflect", "symmetric"):
         raise InvalidArgumentError(
-            f"pad: Unknown padding mode: {mode}; it is CONSTANT, REFLECT or SYMMETRIC."
+            f"pad: Unknown padding mode: {mode!r}; it is CONSTANT, REFLECT or SYMMETRIC."
         )
     values = static_integers(paddings)
     if values is None:

@@ -48,7 +48,10 @@ def whole_numbers(data: Any) -> Any:
     if kind == "O":
         try:
             return np.array([index(item) for item in data.flat], np.int64).reshape(data.shape)
-        except TypeError:  # something else, or a Dimension that is not known
+        except (
+            TypeError,
+            OverflowError,
+        ):  # something else, a Dimension that is not known, or more than 64 bits hold
             return data
     return data
 
