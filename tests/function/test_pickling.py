@@ -36,7 +36,10 @@ def test_every_public_name_is_pickled_as_itself():
             x = getattr(module, name)
             if not isinstance(x, types.ModuleType):
                 y = again(x)
-                assert y is x or y == x or (x != x and y != y), f"{space}.{name}"  # numpy.nan equals nothing
+                same = y is x or y == x or (x != x and y != y)  # numpy.nan equals nothing
+                if not same and type(x).__module__.startswith("numpy."):  # NumPy's own index_exp and s_
+                    same = type(y) is type(x) and vars(y) == vars(x)
+                assert same, f"{space}.{name}"
 
 
 @pytest.mark.parametrize("how", [again, copy.deepcopy])
