@@ -1,4 +1,5 @@
-"""Compiled functions in the steady state: call overhead, fused loops and their gradient, a network's training gradient.
+"""Compiled functions in the steady state: call overhead, fused loops and their gradient, gradients of a network and of
+convolutions.
 
 NumPy runs the same formula unfused; PyTorch, where installed, runs it eagerly. `first` is the time to the first result.
 """
@@ -67,6 +68,40 @@ def network() -> dict[str, Workload]:
     return {"graphad": lambda: f(x), **torch_network(inputs)}
 
 
+def convolution(transposed: bool) -> dict[str, Workload]:
+    """The gradient of a convolution of a generative network, by images and filters."""
+    image, filters, result = (32, 7, 7, 128), (5, 5, 64, 128), (32, 14, 14, 64)
+    if not transposed:
+        image, result = result, image
+    x, kernel, g = (
+        numbers(*shape, seed=k).astype("float32") for k, shape in enumerate((image, filters, result))
+    )
+
+    def gradients(x: Any, kernel: Any, g: Any) -> Any:
+        with gd.GradientTape() as tape:
+            tape.watch([x, kernel])
+            y = (
+                gd.nn.conv2d_transpose(x, kernel, result, 2, "SAME")
+                if transposed
+                else gd.nn.conv2d(x, kernel, 2, "SAME")
+            )
+        return tape.gradient(y, [x, kernel], g)
+
+    f, given = gd.function(gradients), [gd.constant(value) for value in (x, kernel, g)]
+    found: dict[str, Workload] = {"graphad": lambda: f(*given), "graphad eager": lambda: gradients(*given)}
+    if torch is not None:
+        images, bars = (torch.tensor(value).permute(0, 3, 1, 2) for value in (x, g))
+        weights = torch.tensor(np.ascontiguousarray(kernel.transpose(3, 2, 0, 1)), requires_grad=True)
+        images.requires_grad_()
+        convolve = (
+            (lambda: torch.nn.functional.conv_transpose2d(images, weights, None, 2, 2, 1))
+            if transposed
+            else (lambda: torch.nn.functional.conv2d(images, weights, None, 2, 2))
+        )
+        found["torch"] = lambda: torch.autograd.grad(convolve(), [images, weights], bars)
+    return found
+
+
 if __name__ == "__main__":
     report(
         "compiled",
@@ -76,6 +111,8 @@ if __name__ == "__main__":
             "fused sum, 1e6": fused(1_000_000),
             "fused gradient, 1e6": fused_gradient(1_000_000),
             "network value and gradient": network(),
+            "convolution's gradient": convolution(False),
+            "transposed one's gradient": convolution(True),
         },
         repeats=9,
     )

@@ -32,7 +32,7 @@ def _has(dtype: np.dtype[Any]) -> bool:
         return False
     try:
         return bool(_routines().has_steps(dtype))
-    except UnavailableError:
+    except (UnavailableError, ImportError):  # without llvmlite
         return False
 
 

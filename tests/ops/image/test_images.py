@@ -151,3 +151,16 @@ def test_channels_of_whole_numbers_that_do_not_change_stay(dtype: str) -> None:
         np.testing.assert_array_equal(turned.max(-1), most)
         np.testing.assert_array_equal(turned.min(-1), least)
     np.testing.assert_array_equal(tf.image.adjust_saturation(pixels, 0.6).numpy().max(-1), most)
+
+
+def test_images_are_resized_as_they_lie():
+    """No image is turned around for a product; one size of its shape may be unknown."""
+    x = np.random.default_rng(0).standard_normal((2, 4, 5, 3)).astype("float32")
+    for dims in ([2, 4, 5, 3], [None, 4, 5, 3]):
+        resized = tf.function(
+            lambda x: tf.image.resize(x, [8, 7]), input_signature=[tf.TensorSpec(dims, "float32")]
+        )
+        names = {node.op.name for node in resized.get_concrete_function().graph.nodes}
+        assert "matmul" in names
+        assert not names & {"transpose", "einsum"}
+        np.testing.assert_allclose(resized(x).numpy(), tf.image.resize(x, [8, 7]).numpy(), atol=1e-6)
