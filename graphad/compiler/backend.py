@@ -91,6 +91,7 @@ class Backend(ABC):
       has_stages: Whether it runs kernels of several stages.
       has_blocks: Whether long chains of loops should run block by block, so that a cache holds their intermediate values.
       has_routines_in_loops: Whether native loops may have routines.
+      has_calls: Whether native loops may call evals of ops (`call`).
       copied: The element sizes, in bytes, that it can copy and fill.
       misfits: Statuses of a run that did nothing because the arguments do not fit the guard.
     """
@@ -104,6 +105,7 @@ class Backend(ABC):
     has_stages: bool
     has_blocks: bool = False
     has_routines_in_loops: bool = False
+    has_calls: bool = False
     copied: frozenset[int]
     misfits: frozenset[int]
 
@@ -202,13 +204,25 @@ class Backend(ABC):
         """
         return False
 
-    def routine_workspace(self, form: Routine, dtype: str, shape: Sequence[int]) -> int:
-        """Bytes of the workspace of a routine with a result of this dtype and shape."""
+    def routine_workspace(self, form: Routine, dtype: str, shapes: Sequence[Sequence[int]]) -> int:
+        """Bytes of the workspace of a routine with a result of this dtype, for the shapes of operands and result."""
         return 0
 
     def routine(self, form: Routine, dtypes: Sequence[str], walks: Sequence[Walk]) -> Sequence[Part]:
         """The steps of a routine, none where there is nothing to do. Dtypes and walks are those of the operands, then of the
         result."""
+        raise NotImplementedError
+
+    def call(
+        self,
+        compute: Callable[[list[Any]], Sequence[Any]],
+        operands: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
+        results: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
+    ) -> tuple[Step, object]:
+        """A step that calls `compute` for its operands and stores what it gives. Operands: those, then the results, in C order.
+
+        Returns: The step, and what must be referenced as long as it may run.
+        """
         raise NotImplementedError
 
     @abstractmethod

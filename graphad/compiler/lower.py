@@ -17,6 +17,7 @@ from graphad.compiler.pipeline import Options
 from graphad.compiler.raising import is_moved, may_fail
 from graphad.compiler.units import (
     ASSIGN,
+    CALL,
     COPY,
     GEMM,
     HOST,
@@ -57,8 +58,16 @@ class Lowered:
       given, reads: See `Partition`.
     """
 
-    def __init__(self, graph: Graph, options: Options, backend: Backend, has_routines: bool = False) -> None:
-        self.graph, self.options, self.backend, self._has_routines = graph, options, backend, has_routines
+    def __init__(
+        self,
+        graph: Graph,
+        options: Options,
+        backend: Backend,
+        has_routines: bool = False,
+        has_calls: bool = False,
+    ) -> None:
+        self.graph, self.options, self.backend = graph, options, backend
+        self._has_routines, self._has_calls = has_routines, has_calls
         self.specs: list[TensorSpec] = list(graph.specs)
         self.sites: dict[int, Site] = {}
         self.units: list[Unit] = []
@@ -139,8 +148,29 @@ class Lowered:
             return
         if isinstance(form, forms.Routine) and self._routine(node, form):
             return
-        unit = self._host(node)
+        unit = self._host(node) if not self._has_calls or not self._can_call(node) else self._call(node)
         self.chain.add_raising(unit.index)
+
+    def _can_call(self, node: Node) -> bool:
+        """Whether its eval can be called with arrays at known places."""
+        op = node.op
+        if op.structured or op.transient or op.extension or op.refers:
+            return False
+        return all(value in self.sites for value in node.inputs) and all(
+            is_definite(self.specs[value].dims)
+            and self.specs[value].dtype.itemsize in self.backend.copied
+            and not self.specs[value].dtype.numpy.hasobject
+            for value in (*node.inputs, *node.outputs)
+        )
+
+    def _call(self, node: Node) -> Unit:
+        values = [v if is_contiguous(self.sites[v]) else self._plain(v) for v in node.inputs]
+        unit = self._unit(CALL, [self.sites[v].root for v in values])
+        unit.nodes, unit.reads, unit.writes = [node], [self.sites[v] for v in values], list(node.outputs)
+        for value in node.outputs:
+            self.maker[value] = unit.index
+            self._own(value)
+        return unit
 
     def _lower(self, node: Node) -> Any:
         op = node.op

@@ -30,16 +30,21 @@ from graphad.kernels.fuse import Composer
 
 
 def partition(
-    graph: Graph, options: Options = DEFAULT, backend: Backend | None = None, has_routines: bool = False
+    graph: Graph,
+    options: Options = DEFAULT,
+    backend: Backend | None = None,
+    has_routines: bool = False,
+    is_round: bool = False,
 ) -> Partition:
     """The units of a specialised, optimised graph, for a backend; None: the CPU's.
 
-    With `has_routines` units may be routines, which may have no answer: a run must be such that it can be made again.
+    With `has_routines` units may be routines, which may have no answer: a run must be such that it can be made again. `is_round`:
+    It is what a round of a loop does, which is native as a whole or not at all.
     """
     backend = backend or backend_of("cpu")
     if backend.expands:
         graph = expanded(graph)
-    lowered = Lowered(graph, options, backend, has_routines)
+    lowered = Lowered(graph, options, backend, has_routines, is_round and backend.has_calls)
     fused = Fused(lowered)
     units = _units(lowered, fused)
     roots = {lowered.site(value).root for value in lowered.outputs}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from graphad.compiler.backend import Backend
 from graphad.compiler.partition import partition
 from graphad.compiler.pipeline import Options, optimise
-from graphad.compiler.units import LOOP, NATIVE, Partition, Unit, loop_of
+from graphad.compiler.units import CALL, LOOP, NATIVE, Partition, Unit, loop_of
 from graphad.core.shapes import is_definite
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import same_size
@@ -54,13 +54,17 @@ def native_form(op: Loop, options: Options, backend: Backend, has_routines: bool
     """The native form of a specialised loop op, None if a part of it has none; `has_routines` as for `partition`."""
     if op.effects or any(spec.is_handle for spec in op.body.inputs):
         return None
-    body = partition(optimise(op.body, options), options, backend, has_routines)
-    test = None if op.test is None else partition(optimise(op.test, options), options, backend, has_routines)
+    body = partition(optimise(op.body, options), options, backend, has_routines, is_round=True)
+    test = None
+    if op.test is not None:
+        test = partition(optimise(op.test, options), options, backend, has_routines, is_round=True)
     for part in [body] if test is None else [body, test]:
         if any(not is_definite(spec.dims) for spec in part.specs) or any(
             unit.kind not in NATIVE for unit in part.units
         ):
             return None
+    if not _pays([body] if test is None else [body, test]):
+        return None
     starts, ends = op.operands.carries(body.graph.inputs), op.results.carries(body.outputs)
     for spec, value in zip(starts, ends, strict=True):
         mine, theirs = spec.dims or (), body.specs[value].dims or ()
@@ -76,6 +80,24 @@ def native_form(op: Loop, options: Options, backend: Backend, has_routines: bool
     _place_ys(found)
     _choose_ways(found)
     return found
+
+
+_NODES_FOR_A_CALL = (
+    2  # what a call of an eval costs in a native round, in nodes that NumPy would compute otherwise
+)
+
+
+def _pays(parts: Sequence[Partition]) -> bool:
+    """Whether the rounds have enough native nodes for the calls of evals among them."""
+    calls = sum([unit.kind == CALL for part in parts for unit in part.units])
+    nodes = sum(
+        [len(_nodes(unit)) for part in parts for unit in part.units if unit.kind != CALL] if calls else []
+    )
+    return nodes >= _NODES_FOR_A_CALL * calls
+
+
+def _nodes(unit: Unit) -> list[Any]:
+    return [*unit.nodes, *[node for stage in unit.stages for node in stage.nodes]]
 
 
 def _root(part: Partition, value: int) -> int:

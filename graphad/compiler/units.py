@@ -22,8 +22,8 @@ from graphad.kernels.sites import Site, row_strides, same_size, same_walk
 from graphad.kernels.stages import Nest
 
 LOOP, STAGES, BLOCKS, GEMM, COPY, PARTS = "loop", "stages", "blocks", "gemm", "copy", "parts"
-REPEAT, ROUTINE, HOST, ASSIGN = "repeat", "routine", "host", "assign"
-NATIVE = (LOOP, STAGES, BLOCKS, GEMM, COPY, PARTS, REPEAT, ROUTINE)
+REPEAT, ROUTINE, CALL, HOST, ASSIGN = "repeat", "routine", "call", "host", "assign"
+NATIVE = (LOOP, STAGES, BLOCKS, GEMM, COPY, PARTS, REPEAT, ROUTINE, CALL)
 
 
 class Unit(Struct):
@@ -32,8 +32,8 @@ class Unit(Struct):
     Attributes:
       kind: loop, stages (one kernel of several loops over the same rows), blocks (a chain of loops that run block by block),
       gemm, copy, parts (an array assembled from others), repeat (a loop op whose
-        body is native), routine (of the backend's library, which may have no answer), host, or assign
-      (giving a variable its new value).
+        body is native), routine (of the backend's library, which may have no answer), call (of an op's eval, in a
+        round of a native loop), host, or assign (giving a variable its new value).
       nodes: Its nodes in order; none for a copy.
       reads: The values it reads from storage, as sites.
       writes: The values that get storage from it.
@@ -199,9 +199,15 @@ def describe(result: Partition) -> str:
         elif unit.kind == BLOCKS:
             over, block = f" over {unit.rows} rows", "rows"
         lines.append(f"{k:3}  {unit.kind}{over}{_described(unit)}")
-        reason = getattr(unit.nodes[0].op.lower, "reason", None) if unit.kind == HOST else None
+        reason = getattr(unit.nodes[0].op.lower, "reason", None) if unit.kind in (HOST, CALL) else None
         if reason is not None:
             lines.append(f"       as a NumPy call: {reason}")
+        for each in [] if unit.repeat is None else [u for part in unit.repeat.partitions for u in part.units]:
+            if each.kind == CALL:
+                why = getattr(each.nodes[0].op.lower, "reason", None)
+                lines.append(
+                    f"       calls NumPy in each round for{_described(each)}{f' ({why})' if why else ''}"
+                )
         for each in unit.stages:
             what = "ending" if unit.kind == GEMM else "at last" if each.index in late else "stage"
             lines.append(f"       {what}{_described(each)}")

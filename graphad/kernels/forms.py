@@ -102,8 +102,9 @@ class Indexed(Record):
     as many axes from there as the last axis of the indices has coordinates. A position outside is an error; a negative one is so
     too ("error"), counts from the end ("wrap"), or stands for no slice ("none"), for which a take has 0.
 
-    way: "take" reads slices of the first operand; "add" adds those of the first operand to zeros, one after the other; "put"
-    writes those of a third operand into a copy of the first, of which the last counts. The indices are the second.
+    way: "take" reads slices of the first operand; "add" adds those of the first operand to zeros, one after the other; "max" and
+    "min" combine them, where a slice of the result for which there are none is the other end of the dtype; "put" writes those of
+    a third operand into a copy of the first, of which the last counts. The indices are the second.
     given: Which inputs of the op the operands are, in this order.
     """
 
@@ -132,7 +133,19 @@ class Band(Record):
     upper: int
 
 
-Routine = Library | Indexed | Running | Band
+class Ordered(Record):
+    """Places of elements along `axis`, in int32 or int64.
+
+    way: "order" is a stable sort in which NaN is the largest, of which the first places are kept, as many as the result has;
+    "extreme" is the first extreme, for which NaN counts as the other end. descending: The largest comes first, or is found.
+    """
+
+    way: str
+    axis: int
+    descending: bool
+
+
+Routine = Library | Indexed | Running | Band | Ordered
 Form = Map | Reduce | View | Windows | Contract | Routine
 
 

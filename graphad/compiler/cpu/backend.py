@@ -11,7 +11,18 @@ from graphad.compiler.backend import FIRST, RESULT, SECOND, THIRD, WORK, Backend
 from graphad.compiler.cpu import build
 from graphad.compiler.cpu.emit import HEAVY, emit
 from graphad.compiler.cpu.functions import supported
-from graphad.compiler.cpu.runtime import blas, blas_text, entry, indexing, lapack, movement, pool, repeat
+from graphad.compiler.cpu.runtime import (
+    blas,
+    blas_text,
+    calls,
+    entry,
+    indexing,
+    lapack,
+    movement,
+    ordering,
+    pool,
+    repeat,
+)
 from graphad.compiler.cpu.runtime.plan_block import PlanBuilder
 from graphad.compiler.plan import buffers
 from graphad.compiler.rows import Arena, Row, Step
@@ -20,7 +31,17 @@ from graphad.core import dtypes
 from graphad.core.dims import evaluate
 from graphad.core.dtypes import as_dtype
 from graphad.kernels.collapse import Loop
-from graphad.kernels.forms import Band, Form, Indexed, Kernel, Library, Routine, Running, block_layout
+from graphad.kernels.forms import (
+    Band,
+    Form,
+    Indexed,
+    Kernel,
+    Library,
+    Ordered,
+    Routine,
+    Running,
+    block_layout,
+)
 from graphad.kernels.stages import HI, LO, WORKSPACE, Nest, Stages
 
 if TYPE_CHECKING:
@@ -44,7 +65,7 @@ class Cpu(Backend):
     is_host = has_stages = has_blocks = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(movement.SIZES)
-    has_routines_in_loops = True
+    has_routines_in_loops = has_calls = True
     misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE, lapack.NO_ANSWER))
 
     def supported(self, form: Form) -> Form | None:
@@ -151,19 +172,29 @@ class Cpu(Backend):
         if isinstance(form, Indexed):
             if dtypes[1] not in ("int32", "int64") or dtype == "string":
                 return False
-            return dtype in indexing.ADDED if form.way == "add" else as_dtype(dtype).itemsize in self.copied
+            return (
+                dtype in indexing.ADDED
+                if form.way in ("add", "max", "min")
+                else as_dtype(dtype).itemsize in self.copied
+            )
         if isinstance(form, Band):
             return as_dtype(dtype).itemsize in self.copied
         if isinstance(form, Running):
             return dtype in indexing.ADDED
+        if isinstance(form, Ordered):
+            return dtype in ordering.KINDS
         if dtype not in self.product_dtypes or max(ranks) > 2 + lapack.BATCH_RANK:
             return False
         # One matrix with a stack of right-hand sides is factorised once for all.
         shared = form.name == "gesv" and ranks[0] == 2 < ranks[1]
         return form.name in ("gesv", "potrf") and not shared and lapack.has_routines()
 
-    def routine_workspace(self, form: Routine, dtype: str, shape: Sequence[int]) -> int:
-        return lapack.workspace(form.name, *shape[-2:]) if isinstance(form, Library) else 0
+    def routine_workspace(self, form: Routine, dtype: str, shapes: Sequence[Sequence[int]]) -> int:
+        if isinstance(form, Indexed):
+            return indexing.workspace(form, shapes[-1])
+        if isinstance(form, Ordered):
+            return ordering.workspace(shapes[0][form.axis]) if form.way == "order" else 0
+        return lapack.workspace(form.name, *shapes[-1][-2:]) if isinstance(form, Library) else 0
 
     def routine(self, form: Routine, dtypes: Sequence[str], walks: Sequence[Walk]) -> list[Part]:
         shapes = [shape for shape, _ in walks]
@@ -172,9 +203,16 @@ class Cpu(Backend):
             function, words = indexing.indexed(form, dtypes[0], sizes[0], sizes[1], shapes)
             places = {indexing.SOURCE: FIRST, indexing.INDICES: SECOND, indexing.TARGET: RESULT}
             places |= {indexing.UPDATES: THIRD} if form.way == "put" else {}
+            places |= {indexing.SEEN: WORK} if form.way in ("max", "min") else {}
         elif isinstance(form, Band):
             function, words = indexing.band(form, as_dtype(dtypes[0]).itemsize, shapes[0])
             places = {indexing.B_SOURCE: FIRST, indexing.B_TARGET: RESULT}
+        elif isinstance(form, Ordered):
+            if form.way == "order" and 0 in shapes[1]:
+                return []
+            function, words = ordering.ordered(form, dtypes[0], as_dtype(dtypes[1]).itemsize, shapes)
+            places = {ordering.SOURCE: FIRST, ordering.TARGET: RESULT}
+            places |= {ordering.WORK: WORK} if form.way == "order" else {}
         elif isinstance(form, Running):
             function, words = indexing.running(form, dtypes[0], shapes[0])
             places = {indexing.R_SOURCE: FIRST, indexing.R_TARGET: RESULT}
@@ -188,6 +226,13 @@ class Cpu(Backend):
             places = {lapack.A: FIRST, lapack.Y: RESULT, lapack.WORK: WORK}
             places |= {lapack.B: SECOND} if len(walks) == 3 else {lapack.B: FIRST}
         return [Part(Step(function, words, tuple(places)), tuple([(k, 0) for k in places.values()]))]
+
+    def call(
+        self, compute: calls.Compute, operands: Sequence[calls.Shaped], results: Sequence[calls.Shaped]
+    ) -> tuple[Step, object]:
+        called = calls.Called(compute, operands, results)
+        places = range(calls.OPERANDS, calls.OPERANDS + len(operands) + len(results))
+        return Step(calls.kernel(), calls.words_of(called), tuple(places)), called
 
     def repeat(self) -> int:
         return repeat.kernel()

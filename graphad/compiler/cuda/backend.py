@@ -143,7 +143,8 @@ class Cuda(Backend):
     def has_routine(self, form: forms.Routine, dtypes: Sequence[str], ranks: Sequence[int]) -> bool:
         return routines.has(form, dtypes, ranks)
 
-    def routine_workspace(self, form: Any, dtype: str, shape: Sequence[int]) -> int:
+    def routine_workspace(self, form: Any, dtype: str, shapes: Sequence[Sequence[int]]) -> int:
+        shape = shapes[-1]
         return 0 if 0 in shape else routines.layout_of(self.index, form, dtype, shape).total
 
     def routine(self, form: Any, dtypes: Sequence[str], walks: Sequence[Walk]) -> list[Part]:

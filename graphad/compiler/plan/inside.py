@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from graphad.compiler.repeat import DIRECT
-from graphad.compiler.units import COPY, GEMM, LOOP, PARTS, REPEAT, ROUTINE, Partition, Unit, loop_of
+from graphad.compiler.units import CALL, COPY, GEMM, LOOP, PARTS, REPEAT, ROUTINE, Partition, Unit, loop_of
 from graphad.core.dims import UndecidedSize, at_most, product
 from graphad.core.shapes import is_definite
 from graphad.kernels.sites import Site, reach, row_strides, same_size
@@ -58,7 +58,7 @@ def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], S
             walks += [(site, each.target) for site in (*sites, each.target)]
     elif unit.kind == COPY:
         walks = [(unit.reads[0], targets[0]), (targets[0], targets[0])]
-    elif unit.kind in (GEMM, ROUTINE):
+    elif unit.kind in (GEMM, ROUTINE, CALL):
         walks = [(site, site) for site in (*unit.reads, *targets)]
     elif unit.kind == REPEAT:
         carries = unit.repeat.op.operands.carries(unit.reads if unit.scalars else unit.reads[1:])

@@ -18,6 +18,7 @@ from graphad.compiler import rows
 from graphad.compiler.backend import Expected
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.buffers import as_value, own
+from graphad.compiler.plan.calls import same
 from graphad.compiler.plan.exclusive import written
 from graphad.compiler.plan.places import ARENA as IN_ARENA
 from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Address, Place
@@ -445,15 +446,6 @@ class Bound:
 
 
 _PLAIN = 0x101  # NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED among an array's flags
-
-
-def same(y: Any, shape: tuple[int, ...], dtype: DType) -> Any:
-    """Check a host step's result against the graph, since later steps access its elements by address."""
-    if y.shape != shape or y.dtype != dtype:
-        raise InternalError(
-            f"plan: a step gave shape {y.shape} and dtype {y.dtype} where its graph says {shape} and {dtype}"
-        )
-    return y
 
 
 def fit(y: object, shape: tuple[int, ...], dtype: DType) -> Any:

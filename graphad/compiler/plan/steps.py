@@ -18,6 +18,7 @@ import numpy as np
 from graphad.compiler import rows as table
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.blocks import Blocks
+from graphad.compiler.plan.calls import call
 from graphad.compiler.plan.inside import stays_inside
 from graphad.compiler.plan.library import products, routine
 from graphad.compiler.plan.places import (
@@ -36,6 +37,7 @@ from graphad.compiler.repeat import COPIED, DIRECT, Repeat
 from graphad.compiler.rows import About, Arena, Argument, Row, Step
 from graphad.compiler.units import (
     BLOCKS,
+    CALL,
     COPY,
     GEMM,
     LOOP,
@@ -150,7 +152,9 @@ class Scope:
         if unit.kind == ROUTINE:
             value, form = unit.writes[0], unit.routine
             assert form is not None
-            return self.backend.routine_workspace(form, self.part.specs[value].dtype.name, self.shape(value))
+            shapes = [tuple([self.size(n) for n in site.shape]) for site in unit.reads]
+            dtype = self.part.specs[value].dtype.name
+            return self.backend.routine_workspace(form, dtype, [*shapes, self.shape(value)])
         if unit.kind == GEMM:
             return max([self.workspace(loop) for loop in unit.stages], default=0)
         return self._chain(unit).total if unit.kind == BLOCKS else 0
@@ -197,6 +201,8 @@ class Scope:
             return [self._stages(unit, workspace, is_inside)]
         if unit.kind == BLOCKS:
             return self._chain(unit).made(workspace, is_inside)
+        if unit.kind == CALL:
+            return [call(self, unit)]
         if unit.kind == REPEAT:
             return RepeatMaker(self, unit, workspace).made(is_inside)
         if unit.kind == PARTS:

@@ -14,15 +14,18 @@ from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import MIXED, Op, define, else_eval, no_gradient
 from graphad.core.schema import Axis, Given
-from graphad.core.shapes import format_dims, normalize_axis
+from graphad.core.shapes import format_dims, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
+from graphad.kernels import forms
 from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.order import descending_order, sorted_values, stable_order
 from graphad.ops.array.support import requested_size, shifted, static_int
 from graphad.ops.directly import is_free
+
+_IN_ORDER = "a place in the order is told by all other elements"
 
 
 @define
@@ -47,6 +50,10 @@ class ArgSort(Op):
         order = descending_order(moved) if self.descending else stable_order(moved)
         order = order.astype(self.dtype.numpy, copy=False)
         return np.moveaxis(order, -1, self.axis) if x.ndim > 1 else order
+
+    @else_eval(_IN_ORDER)
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        return forms.Ordered("order", self.axis, self.descending)
 
     vjp = no_gradient("an order is piecewise constant")
 
@@ -91,6 +98,10 @@ class TopIndices(Op):
         else:
             order = descending_order(x)[..., : self.k]
         return order.astype(self.dtype.numpy)
+
+    @else_eval(_IN_ORDER)
+    def lower(self, x: TensorSpec, *given: TensorSpec) -> forms.Form | None:
+        return forms.Ordered("order", len(ranked(x.dims)) - 1, True)
 
     vjp = no_gradient("an order is piecewise constant")
 

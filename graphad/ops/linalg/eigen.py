@@ -28,7 +28,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import MatrixError, MissingGradientError
-from graphad.core.op import Op, TupleOp, define
+from graphad.core.op import Op, TupleOp, define, no_form
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.reshape import ExpandDims
@@ -36,7 +36,7 @@ from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import times
-from graphad.ops.linalg.systems import require_matrix
+from graphad.ops.linalg.systems import FACTORISED, require_matrix
 from graphad.ops.math.arithmetic import add
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal
@@ -91,6 +91,7 @@ class Eigh(TupleOp):
     """
 
     name = "eigh"
+    lower = no_form(FACTORISED)
     keeps = (False, True)
 
     def infer(self, a: TensorSpec) -> tuple[TensorSpec, ...]:
@@ -130,6 +131,8 @@ class _Values(Op):
     """The base of ops that give only the eigenvalues or singular values of a stack of matrices."""
 
     keeps = ((0,), False)
+
+    lower = no_form(FACTORISED)
 
     def batch(self, ctx: BatchContext, a: Ranked) -> Tensor:
         return bind(self, a)
@@ -182,6 +185,7 @@ class Svd(TupleOp):
     """
 
     name = "svd"
+    lower = no_form(FACTORISED)
     keeps = (True, True)
     full: bool
 

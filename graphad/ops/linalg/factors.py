@@ -23,7 +23,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, as_dtype, int32, int64
 from graphad.core.errors import ArgumentTypeError, MatrixError, MissingGradientError
-from graphad.core.op import TupleOp, define
+from graphad.core.op import TupleOp, define, no_form
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
@@ -39,7 +39,7 @@ from graphad.ops.array.sorting import argsort
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
 from graphad.ops.linalg.eigen import iterated
 from graphad.ops.linalg.matmul import adjoint, times
-from graphad.ops.linalg.systems import Solve, TriangularSolve, require_matrix
+from graphad.ops.linalg.systems import FACTORISED, Solve, TriangularSolve, require_matrix
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal
 from graphad.ops.math.complexes import CONJ, complex_dtype, real
@@ -49,6 +49,8 @@ from graphad.ops.rules import scalar_like
 
 class _Factors(TupleOp):
     """The base of factorisations of stacks of matrices."""
+
+    lower = no_form(FACTORISED)
 
     def batch(self, ctx: BatchContext, a: Ranked) -> tuple[Tensor, ...]:
         return bind(self, a)

@@ -24,7 +24,7 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import complex64, complex128, float32, float64
 from graphad.core.errors import InvalidArgumentError, MatrixError
 from graphad.core.kinds import require_dtype
-from graphad.core.op import Op, TupleOp, define
+from graphad.core.op import Op, TupleOp, define, else_eval, no_form
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -44,6 +44,7 @@ from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.rules import same_dtype, scalar_like, unbroadcast
 
 _BLOCK, _WHOLE = 32, 48  # rows of a triangular system that are solved at once
+FACTORISED = "a matrix is factorised as a whole, by a library"
 _LAPACK = (float32, float64, complex64, complex128)
 
 
@@ -175,6 +176,7 @@ class Solve(_System):
     def eval(self, a: Array, b: Array) -> Array:
         return _solve(_adjoint(a) if self.adjoint else a, b)
 
+    @else_eval(FACTORISED)
     def lower(self, a: TensorSpec, b: TensorSpec) -> forms.Form | None:
         return forms.Library("gesv", self.adjoint)
 
@@ -208,6 +210,7 @@ class TriangularSolve(_System):
             return np.moveaxis(_substituted(a, flat, self.lower_ != self.adjoint).reshape(wide.shape), 0, -2)
         return _substituted(a, b, self.lower_ != self.adjoint)  # type: ignore[no-any-return]
 
+    @else_eval(FACTORISED)
     def lower(self, a: TensorSpec, b: TensorSpec) -> forms.Form | None:
         if not a.dims or type(a.dims[-1]) is not int or a.dims[-1] > _WHOLE:
             return None  # in several steps
@@ -258,6 +261,7 @@ class Inverse(_OfMatrix):
     """The inverse of the last two axes; a singular matrix is an error."""
 
     name = "inv"
+    lower = no_form(FACTORISED)
     keeps = (False, True)
 
     def infer(self, x: TensorSpec) -> TensorSpec:
@@ -289,6 +293,7 @@ class Determinant(_OfMatrix):
     """The determinant of the last two axes."""
 
     name = "det"
+    lower = no_form(FACTORISED)
     keeps = (True, True)
 
     def infer(self, x: TensorSpec) -> TensorSpec:
@@ -311,6 +316,7 @@ class SLogDet(_OfMatrix, TupleOp):
     """
 
     name = "slogdet"
+    lower = no_form(FACTORISED)
     keeps = (True, (0,))
 
     def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
@@ -361,6 +367,7 @@ class Cholesky(_OfMatrix):
                 "definite. If it is so up to rounding, add a small multiple of tf.eye."
             ) from cause
 
+    @else_eval(FACTORISED)
     def lower(self, x: TensorSpec) -> forms.Form | None:
         return forms.Library("potrf")
 

@@ -23,11 +23,12 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import BOOLEAN, INTEGER, REAL, require_kind, require_kind_of
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import MIXED, Op, define, else_eval, no_gradient
 from graphad.core.schema import Axis
 from graphad.core.shapes import format_dims, normalize_axis, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels import forms
 from graphad.ops.choice import chosen
 
 _ORDERED = REAL | BOOLEAN
@@ -61,6 +62,10 @@ class _Position(Op):
                 x = chosen(np.isnan(x), x.dtype.type(self.least), x)
                 found = type(self).search(x, self.axis)
         return found.astype(self.dtype.numpy, copy=False)  # type: ignore[no-any-return]
+
+    @else_eval("a position is told by all other elements")
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        return forms.Ordered("extreme", self.axis, self.least < 0)
 
     vjp = no_gradient("a position is piecewise constant")
 

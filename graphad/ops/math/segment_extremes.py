@@ -17,14 +17,16 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import from_numpy
-from graphad.core.op import define
+from graphad.core.op import define, else_eval
 from graphad.core.references import AT
 from graphad.core.schema import Count, Given, IntegerSpec
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels import forms
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.order import stable_order
+from graphad.ops.array.positions import WRITES_ANYWHERE
 from graphad.ops.array.scatter import SegmentGather, Segments, UnsortedSegmentSum, members
 from graphad.ops.array.shape import shape
 from graphad.ops.array.support import index_tensor, requested_size, static_array
@@ -92,6 +94,12 @@ class _Combined(Segments):
         return bind(SegmentGather(self.batch_dims), x, ids)
 
 
+@else_eval(WRITES_ANYWHERE)
+def _extreme_form(self: Any, data: TensorSpec, ids: TensorSpec, *given: TensorSpec) -> forms.Form | None:
+    way = "max" if self.formula is np.maximum else "min"
+    return forms.Indexed(way, self.batch_dims, self.batch_dims, negative="none")
+
+
 def _extreme_vjp(self: Any, ctx: VjpContext, g: Tensor) -> Sequence[Any]:
     data, ids, y = ctx.inputs[0], ctx.inputs[1], ctx.outputs[0]
     is_chosen = equal(data, self.spread(y, ids))
@@ -110,6 +118,7 @@ class UnsortedSegmentMax(_Combined):
     num: Given[Size]
     batch_dims: Count = 0
     empty = staticmethod(lambda dtype: from_numpy(dtype).min)
+    lower = _extreme_form
     vjp = _extreme_vjp
 
 
@@ -123,6 +132,7 @@ class UnsortedSegmentMin(_Combined):
     num: Given[Size]
     batch_dims: Count = 0
     empty = staticmethod(lambda dtype: from_numpy(dtype).max)
+    lower = _extreme_form
     vjp = _extreme_vjp
 
 

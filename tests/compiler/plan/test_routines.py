@@ -376,6 +376,34 @@ def test_what_stays_a_step_in_python_says_why() -> None:
             "where it writes",
         ),
         (lambda x: tf.math.cumulative_logsumexp(x) + 1, tf.ones([2]), "continues the one before"),
+        *[
+            (lambda x, f=f: f(x * 2), positive(3, 3), "a matrix is factorised as a whole")
+            for f in (
+                tf.linalg.svd,
+                tf.linalg.eigh,
+                tf.linalg.qr,
+                tf.linalg.lu,
+                tf.linalg.slogdet,
+                tf.linalg.inv,
+            )
+        ],
+        (
+            lambda x: tf.linalg.cholesky(tf.cast(x * 2, tf.complex64)),
+            positive(3, 3),
+            "a matrix is factorised as a whole",
+        ),
+        (
+            lambda x: tf.linalg.triangular_solve(x * 2, x),
+            positive(60, 60),
+            "a matrix is factorised as a whole",
+        ),
+        (
+            lambda x: tf.while_loop(
+                lambda i, x: i < 3, lambda i, x: (i + 1, x * 0.5 + tf.abs(tf.linalg.inv(x)) + 1), (0, x)
+            ),
+            positive(3, 3),
+            "calls NumPy in each round for: inv; reads %1; writes %",
+        ),
     ]
     for function, given, words in cases:
         text = explain(tf.function(function, jit_compile=True))(given).units

@@ -55,6 +55,8 @@ CONTEXT_WORDS = SCALAR_ROWS + 3 * SCALAR_LIMIT
 HEADER_WORDS = 16
 # flag: the work is long enough to let other Python threads run
 RELEASE_LOCK = 1
+# flag beside it: steps of the plan run Python, where other threads get their turns; the lock is kept in between
+KEEP_LOCK = 2
 PATCH_WORDS = 3  # argument, block word, byte offset
 
 # guard: context, count, then for each argument dtype number, flags, rank, sizes
@@ -256,9 +258,13 @@ class _Printer:
             thing = f.emit(f"call ptr @unwrap(ptr {f.pointer('%args', k)}, ptr {context})")
             f.do(f"store ptr {thing}, ptr {f.at(held, k)}")
             f.do(f"call void {f.pointer(context, KEEP)}(ptr {thing})")
-        state = f.emit(f"call ptr {f.pointer(context, SAVE)}()")
+        free = f.test("eq", f.emit(f"and i64 {f.word(h, H_FLAGS)}, {KEEP_LOCK}"), 0)
+        state = f.slot("ptr", "null")
+        with f.when(free):
+            state.set(f.emit(f"call ptr {f.pointer(context, SAVE)}()"))
         result = f.emit(f"call i64 @graphad_steps(ptr {f.pointer(h, H_TABLE)}, i64 {f.word(h, H_STEPS)})")
-        f.do(f"call void {f.pointer(context, RESTORE)}(ptr {state})")
+        with f.when(free):
+            f.do(f"call void {f.pointer(context, RESTORE)}(ptr {state.get()})")
         with f.loop(0, "%count") as k:
             f.do(f"call void {f.pointer(context, DROP)}(ptr {f.pointer(held, k)})")
         f.ret(result)

@@ -12,9 +12,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import native
 from graphad.compiler.cpu.runtime.lapack import NO_ANSWER
+from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InternalError
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ MOST_COORDINATES = 8
 SOURCE, INDICES, UPDATES, TARGET, BATCH, OUTER, COUNT, INNER, TABLE, DEPTH, INDEX_BYTES, NEGATIVE, SIZES = (
     range(13)
 )
+SEEN, EMPTY = UPDATES, SIZES + 1  # of extremes: a byte for each slice of the result, and the bits of a number
 WORD_COUNT = SIZES + MOST_COORDINATES
 # words of the step of a running sum
 R_SOURCE, R_TARGET, R_OUTER, R_COUNT, R_INNER, R_EXCLUSIVE, R_REVERSE = range(7)
@@ -95,6 +99,64 @@ def _add_slice(kind: str) -> str:
         a, b = (f.emit(f"load {kind}, ptr {x}") for x in (place, f.at("%from", k, kind)))
         f.do(f"store {kind} {_combine(f, 'add', kind, a, b)}, ptr {place}")
     f.ret()
+    return f.text()
+
+
+def _extreme_slice(way: str, kind: str) -> str:
+    """What NumPy's maximum and minimum are: NaN if one is, the first of equal numbers."""
+    f = Function(
+        f"void @{way}_of(ptr noalias %to, ptr noalias %from, i64 %n)", "internal", "nounwind alwaysinline"
+    )
+    is_float, relation = kind in ("float", "double"), {"max": "ge", "min": "le"}[way]
+    with f.loop(0, "%n") as k:
+        place = f.at("%to", k, kind)
+        a, b = (f.emit(f"load {kind}, ptr {x}") for x in (place, f.at("%from", k, kind)))
+        if is_float:
+            first = f.emit(f"fcmp o{relation} {kind} {a}, {b}")
+            first = f.emit(f"or i1 {first}, {f.emit(f'fcmp uno {kind} {a}, {a}')}")
+        else:
+            first = f.test(f"s{relation}", a, b, kind)
+        f.do(f"store {kind} {f.choose(first, kind, a, b)}, ptr {place}")
+    f.ret()
+    return f.text()
+
+
+def _extremes(way: str, kind: str) -> str:
+    """Copies the first slice of each place, combines it with further ones, then fills in where there was none."""
+    size = _BYTES[kind]
+    f = Function(f"i32 @graphad_{way}(ptr %ret, ptr %exc, i64 %block)")
+    w = f.emit("inttoptr i64 %block to ptr")
+    batch, count, inner, table = (f.word(w, word) for word in (BATCH, COUNT, INNER, TABLE))
+    source, target, seen = (f.pointer(w, word) for word in (SOURCE, TARGET, SEEN))
+    slices = f.emit(f"mul i64 {batch}, {table}")
+    f.do(f"call void @llvm.memset.p0.i64(ptr {seen}, i8 0, i64 {slices}, i1 false)")
+    with f.loop(0, batch) as b:
+        first, low = f.emit(f"mul i64 {b}, {table}"), f.emit(f"mul i64 {b}, {count}")
+        with f.loop(0, count) as j:
+            row = f.emit(f"add i64 {low}, {j}")
+            at = f.emit(f"call i64 @position(ptr {w}, i64 {row})")
+            with f.when(f.test("eq", at, _OUTSIDE)):
+                f.ret(NO_ANSWER)
+            with f.when(f.test("sge", at, 0)):
+                place = f.emit(f"add i64 {first}, {at}")
+                to, come = (
+                    f.at(base, f.emit(f"mul i64 {x}, {inner}"), kind)
+                    for base, x in ((target, place), (source, row))
+                )
+                mark = f.at(seen, place, "i8")
+                is_new = f.test("eq", f.emit(f"load i8, ptr {mark}"), 0, "i8")
+                with f.when(is_new):
+                    f.do(f"store i8 1, ptr {mark}")
+                    f.do(f"call void @copy(ptr {to}, ptr {come}, i64 {inner})")
+                with f.when(f.emit(f"xor i1 {is_new}, true")):
+                    f.do(f"call void @{way}_of(ptr {to}, ptr {come}, i64 {inner})")
+    bits = f.emit(f"trunc i64 {f.word(w, EMPTY)} to i32") if size == 4 else f.word(w, EMPTY)
+    with f.loop(0, slices) as s:
+        with f.when(f.test("eq", f.emit(f"load i8, ptr {f.at(seen, s, 'i8')}"), 0, "i8")):
+            to = f.at(target, f.emit(f"mul i64 {s}, {inner}"), kind)
+            with f.loop(0, inner) as k:
+                f.do(f"store i{8 * size} {bits}, ptr {f.at(to, k, kind)}")
+    f.ret(0)
     return f.text()
 
 
@@ -174,9 +236,11 @@ def _band(size: int) -> str:
 
 
 def adding_text(kind: str) -> str:
-    """`graphad_add`, and `graphad_running_add` and `_mul`, for numbers of one kind."""
+    """`graphad_add`, `_max` and `_min`, and `graphad_running_add` and `_mul`, for numbers of one kind."""
     running = [_running(way, kind) for way in ("add", "mul")]
-    return "\n".join([_MEMORY, _position(), _add_slice(kind), _step("add", _BYTES[kind]), *running])
+    extremes = [make(way, kind) for way in ("max", "min") for make in (_extreme_slice, _extremes)]
+    slices = _add_slice(kind), _copy_slice(_BYTES[kind])
+    return "\n".join([_MEMORY, _position(), *slices, _step("add", _BYTES[kind]), *extremes, *running])
 
 
 def _running(way: str, kind: str) -> str:
@@ -241,7 +305,8 @@ def _running(way: str, kind: str) -> str:
 
 _addresses: dict[int | str, dict[str, int]] = {}
 _MOVING = ("graphad_take", "graphad_put", "graphad_band")
-_ADDING = ("graphad_add", "graphad_running_add", "graphad_running_mul")
+_COMBINED = ("add", "max", "min")
+_ADDING = (*[f"graphad_{way}" for way in _COMBINED], "graphad_running_add", "graphad_running_mul")
 
 
 def _moving(size: int) -> dict[str, int]:
@@ -262,13 +327,13 @@ def indexed(
     form: Indexed, dtype: str, itemsize: int, index_bytes: int, shapes: Sequence[Sequence[int]]
 ) -> tuple[int, list[int]]:
     """The step kernel and its block without pointers, for the shapes of operands and result."""
-    indices, table = shapes[1], shapes[-1] if form.way == "add" else shapes[0]
+    indices, table = shapes[1], shapes[-1] if form.way in _COMBINED else shapes[0]
     lead, axis = form.lead, form.axis % len(table)
     depth = indices[-1] if form.has_coordinates else 1
     sizes, inner = table[axis : axis + depth], math.prod(table[axis + depth :])
     batch, outer = math.prod(table[:lead]), math.prod(table[lead:axis])
     count = math.prod(indices[lead : len(indices) - form.has_coordinates])
-    slices = {"take": shapes[-1], "add": shapes[0], "put": shapes[-2]}[form.way]
+    slices = shapes[{"take": -1, "put": -2}.get(form.way, 0)]
     fits = math.prod(slices) == batch * outer * count * inner and math.prod(indices) == batch * count * depth
     if not fits or len(sizes) != depth or (form.way == "put" and math.prod(shapes[-1]) != math.prod(table)):
         raise InternalError(
@@ -280,8 +345,17 @@ def indexed(
     words[BATCH : DEPTH + 1] = batch, outer, count, inner, math.prod(sizes), depth
     words[INDEX_BYTES], words[NEGATIVE] = index_bytes, _NEGATIVE[form.negative]
     words[SIZES : SIZES + depth] = sizes
-    kernels = _adding(ADDED[dtype]) if form.way == "add" else _moving(itemsize)
+    if form.way in ("max", "min"):
+        info = as_dtype(dtype)
+        empty = np.array(info.min if form.way == "max" else info.max, info.numpy)
+        words[EMPTY] = int(empty.view(np.int32 if itemsize == 4 else np.int64))
+    kernels = _adding(ADDED[dtype]) if form.way in _COMBINED else _moving(itemsize)
     return kernels[f"graphad_{form.way}"], words
+
+
+def workspace(form: Indexed, shape: Sequence[int]) -> int:
+    """Bytes of a step's workspace for a result of a shape."""
+    return math.prod(shape[: form.lead + 1]) if form.way in ("max", "min") else 0
 
 
 def running(form: Running, dtype: str, shape: Sequence[int]) -> tuple[int, list[int]]:

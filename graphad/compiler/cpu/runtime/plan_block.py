@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler.backend import Builder
-from graphad.compiler.cpu.runtime import entry, entry_text
+from graphad.compiler.cpu.runtime import calls, entry, entry_text
 from graphad.compiler.rows import Arena, Argument, Row
 from graphad.core.errors import InvalidArgumentError
 
@@ -33,6 +33,7 @@ class PlanBuilder(Builder):
         self._inner: list[tuple[int, int]] = []  # (word, word whose address it holds)
         self._rows: list[int] = []  # words that hold the function of a region's row
         self._keep: list[Any] = []
+        self._runs_python = False
 
     def _block(self, words: Sequence[int], arguments: Iterable[Argument], arena: Iterable[Arena]) -> int:
         first = len(self._words)
@@ -72,6 +73,7 @@ class PlanBuilder(Builder):
 
     def _nested(self, row: Row) -> int:
         """The block of a row, after those of the rows in its tables; returns its first word."""
+        self._runs_python = self._runs_python or calls.is_kernel(row.function)
         first = self._block(row.words, row.arguments, row.arena)
         blocks = []
         for word, rows in row.tables:
@@ -111,6 +113,9 @@ class PlanBuilder(Builder):
         self, arena_bytes: int = 0, release_lock: bool = False, guard: np.ndarray | None = None
     ) -> PlanImage:
         """The finished plan; `guard` (see `entry.make_guard`) is then checked by every run."""
+        flags = entry_text.RELEASE_LOCK if release_lock else 0
+        if self._runs_python:
+            flags = entry_text.RELEASE_LOCK | entry_text.KEEP_LOCK
         return PlanImage(
             self._arguments,
             tuple(self._steps),
@@ -120,7 +125,7 @@ class PlanBuilder(Builder):
             tuple(self._inner),
             tuple(self._rows),
             arena_bytes,
-            release_lock,
+            flags,
             guard,
             tuple(self._keep),
         )
@@ -152,7 +157,7 @@ class PlanImage:
         inner: tuple[tuple[int, int], ...],
         rows: tuple[int, ...],
         arena_bytes: int,
-        release_lock: bool,
+        flags: int,
         guard: np.ndarray | None,
         keep: tuple[Any, ...],
     ) -> None:
@@ -166,7 +171,7 @@ class PlanImage:
         words_ = np.zeros(self._first + len(words), np.int64)
         words_[self._first :] = words
         words_[entry_text.H_MAGIC] = entry_text.MAGIC
-        words_[entry_text.H_FLAGS] = entry_text.RELEASE_LOCK if release_lock else 0
+        words_[entry_text.H_FLAGS] = flags
         words_[entry_text.H_STEPS], words_[entry_text.H_PATCHES] = len(steps), len(patches)
         words_[entry_text.H_ARGUMENTS] = arguments
         words_[entry_text.H_GUARD] = 0 if guard is None else guard.ctypes.data

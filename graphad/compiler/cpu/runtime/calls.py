@@ -1,0 +1,137 @@
+"""An eval in Python as a plan step, for rounds of native loops: one op without native code does not make the others slow.
+
+The step takes the interpreter's lock and calls a function of Python with the address of its block; that function reads the
+operands' addresses there. What it raises waits in the thread, as after a signal's handler, and ends the run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.assembly import Function
+from graphad.compiler.cpu.runtime import driver, native
+from graphad.core.ieee import hush, unhush
+
+# words of the step's block: the functions below, the callable, then the addresses of the operands and of the results
+API, CALLED, OPERANDS = range(3)
+ENSURE, RELEASE, FROM_INT, CALL, DROP = range(5)
+_MOST_VIEWS = 128  # sets of addresses whose arrays a step keeps
+
+Shaped = tuple[tuple[int, ...], np.dtype[Any]]
+Compute = Callable[[list[Any]], Sequence[Any]]
+
+
+def text() -> str:
+    """`i32 graphad_call(ret, exc, block)`."""
+    f = Function("i32 @graphad_call(ptr %ret, ptr %exc, i64 %block)")
+    w = f.emit("inttoptr i64 %block to ptr")
+    api, status = f.pointer(w, API), f.slot("i32", driver.INTERRUPTED)
+    state = f.emit(f"call i32 {f.pointer(api, ENSURE)}()")
+    number = f.emit(f"call ptr {f.pointer(api, FROM_INT)}(i64 %block)")
+    with f.when(f.test("ne", number, "null", "ptr")):
+        given = f"ptr {f.pointer(w, CALLED)}, ptr {number}, ptr null"
+        result = f.emit(f"call ptr (ptr, ...) {f.pointer(api, CALL)}({given})")
+        f.do(f"call void {f.pointer(api, DROP)}(ptr {number})")
+        with f.when(f.test("ne", result, "null", "ptr")):
+            f.do(f"call void {f.pointer(api, DROP)}(ptr {result})")
+            status.set(0)
+    f.do(f"call void {f.pointer(api, RELEASE)}(i32 {state})")
+    f.ret(status.get())
+    return f.text()
+
+
+_addresses: dict[str, int] = {}
+
+
+def is_kernel(function: int) -> bool:
+    """Whether a function is the step kernel."""
+    return function == _addresses.get("graphad_call")
+
+
+_api: ctypes.Array[ctypes.c_int64] | None = None
+
+
+def kernel() -> int:
+    """The address of the step kernel."""
+    with native.lock:
+        if not _addresses:
+            _addresses.update(native.printed(text, symbols=["graphad_call"]))
+        return _addresses["graphad_call"]
+
+
+def _functions() -> int:
+    global _api
+    with native.lock:
+        if _api is None:
+            api = ctypes.pythonapi
+            found = (
+                api.PyGILState_Ensure,
+                api.PyGILState_Release,
+                api.PyLong_FromLongLong,
+                api.PyObject_CallFunctionObjArgs,
+                api.Py_DecRef,
+            )
+            _api = (ctypes.c_int64 * len(found))(*[ctypes.cast(f, ctypes.c_void_p).value or 0 for f in found])
+            native.keep_for_ever(_api)  # plans hold its address
+        return ctypes.addressof(_api)
+
+
+def words_of(called: Called) -> list[int]:
+    """The block of a step without the addresses of operands and results; the caller keeps `called` alive."""
+    return [_functions(), id(called), *[0] * (len(called.operands) + len(called.results))]
+
+
+class Called:
+    """What a step calls: `compute` gets arrays at the operands' addresses, and its results are copied to theirs."""
+
+    def __init__(self, compute: Compute, operands: Sequence[Shaped], results: Sequence[Shaped]) -> None:
+        self.compute, self.operands, self.results = compute, operands, results
+        self._blocks: dict[int, Any] = {}
+        self._views: dict[bytes, tuple[list[np.ndarray], list[np.ndarray]]] = {}
+        # Evals get scalars for shape ().
+        self._scalars = [k for k, (shape, _) in enumerate(operands) if not shape]
+
+    def __call__(self, block: int) -> None:
+        words = self._blocks.get(block)
+        if words is None:
+            if len(self._blocks) >= _MOST_VIEWS:
+                self._blocks.clear()
+            size = 8 * (len(self.operands) + len(self.results))
+            words = self._blocks[block] = (ctypes.c_char * size).from_address(block + 8 * OPERANDS)
+        addresses = words.raw
+        views = self._views.get(addresses)
+        if views is None:
+            views = self._made(addresses)
+        given, into = views
+        if self._scalars:
+            given = given.copy()
+            for k in self._scalars:
+                given[k] = given[k][()]
+        token = hush()
+        try:
+            for x, y in zip(into, self.compute(given), strict=True):
+                x[...] = y
+        finally:
+            unhush(token)
+
+    def _made(self, addresses: bytes) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        if len(self._views) >= _MOST_VIEWS:
+            self._views.clear()
+        numbers, count = np.frombuffer(addresses, np.int64).tolist(), len(self.operands)
+        found = [_view(at, *each) for at, each in zip(numbers, (*self.operands, *self.results), strict=True)]
+        made = self._views[addresses] = found[:count], found[count:]
+        return made
+
+
+def _view(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    size = dtype.itemsize
+    for n in shape:
+        size *= n
+    if not size:
+        return np.empty(shape, dtype)
+    memory: Any = (ctypes.c_char * size).from_address(address)
+    return np.ndarray(shape, dtype, memory)

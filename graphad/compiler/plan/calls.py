@@ -1,0 +1,88 @@
+"""Rows that call an op's eval: what a round of a native loop does where an op has no native code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphad.compiler.plan.buffers import as_value
+from graphad.core.errors import InternalError
+from graphad.core.frames import note_traced_line
+from graphad.core.op import Op, explained
+from graphad.trace.numbered import with_sizes
+
+if TYPE_CHECKING:
+    from graphad.compiler.plan.places import Made
+    from graphad.compiler.plan.steps import Scope
+    from graphad.compiler.units import Unit
+    from graphad.core.dtypes import DType
+
+_NANOSECONDS = 5_000.0  # of a call, beside what the eval takes for each element
+
+
+def call(scope: Scope, unit: Unit) -> Made:
+    """The row of a call: its operands are in C order."""
+    (node,) = unit.nodes
+    targets = [scope.part.sites[value] for value in unit.writes]
+    sites = [*unit.reads, *targets]
+    walks = [scope.strided(site) for site in sites]
+    dtypes = [scope.part.specs[site.root].dtype for site in sites]
+    places = [
+        scope.checked(site, walk, dtype.itemsize) if 0 not in walk[0] else scope.place(site)
+        for site, walk, dtype in zip(sites, walks, dtypes, strict=True)
+    ]
+    shaped = [(shape, dtype.numpy) for (shape, _), dtype in zip(walks, dtypes, strict=True)]
+    count = len(unit.reads)
+    results = [(shape, dtype) for (shape, _), dtype in zip(walks[count:], dtypes[count:], strict=True)]
+    compute = _computing(with_sizes(node.op, scope.numbers), node.line, results)
+    step, kept = scope.backend.call(compute, shaped[:count], shaped[count:])
+    scope.keep.append(kept)
+    work = _NANOSECONDS + sum([float(math.prod(shape)) for shape, _ in shaped])
+    return scope.step(step, places, work)
+
+
+def _computing(
+    op: Op, line: str | None, results: Sequence[tuple[tuple[int, ...], DType]]
+) -> Callable[[list[Any]], Sequence[Any]]:
+    """The op's eval, whose errors have the same message as in every tier."""
+
+    def failed(error: Exception, values: list[Any]) -> Exception:
+        error = explained(error, op, values)
+        note_traced_line(error, line)
+        return error
+
+    def several(values: list[Any]) -> Sequence[Any]:
+        try:
+            ys = [as_value(y) for y in op.eval(*values)]
+            for y, (shape, dtype) in zip(ys, results, strict=True):
+                if y.shape != shape or y.dtype is not dtype.numpy:
+                    same(y, shape, dtype)
+        except Exception as error:
+            raise failed(error, values)  # noqa: B904 - it has its own cause
+        return ys
+
+    if op.multiple:
+        return several
+    evaluate, ((shape, dtype),) = op.evaluator, results
+    kind = dtype.numpy
+
+    def single(values: list[Any]) -> Sequence[Any]:
+        try:
+            y = evaluate(*values) if shape else as_value(evaluate(*values))
+            if y.shape != shape or y.dtype is not kind:
+                same(y, shape, dtype)
+        except Exception as error:
+            raise failed(error, values)  # noqa: B904 - it has its own cause
+        return (y,)
+
+    return single
+
+
+def same(y: Any, shape: tuple[int, ...], dtype: DType) -> Any:
+    """Check a host step's result against the graph, since later steps access its elements by address."""
+    if y.shape != shape or y.dtype != dtype:
+        raise InternalError(
+            f"plan: a step gave shape {y.shape} and dtype {y.dtype} where its graph says {shape} and {dtype}"
+        )
+    return y
