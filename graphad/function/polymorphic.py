@@ -380,6 +380,10 @@ class Function(Printed, Generic[P, R]):
 
     def _trace_and_make_variables(self, arguments: Arguments) -> ConcreteFunction:
         first = self._variables is None
+        if self.jit_compile and trace_in_progress() is None:
+            from graphad.compiler.foresight import foresee
+
+            foresee(self.python_function)
         concrete, created = self._trace_once(arguments, first)
         if created:
             self._variables = created

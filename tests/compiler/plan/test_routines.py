@@ -12,6 +12,7 @@ import pytest
 
 import graphad as tf
 from graphad.compiler.cpu.runtime import indexing, lapack
+from graphad.compiler.plan.tiers import HostPlan
 from graphad.core.errors import InternalError
 from graphad.kernels import forms
 from graphad.tools.explain import explain
@@ -232,6 +233,17 @@ def test_matrices_without_an_answer_and_with_nan() -> None:
     broken = good.numpy()
     broken[1, 0, 0] = np.nan
     assert np.array_equal(f(tf.constant(broken)).numpy(), tf.linalg.cholesky(broken).numpy(), equal_nan=True)
+    for places in ([(0, 2, 1)], [(1, 0, 1), (0, 2, 0)], [(0, 0, 0), (1, 1, 0)]):
+        for value in (np.nan, np.inf, -np.inf):
+            broken = good.numpy()
+            broken[tuple(zip(*places, strict=True))] = value
+            with pytest.MonkeyPatch.context() as patch:  # a native run has the answer
+                patch.setattr(HostPlan, "run", lambda *_: pytest.fail("the run was made again"))
+                found = f(tf.constant(broken)).numpy()
+            assert found.tobytes() == tf.linalg.cholesky(broken).numpy().tobytes()
+    broken[0] = -np.eye(3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"cholesky: .*positive\s+definite"):
+        f(tf.constant(broken))
     g = tf.function(lambda a, b: tf.linalg.solve(a, b) + 0, jit_compile=True)
     g(good, good)
     with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):

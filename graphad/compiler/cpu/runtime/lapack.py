@@ -1,8 +1,9 @@
 """Solutions and Cholesky factors of stacks of matrices as plan steps, with the bits of the eager ops.
 
 NumPy computes both in float64, whatever the dtype, by the routines of the library that it carries. A step does the same for one
-matrix after the other: it copies by columns into its workspace, calls the routine by address, and copies back. Where a routine
-has no answer the step ends with NO_ANSWER: the run is made again op by op, which gives the op's own error or its NaN.
+matrix after the other: it copies by columns into its workspace, calls the routine by address, and copies back. Matrices that hold
+NaN or infinity have factors of NaN, where the op's have. Where a routine has no answer for another one the step ends with
+NO_ANSWER: the run is made again op by op, which gives the op's own error.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ WHOLE, LOWER, UPPER = range(3)  # what is read of a matrix; the rest of it is ta
 FUNCTION, N, K, PART, LETTER, A, B, Y, WORK = range(9)
 A_STEPS, B_STEPS, Y_STEPS = 9, 11, 13  # two words each: from row to row, from column to column
 BATCH, A_BATCH, B_BATCH, Y_BATCH = 15, 19, 23, 27  # four words each
-WORD_COUNT = 31
+HAS_NAN = 31  # whether a matrix without a factor was not finite
+WORD_COUNT = 32
 
 Walk = tuple[Sequence[int], Sequence[int]]
 _KINDS = {4: "float", 8: "double"}
@@ -62,6 +64,23 @@ def _in_columns(
             f.do(f"store double {value}, ptr {f.at(column, i, 'double')}")
 
 
+def _unanswered(f: Function, done: str) -> None:
+    """End the step if the routine has said that it has no answer."""
+    with f.when(f.test("ne", f.emit(f"load i64, ptr {done}"), 0)):
+        f.ret(NO_ANSWER)
+
+
+def _is_finite(f: Function, size: int, w: str, a: str) -> str:
+    """Whether a matrix holds neither NaN nor infinity, as i1."""
+    n, found = f.word(w, N), f.slot("i1", 1)
+    with f.loop(0, n) as i:
+        with f.loop(0, n) as j:
+            value = _load(f, size, _address(f, a, w, A_STEPS, i, j))
+            rest = f.emit(f"fsub double {value}, {value}")
+            found.set(f.emit(f"and i1 {found.get()}, {f.emit(f'fcmp ord double {rest}, {rest}')}"))
+    return found.get()
+
+
 def _solve(f: Function, size: int, w: str, a: str, b: str, y: str, done: str) -> None:
     n, k, matrix = f.word(w, N), f.word(w, K), f.pointer(w, WORK)
     right = f.at(matrix, f.emit(f"mul i64 {n}, {n}"), "double")
@@ -71,6 +90,7 @@ def _solve(f: Function, size: int, w: str, a: str, b: str, y: str, done: str) ->
     sizes = f.at(w, N), f.at(w, K)
     given = [sizes[0], sizes[1], matrix, sizes[0], pivots, right, sizes[0], done]
     f.do(f"call void {f.pointer(w, FUNCTION)}({', '.join(f'ptr {x}' for x in given)})")
+    _unanswered(f, done)
     with f.loop(0, k) as j:
         column = f.at(right, f.emit(f"mul i64 {j}, {n}"), "double")
         with f.loop(0, n) as i:
@@ -83,12 +103,26 @@ def _factor(f: Function, size: int, w: str, a: str, b: str, y: str, done: str) -
     _in_columns(f, size, w, a, A_STEPS, n, matrix, "")
     given = [f.at(w, LETTER), count, matrix, count, done]
     f.do(f"call void {f.pointer(w, FUNCTION)}({', '.join(f'ptr {x}' for x in given)}, i64 1)")
+    with f.when(f.test("ne", f.emit(f"load i64, ptr {done}"), 0)):
+        with f.when(_is_finite(f, size, w, a)):
+            f.ret(NO_ANSWER)
+        f.set_word(w, HAS_NAN, 1)
     with f.loop(0, n) as j:
         column = f.at(matrix, f.emit(f"mul i64 {j}, {n}"), "double")
         with f.loop(0, n) as i:
             value = f.emit(f"load double, ptr {f.at(column, i, 'double')}")
             kept = f.choose(f.test("sgt", j, i), "double", "0.0", value)
             _store(f, size, kept, _address(f, y, w, Y_STEPS, i, j))
+
+
+def _nan_of(f: Function, size: int, w: str, a: str, b: str, y: str, done: str) -> None:
+    """The factor of a matrix that is not finite: the op gives NaN for all of them in a stack if one has no factor."""
+    n = f.word(w, N)
+    with f.when(f.emit(f"xor i1 {_is_finite(f, size, w, a)}, true")):
+        with f.loop(0, n) as i:
+            with f.loop(0, n) as j:
+                kept = f.choose(f.test("sgt", j, i), "double", "0.0", "0x7FF8000000000000")
+                _store(f, size, kept, _address(f, y, w, Y_STEPS, i, j))
 
 
 def text(size: int) -> str:
@@ -102,8 +136,6 @@ def text(size: int) -> str:
         def descend(f: Function, w: str, depth: int, places: list[str], done: Any, compute: Any) -> None:
             if depth == BATCH_RANK:
                 compute(f, size, w, *places, done.address)
-                with f.when(f.test("ne", done.get(), 0)):
-                    f.ret(NO_ANSWER)
                 return
             steps = [f.word(w, first + depth) for first in (A_BATCH, B_BATCH, Y_BATCH)]
             with f.loop(0, f.word(w, BATCH + depth)) as i:
@@ -112,7 +144,12 @@ def text(size: int) -> str:
                 ]
                 descend(f, w, depth + 1, moved, done, compute)
 
-        descend(f, w, 0, [f.pointer(w, word) for word in (A, B, Y)], done, compute)
+        f.set_word(w, HAS_NAN, 0)
+        operands = [f.pointer(w, word) for word in (A, B, Y)]
+        descend(f, w, 0, operands, done, compute)
+        if compute is _factor:
+            with f.when(f.test("ne", f.word(w, HAS_NAN), 0)):
+                descend(f, w, 0, operands, done, _nan_of)
         f.ret(0)
         found.append(f.text())
     return "\n".join(found)
