@@ -13,19 +13,24 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import as_dtype
-from graphad.core.kinds import require_same_dtype
+from graphad.core.kinds import BOOLEAN, REAL, require_same_dtype
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.references import AT
 from graphad.core.schema import Axis, Given, IntegerSpec
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.array.reshape import ExpandDims
+from graphad.ops.array.sequence import Steps
 from graphad.ops.array.sizes import whole_numbers
 from graphad.ops.array.support import (
     requested_size,
     require_scalar,
     shifted,
 )
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import equal
+from graphad.ops.math.select import where
 
 
 def depth_was_input(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -56,6 +61,18 @@ class OneHot(Op):
 
     def eval(self, indices: Array, on: Array, off: Array) -> Array:
         return _one_hot(indices, on, off, self.depth, self.axis)
+
+    def expand(self, indices: Ranked, on: Tensor, off: Tensor, *given: Tensor) -> Tensor | None:
+        if given or on.dtype.kind not in REAL | BOOLEAN:
+            return None  # which have no kernels on the CPU
+        is_narrow = indices.dtype is dtypes.int32 and type(self.depth) is int and self.depth < 2**31
+        dtype = dtypes.int32 if is_narrow else dtypes.int64
+        place = self.axis % (len(indices.dims) + 1)
+        steps = bind(Steps(0, self.depth, 1, dtype))
+        behind = len(indices.dims) - place
+        if behind:
+            steps = bind(ExpandDims(tuple(range(1, behind + 1))), steps)
+        return where(equal(bind(ExpandDims((place,)), cast(indices, dtype)), steps), on, off)
 
     vjp = no_gradient("an index is an integer")
 
