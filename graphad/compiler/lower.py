@@ -128,6 +128,10 @@ class Lowered:
             return
         if op.as_size is not None and node.specs[0].dtype.itemsize <= 8:
             self._sizes[node.start] = node
+        if self._depends_on_sizes(node):
+            self.given[node.start] = self._sizes[node.start] = node
+            self._own(node.start)
+            return
         if self._moved(node):
             return
         if not node.inputs and not op.multiple and not op.structured and is_definite(node.specs[0].dims):
@@ -171,6 +175,16 @@ class Lowered:
             self.maker[value] = unit.index
             self._own(value)
         return unit
+
+    def _depends_on_sizes(self, node: Node) -> bool:
+        """Whether it is a number made of numbers that depend on sizes, such as the weight of a mean. A plan is bound to it."""
+        op = node.op
+        if not node.inputs or op.structured or op.multiple or op.extension or op.transient or op.refers:
+            return False
+        if node.specs[0].dims != () or node.specs[0].dtype.itemsize > 8 or may_fail(self.graph, node):
+            return False
+        known = [value in self._sizes or value in self._constants for value in node.inputs]
+        return all(known) and all(self.specs[value].dims == () for value in node.inputs)
 
     def _lower(self, node: Node) -> Any:
         op = node.op

@@ -18,6 +18,7 @@ import numpy as np
 from graphad.compiler import rows as table
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.blocks import Blocks
+from graphad.compiler.plan.buffers import as_value
 from graphad.compiler.plan.calls import call
 from graphad.compiler.plan.inside import stays_inside
 from graphad.compiler.plan.library import products, routine
@@ -51,6 +52,7 @@ from graphad.compiler.units import (
 )
 from graphad.core.dims import Size, evaluate
 from graphad.core.errors import InternalError
+from graphad.core.ieee import unreported
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Node
 from graphad.kernels import stages
@@ -324,8 +326,14 @@ class Scope:
 
     def known(self, scalar: Node | Array) -> Any:
         """The number of a scalar that is a constant or the node of a size."""
-        op: Any = scalar.op if isinstance(scalar, Node) else None
-        return scalar if op is None else self.size(op.as_size)
+        if not isinstance(scalar, Node):
+            return scalar
+        op: Any = scalar.op
+        return (
+            constant_of(self.part, scalar.start, self.numbers)
+            if op.as_size is None
+            else self.size(op.as_size)
+        )
 
     def scalar(self, scalar: Node | Array, dtype: DType) -> int:
         """The word of a scalar that is a constant or a size."""
@@ -336,7 +344,8 @@ def constant_of(part: Partition, root: int, numbers: Mapping[str, int]) -> Any:
     """The array of a constant, or of a value that depends only on sizes."""
     node = part.given.get(root)
     if node is not None:
-        return with_sizes(node.op, numbers).eval()
+        values = [as_value(constant_of(part, value, numbers)) for value in node.inputs]
+        return unreported(with_sizes(node.op, numbers).eval, *values)
     inputs = len(part.graph.inputs)
     if not inputs <= root < part.graph.first_node_value:
         raise InternalError(f"plan: value {root} has no place")
