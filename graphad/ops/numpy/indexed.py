@@ -66,6 +66,9 @@ class _Joined:
     def __repr__(self) -> str:
         return f"graphad.numpy.{self._name}"
 
+    def __reduce__(self) -> str:
+        return self._name  # of this module: it is pickled, and copied, as itself
+
 
 def _of_rank(x: Tensor, rank: int, place: int) -> Tensor:
     missing = rank - len(ranked(x.dims))
@@ -89,6 +92,9 @@ class _Grid:
 
     def __repr__(self) -> str:
         return f"graphad.numpy.{self._name}"
+
+    def __reduce__(self) -> str:
+        return self._name  # of this module: it is pickled, and copied, as itself
 
 
 r_ = _Joined(
