@@ -13,8 +13,8 @@ from graphad.core.dims import product
 from graphad.core.op import IO, WRITES
 from graphad.gradient.backward import Entry
 from graphad.ops.array.shape import shape
-from graphad.ops.math.arithmetic import add_n
 from graphad.ops.math.reduce import reduce_prod
+from graphad.ops.math.sums import add_n
 from graphad.vectorize.chunks import chunk_of
 
 if TYPE_CHECKING:

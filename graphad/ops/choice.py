@@ -213,16 +213,23 @@ def are_ones(x: np.ndarray, dtype: Any) -> bool:
 
 def without_nan(y: Any, out: Any) -> Any:
     """`out`, which nobody else holds, and 0 where y is 0."""
+    if isinstance(out, np.generic):
+        return out if y else out.dtype.type(0)
     if type(out) is np.ndarray and has_no_zero(y):
         return out
     out = chosen(y == 0, np.zeros((), out.dtype), out)
     return out if out.ndim else out[()]
 
 
+_FEW = 256  # elements
+
+
 def has_no_zero(y: Array | DeviceArray) -> bool:
     """Whether no element of an array is 0; False for what is no array of NumPy's."""
     if type(y) is not np.ndarray or not y.size:
         return False
+    if y.size <= _FEW:  # one call, though for each element a slower one
+        return bool(np.count_nonzero(y) == y.size)
     if not any(y.strides):  # one number for all elements
         y = y[(slice(0, 1),) * y.ndim]
     return not (y == 0).any()

@@ -1,6 +1,6 @@
 """Values and derivatives at 0, infinities, NaN and huge numbers, as TensorFlow has them, in every way to run.
 
-A cotangent that is exactly 0 wins over an infinite or undefined slope wherever it does in TensorFlow: a masked pole is harmless.
+A cotangent that is exactly 0 wins over an infinite or undefined slope, where TensorFlow often has NaN: a masked pole is harmless.
 """
 
 from __future__ import annotations
@@ -42,13 +42,31 @@ POLES = [0.0, -0.0, -1.0, -2.0, -0.5]
 MASKED: dict[str, tuple[Callable[[Any], Any], list[float], tuple[int, ...]]] = {
     "sqrt": (tf.sqrt, [*POLES, -INF], (1,)),
     "rsqrt": (tf.math.rsqrt, [*POLES, -INF, NAN, 1e-310], (1,)),
-    "reciprocal": (tf.math.reciprocal, [*POLES, NAN], (1,)),
-    "log": (tf.math.log, [*POLES, NAN], (2,)),
-    "log1p": (tf.math.log1p, [-1.0, -2.0, NAN], (2,)),
-    "asin": (tf.asin, [-1.0, -2.0, -1e20], (2,)),
-    "acos": (tf.acos, [-1.0, -2.0, -1e20], (2,)),
-    "atanh": (tf.atanh, [-1.0], (2,)),
-    "exp": (lambda x: tf.exp(-x), [-2.0, -0.5], (1, 2)),
+    "reciprocal": (tf.math.reciprocal, [*POLES, NAN], (1, 2)),
+    "quotient": (lambda x: x / x, [*POLES, NAN], (1, 2)),
+    "quotient with a number above": (lambda x: 2.0 / x, [*POLES, NAN], (1, 2)),
+    "quotient of quotients": (lambda x: (1.0 / x) / (1.0 / x), [0.0, -0.0], (1,)),
+    "power": (lambda x: x**0.5, POLES, (1,)),
+    "negative power": (lambda x: tf.pow(x, -1.5), POLES, (1,)),
+    "log": (tf.math.log, [*POLES, NAN], (1, 2)),
+    "log1p": (tf.math.log1p, [-1.0, -2.0, NAN], (1, 2)),
+    "log2": (lambda x: tf.numpy.log2(x), [*POLES, NAN], (1, 2)),
+    "asin": (tf.asin, [-1.0, -2.0, -1e20], (1, 2)),
+    "acos": (tf.acos, [-1.0, -2.0, -1e20], (1, 2)),
+    "acosh": (tf.acosh, [0.5, -1.0], (1,)),
+    "atanh": (tf.atanh, [-1.0], (1, 2)),
+    "atan2": (lambda x: tf.atan2(x, x), [0.0, -0.0], (1,)),
+    "exp": (lambda x: tf.exp(-x), [-2.0, -0.5, -1e4], (1, 2)),
+    "exp of a pole": (lambda x: tf.exp(1.0 / x), [0.0, 1e-4], (1,)),
+    "cosh": (tf.cosh, [-1e4], (1, 2)),
+    "cbrt": (tf.math.cbrt, [0.0, -0.0], (1,)),
+    "xlogy": (lambda x: tf.math.xlogy(1.0, x), [*POLES, NAN], (1, 2)),
+    "lgamma": (tf.math.lgamma, [0.0, -1.0, -2.0], (1, 2)),
+    "digamma": (tf.math.digamma, [0.0, -1.0, -2.0], (1, 2)),
+    "erfinv": (tf.math.erfinv, [-1.0, -2.0], (1,)),
+    "ndtri": (tf.math.ndtri, [0.0, -1.0], (1,)),
+    "bessel k0": (tf.math.special.bessel_k0, [0.0, -1.0], (1,)),
+    "expint": (tf.math.special.expint, [0.0], (1,)),
     "softsign": (tf.math.softsign, [*POLES, -INF], (1, 2)),
 }
 

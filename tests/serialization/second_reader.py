@@ -345,6 +345,7 @@ FORMULAS: dict[str, Any] = {
     "maximum": np.maximum, "minimum": np.minimum, "squared_difference": lambda x, y: (x - y) ** 2,
     "divide_no_nan": lambda x, y: np.where(y == 0, 0, x / np.where(y == 0, 1, y)),
     "multiply_no_nan": lambda x, y: np.where(y == 0, 0, x * y), "mul_zero": lambda g, f: np.where(g == 0, 0, g * f),
+    "div_zero": lambda g, f: np.where(g == 0, 0, g / f),
     "xlogy": lambda x, y: np.where(x == 0, 0, x * np.log(np.where(x == 0, 1, y))),
     "xdivy": lambda x, y: np.where(x == 0, 0, x / np.where(x == 0, 1, y)),
     "tanh_grad": lambda y, g: g * (1 - y * y), "sigmoid_grad": lambda y, g: g * y * (1 - y),

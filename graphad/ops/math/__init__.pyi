@@ -2,7 +2,6 @@
 
 from graphad.ops.math.arithmetic import abs as abs
 from graphad.ops.math.arithmetic import add as add
-from graphad.ops.math.arithmetic import add_n as add_n
 from graphad.ops.math.arithmetic import divide as divide
 from graphad.ops.math.arithmetic import divide_no_nan as divide_no_nan
 from graphad.ops.math.arithmetic import floordiv as floordiv
@@ -132,6 +131,7 @@ from graphad.ops.math.statistics import norm as norm
 from graphad.ops.math.statistics import reduce_euclidean_norm as reduce_euclidean_norm
 from graphad.ops.math.statistics import reduce_std as reduce_std
 from graphad.ops.math.statistics import reduce_variance as reduce_variance
+from graphad.ops.math.sums import add_n as add_n
 from graphad.ops.math.trigonometric import acos as acos
 from graphad.ops.math.trigonometric import acosh as acosh
 from graphad.ops.math.trigonometric import angle as angle

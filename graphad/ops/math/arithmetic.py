@@ -7,7 +7,6 @@ around a division would still multiply 0 by its infinite derivative.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,25 +14,17 @@ import numpy as np
 import graphad.kernels as kernels
 from graphad.core.annotations import (
     Array,
-    BatchContext,
     Cotangents,
-    Ranked,
-    RowAxes,
-    RowAxis,
     TensorLike,
     VjpContext,
 )
 from graphad.core.bind import bind
-from graphad.core.convert import lift, lift_pair
-from graphad.core.dtypes import DType, float32, float64
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.op import Op, define, no_gradient
-from graphad.core.shapes import are_compatible, format_dims
-from graphad.core.spec import TensorSpec
+from graphad.core.convert import lift_pair
+from graphad.core.dtypes import float32, float64
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import no_gradient
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.ops.accumulate import as_dtype_of, is_narrow, widened
 from graphad.ops.array.create import zeros_of
-from graphad.ops.array.support import all_stacked
 from graphad.ops.choice import negated, product, signs, without_nan
 from graphad.ops.elementwise import binary_function, elementwise, named, unary_function
 from graphad.ops.math.cast import cast
@@ -44,8 +35,6 @@ from graphad.ops.rules import (
     INEXACT,
     NUMERIC,
     REAL,
-    elementwise_rows,
-    same_dtype,
     scalar_like,
     unbroadcast,
 )
@@ -91,11 +80,11 @@ def _quick_mul_vjp(op: object, ctx: VjpContext, g: Array) -> Cotangents | None:
 
 def _div_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y, x_bar, y_bar = ctx.inputs[1], None, None
-    over = bind(DIV, g, conjugate(y))
+    over = bind(DIV_ZERO, g, conjugate(y))
     if ctx.needs(0):
         x_bar = unbroadcast(ctx, 0, over)
     if ctx.needs(1):
-        y_bar = unbroadcast(ctx, 1, overwrite(NEG, bind(MUL, over, conjugate(ctx.outputs[0]))))
+        y_bar = unbroadcast(ctx, 1, overwrite(NEG, bind(MUL_ZERO, over, conjugate(ctx.outputs[0]))))
     return x_bar, y_bar
 
 
@@ -258,6 +247,16 @@ def _mul_zero_vjp(ctx: VjpContext, f_first: Tensor) -> Cotangents:
     )
 
 
+def _div_zero_vjp(ctx: VjpContext, f_first: Tensor) -> Cotangents:
+    g, f = map(conjugate, ctx.inputs)
+    g_bar = unbroadcast(ctx, 0, bind(DIV_ZERO, f_first, f)) if ctx.needs(0) else None
+    f_bar = None
+    if ctx.needs(1):  # 0 where g is 0, even if `f_first` is infinite
+        slope = bind(DIV_ZERO, bind(DIV_ZERO, bind(MUL_ZERO, g, f_first), f), f)
+        f_bar = unbroadcast(ctx, 1, overwrite(NEG, slope))
+    return g_bar, f_bar
+
+
 DivideNoNan = elementwise(
     "divide_no_nan",
     lambda x, y: without_nan(y, x / y),
@@ -283,7 +282,17 @@ MulZero = elementwise(
     scalar=(("nonzero", "x"), ("mul", "x", "y"), ("abs", "x"), ("select", "a", "b", "c")),
     doc="g * f, and 0 where g is 0, even if f is infinite or NaN.",
 )
-DIVIDE_NO_NAN, MULTIPLY_NO_NAN, MUL_ZERO = DivideNoNan(), MultiplyNoNan(), MulZero()
+DivZero = elementwise(
+    "div_zero",
+    lambda g, f: without_nan(g, g / f),
+    vjp=_div_zero_vjp,
+    kinds=INEXACT,
+    scalar=(("nonzero", "x"), ("div", "x", "y"), ("abs", "x"), ("select", "a", "b", "c")),
+    doc="g / f, and 0 where g is 0, even if f is 0 or NaN.",
+)
+DIVIDE_NO_NAN, MULTIPLY_NO_NAN = DivideNoNan(), MultiplyNoNan()
+# In derivative rules: a cotangent of 0, as from a branch that `where` did not take, stays 0 at a pole.
+MUL_ZERO, DIV_ZERO = MulZero(), DivZero()
 
 
 def _reciprocal_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -294,8 +303,8 @@ def _reciprocal_grad_vjp(ctx: VjpContext, h: Tensor) -> Cotangents:
     y, g = ctx.inputs
     y_bar = g_bar = None
     if ctx.needs(0):
-        slope = bind(MUL, bind(MUL, scalar_like(-2.0, y), y), g)
-        y_bar = unbroadcast(ctx, 0, bind(MUL, h, conjugate(slope)))
+        slope = bind(MUL_ZERO, g, bind(MUL, scalar_like(-2.0, y), y))
+        y_bar = unbroadcast(ctx, 0, bind(MUL_ZERO, h, conjugate(slope)))
     if ctx.needs(1):
         g_bar = unbroadcast(ctx, 1, bind(RECIPROCAL_GRAD, conjugate(y), h))
     return y_bar, g_bar
@@ -377,91 +386,6 @@ Sign = elementwise(
     doc="-1, 0 or 1, NaN for NaN; x / |x| for complex x other than 0.",
 )
 ABS, SIGN = Abs(), Sign()
-
-
-@define
-class AddN(Op):
-    """The sum of any number of tensors of one shape, from left to right."""
-
-    name = "add_n"
-    total = True
-    keeps = (False, False)
-
-    def infer(self, *xs: TensorSpec) -> TensorSpec:
-        if not xs:
-            raise InvalidArgumentError("add_n: inputs is empty; give at least one tensor.")
-        dtype = same_dtype("add_n", xs)
-        dims = xs[0].dims
-        for x in xs[1:]:
-            if not are_compatible(dims, x.dims):
-                raise InvalidArgumentError(
-                    f"add_n: Shapes must be equal: inputs have shapes {', '.join(format_dims(spec.dims) for spec in xs)}."
-                )
-            if dims is None or x.dims is None:
-                dims = x.dims if dims is None else dims
-            else:
-                dims = tuple(b if a is None else a for a, b in zip(dims, x.dims, strict=True))
-        return TensorSpec.of(dims, dtype)
-
-    def eval(self, *xs: Array) -> Array:
-        total = widened(xs[0])
-        total = total + xs[1] if len(xs) > 1 else total
-        for x in xs[2:]:
-            if total.dtype == x.dtype:
-                total += x  # a value of its own by now
-            else:
-                total = total + x  # symbols in the place of numbers
-        return as_dtype_of(total, xs[0])
-
-    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        return [g] * len(ctx.inputs)
-
-    def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
-        return bind(self, *all_stacked(ctx, xs))
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return elementwise_rows(specs, axes)
-
-    def lower(self, *xs: TensorSpec) -> kernels.forms.Form | None:
-        dtype = xs[0].dtype
-        if len(xs) == 1:
-            return kernels.forms.identity_map(dtype)
-        operands: list[kernels.forms.Ref] = [(kernels.forms.IN, k) for k in range(len(xs))]
-        body: list[kernels.forms.Statement] = []
-
-        def step(fn: str, *args: kernels.forms.Ref, dtype: DType) -> kernels.forms.Ref:
-            body.append(kernels.forms.Statement(fn, args, dtype))
-            return kernels.forms.TMP, len(body) - 1
-
-        wide = float32 if is_narrow(dtype.numpy) else dtype
-        if wide is not dtype:
-            operands = [step("cast", x, dtype=wide) for x in operands]
-        total = operands[0]
-        for x in operands[1:]:
-            total = step("add", total, x, dtype=wide)
-        total = total if wide is dtype else step("cast", total, dtype=dtype)
-        return kernels.forms.Map((dtype,) * len(xs), (), tuple(body), (total,))
-
-
-def add_n(inputs: TensorLike | Sequence[TensorLike], name: str | None = None) -> Tensor:
-    """The sum of a list of tensors of one shape and dtype.
-
-    Args:
-      inputs: A list or tuple of tensors; nothing is broadcast.
-    Returns: Tensor with the shape and dtype of the first.
-    Raises: InvalidArgumentError: the list is empty, or shapes differ.
-    Example:
-      >>> add_n([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).numpy()
-      array([ 9., 12.], dtype=float32)
-    """
-    if isinstance(inputs, Tensor):
-        inputs = [inputs]
-    if not isinstance(inputs, Iterable):
-        raise ArgumentTypeError(f"add_n: inputs must be a list of tensors, got {type(inputs).__name__}.")
-    inputs = list(inputs)
-    if not inputs:
-        raise InvalidArgumentError("add_n: inputs is empty; give at least one tensor.")
-    return bind(AddN(), *[lift(x) for x in inputs])
 
 
 negative = unary_function(

@@ -23,7 +23,7 @@ from graphad.ops.array.create import stop_gradient
 from graphad.ops.choice import chosen
 from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math import bessel_zeros, series
-from graphad.ops.math.arithmetic import NEG
+from graphad.ops.math.arithmetic import MUL_ZERO, NEG
 from graphad.ops.math.arithmetic import abs as absolute
 from graphad.ops.math.arithmetic import sign as _sign
 from graphad.ops.math.cast import cast
@@ -249,7 +249,7 @@ def _row(
     op_class = elementwise(
         name,
         of_scipy(function or (lambda special: getattr(special, source))),
-        vjp=lambda ctx, g: (g * slope(ctx.inputs[0], ctx.outputs[0]),),
+        vjp=lambda ctx, g: (bind(MUL_ZERO, g, slope(ctx.inputs[0], ctx.outputs[0])),),
         kinds=FLOATING,
         keeps=(True, True),
         doc=doc + ".",
@@ -394,7 +394,7 @@ def _spence_slope(x: Tensor, y: Tensor) -> Tensor:
 Spence = elementwise(
     "spence",
     lambda x: series.of_array(series.spence, x),
-    vjp=lambda ctx, g: (g * _spence_slope(ctx.inputs[0], ctx.outputs[0]),),
+    vjp=lambda ctx, g: (bind(MUL_ZERO, g, _spence_slope(ctx.inputs[0], ctx.outputs[0])),),
     kinds=FLOATING,
     keeps=(True, True),
     doc="The integral of log(t) / (1 - t) from 1 to x, nan for x below 0.",

@@ -20,7 +20,7 @@ from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.scatter import scatter_nd
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.squeezing import squeeze
-from graphad.ops.math.arithmetic import add_n, divide_no_nan
+from graphad.ops.math.arithmetic import divide_no_nan
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
 from graphad.ops.math.cumulative import cumsum
@@ -28,6 +28,7 @@ from graphad.ops.math.exponential import log, log1p
 from graphad.ops.math.gamma import BERNOULLI, lgamma
 from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_mean, reduce_sum
 from graphad.ops.math.select import maximum, where
+from graphad.ops.math.sums import add_n
 from graphad.ops.state.effects import require
 
 

@@ -13,7 +13,7 @@ from graphad.core.annotations import Cotangents, VjpContext
 from graphad.core.bind import bind
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
-from graphad.ops.math.arithmetic import DIVIDE_NO_NAN, MUL, RECIPROCAL
+from graphad.ops.math.arithmetic import DIVIDE_NO_NAN, MUL, MUL_ZERO, RECIPROCAL
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import over
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
@@ -36,12 +36,12 @@ def _log10_slope(x: Tensor) -> Tensor:
 
 
 def _exp2_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (bind(MUL, g, conjugate(_scaled(math.log(2), ctx.outputs[0]))),)
+    return (bind(MUL_ZERO, g, conjugate(_scaled(math.log(2), ctx.outputs[0]))),)
 
 
 def _cbrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = ctx.outputs[0]
-    return (bind(MUL, g, bind(RECIPROCAL, _scaled(3.0, bind(MUL, y, y)))),)
+    return (bind(MUL_ZERO, g, bind(RECIPROCAL, _scaled(3.0, bind(MUL, y, y)))),)
 
 
 def _hypot_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:

@@ -19,7 +19,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.choice import are_ones, chosen, has_no_zero
 from graphad.ops.directly import parts_directly
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
-from graphad.ops.math.arithmetic import ADD, MUL, NEG, RECIPROCAL, SQUARE, SUB, abs
+from graphad.ops.math.arithmetic import ADD, MUL, MUL_ZERO, NEG, RECIPROCAL, SQUARE, SUB, abs
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
 
 
-def times(derivative: Callable[[Tensor], Tensor]) -> VjpRule:
-    """The rule that multiplies by (the conjugate of) a derivative computed from the input."""
+def times(derivative: Callable[[Tensor], Tensor], has_poles: bool = False) -> VjpRule:
+    """The rule that multiplies by (the conjugate of) a derivative computed from the input, which may be infinite or NaN."""
 
     def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-        return (bind(MUL, g, conjugate(derivative(ctx.inputs[0]))),)
+        return (bind(MUL_ZERO if has_poles else MUL, g, conjugate(derivative(ctx.inputs[0]))),)
 
     vjp.__module__ = derivative.__module__
     return vjp
@@ -43,22 +43,22 @@ def times(derivative: Callable[[Tensor], Tensor]) -> VjpRule:
 def over(denominator: Callable[[Tensor], Tensor]) -> VjpRule:
     """The rule that divides by (the conjugate of) an expression in the input.
 
-    It multiplies by the reciprocal, whose own derivative is 0 for a cotangent of 0: the second derivative of a masked log has
-    no nan.
+    It multiplies by the reciprocal, whose own derivative is 0 for a cotangent of 0, and a cotangent of 0 stays 0: the derivatives
+    of a masked log have no NaN.
     """
 
     def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
         x = ctx.inputs[0]
         below = denominator(x)
         step = bind if below is x else overwrite
-        return (overwrite(MUL, step(RECIPROCAL, conjugate(below)), g),)
+        return (bind(MUL_ZERO, g, step(RECIPROCAL, conjugate(below))),)
 
     vjp.__module__ = denominator.__module__
     return vjp
 
 
 def _exp_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (bind(MUL, g, conjugate(ctx.outputs[0])),)
+    return (bind(MUL_ZERO, g, conjugate(ctx.outputs[0])),)
 
 
 def _sigmoid(x: Any) -> Any:
@@ -161,7 +161,7 @@ Exp = elementwise("exp", np.exp, vjp=_exp_vjp, kinds=INEXACT, scalar="exp", keep
 Expm1 = elementwise(
     "expm1",
     _expm1,
-    vjp=times(_exp_of),
+    vjp=times(_exp_of, True),
     kinds=INEXACT,
     scalar="expm1",
     doc="e^x - 1, exact near 0.",
@@ -325,8 +325,10 @@ def _present(x: Tensor) -> Tensor:
 def _xlogy_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     return (
-        unbroadcast(ctx, 0, bind(MUL, g, conjugate(bind(XLOGY, _present(x), y)))) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, bind(MUL, g, conjugate(bind(XDIVY, x, y)))) if ctx.needs(1) else None,
+        unbroadcast(ctx, 0, bind(MUL_ZERO, g, conjugate(bind(XLOGY, _present(x), y))))
+        if ctx.needs(0)
+        else None,
+        unbroadcast(ctx, 1, bind(MUL_ZERO, g, conjugate(bind(XDIVY, x, y)))) if ctx.needs(1) else None,
     )
 
 
@@ -350,10 +352,10 @@ def _xdivy_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
         if found is not None:
             return found
     if ctx.needs(0):
-        x_bar = unbroadcast(ctx, 0, overwrite(MUL, conjugate(bind(XDIVY, _present(x), y)), g))
+        x_bar = unbroadcast(ctx, 0, bind(MUL_ZERO, g, conjugate(bind(XDIVY, _present(x), y))))
     if ctx.needs(1):
         slope = bind(XDIVY, bind(NEG, x), bind(MUL, y, y))
-        y_bar = unbroadcast(ctx, 1, overwrite(MUL, conjugate(slope), g))
+        y_bar = unbroadcast(ctx, 1, bind(MUL_ZERO, g, conjugate(slope)))
     return x_bar, y_bar
 
 

@@ -22,7 +22,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.choice import chosen
 from graphad.ops.elementwise import Elementwise, elementwise, unary_function
 from graphad.ops.math import digamma_zeros, series
-from graphad.ops.math.arithmetic import MUL
+from graphad.ops.math.arithmetic import MUL_ZERO
 from graphad.ops.rules import FLOATING
 
 # Bernoulli numbers B2, B4, ...
@@ -232,14 +232,14 @@ class Polygamma(Elementwise):
         return series.of_array(lambda x: derivative_of_digamma(self.n, x), x)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        return (bind(MUL, g, bind(Polygamma(self.n + 1), ctx.inputs[0])),)
+        return (bind(MUL_ZERO, g, bind(Polygamma(self.n + 1), ctx.inputs[0])),)
 
     def lower(self, *xs: TensorSpec) -> None:
         return None
 
 
 def _lgamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (bind(MUL, g, bind(DIGAMMA, ctx.inputs[0])),)
+    return (bind(MUL_ZERO, g, bind(DIGAMMA, ctx.inputs[0])),)
 
 
 DIGAMMA = Polygamma(0)

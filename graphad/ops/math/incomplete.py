@@ -19,7 +19,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
 from graphad.ops.math import series
-from graphad.ops.math.arithmetic import NEG
+from graphad.ops.math.arithmetic import MUL_ZERO, NEG
 from graphad.ops.math.bessel import of_scipy
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
@@ -45,14 +45,14 @@ def _smaller_tail(x: Tensor, whole: float) -> Tensor:
 
 def _erfcinv_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs[0], ctx.outputs[0]
-    return (g * slope_of_inverse(y, _smaller_tail(x, 2.0), -math.sqrt(math.pi) / 2),)
+    return (bind(MUL_ZERO, g, slope_of_inverse(y, _smaller_tail(x, 2.0), -math.sqrt(math.pi) / 2)),)
 
 
 def _ndtri_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs[0], ctx.outputs[0]
     tail = _smaller_tail(x, 1.0)
     slope = slope_of_inverse(scalar_like(math.sqrt(0.5), y) * y, tail + tail, math.sqrt(2 * math.pi))
-    return (g * slope,)
+    return (bind(MUL_ZERO, g, slope),)
 
 
 def _erfcinv_of(special: ModuleType) -> Callable[..., Any]:
@@ -131,8 +131,8 @@ def density_of_gamma(a: Tensor, x: Tensor) -> Tensor:
 def _igamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     a, x = ctx.inputs
     return (
-        unbroadcast(ctx, 0, g * bind(_BY_A, a, x)) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, g * density_of_gamma(a, x)) if ctx.needs(1) else None,
+        unbroadcast(ctx, 0, bind(MUL_ZERO, g, bind(_BY_A, a, x))) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(MUL_ZERO, g, density_of_gamma(a, x))) if ctx.needs(1) else None,
     )
 
 
@@ -354,7 +354,7 @@ def _polygamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     n, x = ctx.inputs
     if not ctx.needs(1):
         return None, None
-    return None, unbroadcast(ctx, 1, g * polygamma(n + scalar_like(1, n), x))
+    return None, unbroadcast(ctx, 1, bind(MUL_ZERO, g, polygamma(n + scalar_like(1, n), x)))
 
 
 PolygammaAt = elementwise(

@@ -20,7 +20,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.elementwise import Elementwise, elementwise
-from graphad.ops.math.arithmetic import NEG
+from graphad.ops.math.arithmetic import MUL_ZERO, NEG
 from graphad.ops.math.bessel import of_scipy
 from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import exp, log, log1p, xlogy
@@ -254,9 +254,15 @@ class BetaincBy(Elementwise):
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a, b, x = ctx.inputs
         return (
-            unbroadcast(ctx, 0, g * bind(BetaincBy(self.m + 1, self.n), a, b, x)) if ctx.needs(0) else None,
-            unbroadcast(ctx, 1, g * bind(BetaincBy(self.m, self.n + 1), a, b, x)) if ctx.needs(1) else None,
-            unbroadcast(ctx, 2, g * density_of_beta(a, b, x, self.m, self.n)) if ctx.needs(2) else None,
+            unbroadcast(ctx, 0, bind(MUL_ZERO, g, bind(BetaincBy(self.m + 1, self.n), a, b, x)))
+            if ctx.needs(0)
+            else None,
+            unbroadcast(ctx, 1, bind(MUL_ZERO, g, bind(BetaincBy(self.m, self.n + 1), a, b, x)))
+            if ctx.needs(1)
+            else None,
+            unbroadcast(ctx, 2, bind(MUL_ZERO, g, density_of_beta(a, b, x, self.m, self.n)))
+            if ctx.needs(2)
+            else None,
         )
 
     def lower(self, *xs: TensorSpec) -> None:
@@ -283,9 +289,9 @@ def density_of_beta(a: Tensor, b: Tensor, x: Tensor, m: int = 0, n: int = 0) -> 
 def slopes_of_betainc(ctx: VjpContext, g: Tensor) -> Cotangents:
     a, b, x = ctx.inputs
     return (
-        unbroadcast(ctx, 0, g * bind(BetaincBy(1, 0), a, b, x)) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, g * bind(BetaincBy(0, 1), a, b, x)) if ctx.needs(1) else None,
-        unbroadcast(ctx, 2, g * density_of_beta(a, b, x)) if ctx.needs(2) else None,
+        unbroadcast(ctx, 0, bind(MUL_ZERO, g, bind(BetaincBy(1, 0), a, b, x))) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(MUL_ZERO, g, bind(BetaincBy(0, 1), a, b, x))) if ctx.needs(1) else None,
+        unbroadcast(ctx, 2, bind(MUL_ZERO, g, density_of_beta(a, b, x))) if ctx.needs(2) else None,
     )
 
 
@@ -354,11 +360,11 @@ class ZetaByX(Elementwise):
         x, q = ctx.inputs
         of_x = of_q = None
         if ctx.needs(0):
-            of_x = unbroadcast(ctx, 0, g * bind(ZetaByX(self.n + 1), x, q))
+            of_x = unbroadcast(ctx, 0, bind(MUL_ZERO, g, bind(ZetaByX(self.n + 1), x, q)))
         if ctx.needs(1):
             lower = bind(ZetaByX(self.n - 1) if self.n > 1 else Zeta(), *_next(x, q))
             slope = scalar_like(self.n, x) * lower + x * bind(self, *_next(x, q))
-            of_q = unbroadcast(ctx, 1, bind(NEG, g * slope))
+            of_q = unbroadcast(ctx, 1, bind(NEG, bind(MUL_ZERO, g, slope)))
         return of_x, of_q
 
     def lower(self, *xs: TensorSpec) -> None:
@@ -372,8 +378,10 @@ def _next(x: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
 def _zeta_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, q = ctx.inputs
     return (
-        unbroadcast(ctx, 0, g * bind(ZetaByX(1), x, q)) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, bind(NEG, g * x * bind(Zeta(), *_next(x, q)))) if ctx.needs(1) else None,
+        unbroadcast(ctx, 0, bind(MUL_ZERO, g, bind(ZetaByX(1), x, q))) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(NEG, bind(MUL_ZERO, g, x * bind(Zeta(), *_next(x, q)))))
+        if ctx.needs(1)
+        else None,
     )
 
 

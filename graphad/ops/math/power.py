@@ -100,7 +100,7 @@ def _pow_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     if ctx.needs(0):
         # y * x ** (y - 1), and 0 for y = 0 even where x is 0.
         slope = bind(MULTIPLY_NO_NAN, bind(POW, x, bind(SUB, y, scalar_like(1, y))), y)
-        x_bar = unbroadcast(ctx, 0, overwrite(MUL, conjugate(slope), g))
+        x_bar = unbroadcast(ctx, 0, bind(MUL_ZERO, g, conjugate(slope)))
     if ctx.needs(1):
         log_x = directly(_log_of_positive, x)
         if log_x is None:
@@ -112,7 +112,7 @@ def _pow_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
             if log_x.dims == g.dims
             else bind(MUL, ctx.outputs[0], log_x)
         )
-        y_bar = unbroadcast(ctx, 1, overwrite(MUL, conjugate(slope), g))
+        y_bar = unbroadcast(ctx, 1, bind(MUL_ZERO, g, conjugate(slope)))
     return x_bar, y_bar
 
 

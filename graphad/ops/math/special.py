@@ -21,7 +21,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import STOP_GRADIENT
 from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math import series
-from graphad.ops.math.arithmetic import ABS, ADD, MUL, NEG, SQUARE, SUB
+from graphad.ops.math.arithmetic import ABS, ADD, MUL, MUL_ZERO, NEG, SQUARE, SUB
 from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import EXP
 from graphad.ops.math.select import MINIMUM, Maximum
@@ -335,7 +335,7 @@ def slope_of_inverse(x: Tensor, tail: Tensor, factor: float) -> Tensor:
 def _erfinv_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs[0], ctx.outputs[0]
     tail = bind(SUB, scalar_like(1.0, x), bind(ABS, x))
-    return (bind(MUL, g, slope_of_inverse(y, tail, math.sqrt(math.pi) / 2.0)),)
+    return (bind(MUL_ZERO, g, slope_of_inverse(y, tail, math.sqrt(math.pi) / 2.0)),)
 
 
 Erf = elementwise(

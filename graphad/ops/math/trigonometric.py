@@ -12,7 +12,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
-from graphad.ops.math.arithmetic import ADD, DIV, MUL, NEG, SQUARE, SUB
+from graphad.ops.math.arithmetic import ADD, DIV_ZERO, MUL, NEG, SQUARE, SUB
 from graphad.ops.math.complexes import conjugate, imag, real
 from graphad.ops.math.exponential import over, times
 from graphad.ops.math.power import SQRT
@@ -35,16 +35,16 @@ def _tan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 def _asinh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (bind(DIV, g, bind(COSH, conjugate(ctx.outputs[0]))),)
+    return (bind(DIV_ZERO, g, bind(COSH, conjugate(ctx.outputs[0]))),)
 
 
 def _acosh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (bind(DIV, g, bind(SINH, conjugate(ctx.outputs[0]))),)
+    return (bind(DIV_ZERO, g, bind(SINH, conjugate(ctx.outputs[0]))),)
 
 
 def _atan2_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y, x = ctx.inputs
-    scaled = bind(DIV, g, overwrite(ADD, bind(SQUARE, x), bind(SQUARE, y)))
+    scaled = bind(DIV_ZERO, g, overwrite(ADD, bind(SQUARE, x), bind(SQUARE, y)))
     return (
         unbroadcast(ctx, 0, bind(MUL, x, scaled)) if ctx.needs(0) else None,
         unbroadcast(ctx, 1, overwrite(NEG, bind(MUL, y, scaled))) if ctx.needs(1) else None,
@@ -89,8 +89,8 @@ Acos = _row(
     doc="The y from 0 to pi with cos(y) = x.",
 )
 Atan = _row("atan", np.arctan, over(_one_plus_square), doc="The y from -pi/2 to pi/2 with tan(y) = x.")
-Sinh = _row("sinh", np.sinh, times(_cosh_of), doc="The hyperbolic sine.")
-Cosh = _row("cosh", np.cosh, times(_sinh_of), doc="The hyperbolic cosine.")
+Sinh = _row("sinh", np.sinh, times(_cosh_of, True), doc="The hyperbolic sine.")
+Cosh = _row("cosh", np.cosh, times(_sinh_of, True), doc="The hyperbolic cosine.")
 # Their derivatives are computed from the output, whose square does not overflow.
 Asinh = _row("asinh", np.arcsinh, _asinh_vjp, (False, True), doc="The y with sinh(y) = x.")
 Acosh = _row("acosh", np.arccosh, _acosh_vjp, (False, True), doc="The y >= 0 with cosh(y) = x.")

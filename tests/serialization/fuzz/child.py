@@ -111,8 +111,8 @@ def unbind() -> None:
 
 # What every tier computes to the same bits. Other elementwise functions, and sums, differ in their last ones.
 _EXACT = frozenset(
-    "abs add cast ceil clip_by_value complex conj div divide_no_nan floor floordiv identity imag maximum minimum mod mul "
-    "mul_zero multiply_no_nan neg real reciprocal reciprocal_grad relu relu_grad round select sigmoid_grad sign sqrt square "
+    "abs add cast ceil clip_by_value complex conj div div_zero divide_no_nan floor floordiv identity imag maximum minimum mod "
+    "mul mul_zero multiply_no_nan neg real reciprocal reciprocal_grad relu relu_grad round select sigmoid_grad sign sqrt square "
     "squared_difference sub tanh_grad trunc".split()
 )
 _SUMS = (
