@@ -79,7 +79,7 @@ def at_zeros(name: str, x: Array, y: Array, is_wide: bool) -> None:
       is_wide: Whether the result is float64, not float32.
     """
     size = np.abs(x) if name[0] == "j" else x
-    last = np.fmax.reduce(size, initial=0.0)
+    last = np.maximum.reduce(chosen(np.isnan(size), 0.0, size), initial=0.0)
     for place, rest, slope in _ZEROS[name]:
         reach = min(_WIDEST, _PART * place) if is_wide else _CLOSE
         if place - reach > last:
