@@ -79,6 +79,18 @@ def fixed_seeds() -> Iterator[None]:
     yield
 
 
+@pytest.fixture(autouse=True)
+def same_settings() -> Iterator[None]:
+    """A test leaves the settings of dtypes as they were: with others, tests after it would fail for no reason of theirs."""
+    yield
+    module = sys.modules.get("graphad.core.flags")
+    if module is not None:
+        flags = module.flags
+        left = (flags.numpy_promotion, flags.numpy_mode, flags.prefers_float32)
+        flags.numpy_promotion, flags.numpy_mode, flags.prefers_float32 = False, "legacy", False
+        assert left == (False, "legacy", False)
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(SEED)

@@ -231,7 +231,7 @@ class Layer(Configured, Module):
 
     else:
         # A frame of this name, by which errors know the layer.
-        def __call__(self, inputs=_NOT_GIVEN, *args, **kwargs):
+        def __call__(self, inputs: Any = _NOT_GIVEN, *args: Any, **kwargs: Any) -> Any:
             return self._called(inputs, *args, **kwargs)
 
     def _first_of(self, arguments: dict[str, Any]) -> Any:

@@ -240,9 +240,10 @@ def test_nan_of_an_infinite_slope_excuses_nan_in_jacobians_alone() -> None:
 
 
 def test_a_pole_in_a_branch_that_is_not_taken_excuses_nan_where_it_is() -> None:
-    """Zeros that a trace gives the branch times the slope there; TensorFlow's functions give the same NaN."""
+    """Zeros that a trace gives the branch times what overflowed there; TensorFlow's functions give the same NaN."""
     x, u = Value("x1", (3,), "float64"), Value("t2", (3,), "float64")
-    text = "tf.cond(tf.reduce_sum($0) > 9.0, lambda: tf.where(tf.abs($0) < 1.0, tf.acos($0), 0.0), lambda: tf.sin($0))"
+    overflowing = "tf.where(tf.abs($0) < 1.0, tf.exp(709.0 * tf.abs($0)), 0.0)"
+    text = f"tf.cond(tf.reduce_sum($0) > 9.0, lambda: {overflowing}, lambda: tf.sin($0))"
     body = Block((), (Statement((u,), text, ("x1",), traits=frozenset({"sharp"})),), ("t2",))
     case = case_of(Program(0, (Input(x, "plain", 7),), body), tf)
     want, out = case.eager(), np.abs(case.arrays()[0]) > 1.0

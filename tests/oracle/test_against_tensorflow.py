@@ -30,7 +30,18 @@ _CONJUGATE = "TensorFlow does not conjugate the complex derivative"
 _MOMENTS = "TensorFlow holds the mean fixed in the second derivative of the variance"
 
 # By the name of a case or program, or by its name and precision. Each has a row in docs/differences.md.
+_POLE = "a branch that is not taken adds 0 at a pole, where TensorFlow has NaN"
 DIFFERENCES: dict[str, str] = {
+    **{
+        f"{case}-{dtype}": _POLE
+        for case in (
+            "kink.where_log_leak",
+            "kink.where_reciprocal_leak",
+            "kink.where_power_leak",
+            "poles.masked_log",
+        )
+        for dtype in ("float32", "float64")
+    },
     "nn.leaky_relu-float64": _SINGLE,
     "nn.leaky_relu_alpha-float64": _SINGLE,
     "kink.leaky_relu-float64": _SINGLE,

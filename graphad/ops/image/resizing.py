@@ -142,13 +142,20 @@ def weighted(x: TensorLike, weights: TensorLike, axis: int) -> Tensor:
         return matmul(weights, images)
     dims, new = images.dims, lift(weights).dims
     unknown = [] if dims is None or new is None else [size for size in (*dims, new[0]) if size is None]
-    if dims is None or new is None or len(unknown) > 1 or None in dims[-3:]:
+    if (
+        dims is None
+        or new is None
+        or new[0] is None
+        or len(unknown) > 1
+        or None in dims[-3:]
+        or 0 in dims[-3:]
+    ):
         return einsum("oh,...hwc->...owc", weights, images)
     # All channels of a line are one row of a matrix. One size may be unknown, such as that of the batch.
     lead = [-1 if size is None else size for size in dims[:-3]]
     height, width, channels = dims[-3:]
     lines = matmul(weights, reshape(images, [*lead, height, width * channels]))
-    return reshape(lines, [*lead, -1 if new[0] is None else new[0], width, channels])
+    return reshape(lines, [*lead, new[0], width, channels])
 
 
 def resized(x: Tensor, size: tuple[Any, Any], method: str, antialias: bool) -> Tensor:

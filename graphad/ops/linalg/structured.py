@@ -10,6 +10,7 @@ from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import float32, int32
 from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.kinds import INEXACT, require_kind
 from graphad.core.shapes import TensorShape, broadcast_dims
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.broadcast import broadcast_to
@@ -54,11 +55,7 @@ class LinearOperatorFullMatrix(LinearOperator):
         is_positive_definite: bool | None = None, is_square: bool | None = None,
         name: str = "LinearOperatorFullMatrix",
     ) -> None:  # fmt: skip
-        self._matrix = of_rank(name, matrix, 2)
-        if not (self._matrix.dtype.is_floating or self._matrix.dtype.is_complex):
-            raise DTypeError(
-                f"{name}: matrix has dtype {self._matrix.dtype.name}; a float or complex dtype is needed."
-            )
+        self._matrix = require_kind(name, of_rank(name, matrix, 2), INEXACT, "matrix")
         super().__init__(
             self._matrix.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
         )

@@ -36,7 +36,7 @@ def _log10_slope(x: Tensor) -> Tensor:
 
 
 def _exp2_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (bind(MUL_ZERO, g, conjugate(_scaled(math.log(2), ctx.outputs[0]))),)
+    return (bind(MUL, g, conjugate(_scaled(math.log(2), ctx.outputs[0]))),)
 
 
 def _cbrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:

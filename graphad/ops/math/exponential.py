@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
 
 
-def times(derivative: Callable[[Tensor], Tensor], has_poles: bool = False) -> VjpRule:
-    """The rule that multiplies by (the conjugate of) a derivative computed from the input, which may be infinite or NaN."""
+def times(derivative: Callable[[Tensor], Tensor]) -> VjpRule:
+    """The rule that multiplies by (the conjugate of) a derivative computed from the input."""
 
     def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-        return (bind(MUL_ZERO if has_poles else MUL, g, conjugate(derivative(ctx.inputs[0]))),)
+        return (bind(MUL, g, conjugate(derivative(ctx.inputs[0]))),)
 
     vjp.__module__ = derivative.__module__
     return vjp
@@ -58,7 +58,7 @@ def over(denominator: Callable[[Tensor], Tensor]) -> VjpRule:
 
 
 def _exp_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (bind(MUL_ZERO, g, conjugate(ctx.outputs[0])),)
+    return (bind(MUL, g, conjugate(ctx.outputs[0])),)
 
 
 def _sigmoid(x: Any) -> Any:
@@ -161,7 +161,7 @@ Exp = elementwise("exp", np.exp, vjp=_exp_vjp, kinds=INEXACT, scalar="exp", keep
 Expm1 = elementwise(
     "expm1",
     _expm1,
-    vjp=times(_exp_of, True),
+    vjp=times(_exp_of),
     kinds=INEXACT,
     scalar="expm1",
     doc="e^x - 1, exact near 0.",

@@ -89,8 +89,8 @@ Acos = _row(
     doc="The y from 0 to pi with cos(y) = x.",
 )
 Atan = _row("atan", np.arctan, over(_one_plus_square), doc="The y from -pi/2 to pi/2 with tan(y) = x.")
-Sinh = _row("sinh", np.sinh, times(_cosh_of, True), doc="The hyperbolic sine.")
-Cosh = _row("cosh", np.cosh, times(_sinh_of, True), doc="The hyperbolic cosine.")
+Sinh = _row("sinh", np.sinh, times(_cosh_of), doc="The hyperbolic sine.")
+Cosh = _row("cosh", np.cosh, times(_sinh_of), doc="The hyperbolic cosine.")
 # Their derivatives are computed from the output, whose square does not overflow.
 Asinh = _row("asinh", np.arcsinh, _asinh_vjp, (False, True), doc="The y with sinh(y) = x.")
 Acosh = _row("acosh", np.arccosh, _acosh_vjp, (False, True), doc="The y >= 0 with cosh(y) = x.")

@@ -42,7 +42,7 @@ from graphad.ops.array.support import requested_size, static_array, static_int
 from graphad.ops.array.transpose import roll, transpose
 from graphad.ops.elementwise import named
 from graphad.ops.math.cast import cast
-from graphad.ops.math.complexes import complex_dtype, part_dtype, real
+from graphad.ops.math.complexes import complex_dtype, part_dtype
 from graphad.ops.math.select import maximum
 
 if TYPE_CHECKING:
@@ -304,8 +304,6 @@ def _rfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
     _require_axes("rfft", x, rank)
     for k, n in enumerate(lengths or ()):
         x = with_size(x, k - rank, n)
-    if rank and x.dims is not None and x.dims[-1] == 0:
-        return cast(x, complex_dtype(x.dtype))  # nothing has no spectrum
     return bind(Rfft(rank), x)
 
 
@@ -336,8 +334,6 @@ def _irfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
         raise OutOfRangeError("irfftnd: input_tensor has shape []; at least one axis is needed.")
     if lengths is None:
         have = None if x.dims is None else x.dims[-1]
-        if have == 0:
-            return real(x)  # nothing has no spectrum
         last: Any = 2 * (have - 1) if have is not None else 2 * (_last_size(x) - 1)
     else:
         for k, n in enumerate(lengths[:-1]):
