@@ -15,7 +15,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.convert import lift
 from graphad.core.errors import UnsupportedOptionError
-from graphad.ops import array, math
+from graphad.ops import math
 from graphad.ops.math import bessel
 from graphad.ops.numpy.promotion import cast_to
 
@@ -79,16 +79,12 @@ def _relative(x: Tensor, y: Tensor) -> Any:
     nothing = math.where(math.logical_and(math.equal(x, zero), is_zero), zero, most)
     are_nan = math.logical_or(math.is_nan(x), math.is_nan(y))
     outside = math.where(are_nan, cast_to(np.nan, x.dtype), nothing)
-    if outside.dims != a.dims:
-        a, b = a + array.zeros_like(b), b + array.zeros_like(a)
     ratio = a / b
     is_near = math.logical_and(
         math.greater(ratio, cast_to(0.5, x.dtype)), math.less(ratio, cast_to(2, x.dtype))
     )
-    near, by_log = (
-        a * math.log1p((math.where(is_near, a, b) - b) / b),
-        math.xlogy(a, math.where(is_near, one, ratio)),
-    )
+    near = a * math.log1p((math.where(is_near, a, b) - b) / b)
+    by_log = math.xlogy(a, math.where(is_near, one, ratio))
     return math.where(are_inside, math.where(is_near, near, by_log), outside)
 
 
