@@ -12,12 +12,14 @@ from typing import Any, TypeVar
 
 from graphad.core.errors import InvalidArgumentError
 
-T = TypeVar("T")
+Registered = TypeVar("Registered")
 _by_name: dict[str, Any] = {}
 _names: dict[Any, str] = {}
 
 
-def register_keras_serializable(package: str = "Custom", name: str | None = None) -> Callable[[T], T]:
+def register_keras_serializable(
+    package: str = "Custom", name: str | None = None
+) -> Callable[[Registered], Registered]:
     """A decorator that registers a class or a function under "package>name".
 
     Args:
@@ -33,7 +35,7 @@ def register_keras_serializable(package: str = "Custom", name: str | None = None
       'My>double'
     """
 
-    def register(made: T) -> T:
+    def register(made: Registered) -> Registered:
         own: Any = made
         if isinstance(made, type) and not hasattr(made, "get_config"):
             raise InvalidArgumentError(
