@@ -376,6 +376,30 @@ def is_built_with_cuda() -> bool:
     return is_gpu_available()
 
 
+def is_built_with_gpu_support() -> bool:
+    """The same as `is_built_with_cuda`.
+
+    Returns: True or False.
+    """
+    return is_gpu_available()
+
+
+def is_built_with_rocm() -> bool:
+    """Whether ops can run on ROCm devices: never.
+
+    Returns: False.
+    """
+    return False
+
+
+def is_built_with_xla() -> bool:
+    """Whether XLA compiles functions: never, Numba does.
+
+    Returns: False.
+    """
+    return False
+
+
 def gpu_device_name() -> str:
     """The name of the first GPU, "" where there is none.
 
