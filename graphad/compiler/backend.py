@@ -92,6 +92,7 @@ class Backend(ABC):
       has_blocks: Whether long chains of loops should run block by block, so that a cache holds their intermediate values.
       has_routines_in_loops: Whether native loops may have routines.
       has_calls: Whether native loops may call evals of ops (`call`).
+      has_branches: Whether native loops may have branches (`branch`).
       copied: The element sizes, in bytes, that it can copy and fill.
       misfits: Statuses of a run that did nothing because the arguments do not fit the guard.
     """
@@ -106,6 +107,7 @@ class Backend(ABC):
     has_blocks: bool = False
     has_routines_in_loops: bool = False
     has_calls: bool = False
+    has_branches: bool = False
     copied: frozenset[int]
     misfits: frozenset[int]
 
@@ -228,6 +230,10 @@ class Backend(ABC):
     @abstractmethod
     def repeat(self) -> int:
         """The address of the function that runs a loop; `rows` defines the layout of its block."""
+
+    def branch(self) -> int:
+        """The address of the function that runs one of two tables; `rows` defines the layout of its block."""
+        raise NotImplementedError
 
     @abstractmethod
     def poll(self) -> int:

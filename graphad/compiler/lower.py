@@ -17,6 +17,7 @@ from graphad.compiler.pipeline import Options
 from graphad.compiler.raising import is_moved, may_fail
 from graphad.compiler.units import (
     ASSIGN,
+    BRANCH,
     CALL,
     COPY,
     GEMM,
@@ -34,7 +35,7 @@ from graphad.compiler.units import (
     windows_of,
 )
 from graphad.core.dims import UndecidedSize, product
-from graphad.core.shapes import is_definite, ranked
+from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
 from graphad.kernels import forms
@@ -138,8 +139,11 @@ class Lowered:
             self.given[node.start] = node
             self._own(node.start)
             return
-        if op.repeats and self._repeat(node):
-            return
+        why = ""
+        if op.repeats or (op.branches and self._has_calls and self.backend.has_branches):
+            why = (self._repeat if op.repeats else self._branch)(node)
+            if not why:
+                return
         form = self._lower(node)
         if isinstance(form, forms.View) and self._view(node, form):
             return
@@ -153,15 +157,17 @@ class Lowered:
         if isinstance(form, forms.Routine) and self._routine(node, form):
             return
         unit = self._host(node) if not self._has_calls or not self._can_call(node) else self._call(node)
+        unit.why = why
         self.chain.add_raising(unit.index)
 
     def _can_call(self, node: Node) -> bool:
         """Whether its eval can be called with arrays at known places."""
         op = node.op
-        if op.structured or op.transient or op.extension or op.refers:
+        if op.transient or op.extension or op.refers:
             return False
         return all(value in self.sites for value in node.inputs) and all(
             is_definite(self.specs[value].dims)
+            and not self.specs[value].is_handle
             and self.specs[value].dtype.itemsize in self.backend.copied
             and not self.specs[value].dtype.numpy.hasobject
             for value in (*node.inputs, *node.outputs)
@@ -278,21 +284,21 @@ class Lowered:
 
     # loop ops
 
-    def _repeat(self, node: Node) -> bool:
+    def _repeat(self, node: Node) -> str:
+        """Make the unit of a loop op. Returns: why that is not possible."""
         from graphad.compiler.repeat import native_form
 
         op: Any = node.op
         values = [*node.inputs]
-        if any(value not in self.sites for value in values) or any(
-            not is_definite(spec.dims) for spec in node.specs
-        ):
-            return False
+        why = self._unknown(node)
+        if why:
+            return why
         if op.n_ys and not op.n_xs and (op.steps is None or op.test is not None):
-            return False  # the number of slices is unknown
+            return "how many slices it collects is only known when it ends"
         has_routines = self._has_routines and self.backend.has_routines_in_loops
         repeat = native_form(op, self.options, self.backend, has_routines)
-        if repeat is None:
-            return False
+        if isinstance(repeat, str):
+            return repeat
         places = op.inputs
         limit, carry = values[0], places.carries(values)
         rest = [
@@ -312,7 +318,36 @@ class Lowered:
             self.maker[value] = unit.index
             self._own(value)
         self.chain.add_raising(unit.index)
-        return True
+        return ""
+
+    def _branch(self, node: Node) -> str:
+        """Make the unit of a cond. Returns: why that is not possible."""
+        from graphad.compiler.branch import native_branch
+
+        why = self._unknown(node)
+        if why:
+            return why
+        branch = native_branch(node, self.options, self.backend, self._has_routines)
+        if isinstance(branch, str):
+            return branch
+        values = [v if is_contiguous(self.sites[v]) else self._plain(v) for v in node.inputs]
+        unit = self._unit(BRANCH, values)
+        unit.nodes, unit.branch = [node], branch
+        unit.reads, unit.writes = [self.sites[v] for v in values], list(node.outputs)
+        for value in node.outputs:
+            self.maker[value] = unit.index
+            self._own(value)
+        self.chain.add_raising(unit.index)
+        return ""
+
+    def _unknown(self, node: Node) -> str:
+        """Which value of a node has no place of known size."""
+        for value in (*node.inputs, *node.outputs):
+            spec = self.specs[value]
+            if not is_definite(spec.dims) or (value < node.start and value not in self.sites):
+                what = "an operand" if value < node.start else "a result"
+                return f"{what} has shape {format_dims(spec.dims)}, of which only the run knows all sizes"
+        return ""
 
     # routines
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from graphad.compiler.backend import Backend
 from graphad.compiler.partition import partition
 from graphad.compiler.pipeline import Options, optimise
-from graphad.compiler.units import CALL, LOOP, NATIVE, Partition, Unit, loop_of
-from graphad.core.shapes import is_definite
+from graphad.compiler.units import CALL, LOOP, NATIVE, Partition, Unit, loop_of, why_in_python
+from graphad.core.shapes import format_dims, is_definite
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import same_size
 
@@ -50,21 +50,25 @@ class Repeat(Struct):
         return [self.body] if self.test is None else [self.body, self.test]
 
 
-def native_form(op: Loop, options: Options, backend: Backend, has_routines: bool = False) -> Repeat | None:
-    """The native form of a specialised loop op, None if a part of it has none; `has_routines` as for `partition`."""
-    if op.effects or any(spec.is_handle for spec in op.body.inputs):
-        return None
+def native_form(op: Loop, options: Options, backend: Backend, has_routines: bool = False) -> Repeat | str:
+    """The native form of a specialised loop op without effects, or why it has none; `has_routines` as for `partition`."""
+    if any(spec.is_handle for spec in op.body.inputs):
+        return "its rounds read a variable"
     body = partition(optimise(op.body, options), options, backend, has_routines, is_round=True)
     test = None
     if op.test is not None:
         test = partition(optimise(op.test, options), options, backend, has_routines, is_round=True)
-    for part in [body] if test is None else [body, test]:
-        if any(not is_definite(spec.dims) for spec in part.specs) or any(
-            unit.kind not in NATIVE for unit in part.units
-        ):
-            return None
-    if not _pays([body] if test is None else [body, test]):
-        return None
+    parts = [body] if test is None else [body, test]
+    for part in parts:
+        for unit in part.units:
+            if unit.kind not in NATIVE:
+                return why_in_python(part, unit)
+        for spec in part.specs:
+            if not is_definite(spec.dims):
+                return f"a value of its rounds has shape {format_dims(spec.dims)}, of which only the run knows all sizes"
+    if not _pays(parts):
+        called = [why_in_python(part, unit) for part in parts for unit in part.units if unit.kind == CALL]
+        return f"its rounds are mostly calls of NumPy; {'; '.join(called)}"
     starts, ends = op.operands.carries(body.graph.inputs), op.results.carries(body.outputs)
     for spec, value in zip(starts, ends, strict=True):
         mine, theirs = spec.dims or (), body.specs[value].dims or ()
@@ -73,9 +77,9 @@ def native_form(op: Loop, options: Options, backend: Backend, has_routines: bool
             or not all(map(same_size, mine, theirs))
             or spec.dtype is not body.specs[value].dtype
         ):
-            return None
+            return f"a carried value of shape {format_dims(mine)} has another one after a round, {format_dims(theirs)}"
     if test is not None and any(unit.kind == LOOP and not unit.writes for unit in test.units):
-        return None
+        return "a kernel of its test gives nothing"
     found = Repeat(op, body, test, [COPIED] * op.n_carry)
     _place_ys(found)
     _choose_ways(found)
@@ -89,15 +93,22 @@ _NODES_FOR_A_CALL = (
 
 def _pays(parts: Sequence[Partition]) -> bool:
     """Whether the rounds have enough native nodes for the calls of evals among them."""
-    calls = sum([unit.kind == CALL for part in parts for unit in part.units])
-    nodes = sum(
-        [len(_nodes(unit)) for part in parts for unit in part.units if unit.kind != CALL] if calls else []
-    )
+    calls, nodes = _count(parts)
     return nodes >= _NODES_FOR_A_CALL * calls
 
 
-def _nodes(unit: Unit) -> list[Any]:
-    return [*unit.nodes, *[node for stage in unit.stages for node in stage.nodes]]
+def _count(parts: Sequence[Partition]) -> tuple[int, int]:
+    """The calls of evals, and the other nodes; those of a branch count as if it ran each time, those of a loop as one node."""
+    calls = nodes = 0
+    for unit in [unit for part in parts for unit in part.units]:
+        if unit.kind == CALL:
+            calls += 1
+            continue
+        nodes += len(unit.nodes) + sum([len(stage.nodes) for stage in unit.stages])
+        if unit.branch is not None:
+            inner = _count(unit.partitions)
+            calls, nodes = calls + inner[0], nodes + inner[1]
+    return calls, nodes
 
 
 def _root(part: Partition, value: int) -> int:
@@ -169,11 +180,10 @@ def _in_place(unit: Unit, carry: int, root: int) -> bool:
 
 
 def with_kernels(units: Sequence[Unit]) -> list[Unit]:
-    """The units that have a kernel, those in chains and inside native loops included."""
+    """The units that have a kernel, those in chains and inside native loops and branches included."""
     found: list[Unit] = []
     for unit in units:
         found += [unit] if unit.loop is not None else with_kernels(unit.stages)
-        if unit.repeat is not None:
-            for part in unit.repeat.partitions:
-                found += with_kernels(part.units)
+        for part in unit.partitions:
+            found += with_kernels(part.units)
     return found

@@ -13,6 +13,7 @@ from graphad.compiler.backend import Backend
 from graphad.core.dims import Dim, Size
 from graphad.core.errors import InternalError
 from graphad.core.op import WRITES
+from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
 from graphad.kernels import forms
@@ -22,8 +23,8 @@ from graphad.kernels.sites import Site, row_strides, same_size, same_walk
 from graphad.kernels.stages import Nest
 
 LOOP, STAGES, BLOCKS, GEMM, COPY, PARTS = "loop", "stages", "blocks", "gemm", "copy", "parts"
-REPEAT, ROUTINE, CALL, HOST, ASSIGN = "repeat", "routine", "call", "host", "assign"
-NATIVE = (LOOP, STAGES, BLOCKS, GEMM, COPY, PARTS, REPEAT, ROUTINE, CALL)
+REPEAT, BRANCH, ROUTINE, CALL, HOST, ASSIGN = "repeat", "branch", "routine", "call", "host", "assign"
+NATIVE = (LOOP, STAGES, BLOCKS, GEMM, COPY, PARTS, REPEAT, BRANCH, ROUTINE, CALL)
 
 
 class Unit(Struct):
@@ -31,9 +32,9 @@ class Unit(Struct):
 
     Attributes:
       kind: loop, stages (one kernel of several loops over the same rows), blocks (a chain of loops that run block by block),
-      gemm, copy, parts (an array assembled from others), repeat (a loop op whose
-        body is native), routine (of the backend's library, which may have no answer), call (of an op's eval, in a
-        round of a native loop), host, or assign (giving a variable its new value).
+      gemm, copy, parts (an array assembled from others), repeat (a loop op whose body is native), branch (a cond whose
+        branches are native, in a round of a native loop), routine (of the backend's library, which may have no answer), call
+        (of an op's eval, in a round of a native loop), host, or assign (giving a variable its new value).
       nodes: Its nodes in order; none for a copy.
       reads: The values it reads from storage, as sites.
       writes: The values that get storage from it.
@@ -45,6 +46,8 @@ class Unit(Struct):
       rows: Of blocks: the number of rows.
       scalars: Of a loop: the constant or `sizes` node of each scalar word; of a repeat: its limit, if that is known.
       repeat: Of a repeat: its native form, a `graphad.compiler.repeat.Repeat`.
+      branch: Of a branch: its native form, a `graphad.compiler.branch.Branch`.
+      why: Of a host step or call of a structured op: why it has no native form.
       parts: Of parts: a list of `graphad.kernels.sites.Part`.
       shape, reduced: Of a loop: its iteration shape, and the reduced axes.
       results: Of a loop: the combine function of each reduction, by value.
@@ -65,6 +68,8 @@ class Unit(Struct):
     rows: Size = 0
     scalars: list[Any] = []
     repeat: Any = None
+    branch: Any = None
+    why: str = ""
     parts: Any = ()
     shape: Any = None
     reduced: tuple[int, ...] | None = None
@@ -73,6 +78,12 @@ class Unit(Struct):
     origins: tuple[Node, ...] = ()
     # the numbers for which its walks are known to stay in their storage, or whether they do so for all
     inside: Mapping[str, int] | bool | None = None
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The units inside: of the rounds of a loop, or of both branches."""
+        form = self.repeat or self.branch
+        return [] if form is None else list(form.partitions)
 
 
 class Partition(Struct):
@@ -94,6 +105,21 @@ class Partition(Struct):
         from graphad.compiler.repeat import with_kernels
 
         return [unit.loop for unit in with_kernels(self.units) if unit.loop is not None]
+
+    def last_uses(self) -> dict[int, int]:
+        """For each root that a unit makes, the position of the last unit that needs it, for outputs that behind the last unit."""
+        last: dict[int, int] = {}
+        for at, unit in enumerate(self.units):
+            for value in unit.writes:
+                last[value] = at
+            for site in unit.reads:
+                if site.root in last:
+                    last[site.root] = at
+        for value in self.outputs:
+            root = self.sites[value].root
+            if root in last:
+                last[root] = len(self.units)
+        return last
 
 
 def loop_of(unit: Unit) -> Loop:
@@ -199,15 +225,14 @@ def describe(result: Partition) -> str:
         elif unit.kind == BLOCKS:
             over, block = f" over {unit.rows} rows", "rows"
         lines.append(f"{k:3}  {unit.kind}{over}{_described(unit)}")
-        reason = getattr(unit.nodes[0].op.lower, "reason", None) if unit.kind in (HOST, CALL) else None
-        if reason is not None:
-            lines.append(f"       as a NumPy call: {reason}")
-        for each in [] if unit.repeat is None else [u for part in unit.repeat.partitions for u in part.units]:
-            if each.kind == CALL:
-                why = getattr(each.nodes[0].op.lower, "reason", None)
-                lines.append(
-                    f"       calls NumPy in each round for{_described(each)}{f' ({why})' if why else ''}"
-                )
+        if unit.kind in (HOST, CALL):
+            reason = reason_of(unit)
+            lines += [f"       as a NumPy call: {reason}"] if reason else []
+        for each in _called(unit):
+            why = reason_of(each)
+            lines.append(
+                f"       calls NumPy in each round for{_described(each)}{f' ({why})' if why else ''}"
+            )
         for each in unit.stages:
             what = "ending" if unit.kind == GEMM else "at last" if each.index in late else "stage"
             lines.append(f"       {what}{_described(each)}")
@@ -217,6 +242,36 @@ def describe(result: Partition) -> str:
         if held:
             lines.append(f"       held for a block of {block}: {', '.join(f'%{value}' for value in held)}")
     return "\n".join(lines)
+
+
+def _called(unit: Unit) -> list[Unit]:
+    """The calls of evals inside a loop or a branch."""
+    found = []
+    for part in unit.partitions:
+        for each in part.units:
+            found += [each] if each.kind == CALL else _called(each)
+    return found
+
+
+def reason_of(unit: Unit) -> str:
+    """Why a host step or call has no native code, "" where nothing is known."""
+    return unit.why or getattr(unit.nodes[0].op.lower, "reason", None) or ""
+
+
+def why_in_python(part: Partition, unit: Unit, where: str = "a round") -> str:
+    """Why a unit of a round or a branch runs in Python: its op, the user's line, the reason."""
+    (node,) = unit.nodes
+    reason = reason_of(unit)
+    if not reason and node.op.effects:
+        reason = "it acts on variables, prints, checks or draws"
+    for values, what in ((node.inputs, "an operand"), (node.outputs, "a result")):
+        for value in [] if reason else values:
+            dims = part.specs[value].dims
+            if not is_definite(dims):
+                reason = f"{what} has shape {format_dims(dims)}, of which only the run knows all sizes"
+                break
+    line = f" of {node.line}" if node.line else ""
+    return f"{where} has {node.op.name}{line}: {reason or 'there is no native code for it'}"
 
 
 def _described(unit: Unit) -> str:

@@ -14,6 +14,7 @@ from graphad.compiler.cpu.functions import supported
 from graphad.compiler.cpu.runtime import (
     blas,
     blas_text,
+    branch,
     calls,
     entry,
     indexing,
@@ -65,7 +66,7 @@ class Cpu(Backend):
     is_host = has_stages = has_blocks = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(movement.SIZES)
-    has_routines_in_loops = has_calls = True
+    has_routines_in_loops = has_calls = has_branches = True
     misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE, lapack.NO_ANSWER))
 
     def supported(self, form: Form) -> Form | None:
@@ -236,6 +237,9 @@ class Cpu(Backend):
 
     def repeat(self) -> int:
         return repeat.kernel()
+
+    def branch(self) -> int:
+        return branch.kernel()
 
     def poll(self) -> int:
         return repeat.poll()

@@ -7,7 +7,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from graphad.compiler.repeat import DIRECT
-from graphad.compiler.units import CALL, COPY, GEMM, LOOP, PARTS, REPEAT, ROUTINE, Partition, Unit, loop_of
+from graphad.compiler.units import (
+    BRANCH,
+    CALL,
+    COPY,
+    GEMM,
+    LOOP,
+    PARTS,
+    REPEAT,
+    ROUTINE,
+    Partition,
+    Unit,
+    loop_of,
+)
 from graphad.core.dims import UndecidedSize, at_most, product
 from graphad.core.shapes import is_definite
 from graphad.kernels.sites import Site, reach, row_strides, same_size
@@ -64,9 +76,27 @@ def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], S
         carries = unit.repeat.op.operands.carries(unit.reads if unit.scalars else unit.reads[1:])
         walks = [*zip(carries, targets), *[(target, target) for target in targets]]
         yield from _rounds(part, unit, targets)
+    elif unit.kind == BRANCH:
+        walks = [(target, target) for target in targets]
+        yield from _branches(unit, targets)
     for site, shaped in walks:
         if not any(same_size(size, 0) for size in shaped.shape):
             yield site, shaped.shape, site.strides, part.specs[shaped.root].dtype.itemsize
+
+
+def _branches(
+    unit: Unit, targets: Sequence[Site]
+) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
+    """What the branches of a cond access outside of them: values in C order."""
+    yield unit.reads[0], (), (), 1
+    for part, values, direct in zip(
+        unit.branch.partitions, unit.branch.values, unit.branch.direct, strict=True
+    ):
+        whole = [(site, part.specs[k]) for k, site in enumerate(unit.reads[1:])]
+        whole += [(targets[k], part.specs[value]) for k, value in enumerate(values) if value is not None]
+        whole += [(targets[k], part.specs[root]) for root, k in direct.items()]
+        for site, spec in whole:
+            yield site, spec.dims, row_strides(spec.dims), spec.dtype.itemsize
 
 
 def _rounds(

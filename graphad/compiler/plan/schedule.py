@@ -125,9 +125,8 @@ def schedule(partition: Partition, apart: bool = False) -> Schedule:
 
 
 def has_routine(unit: Unit) -> bool:
-    """Whether a unit, or a round of its loop, may have no answer."""
-    inner = [] if unit.repeat is None else unit.repeat.partitions
-    return unit.kind == ROUTINE or any(has_routine(each) for part in inner for each in part.units)
+    """Whether a unit, a round of its loop or a branch may have no answer."""
+    return unit.kind == ROUTINE or any(has_routine(each) for part in unit.partitions for each in part.units)
 
 
 def _roots(unit: Unit) -> Sequence[int]:

@@ -18,6 +18,7 @@ import numpy as np
 from graphad.compiler import rows as table
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.blocks import Blocks
+from graphad.compiler.plan.branch import BranchMaker
 from graphad.compiler.plan.buffers import as_value
 from graphad.compiler.plan.calls import call
 from graphad.compiler.plan.inside import stays_inside
@@ -38,6 +39,7 @@ from graphad.compiler.repeat import COPIED, DIRECT, Repeat
 from graphad.compiler.rows import About, Arena, Argument, Row, Step
 from graphad.compiler.units import (
     BLOCKS,
+    BRANCH,
     CALL,
     COPY,
     GEMM,
@@ -65,6 +67,7 @@ from graphad.trace.numbered import with_sizes
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
     from graphad.core.dtypes import DType
+    from graphad.core.op import Op
 
 
 class Scope:
@@ -92,6 +95,11 @@ class Scope:
         self.places: dict[int, Place] = {}
         self._bytes: dict[int, int] = {}
         self._chains: dict[int, Blocks] = {}
+
+    def inner(self, part: Partition, op: Op) -> Scope:
+        """The scope of a part of a structured op."""
+        within = f" in {op.name}{self.within}"
+        return Scope(part, self.numbers, self.address, self.keep, within=within)
 
     def size(self, dim: Size) -> int:
         return evaluate(dim, self.numbers)
@@ -151,6 +159,8 @@ class Scope:
             return self.backend.workspace(unit.loop, self.numbers)
         if unit.repeat is not None:
             return RepeatMaker(self, unit, None).total
+        if unit.branch is not None:
+            return BranchMaker(self, unit, None).total
         if unit.kind == ROUTINE:
             value, form = unit.writes[0], unit.routine
             assert form is not None
@@ -207,6 +217,8 @@ class Scope:
             return [call(self, unit)]
         if unit.kind == REPEAT:
             return RepeatMaker(self, unit, workspace).made(is_inside)
+        if unit.kind == BRANCH:
+            return BranchMaker(self, unit, workspace).made(is_inside)
         if unit.kind == PARTS:
             return [
                 self.copy(part.source, part.target, is_inside)
@@ -315,6 +327,18 @@ class Scope:
             found[1].check(*reach(shape, to, dtype.itemsize))
         return self.step(step, found, 20 + 0.3 * dtype.itemsize * float(np.prod(shape, dtype=float)))
 
+    def copied(self, value: int, target: Place) -> Made:
+        """A row that copies a value in C order to a place."""
+        return self.copied_between(value, self.place(self.part.sites[value]), target)
+
+    def copied_between(self, value: int, source: Place, target: Place) -> Made:
+        """The same from the place where the value is kept."""
+        size, total = self.part.specs[value].dtype.itemsize, self.bytes(value)
+        step = self.backend.copy(size, (total // size,), (size,), (size,))
+        source.check(0, total)
+        target.check(0, total)
+        return self.step(step, [source, target], 20 + 0.1 * total)
+
     def fill(self, value: Array | int, target: Site, is_inside: bool = False) -> Made:
         """A row that fills a site with one number; with `is_inside` it is known to stay in its storage."""
         dtype = self.part.specs[target.root].dtype
@@ -359,13 +383,8 @@ class RepeatMaker:
         self.outer, self.unit = outer, unit
         self.repeat: Repeat = unit.repeat
         self.op = self.repeat.op
-        within = f" in {self.op.name}{outer.within}"
-
-        def inner(part: Partition) -> Scope:
-            return Scope(part, outer.numbers, outer.address, outer.keep, within=within)
-
-        self.body = inner(self.repeat.body)
-        self.test = None if self.repeat.test is None else inner(self.repeat.test)
+        self.body = outer.inner(self.repeat.body, self.op)
+        self.test = None if self.repeat.test is None else outer.inner(self.repeat.test, self.op)
         self.start = workspace.offset if workspace is not None else 0
         self.total = 0
         self._swaps: dict[int, int] = {}
@@ -376,17 +395,7 @@ class RepeatMaker:
     def _arena(self, scope: Scope, k: int) -> dict[int, tuple[int, int]]:
         """The offset and size of a round's values, including those copied at its end."""
         units = scope.part.units
-        last: dict[int, int] = {}
-        for at, unit in enumerate(units):
-            for value in unit.writes:
-                last[value] = at
-            for site in unit.reads:
-                if site.root in last:
-                    last[site.root] = at
-        for value in scope.part.outputs:
-            root = scope.part.sites[value].root
-            if root in last:
-                last[root] = len(units)
+        last = scope.part.last_uses()
         if k == 0:
             for root in self._placed_roots():
                 last.pop(root, None)
@@ -513,26 +522,15 @@ class RepeatMaker:
 
     def _copy_value(self, value: int, target: Place) -> Made:
         """Copy a value of the body, C order, to a place."""
-        body, site = self.body, self.repeat.body.sites[value]
-        return self._copy_bytes(body, value, body.place(site), target)
+        return self.body.copied(value, target)
 
     def _copy_between(self, k: int, source: Place, target: Place) -> Made:
-        return self._copy_bytes(self.body, self.repeat.body.outputs[k], source, target)
+        return self.body.copied_between(self.repeat.body.outputs[k], source, target)
 
     def _copy_to_slice(self, y: int, value: int, is_inside: bool) -> Made:
         whole = self.outer.place(self._result(self.op.outputs.ys[y]))
         target = self._moving(whole, self.body.bytes(value), is_inside)
         return self._copy_value(value, target)
-
-    def _copy_bytes(self, scope: Scope, value: int, source: Place, target: Place) -> Made:
-        dtype, shape = scope.part.specs[value].dtype, scope.shape(value)
-        count = 1
-        for size in shape:
-            count *= size
-        step = scope.backend.copy(dtype.itemsize, (count,), (dtype.itemsize,), (dtype.itemsize,))
-        source.check(0, count * dtype.itemsize)
-        target.check(0, count * dtype.itemsize)
-        return scope.step(step, [source, target], 20 + 0.1 * dtype.itemsize * count)
 
     def _single(self, scope: Scope, site: Site, size: int) -> Place:
         """The place of one element of `size` bytes."""

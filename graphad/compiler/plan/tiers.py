@@ -263,7 +263,8 @@ class Compilation:
                 ):  # a run without an answer could not be made again
                     made = schedule(partition(self.graph, self.options, self.backend))
             if not made.native_units:
-                raise GraphadError("none of its nodes has a kernel")
+                why = [f"; {unit.nodes[0].op.name}: {unit.why}" for unit in made.partition.units if unit.why]
+                raise GraphadError(f"none of its nodes has a kernel{''.join(why)}")
             self.schedule = made
         kernels = self.kernels()
         for kernel in kernels:
