@@ -35,7 +35,7 @@ def is_own(filename: str) -> bool:
     return known
 
 
-def _is_passed(filename: str) -> bool:
+def is_passed(filename: str) -> bool:
     """Whether a source file belongs to graphad, NumPy or SciPy."""
     passed = _PASSED_FILES[filename] = is_own(filename) or any(part in filename for part in _BETWEEN)
     return passed
@@ -49,7 +49,7 @@ def user_line() -> str | None:
         code = frame.f_code
         file = code.co_filename
         if not (
-            known[file] if file in known else _is_passed(file)
+            known[file] if file in known else is_passed(file)
         ):  # called for every frame of every traced op
             return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
         frame = frame.f_back

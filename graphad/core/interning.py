@@ -27,7 +27,10 @@ class OpType(type):
         if kwargs:
             args = _positional(cls, args, kwargs)
         key = (*args, *map(type, args))
-        found = cls._quickly.get(key)  # type: ignore[attr-defined]
+        try:
+            found = cls._quickly.get(key)  # type: ignore[attr-defined]
+        except TypeError as cause:
+            raise _refused(cls, args, cause) from cause
         return _interned(cls, args, key) if found is None else found
 
 
@@ -50,6 +53,17 @@ def _interned(cls: Any, args: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
     if not any(_is_inexact(value, kind) for kind, value in zip(schema.numbers, full)):
         cls._quickly.keep(key, found)
     return found
+
+
+def _refused(cls: Any, args: tuple[Any, ...], cause: TypeError) -> Exception:
+    """What is wrong with attributes of which one is a list, an array or anything else that has no hash."""
+    own = cls.op_class
+    full = args if len(args) == len(cls.attributes) else _positional(cls, args, {})
+    try:
+        fault = schema_of(own).fault(full)
+    except (TypeError, ValueError):  # a test of the schema compares it
+        fault = None
+    return cause if fault is None else InvalidArgumentError(fault)
 
 
 def _made(schema: Schema, values: tuple[Any, ...]) -> Any:

@@ -538,7 +538,12 @@ def named(error: Exception, op: Op | type[Op]) -> Exception:
 NO_MEMORY = "an array of it would have more bytes than there are addresses"
 # What NumPy says, as a ValueError, of a shape that no memory could hold.
 _MANY_AXES = ("maximum supported dimension", "number of dimensions must be within")
-TOO_LARGE = ("array is too big", "iterator is too large", "Maximum allowed dimension exceeded")
+TOO_LARGE = (
+    "array is too big",
+    "iterator is too large",
+    "Maximum allowed dimension exceeded",
+    "Maximum allowed size exceeded",
+)
 
 
 def _leave(error: Exception) -> Exception:

@@ -28,7 +28,7 @@ def refuse(cause: Exception, op: str, name: str, given: object, needed: str) -> 
     if isinstance(cause, GraphadError):
         raise cause
     kind: type[GraphadError] = InvalidArgumentError
-    if isinstance(cause, TypeError):
+    if isinstance(cause, TypeError | AttributeError):
         kind = ArgumentTypeError
     elif isinstance(cause, IndexError):
         kind = OutOfRangeError

@@ -307,6 +307,13 @@ def _fits_64_bits(x: object) -> bool:
     return type(x) is int and -_MOST <= x < _MOST
 
 
+def _is_beyond_64_bits(x: object) -> bool:
+    """Whether it is, or holds, an integer that the machine has not."""
+    if type(x) is tuple:
+        return any(_is_beyond_64_bits(item) for item in x)
+    return type(x) is int and not -_MOST <= x < _MOST
+
+
 def _is_offset(x: object) -> bool:
     return _fits_64_bits(x) or isinstance(x, Dim)
 
@@ -318,7 +325,7 @@ def _is_number(x: float) -> bool:
 def _at_least(name: str, least: int, words: str = "integer") -> Kind:
     return Kind(
         name,
-        lambda x: type(x) is int and x >= least,
+        lambda x: type(x) is int and least <= x < _MOST,
         _INTS,
         words,
         f"at least {least}",
@@ -348,6 +355,7 @@ _INT = Kind("int", lambda x: type(x) is int or isinstance(x, Dim), _INTS, "integ
 _AXIS = Kind("Axis", lambda x: type(x) is int, _INTS, "integer")
 _COUNT = _at_least("Count", 0)
 _MOST = 2**63
+_NO_INTEGER = "is not an integer of 64 bits"
 _PAIR = Kind("pair", lambda x: type(x) is tuple and len(x) == 2 and all(map(_is_size, x)), _INTS)
 _PAIRS = Many(_PAIR, "Pairs", "tuple of pairs of integers from 0", by_axis=True)
 _PIECE = Kind("Piece", lambda x: _is_size(x) or (type(x) is int and x == -1), _INTS, "integer from 0 or -1")
@@ -486,6 +494,9 @@ class Schema:
         """The first attribute that does not fit, its value, and what is wrong with it."""
         for (name, each, fits), value in zip(self._checked, values, strict=True):
             if not fits(value):
+                if _is_beyond_64_bits(value):
+                    is_one = type(value) is int
+                    return name, value, _NO_INTEGER if is_one else "has an integer of more than 64 bits"
                 return name, value, each.complaint(value)
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int64
 from graphad.core.errors import InvalidArgumentError
@@ -45,6 +46,7 @@ from graphad.ops.nn.ranks import same_rank
 from graphad.ops.rules import require_fit
 
 
+@blaming
 def sparse_categorical_crossentropy(
     y_true: TensorLike,
     y_pred: TensorLike,
@@ -90,6 +92,7 @@ def _classes_last(name: str, x: Tensor, axis: int) -> Tensor:
     return x if where_it_is == x.ndim - 1 else transpose(x, [*rest, where_it_is])
 
 
+@blaming
 def categorical_crossentropy(
     y_true: TensorLike,
     y_pred: TensorLike,
@@ -123,6 +126,7 @@ def categorical_crossentropy(
     return -reduce_sum(y_true * log(_inside(y_pred)), axis=-1)
 
 
+@blaming
 def binary_crossentropy(
     y_true: TensorLike,
     y_pred: TensorLike,
@@ -160,6 +164,7 @@ def _inside(p: Tensor) -> Tensor:
     return clip_by_value(p, epsilon(), 1.0 - epsilon())
 
 
+@blaming
 def binary_focal_crossentropy(
     y_true: TensorLike,
     y_pred: TensorLike,
@@ -195,6 +200,7 @@ def binary_focal_crossentropy(
     return reduce_mean(terms, axis=axis)
 
 
+@blaming
 def categorical_focal_crossentropy(
     y_true: TensorLike,
     y_pred: TensorLike,

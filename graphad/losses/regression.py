@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.floatx import epsilon
 from graphad.core.tensor import Tensor
 from graphad.losses.base import LossFunction, floating, targets
@@ -54,6 +55,7 @@ def mean_absolute_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     return reduce_mean(absolute(y_pred - y_true), axis=-1)
 
 
+@blaming
 def huber(y_true: TensorLike, y_pred: TensorLike, delta: float = 1.0) -> Tensor:
     """The mean over the last axis of e**2 / 2 where |e| is up to delta, and delta * (|e| - delta / 2) beyond.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphad import losses
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.floatx import floatx_dtype
 from graphad.core.shapes import ranked
@@ -77,6 +78,7 @@ def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     return sparse_categorical_accuracy(argmax(lift(y_true), axis=-1), y_pred)
 
 
+@blaming
 def sparse_top_k_categorical_accuracy(
     y_true: TensorLike, y_pred: TensorLike, k: int = 5, from_sorted_ids: bool = False
 ) -> Tensor:

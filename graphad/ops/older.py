@@ -10,6 +10,7 @@ from typing import Any
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, NestLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -97,6 +98,7 @@ def _unpacked(found: Any, as_it_is: bool) -> Any:
     return found[0] if single and not as_it_is else found
 
 
+@blaming
 def Print(
     input_: TensorLike,
     data: list[Any],
@@ -181,6 +183,7 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 def _reduction(name: str) -> Callable[..., Tensor]:
     function = getattr(math, name)
 
+    @blaming
     def reduce(
         input_tensor: TensorLike,
         axis: AxisLike = None,

@@ -15,6 +15,7 @@ import numpy as np
 
 from graphad.core.annotations import BinaryFunction, TensorLike, UnaryFunction
 from graphad.core.bind import bind
+from graphad.core.blame import blamed
 from graphad.core.convert import lift
 from graphad.core.dtypes import ALL, DType, bfloat16
 from graphad.core.ieee import SHORT_WAY_ENDS
@@ -96,7 +97,10 @@ def short_way(quick: Callable[..., Tensor | None]) -> Callable[[F], F]:
                         return found
                 except SHORT_WAY_ENDS:
                     pass
-            return usual(x, option)
+            try:
+                return usual(x, option)
+            except Exception as error:  # raised on, with the name of the argument that does not fit
+                raise blamed(function, (x, option), {}, error)  # noqa: B904 - it is the same error, or has its cause
 
         def with_options(x: Any, first: Any, second: Any, name: Any = None) -> Any:
             if type(x) is EagerTensor and busy() is None:
@@ -106,7 +110,10 @@ def short_way(quick: Callable[..., Tensor | None]) -> Callable[[F], F]:
                         return found
                 except SHORT_WAY_ENDS:
                     pass
-            return usual(x, first, second)
+            try:
+                return usual(x, first, second)
+            except Exception as error:  # as above
+                raise blamed(function, (x, first, second), {}, error)  # noqa: B904 - as above
 
         names = usual.__code__.co_varnames[: usual.__code__.co_argcount]
         function: Any = with_options if len(names) == 4 else with_option

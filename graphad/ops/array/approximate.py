@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind
@@ -25,6 +26,7 @@ class ApproxTopK(NamedTuple):
     indices: Tensor
 
 
+@blaming
 def approx_top_k(
     input: TensorLike,
     k: TensorLike,
@@ -65,6 +67,7 @@ def approx_top_k(
     return ApproxTopK(values, indices)
 
 
+@blaming
 def approx_max_k(
     operand: TensorLike,
     k: TensorLike,
@@ -87,6 +90,7 @@ def approx_max_k(
     return approx_top_k(operand, k, reduction_dimension, recall_target)
 
 
+@blaming
 def approx_min_k(
     operand: TensorLike,
     k: TensorLike,

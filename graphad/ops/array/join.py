@@ -24,6 +24,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -285,6 +286,7 @@ class Unstack(TupleOp):
         return MIXED if axes[0] == place else axes[0] - (place < axes[0])
 
 
+@blaming
 def unstack(
     value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = None
 ) -> list[Tensor]:
@@ -475,6 +477,7 @@ def split(
     return list(bind(Split(sizes, place), x))
 
 
+@blaming
 def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
     """Coordinate grids of n vectors: n tensors of rank n, each holding one vector along its own axis.
 

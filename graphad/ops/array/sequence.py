@@ -11,6 +11,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import Array, DTypeLike, FoldContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind, constant_here
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, as_dtype, float32, float64
@@ -20,7 +21,7 @@ from graphad.core.levels import current
 from graphad.core.op import MIXED, Op, define, no_batch, no_gradient
 from graphad.core.references import AT
 from graphad.core.schema import Given, Number
-from graphad.core.shapes import normalize_axis
+from graphad.core.shapes import broadcast_dims, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.reshape import ExpandDims
@@ -221,6 +222,7 @@ class UnitSteps(WithoutInputs):
         return np.linspace(0.0, 1.0, self.n).astype(self.dtype.numpy)
 
 
+@blaming
 def linspace(
     start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None, axis: int = 0
 ) -> Tensor:
@@ -243,7 +245,9 @@ def linspace(
         dtype = _common([to_numpy(start), to_numpy(stop)])
         if dtype.is_integer:
             dtype = float32 if dtype.itemsize < 4 else float64
-        return lift(in_memory("linspace", np.linspace, start, stop, count, axis=axis).astype(dtype.numpy))
+        shape = broadcast_dims("linspace", np.shape(to_numpy(start)), np.shape(to_numpy(stop))) or ()
+        place = normalize_axis("linspace", axis, len(shape) + 1)
+        return lift(in_memory("linspace", np.linspace, start, stop, count, axis=place).astype(dtype.numpy))
     first: Any = (
         lift(start)
         if isinstance(start, Tensor) or not isinstance(stop, Tensor)

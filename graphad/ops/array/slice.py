@@ -26,6 +26,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
@@ -514,6 +515,7 @@ def slice_update(x: TensorLike, key: object, value: TensorLike) -> Tensor:
     return bind(SliceUpdate(encoded), x, value, *given)
 
 
+@blaming
 def strided_slice(
     input_: TensorLike,
     begin: TensorLike,

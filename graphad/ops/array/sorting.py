@@ -10,6 +10,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import Array, BatchContext, DTypeLike, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, as_dtype
@@ -143,6 +144,7 @@ def _is_descending(op: str, direction: str) -> bool:
     return direction == "DESCENDING"
 
 
+@blaming
 def argsort(
     values: TensorLike,
     axis: int = -1,
@@ -168,6 +170,7 @@ def argsort(
     return bind(ArgSort(place, _is_descending("argsort", direction), dtypes.int32), x)
 
 
+@blaming
 def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """`values` sorted along `axis`; the gradient goes back to where each element came from.
 

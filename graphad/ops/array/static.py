@@ -9,6 +9,7 @@ import numpy as np
 
 from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_own
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.refusal import members
@@ -126,6 +127,7 @@ def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> TensorSh
     return TensorShape(broadcast_dims("broadcast_static_shape", as_dims(shape_x), as_dims(shape_y)))
 
 
+@blaming
 def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     """The shape of what tensors of two shapes broadcast to, computed at run time.
 
@@ -153,4 +155,8 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
 
 def _sizes(x: Tensor) -> Sequence[int] | None:
     value = known_value(x)
+    if value is not None and np.ndim(value) != 1:
+        raise InvalidArgumentError(
+            f"broadcast_dynamic_shape: a shape has shape {np.shape(value)}; a vector of sizes is needed."
+        )
     return None if value is None else tuple([int(size) for size in value])

@@ -24,6 +24,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind, constant_here
+from graphad.core.blame import blamed, blaming
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, int64
@@ -278,9 +279,13 @@ def transpose(
         if rank is not None and order.dims != (rank,):
             order = reshape(order, [rank])  # fails where there are more entries than axes
         y = bind(Transpose(entries_of(None if rank is None else (None,) * rank)), x, order)
-    return bind(CONJ, y) if conjugate and x.dtype.is_complex else y
+    try:
+        return bind(CONJ, y) if conjugate and x.dtype.is_complex else y
+    except Exception as error:  # as `blaming` does, without a further call
+        raise blamed(transpose, (a, perm, conjugate), {}, error)  # noqa: B904
 
 
+@blaming
 def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = False) -> Tensor:
     """`a` with its last two axes exchanged: [..., n, m] becomes [..., m, n].
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_own
 from graphad.core.dtypes import as_dtype, float16, float32
 from graphad.core.errors import InvalidArgumentError
@@ -136,6 +137,7 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     return _in_floats(images_of("adjust_contrast", images, "images"), adjusted)
 
 
+@blaming
 def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1) -> Tensor:
     """gain * x**gamma.
 

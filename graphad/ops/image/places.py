@@ -8,6 +8,7 @@ from typing import Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dtypes import float64, int32
 from graphad.core.errors import InvalidArgumentError
@@ -209,6 +210,7 @@ def resize_with_crop_or_pad(image: TensorLike, target_height: TensorLike, target
     return pad_to_bounding_box(y, before[0], before[1], target[0], target[1])
 
 
+@blaming
 def central_crop(image: TensorLike, central_fraction: TensorLike) -> Tensor:
     """The centre of images: `central_fraction` of each side.
 

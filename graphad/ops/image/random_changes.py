@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphad.core.annotations import ShapeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift_own, stands_for_tensor
 from graphad.core.dtypes import float32
 from graphad.core.errors import InvalidArgumentError
@@ -58,6 +59,7 @@ def _flipped(op: str, image: TensorLike, axis: int, draw: Draw) -> Tensor:
     return where(draw(sizes) < 0.5, reverse(x, [axis]), x)
 
 
+@blaming
 def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
     """Images, each with its columns reversed with probability 1/2.
 
@@ -72,6 +74,7 @@ def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor
     return _flipped("random_flip_left_right", image, WIDTH, _drawn(seed))
 
 
+@blaming
 def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
     """Images, each with its rows reversed with probability 1/2.
 
@@ -119,6 +122,7 @@ def _brightness(op: str, image: TensorLike, most: float, draw: Draw) -> Tensor:
     return adjust_brightness(image, _between(draw, -most, most))
 
 
+@blaming
 def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """`adjust_brightness` by a number drawn uniformly from -max_delta to max_delta.
 
@@ -225,6 +229,7 @@ def _hue(op: str, image: TensorLike, most: float, draw: Draw) -> Tensor:
     return adjust_hue(image, _between(draw, -most, most))
 
 
+@blaming
 def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """`adjust_hue` by a number drawn uniformly from -max_delta to max_delta.
 
@@ -263,6 +268,7 @@ def _cropped(op: str, value: object, size: Any, draw: Draw) -> Tensor:
     return reshape(block(x, start, part), size)
 
 
+@blaming
 def random_crop(
     value: TensorLike, size: ShapeLike, seed: int | None = None, name: str | None = None
 ) -> Tensor:

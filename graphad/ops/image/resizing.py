@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphad.core.annotations import TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType, float32, int32
 from graphad.core.errors import InvalidArgumentError
@@ -173,6 +174,7 @@ def resized(x: Tensor, size: tuple[Any, Any], method: str, antialias: bool) -> T
     return x
 
 
+@blaming
 def resize(
     images: TensorLike,
     size: TensorLike,
@@ -235,6 +237,7 @@ def nearest_whole(x: Any) -> Tensor | int:
     return cast(rint(x), int32) if not is_known(x) else round(float(x))
 
 
+@blaming
 def resize_with_pad(
     image: TensorLike,
     target_height: TensorLike,

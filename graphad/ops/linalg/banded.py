@@ -23,6 +23,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.errors import (
     ArgumentTypeError,
@@ -199,6 +200,7 @@ def compact_diagonals(op: str, diagonals: TensorLike, form: str) -> Tensor:
     return a
 
 
+@blaming
 def tridiagonal_matmul(
     diagonals: TensorLike, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
@@ -232,6 +234,7 @@ def tridiagonal_matmul(
     return found
 
 
+@blaming
 def tridiagonal_solve(
     diagonals: TensorLike,
     rhs: TensorLike,
@@ -273,6 +276,7 @@ def tridiagonal_solve(
     return bind(BandedSolve(1, 1), a, b)
 
 
+@blaming
 def banded_triangular_solve(
     bands: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
@@ -303,6 +307,7 @@ def banded_triangular_solve(
     return bind(BandedSolve(below, above), a, b)
 
 
+@blaming
 def eigh_tridiagonal(
     alpha: TensorLike,
     beta: TensorLike,

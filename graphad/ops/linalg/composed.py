@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
@@ -26,6 +27,7 @@ from graphad.ops.math.reduce import reduce_max, reduce_prod, reduce_sum
 from graphad.ops.math.select import maximum, where
 
 
+@blaming
 def normalize(
     tensor: TensorLike, ord: str | float = "euclidean", axis: AxisLike = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -68,6 +70,7 @@ def pinv(
     return matmul(v * cast(inverse, v.dtype)[..., None, :], u, adjoint_b=True)
 
 
+@blaming
 def matrix_rank(
     a: TensorLike, tol: TensorLike | None = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
@@ -89,6 +92,7 @@ def matrix_rank(
     return reduce_sum(cast(s > tol, int32), axis=-1)
 
 
+@blaming
 def lstsq(
     matrix: TensorLike,
     rhs: TensorLike,

@@ -10,6 +10,7 @@ from typing import Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType, bool_
@@ -114,6 +115,7 @@ def _padding(value: object, dtype: DType) -> Any:
     return bool(value) if dtype is bool_ and type(value) is int else value
 
 
+@blaming
 def diag(
     diagonal: TensorLike,
     name: str | None = None,

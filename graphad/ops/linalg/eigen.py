@@ -25,6 +25,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import MatrixError, MissingGradientError
@@ -286,6 +287,7 @@ def svd(
 def svd(
     tensor: TensorLike, full_matrices: bool, compute_uv: bool, name: str | None = None
 ) -> Tensor | tuple[Tensor, Tensor, Tensor]: ...
+@blaming
 def svd(
     tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
 ) -> Tensor | tuple[Tensor, Tensor, Tensor]:

@@ -20,6 +20,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, as_dtype, int32, int64
 from graphad.core.errors import ArgumentTypeError, MatrixError, MissingGradientError
@@ -274,6 +275,7 @@ class LuFactors(NamedTuple):
     p: Tensor
 
 
+@blaming
 def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> QrFactors:
     """(q, r) with q r = input, q having orthonormal columns and r being upper triangular.
 

@@ -23,6 +23,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
+from graphad.core.blame import blamed, blaming
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
@@ -277,8 +278,11 @@ def matmul(
     if output_type is not None:
         a, b = lift_pair("matmul", a, b)
         a, b = cast(a, output_type), cast(b, output_type)
-    if transpose_a or transpose_b or adjoint_a or adjoint_b:
-        return _general(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b)
+    try:
+        if transpose_a or transpose_b or adjoint_a or adjoint_b:
+            return _general(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b)
+    except Exception as error:  # as `blaming` does, without a further call for the usual product
+        raise blamed(matmul, (a, b, transpose_a, transpose_b, adjoint_a, adjoint_b), {}, error)  # noqa: B904 - it is the same error, or has its cause
     return plain_product(a, b)
 
 
@@ -302,6 +306,7 @@ def _general(a: Any, b: Any, ta: bool, tb: bool, aa: bool, ab: bool) -> Tensor:
     return bind(MatMul(bool(ta or aa), bool(tb or ab)), a, b)
 
 
+@blaming
 def matvec(
     a: TensorLike,
     b: TensorLike,

@@ -20,6 +20,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import complex64, complex128, float32, float64
 from graphad.core.errors import InvalidArgumentError, MatrixError
@@ -382,6 +383,7 @@ class Cholesky(_OfMatrix):
         return (bind(MUL, half, x_bar + adjoint(x_bar)),)
 
 
+@blaming
 def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Solve matrix x = rhs, over leading axes that broadcast.
 
@@ -402,6 +404,7 @@ def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str 
     return bind(Solve(bool(adjoint)), a, b)
 
 
+@blaming
 def triangular_solve(
     matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
@@ -424,6 +427,7 @@ def triangular_solve(
     return bind(TriangularSolve(bool(lower), bool(adjoint)), a, b)
 
 
+@blaming
 def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of square matrices [..., n, n], or the adjoint of the inverse.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphad.core.annotations import ComparisonFunction, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blamed
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, no_gradient
@@ -126,8 +127,11 @@ def _with_default_shape_rule(op_class: type[Elementwise], mismatch: bool, doc: s
     def function(
         x: TensorLike, y: TensorLike, name: str | None = None, incompatible_shape_error: bool = True
     ) -> Tensor:
-        if incompatible_shape_error:
-            return plain(x, y)
+        try:
+            if incompatible_shape_error:
+                return plain(x, y)
+        except Exception as error:  # as `blaming` does, without a further call for the usual comparison
+            raise blamed(function, (x, y, name, incompatible_shape_error), {}, error)  # noqa: B904
         x, y = lift_pair(op.name, x, y)
         return compare_or(op, x, y, mismatch)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.dtypes import as_dtype, float32, int32
 from graphad.core.errors import InvalidArgumentError
@@ -180,6 +181,7 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Te
     return factor * x
 
 
+@blaming
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse permutation y, with y[x[i]] = i, of x [n], which holds each of 0 to n - 1 once.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -34,6 +35,7 @@ def _counts(x: Any, dtype: Any) -> Any:
     return np.bincount(np.reshape(x, -1)).astype(dtype.numpy)
 
 
+@blaming
 def bincount(
     arr: TensorLike,
     weights: TensorLike | None = None,

@@ -25,6 +25,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, else_eval, no_form
@@ -372,6 +373,7 @@ def _axis_of(op: str, axis: object, x: Tensor) -> int:
     return normalize_axis(op, axis, x.ndim, "x", x.dims)
 
 
+@blaming
 def cumsum(
     x: TensorLike, axis: AxisLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
@@ -392,6 +394,7 @@ def cumsum(
     return bind(CumSum(_axis_of("cumsum", axis, x), bool(exclusive), bool(reverse)), x)
 
 
+@blaming
 def cumprod(
     x: TensorLike, axis: AxisLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
@@ -412,6 +415,7 @@ def cumprod(
     return bind(CumProd(_axis_of("cumprod", axis, x), bool(exclusive), bool(reverse)), x)
 
 
+@blaming
 def cumulative_logsumexp(
     x: TensorLike, axis: AxisLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:

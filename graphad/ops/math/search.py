@@ -10,6 +10,7 @@ import numpy as np
 from graphad.core import arrays, dtypes
 from graphad.core.annotations import Array, BatchContext, DTypeLike, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift_pair
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
@@ -88,6 +89,7 @@ class SearchSorted(Op):
         return of_sequence if of_sequence < last and of_values in (None, of_sequence) else MIXED
 
 
+@blaming
 def searchsorted(
     sorted_sequence: TensorLike,
     values: TensorLike,

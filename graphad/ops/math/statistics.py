@@ -9,6 +9,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INEXACT, require_kind
@@ -26,6 +27,7 @@ from graphad.ops.math.reduce import ReduceMean, as_axes, reduce_max, reduce_sum
 from graphad.ops.rules import scalar_like
 
 
+@blaming
 def reduce_variance(
     input_tensor: TensorLike, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -53,6 +55,7 @@ def _bound(op_class: type[ReduceMean], axes: tuple[int, ...] | None, keepdims: b
     return x if axes is not None and not axes else bind(op_class(axes, bool(keepdims)), x)
 
 
+@blaming
 def reduce_std(
     input_tensor: TensorLike, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -69,6 +72,7 @@ def reduce_std(
     return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
+@blaming
 def reduce_euclidean_norm(
     input_tensor: TensorLike, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -87,6 +91,7 @@ def reduce_euclidean_norm(
     return sqrt(total) if x.dtype.is_differentiable else cast(sqrt(cast(total, dtypes.float64)), x.dtype)
 
 
+@blaming
 def norm(
     tensor: TensorLike,
     ord: str | float = "euclidean",
@@ -170,6 +175,7 @@ def _two_norm(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
     return cast(sqrt(reduce_sum(real(bind(MUL, x, conjugate(x))), axis, keepdims)), x.dtype)
 
 
+@blaming
 def count_nonzero(
     input: TensorLike,
     axis: AxisLike = None,

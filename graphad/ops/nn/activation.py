@@ -14,6 +14,7 @@ import numpy as np
 
 from graphad.core.annotations import Array, Cotangents, Ranked, TensorLike, VjpContext
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import float32
 from graphad.core.op import define
@@ -217,6 +218,7 @@ relu6 = unary_function(
 )
 
 
+@blaming
 def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:
     """x where x > 0, else alpha * x, elementwise; integers become float32. The gradient at 0 is alpha.
 
@@ -254,6 +256,7 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
     return where(x < _zero(x), elu(x) * _SELU_ALPHA, x) * _SELU_SCALE
 
 
+@blaming
 def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """x times the probability that a standard normal number is below x; `approximate` uses tanh (Hendrycks & Gimpel, 2016).
 
@@ -273,6 +276,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
     return x * 0.5 * erfc(x * -math.sqrt(0.5))
 
 
+@blaming
 def silu(features: TensorLike, beta: float = 1.0) -> Tensor:
     """x * sigmoid(beta * x), elementwise (Ramachandran et al., 2017).
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import ShapeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import int32
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -152,6 +153,7 @@ def batch_to_space(
     return y[key]
 
 
+@blaming
 def required_space_to_batch_paddings(
     input_shape: ShapeLike,
     block_shape: TensorLike,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
@@ -67,6 +68,7 @@ def weighted_cross_entropy_with_logits(
     return (1 - z) * x + weight * softplus(-x)
 
 
+@blaming
 def log_poisson_loss(
     targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
@@ -118,6 +120,7 @@ def _sizes(images: Tensor) -> list[Tensor] | tuple[Any, ...]:
     return dims if is_definite(dims) else [shape(images)[k] for k in range(4)]
 
 
+@blaming
 def space_to_depth(
     input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
@@ -181,6 +184,7 @@ def _image(op: str, input: object, block_size: int, data_format: str) -> tuple[A
     return x, block_size
 
 
+@blaming
 def local_response_normalization(
     input: TensorLike,
     depth_radius: int = 5,
@@ -209,6 +213,7 @@ def local_response_normalization(
     return x / (bias + alpha * total) ** beta
 
 
+@blaming
 def weighted_moments(
     x: TensorLike,
     axes: AxisLike,

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift_pair
 from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
@@ -73,6 +74,7 @@ def _over_batches(x: Tensor, rank: int, f: Callable[[Any], Any]) -> Any:
     return reshape(y, concat([sizes[:lead], of_y[1:]], 0))
 
 
+@blaming
 def conv1d(
     input: TensorLike,
     filters: TensorLike,
@@ -97,6 +99,7 @@ def conv1d(
     return _convolve("conv1d", input, filters, 1, stride, padding, dilations, data_format)
 
 
+@blaming
 def conv2d(
     input: TensorLike,
     filters: TensorLike,
@@ -125,6 +128,7 @@ def conv2d(
     return _convolve("conv2d", input, filters, 2, strides, padding, dilations, data_format)
 
 
+@blaming
 def conv3d(
     input: TensorLike,
     filters: TensorLike,
@@ -150,6 +154,7 @@ def conv3d(
     return _convolve("conv3d", input, filters, 3, strides, padding, dilations, data_format)
 
 
+@blaming
 def convolution(
     input: TensorLike,
     filters: TensorLike,
@@ -189,6 +194,7 @@ def _axes_between(op: str, x: Tensor, kernel: Tensor) -> int:
     return int(rank) - 2
 
 
+@blaming
 def atrous_conv2d(
     value: TensorLike,
     filters: TensorLike,
@@ -381,6 +387,7 @@ def atrous_conv2d_transpose(
     return _transpose("atrous_conv2d_transpose", value, filters, output_shape, 2, 1, padding, rate)
 
 
+@blaming
 def depthwise_conv2d(
     input: TensorLike,
     filter: TensorLike,
@@ -532,6 +539,7 @@ def _channel_by_channel(parts: Tensor, kernel: Tensor) -> Tensor:
     return reshape(y, concat([sizes[:3], [-1]], 0))
 
 
+@blaming
 def separable_conv2d(
     input: TensorLike,
     depthwise_filter: TensorLike,

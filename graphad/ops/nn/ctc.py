@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphad.core.annotations import TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import float32, int32, int64
 from graphad.core.errors import InvalidArgumentError
@@ -131,6 +132,7 @@ def _loss(logits: Tensor, labels: Tensor, label_length: Tensor, logit_length: Te
     return where(total > _HARDLY, -total, lift(float("inf"), logits.dtype))
 
 
+@blaming
 def ctc_greedy_decoder(
     inputs: TensorLike,
     sequence_length: TensorLike,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphad.core.annotations import TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64, int64
 from graphad.core.errors import InvalidArgumentError
@@ -103,6 +104,7 @@ def _pooled(
     return FractionalPool(total / number if x.dtype.is_floating else total // number, *sequences)
 
 
+@blaming
 def fractional_max_pool(
     value: TensorLike,
     pooling_ratio: float | Sequence[float],
@@ -126,6 +128,7 @@ def fractional_max_pool(
     return _pooled("fractional_max_pool", value, pooling_ratio, pseudo_random, overlapping, seed, True)
 
 
+@blaming
 def fractional_avg_pool(
     value: TensorLike,
     pooling_ratio: float | Sequence[float],

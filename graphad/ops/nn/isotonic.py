@@ -14,6 +14,7 @@ import numpy as np
 from graphad.core import arrays
 from graphad.core.annotations import Array, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import float32, float64, int32
 from graphad.core.errors import InvalidArgumentError
@@ -74,6 +75,7 @@ class IsotonicSegments(Op):
         return axis if axis is None or axis < len(specs[0].dims or ()) - 1 else MIXED
 
 
+@blaming
 def isotonic_regression(inputs: TensorLike, decreasing: bool = True, axis: int = -1) -> tuple[Tensor, Tensor]:
     """The nearest sequences that never rise, or never fall, along `axis`.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, lift_own, stands_for_tensor
 from graphad.core.dtypes import float16, float32
 from graphad.core.errors import InvalidArgumentError
@@ -23,6 +24,7 @@ from graphad.ops.math import cast, reduce_mean, reduce_sum, rsqrt, square, where
 from graphad.ops.random import stateless_uniform, uniform
 
 
+@blaming
 def moments(
     x: TensorLike,
     axes: AxisLike,
@@ -85,6 +87,7 @@ def batch_normalization(
     return x * cast(factor, x.dtype) + cast(shifted, x.dtype)
 
 
+@blaming
 def bias_add(
     value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
@@ -140,6 +143,7 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     return reduce_sum(square(t)) * 0.5
 
 
+@blaming
 def dropout(
     x: TensorLike,
     rate: TensorLike,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int32, int64
 from graphad.core.errors import InvalidArgumentError
@@ -48,6 +49,7 @@ def _pool(
     return arguments.in_order(op, lambda images: bind(made, images), x, rank, first)
 
 
+@blaming
 def max_pool1d(
     input: TensorLike,
     ksize: int | Sequence[int],
@@ -69,6 +71,7 @@ def max_pool1d(
     return _pool("max_pool1d", MaxPool, lift(input), 1, ksize, strides, padding, data_format)
 
 
+@blaming
 def max_pool2d(
     input: TensorLike,
     ksize: int | Sequence[int],
@@ -93,6 +96,7 @@ def max_pool2d(
     return _pool("max_pool2d", MaxPool, lift(input), 2, ksize, strides, padding, data_format)
 
 
+@blaming
 def max_pool3d(
     input: TensorLike,
     ksize: int | Sequence[int],
@@ -114,6 +118,7 @@ def max_pool3d(
     return _pool("max_pool3d", MaxPool, lift(input), 3, ksize, strides, padding, data_format)
 
 
+@blaming
 def avg_pool1d(
     input: TensorLike,
     ksize: int | Sequence[int],
@@ -135,6 +140,7 @@ def avg_pool1d(
     return _pool("avg_pool1d", AvgPool, lift(input), 1, ksize, strides, padding, data_format)
 
 
+@blaming
 def avg_pool2d(
     input: TensorLike,
     ksize: int | Sequence[int],
@@ -159,6 +165,7 @@ def avg_pool2d(
     return _pool("avg_pool2d", AvgPool, lift(input), 2, ksize, strides, padding, data_format)
 
 
+@blaming
 def avg_pool3d(
     input: TensorLike,
     ksize: int | Sequence[int],
@@ -180,6 +187,7 @@ def avg_pool3d(
     return _pool("avg_pool3d", AvgPool, lift(input), 3, ksize, strides, padding, data_format)
 
 
+@blaming
 def max_pool(
     input: TensorLike,
     ksize: int | Sequence[int],
@@ -201,6 +209,7 @@ def max_pool(
     return _by_rank("max_pool", MaxPool, lift(input), ksize, strides, padding, data_format)
 
 
+@blaming
 def avg_pool(
     input: TensorLike,
     ksize: int | Sequence[int],
@@ -229,6 +238,7 @@ class MaxPoolWithArgmax(NamedTuple):
     argmax: Tensor
 
 
+@blaming
 def max_pool_with_argmax(
     input: TensorLike,
     ksize: int | Sequence[int],
@@ -278,6 +288,7 @@ def _by_rank(
     return _pool(op, kind, x, rank, ksize, strides, padding, data_format)
 
 
+@blaming
 def pool(
     input: TensorLike,
     window_shape: ShapeLike,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.shapes import normalize_axes
@@ -20,6 +21,7 @@ from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.nn.normalize import batch_normalization
 
 
+@blaming
 def sufficient_statistics(
     x: TensorLike,
     axes: AxisLike,

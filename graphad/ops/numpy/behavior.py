@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.flags import flags
 
 _MODES = ("off", "legacy", "all", "safe")
 
 
+@blaming
 def experimental_enable_numpy_behavior(
     prefer_float32: bool = False, dtype_conversion_mode: str = "legacy"
 ) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.kinds import INTEGER, require_kind
@@ -49,6 +50,7 @@ def index_of(name: str, x: TensorLike) -> Tensor:
     return x if x.dtype in (dtypes.int32, dtypes.int64) else math.cast(x, dtypes.int64)
 
 
+@blaming
 def take(a: TensorLike, indices: TensorLike, axis: int | None = None, mode: str = "raise") -> Tensor:
     """The slices at given indices along an axis, or without an axis the elements of `a` flattened.
 
@@ -280,6 +282,7 @@ def extract(condition: TensorLike, arr: TensorLike) -> Tensor:
     return compress(chosen, flat)
 
 
+@blaming
 def trim_zeros(filt: TensorLike, trim: str = "fb") -> Tensor:
     """A vector without the zeros at its ends.
 
@@ -310,6 +313,7 @@ def trim_zeros(filt: TensorLike, trim: str = "fb") -> Tensor:
     return filt[first : math.maximum(first, last)]
 
 
+@blaming
 def choose(a: TensorLike, choices: Iterable[TensorLike], *, mode: str = "raise") -> Tensor:
     """For each element k of `a` the corresponding element of choices[k].
 
@@ -337,6 +341,7 @@ def _ordered(x: Tensor) -> Tensor:
     return math.cast(x, dtypes.uint8) if x.dtype.is_bool else x
 
 
+@blaming
 def argsort(
     a: TensorLike,
     axis: int | None = -1,
@@ -366,6 +371,7 @@ def argsort(
     )
 
 
+@blaming
 def sort(
     a: TensorLike,
     axis: int | None = -1,
@@ -405,6 +411,7 @@ def sort_complex(a: TensorLike) -> Tensor:
     return a if a.dtype.is_complex else math.cast(a, dtypes.complex128)
 
 
+@blaming
 def partition(a: TensorLike, kth: int | Sequence[int], axis: int | None = -1) -> Tensor:
     """The elements rearranged so that element `kth` is where sorting puts it. Here they are sorted.
 
@@ -432,6 +439,7 @@ def _with_rank(name: str, a: TensorLike, kth: int | Sequence[int], axis: int | N
     return a
 
 
+@blaming
 def argpartition(a: TensorLike, kth: int | Sequence[int], axis: int | None = -1) -> Tensor:
     """The indices of `partition`; here those that sort.
 
@@ -467,6 +475,7 @@ def lexsort(keys: Iterable[TensorLike], axis: int = -1) -> Tensor:
     return order
 
 
+@blaming
 def searchsorted(
     a: TensorLike, v: TensorLike, side: str = "left", sorter: TensorLike | None = None
 ) -> Tensor:
@@ -493,6 +502,7 @@ def searchsorted(
     return array.reshape(found, array.shape(v))
 
 
+@blaming
 def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
     """The index of the bin, between ascending or descending bounds, of each element.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import exports_array, lift, lift_own, stands_for_tensor
 from graphad.core.device import require_cpu
 from graphad.core.dlpack import imported, is_elsewhere
@@ -37,6 +38,7 @@ def _sizes(shape: ShapeLike) -> Iterable[Any] | Tensor | list[Iterable[Any] | Te
     return [shape] if hasattr(shape, "__index__") else shape
 
 
+@blaming
 def asarray(
     a: Any,
     dtype: DTypeLike | None = None,
@@ -155,6 +157,7 @@ def copy(a: TensorLike) -> Tensor:
     return asarray(a, copy=True)
 
 
+@blaming
 def from_dlpack(x: object, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
     """A copy of the elements of another library's array, passed by DLPack; of one on a CUDA device, a tensor on that device.
 
@@ -337,6 +340,7 @@ def _are_known(*xs: object) -> bool:
     return not any(stands_for_tensor(x) for x in xs)
 
 
+@blaming
 def arange(
     start: TensorLike,
     stop: TensorLike | None = None,
@@ -394,6 +398,7 @@ def linspace(
     axis: int = ...,
     device: str | None = ...,
 ) -> tuple[Tensor, Tensor]: ...
+@blaming
 def linspace(
     start: TensorLike,
     stop: TensorLike,
@@ -441,6 +446,7 @@ def linspace(
     return whole, math.divide(math.subtract(stop, start), steps)
 
 
+@blaming
 def logspace(
     start: TensorLike,
     stop: TensorLike,
@@ -470,6 +476,7 @@ def logspace(
     return found if dtype is None else cast_to(found, default_dtype(dtype))
 
 
+@blaming
 def geomspace(
     start: TensorLike,
     stop: TensorLike,

@@ -9,6 +9,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -64,6 +65,7 @@ def modf(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     return digits.copysign(rest, x), whole
 
 
+@blaming
 def round(a: TensorLike, decimals: int = 0) -> Tensor:
     """`a` rounded to a number of decimals, halves to even.
 
@@ -136,6 +138,7 @@ def imag(val: TensorLike) -> Tensor:
     return math.imag(tensor_of(val))
 
 
+@blaming
 def angle(z: TensorLike, deg: bool = False) -> Tensor:
     """The angle of complex numbers, from -pi to pi, or in degrees; 0 or pi for real numbers.
 
@@ -320,6 +323,7 @@ def iscomplex(x: TensorLike) -> Tensor:
     return math.logical_not(isreal(x))
 
 
+@blaming
 def isclose(
     a: TensorLike, b: TensorLike, rtol: TensorLike = 1e-05, atol: TensorLike = 1e-08, equal_nan: bool = False
 ) -> Tensor:
@@ -348,6 +352,7 @@ def isclose(
     return math.logical_or(found, math.logical_and(isnan(a), isnan(b))) if equal_nan else found
 
 
+@blaming
 def allclose(
     a: TensorLike, b: TensorLike, rtol: TensorLike = 1e-05, atol: TensorLike = 1e-08, equal_nan: bool = False
 ) -> Tensor:
@@ -366,6 +371,7 @@ def allclose(
     return math.reduce_all(isclose(a, b, rtol, atol, equal_nan))
 
 
+@blaming
 def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tensor:
     """Whether two tensors have the same shape and the same elements.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import constant_here
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.device import require_cpu
 from graphad.core.errors import InvalidArgumentError
@@ -60,6 +61,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Tensor:
     return eye(n, dtype=dtype)
 
 
+@blaming
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Tensor:
     """A matrix with ones at and below diagonal `k`, and zeros above.
 
@@ -156,6 +158,7 @@ def ix_(*args: TensorLike) -> tuple[Tensor, ...]:
     return tuple(found)
 
 
+@blaming
 def meshgrid(
     *arrays: TensorLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> list[Tensor]:
@@ -186,6 +189,7 @@ def meshgrid(
     ]
 
 
+@blaming
 def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
     """A matrix whose columns are powers of x, descending unless `increasing`.
 
@@ -221,6 +225,7 @@ def indices(
 def indices(
     dimensions: Sequence[int], dtype: DTypeLike | None = int, *, sparse: Literal[True]
 ) -> tuple[Tensor, ...]: ...
+@blaming
 def indices(
     dimensions: Sequence[int], dtype: DTypeLike | None = int, sparse: bool = False
 ) -> Tensor | tuple[Tensor, ...]:
@@ -240,6 +245,7 @@ def indices(
     return tuple([constant_here(part) for part in found]) if sparse else constant_here(found)
 
 
+@blaming
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
     """The indices of the lower triangle of an n by m matrix, up to diagonal `k`.
 
@@ -256,6 +262,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]
     return tuple([constant_here(found) for found in by_numpy("tril_indices", np.tril_indices, n, k, m)])
 
 
+@blaming
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
     """The indices of the upper triangle of an n by m matrix, from diagonal `k`.
 
@@ -272,6 +279,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]
     return tuple([constant_here(found) for found in by_numpy("triu_indices", np.triu_indices, n, k, m)])
 
 
+@blaming
 def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
     """The indices of the diagonal of a tensor whose `ndim` axes have size n.
 
@@ -300,6 +308,7 @@ def _matrix_sizes(name: str, arr: TensorLike) -> tuple[int, ...]:
     return sizes
 
 
+@blaming
 def tril_indices_from(arr: TensorLike, k: int = 0) -> tuple[Tensor, ...]:
     """The indices of the lower triangle of a matrix, up to diagonal `k`.
 
@@ -316,6 +325,7 @@ def tril_indices_from(arr: TensorLike, k: int = 0) -> tuple[Tensor, ...]:
     return tril_indices(rows, k, columns)
 
 
+@blaming
 def triu_indices_from(arr: TensorLike, k: int = 0) -> tuple[Tensor, ...]:
     """The indices of the upper triangle of a matrix, from diagonal `k`.
 

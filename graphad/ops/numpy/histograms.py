@@ -9,6 +9,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import constant_here
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError
 from graphad.core.ieee import unreported
@@ -20,9 +21,12 @@ from graphad.ops.numpy.choosing import searchsorted
 from graphad.ops.numpy.promotion import NUMBERS, by_numpy, cast_to, inexact, promoted, tensor_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from graphad.core.annotations import Array
 
 
+@blaming
 def histogram_bin_edges(
     a: TensorLike,
     bins: TensorLike = 10,
@@ -141,6 +145,7 @@ def _even_counts(x: np.ndarray, edges: np.ndarray) -> Array | None:
     return np.bincount(place if np.min(place) >= 0 else place[place >= 0], minlength=edges.size - 1)
 
 
+@blaming
 def histogram(
     a: TensorLike,
     bins: TensorLike = 10,
@@ -180,10 +185,11 @@ def histogram(
     return math.divide(math.divide(counts, widths), math.reduce_sum(counts)), edges
 
 
+@blaming
 def histogramdd(
     sample: TensorLike,
-    bins: Any = 10,
-    range: Any = None,
+    bins: int | Sequence[Any] = 10,
+    range: Sequence[Any] | None = None,
     density: bool | None = None,
     weights: TensorLike | None = None,
 ) -> tuple[Tensor, list[Tensor]]:
@@ -238,11 +244,12 @@ def histogramdd(
     return counts, edges
 
 
+@blaming
 def histogram2d(
     x: TensorLike,
     y: TensorLike,
-    bins: Any = 10,
-    range: Any = None,
+    bins: int | Sequence[Any] = 10,
+    range: Sequence[Any] | None = None,
     density: bool | None = None,
     weights: TensorLike | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import stands_for_tensor
 from graphad.core.errors import (
     ArgumentTypeError,
     InvalidArgumentError,
     OutOfRangeError,
+    ResourceExhaustedError,
 )
 from graphad.core.refusal import refuse
 from graphad.core.shapes import normalize_axis, ranked
@@ -34,6 +36,8 @@ from graphad.ops.numpy.promotion import (
 )
 from graphad.ops.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, listed, moveaxis, ravel
 from graphad.ops.numpy.types import default_dtype
+
+_MOST_PARTS = 10_000_000
 
 
 def _together(arrays: TensorLike, dtype: DTypeLike | None) -> list[Any]:
@@ -186,6 +190,7 @@ def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tens
     return concat([arr, values], axis)
 
 
+@blaming
 def block(arrays: TensorLike) -> Tensor:
     """Tensors assembled from nested lists of blocks: the innermost lists are concatenated along the last axis.
 
@@ -283,6 +288,7 @@ def _cut(ary: Tensor, places: Sequence[Any], axis: int) -> list[Tensor]:
     return [ary[along(axis, slice(start, stop))] for start, stop in pairwise(ends)]
 
 
+@blaming
 def array_split(
     ary: TensorLike, indices_or_sections: int | Sequence[int] | TensorLike, axis: int = 0
 ) -> list[Tensor]:
@@ -310,6 +316,10 @@ def array_split(
             "array_split: the size of the axis must be known while tracing; give indices."
         )
     longer, each = size % count, size // count
+    if count > max(_MOST_PARTS, size):
+        raise ResourceExhaustedError(
+            f"array_split: {count} parts were requested, more than there is memory for."
+        )
     return _cut(ary, np.cumsum([each + (k < longer) for k in range(count)])[:-1].tolist(), axis)
 
 
@@ -476,6 +486,7 @@ def _inserted(arr: Any, value: Any, place: int, axis: int | None) -> Any:
     return np.insert(arr, place, value, axis) if 0 <= place <= size else None
 
 
+@blaming
 def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
     """The elements in another shape, repeated as often as needed.
 

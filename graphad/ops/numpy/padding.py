@@ -8,6 +8,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
+from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
 from graphad.core.shapes import ranked
 from graphad.core.tensor import Tensor
@@ -37,6 +38,7 @@ def _widths(given: object, rank: int) -> np.ndarray:
     return np.broadcast_to(np.asarray(given, np.int64), (rank, 2))
 
 
+@blaming
 def pad(array: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwargs: Any) -> Tensor:
     """A tensor padded along its axes.
 

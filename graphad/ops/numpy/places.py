@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import TensorLike
+from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import members, refuse
 from graphad.core.tensor import Tensor
@@ -28,6 +29,7 @@ def _sizes(op: str, name: str, given: Sequence[int]) -> list[int]:
         refuse(cause, op, name, given, needed)
 
 
+@blaming
 def unravel_index(indices: TensorLike, shape: Sequence[int], order: str = "C") -> tuple[Tensor, ...]:
     """The index along each axis of elements given by flat row-major indices.
 

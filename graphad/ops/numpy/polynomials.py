@@ -8,6 +8,7 @@ import numpy as np
 
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import refuse
 from graphad.core.shapes import ranked
@@ -134,6 +135,7 @@ def polydiv(u: TensorLike, v: TensorLike) -> tuple[Tensor, Tensor]:
     return quotient, remainder
 
 
+@blaming
 def polyder(p: TensorLike, m: int = 1) -> Tensor:
     """The coefficients of the derivative of order `m`.
 
@@ -153,9 +155,12 @@ def polyder(p: TensorLike, m: int = 1) -> Tensor:
         n = _length("polyder", p)
         p, powers = promoted(p[:-1], arange(max(n - 1, 0), 0, -1))
         p = p * powers
+        if n < 2:
+            break  # nothing is left
     return p
 
 
+@blaming
 def polyint(p: TensorLike, m: int = 1, k: TensorLike | None = None) -> Tensor:
     """The coefficients of an antiderivative of order `m`.
 

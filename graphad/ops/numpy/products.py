@@ -11,6 +11,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
@@ -170,6 +171,7 @@ def outer(a: TensorLike, b: TensorLike) -> Tensor:
     return multiply(array.reshape(a, [-1, 1]), array.reshape(b, [1, -1]))
 
 
+@blaming
 def tensordot(a: TensorLike, b: TensorLike, axes: int | Sequence[Any] = 2) -> Tensor:
     """The sum of products over pairs of axes: the last of `a` and the first of b, or given ones.
 
@@ -357,6 +359,7 @@ def _crossed(a: Any, b: Any, axis: int) -> Array | None:
     return np.cross(a, b, axisc=axis)
 
 
+@blaming
 def trace(
     a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None
 ) -> Tensor:
@@ -391,6 +394,7 @@ def _full_convolution(a: Tensor, v: Any, n: int, m: int) -> Tensor:
     return array.reshape(full, [-1])[: n + m - 1]
 
 
+@blaming
 def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
     """The convolution of two vectors: "full", "same" (the size of the longer one), or "valid" (only complete overlap).
 
@@ -426,6 +430,7 @@ def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
     raise InvalidArgumentError(f"convolve: mode {mode!r} is unknown; it is 'full', 'same' or 'valid'.")
 
 
+@blaming
 def correlate(a: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
     """The cross-correlation: sums of products of `a` and the shifted conjugate of `v`; see `convolve`.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import no_axis, normalize_axes, normalize_axis
@@ -43,6 +44,7 @@ def _from(found: Tensor, initial: TensorLike | None, join: Callable[..., Tensor]
     return found if initial is None else join(found, tensor_of(initial, found.dtype))
 
 
+@blaming
 def sum(
     a: TensorLike,
     axis: AxisLike = None,
@@ -70,6 +72,7 @@ def sum(
     return _from(math.reduce_sum(_kept(wide(a, dtype), where, 0), axis, keepdims), initial, math.add)
 
 
+@blaming
 def prod(
     a: TensorLike,
     axis: AxisLike = None,
@@ -100,6 +103,7 @@ def prod(
 def _extreme(
     name: str, reduce: Callable[..., Tensor], logical: Callable[..., Tensor], join: Callable[..., Tensor]
 ) -> Callable[..., Tensor]:
+    @blaming
     def function(
         a: Any,
         axis: AxisLike = None,
@@ -170,6 +174,7 @@ max = amax = _extreme("max", math.reduce_max, math.reduce_any, math.maximum)
 min = amin = _extreme("min", math.reduce_min, math.reduce_all, math.minimum)
 
 
+@blaming
 def all(
     a: TensorLike, axis: AxisLike = None, keepdims: bool = False, *, where: TensorLike | None = None
 ) -> Tensor:
@@ -189,6 +194,7 @@ def all(
     return math.reduce_all(_kept(_truth(a), where, True), axis, keepdims)
 
 
+@blaming
 def any(
     a: TensorLike, axis: AxisLike = None, keepdims: bool = False, *, where: TensorLike | None = None
 ) -> Tensor:
@@ -208,6 +214,7 @@ def any(
     return math.reduce_any(_kept(_truth(a), where, False), axis, keepdims)
 
 
+@blaming
 def count_nonzero(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> Tensor:
     """The number of elements over axes that are true, or nonzero.
 
@@ -224,6 +231,7 @@ def count_nonzero(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = Fals
     return math.count_nonzero(tensor_of(a), axis, keepdims)
 
 
+@blaming
 def ptp(a: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tensor:
     """The largest element minus the smallest, over axes.
 
@@ -241,6 +249,7 @@ def ptp(a: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tensor:
 
 
 def _position(name: str, search: Callable[..., Any]) -> Callable[..., Any]:
+    @blaming
     def function(a: TensorLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
         a = tensor_of(a)
         flat = axis is None
@@ -312,6 +321,7 @@ cumprod = _running("cumprod", math.cumprod)
 
 
 def _cumulative(name: str, function: Callable[..., Any], start: int) -> Callable[..., Any]:
+    @blaming
     def run(
         x: Any, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
     ) -> Tensor:
@@ -355,6 +365,7 @@ cumulative_sum = _cumulative("cumulative_sum", math.cumsum, 0)
 cumulative_prod = _cumulative("cumulative_prod", math.cumprod, 1)
 
 
+@blaming
 def diff(
     a: TensorLike,
     n: int = 1,
@@ -385,7 +396,9 @@ def diff(
     parts += [_slab(x, a, axis) for x in (append,) if x is not None]
     if len(parts) > 1:
         a = array.concat(promoted(*parts), axis)
-    for _ in range(n):
+    size = a.shape[axis]
+    times = n if size is None or n < size else size  # then nothing is left
+    for _ in range(times):
         later, sooner = a[along(axis, slice(1, None))], a[along(axis, slice(None, -1))]
         a = math.not_equal(later, sooner) if a.dtype.is_bool else math.subtract(later, sooner)
     return a
@@ -424,6 +437,7 @@ def ediff1d(ary: TensorLike, to_end: TensorLike | None = None, to_begin: TensorL
     return array.concat(parts, 0) if len(parts) > 1 else found
 
 
+@blaming
 def gradient(
     f: TensorLike, *varargs: TensorLike, axis: int | Sequence[int] | None = None, edge_order: int = 1
 ) -> Tensor | tuple[Tensor, ...]:
@@ -515,6 +529,7 @@ def _slopes(f: Any, h: Tensor, axis: int, order: int) -> Tensor:
     return array.concat([first, inner, last], axis)
 
 
+@blaming
 def unwrap(
     p: TensorLike, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi
 ) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import normalize_axis, ranked
@@ -199,6 +200,7 @@ def unique(
     ar: TensorLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: AxisLike = None,
     *, equal_nan: bool = True
 ) -> Any: ...  # fmt: skip
+@blaming
 def unique(
     ar: TensorLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: AxisLike = None,
     *, equal_nan: bool = True
@@ -249,6 +251,7 @@ def _is_first(mask: Tensor) -> Tensor:
     return math.equal(math.cumsum(math.cast(mask, dtypes.int64)), lift(np.int64(1)))
 
 
+@blaming
 def isin(
     element: TensorLike,
     test_elements: TensorLike,
@@ -307,6 +310,7 @@ def intersect1d(
 def intersect1d(
     ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor, Tensor]: ...
+@blaming
 def intersect1d(
     ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False, return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor, Tensor]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import no_axis, normalize_axis, ranked
 from graphad.core.tensor import Tensor
@@ -57,6 +58,7 @@ def reshape(
     return array.reshape(a, sizes)
 
 
+@blaming
 def ravel(a: TensorLike, order: str = "C") -> Tensor:
     """All elements as one vector.
 
@@ -162,6 +164,7 @@ def moveaxis(a: TensorLike, source: int | Sequence[int], destination: int | Sequ
     return array.transpose(a, order)
 
 
+@blaming
 def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Tensor:
     """An axis moved until it is before axis `start`.
 
@@ -204,6 +207,7 @@ def squeeze(a: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     return array.squeeze(tensor_of(a), axis)
 
 
+@blaming
 def expand_dims(a: TensorLike, axis: int | Sequence[int] = 0) -> Tensor:
     """Axes of size 1 inserted, at positions of the result.
 
@@ -400,6 +404,7 @@ def flipud(m: TensorLike) -> Tensor:
     return flip(m, 0)
 
 
+@blaming
 def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     """The plane of two axes rotated by k quarter turns, from the first towards the second.
 
@@ -495,6 +500,7 @@ def repeat(a: TensorLike, repeats: int | TensorLike, axis: int | None = None) ->
     return array.repeat(tensor_of(a), repeats, axis)
 
 
+@blaming
 def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """A diagonal over two axes, which becomes the last axis.
 
@@ -526,6 +532,7 @@ def _reaches(a: Any, offset: int) -> bool:
     return not (isinstance(rows, int) and isinstance(columns, int)) or -rows < offset < columns
 
 
+@blaming
 def diag(v: TensorLike, k: int = 0) -> Tensor:
     """The matrix with a vector as diagonal `k`, or diagonal `k` of a matrix.
 

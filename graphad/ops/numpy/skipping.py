@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INEXACT, require_kind
@@ -21,6 +22,7 @@ from graphad.ops.numpy.reductions import argmax, argmin, cumprod, cumsum, prod
 from graphad.ops.numpy.statistics import floats_of, quantiles
 
 
+@blaming
 def nanquantile(
     a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
@@ -43,6 +45,7 @@ def nanquantile(
     return quantiles("nanquantile", a, q, axis, method, keepdims, True)
 
 
+@blaming
 def nanpercentile(
     a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
@@ -62,6 +65,7 @@ def nanpercentile(
     return nanquantile(a, inexact(q) / 100.0, axis, method=method, keepdims=keepdims)
 
 
+@blaming
 def nanmedian(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> Tensor:
     """`median` of the elements that are not NaN.
 
@@ -131,6 +135,7 @@ nancumprod = _without("nancumprod", cumprod, 1)
 
 
 def _extreme(name: str, function: Callable[..., Any], value: float) -> Callable[..., Any]:
+    @blaming
     def run(
         a: Any,
         axis: AxisLike = None,
@@ -190,6 +195,7 @@ def _require_number(name: str, a: Any, axis: int | None) -> None:
             raise InvalidArgumentError(f"{name}: all elements are NaN, or all of a row along axis {axis}.")
 
 
+@blaming
 def nanargmax(a: TensorLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """`argmax` of the elements that are not NaN.
 
@@ -210,6 +216,7 @@ def nanargmax(a: TensorLike, axis: int | None = None, *, keepdims: bool = False)
     return argmax(_instead(a, -np.inf)[0], axis, keepdims=keepdims) if found is None else found
 
 
+@blaming
 def nanargmin(a: TensorLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """`argmin` of the elements that are not NaN.
 
@@ -230,6 +237,7 @@ def nanargmin(a: TensorLike, axis: int | None = None, *, keepdims: bool = False)
     return argmin(_instead(a, np.inf)[0], axis, keepdims=keepdims) if found is None else found
 
 
+@blaming
 def nanmean(
     a: TensorLike,
     axis: AxisLike = None,
@@ -269,6 +277,7 @@ def _count(a: Any, missing: Any, axis: AxisLike, keepdims: bool, total: Any) -> 
     return math.cast(lift(np.float64(a.data.size // total.data.size)), a.dtype)
 
 
+@blaming
 def nanvar(
     a: TensorLike,
     axis: AxisLike = None,
@@ -314,6 +323,7 @@ def nanvar(
     return math.divide(total, math.where(none, cast_to(float("nan"), free.dtype), free))
 
 
+@blaming
 def nanstd(
     a: TensorLike,
     axis: AxisLike = None,

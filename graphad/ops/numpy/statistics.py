@@ -9,6 +9,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError, UnsupportedOptionError
 from graphad.core.kinds import BOOLEAN, INTEGER, require_kind
@@ -47,14 +48,11 @@ def _count(a: TensorLike, reduced: Tensor) -> Tensor:
     return math.cast(ratio, reduced.dtype)
 
 
+@blaming
 def mean(
-    a: TensorLike,
-    axis: AxisLike = None,
-    dtype: DTypeLike | None = None,
-    keepdims: bool = False,
-    *,
+    a: TensorLike, axis: AxisLike = None, dtype: DTypeLike | None = None, keepdims: bool = False, *,
     where: TensorLike | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The mean over axes, all by default; float64 for integers.
 
     Args:
@@ -79,6 +77,7 @@ def mean(
     )
 
 
+@blaming
 def var(
     a: TensorLike,
     axis: AxisLike = None,
@@ -139,6 +138,7 @@ def _variance_where(
     return math.divide(total, math.maximum(free, cast_to(0.0, count.dtype)))
 
 
+@blaming
 def std(
     a: TensorLike,
     axis: AxisLike = None,
@@ -187,6 +187,7 @@ def average(
     returned: Literal[True],
     keepdims: bool = False,
 ) -> tuple[Tensor, Tensor]: ...
+@blaming
 def average(
     a: TensorLike,
     axis: AxisLike = None,
@@ -365,6 +366,7 @@ def quantiles(
     return whole if q.ndim == 1 else array.reshape(whole, [*q.dims, *whole.dims[1:]])
 
 
+@blaming
 def quantile(
     a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
@@ -388,6 +390,7 @@ def quantile(
     return quantiles("quantile", a, q, axis, method, keepdims, False)
 
 
+@blaming
 def percentile(
     a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
@@ -411,6 +414,7 @@ def percentile(
     return quantile(a, inexact(q) / 100.0, axis, method=method, keepdims=keepdims)
 
 
+@blaming
 def median(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> Tensor:
     """The middle element over axes, or the mean of the middle two; differentiable.
 
@@ -431,6 +435,7 @@ def _counted(x: Any, minlength: int) -> Array | None:
     return np.bincount(x, minlength=minlength) if x.ndim == 1 and x.dtype.kind == "i" else None
 
 
+@blaming
 def bincount(x: TensorLike, /, weights: TensorLike | None = None, minlength: int = 0) -> Tensor:
     """How often each of 0, 1, 2, ... occurs in a vector of integers, or the sum of its weights.
 
@@ -517,15 +522,11 @@ def interp(
     return math.where(math.equal(x, xp[-1]), fp[-1], found)
 
 
+@blaming
 def cov(
-    m: TensorLike,
-    y: TensorLike | None = None,
-    rowvar: bool = True,
-    bias: bool = False,
-    ddof: int | None = None,
-    fweights: TensorLike | None = None,
-    aweights: TensorLike | None = None,
-) -> Tensor:
+    m: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: bool = False,
+    ddof: int | None = None, fweights: TensorLike | None = None, aweights: TensorLike | None = None,
+) -> Tensor:  # fmt: skip
     """The covariances of variables, which are the rows of `m`, and those of `y`; the columns with rowvar=False.
 
     Args:
@@ -566,6 +567,7 @@ def cov(
     return array.squeeze(found)
 
 
+@blaming
 def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) -> Tensor:
     """The correlation of variables, which are the rows of `x`, and those of `y`; the columns with rowvar=False.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.blame import blaming
 from graphad.core.device import require_cpu
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
@@ -194,6 +195,7 @@ def builtin(x: object) -> bool:
     return type(x) in NUMBERS
 
 
+@blaming
 def can_cast(
     from_: DTypeLike | Tensor,
     to: DTypeLike,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, float32, int64
 from graphad.core.errors import InvalidArgumentError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _SMALLEST = 2.0**-24  # the spacing of float32 draws in [0, 1); keeps the argument of log above 0
 
 
+@blaming
 def categorical(
     logits: TensorLike,
     num_samples: TensorLike,

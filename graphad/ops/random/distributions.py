@@ -9,6 +9,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import as_dtype
 from graphad.core.kinds import FLOATING, require_kind_of
@@ -70,6 +71,7 @@ def _of_gamma(op: str, alpha: TensorLike, beta: TensorLike | None, dtype: DTypeL
     return lift_like(op, alpha, dtype), None if beta is None else lift_like(op, beta, dtype)
 
 
+@blaming
 def gamma(
     shape: ShapeLike,
     alpha: TensorLike,
@@ -123,6 +125,7 @@ def stateless_gamma(
     return _gamma("random.stateless_gamma", lift(seed), shape, alpha, beta)
 
 
+@blaming
 def poisson(
     shape: ShapeLike,
     lam: TensorLike,

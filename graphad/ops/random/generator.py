@@ -14,6 +14,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -396,6 +397,7 @@ def shared_generators() -> dict[int | None, Generator]:
     return found
 
 
+@blaming
 def normal(
     shape: ShapeLike,
     mean: TensorLike = 0.0,
@@ -422,6 +424,7 @@ def normal(
     return _normal("normal", fresh_key(seed), shape, mean, stddev, dtype)
 
 
+@blaming
 def truncated_normal(
     shape: ShapeLike,
     mean: TensorLike = 0.0,
@@ -445,6 +448,7 @@ def truncated_normal(
     return _normal("truncated_normal", fresh_key(seed), shape, mean, stddev, dtype)
 
 
+@blaming
 def uniform(
     shape: ShapeLike,
     minval: TensorLike = 0,
@@ -472,6 +476,7 @@ def uniform(
     return _uniform(fresh_key(seed), shape, minval, maxval, dtype)
 
 
+@blaming
 def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """`value` with its slices along axis 0 in random order; differentiable.
 

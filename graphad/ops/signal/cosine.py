@@ -20,6 +20,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
@@ -129,6 +130,7 @@ def _kind(op: str, type: int, axis: AxisLike, norm: str | None) -> tuple[Any, bo
     return int(type), norm == "ortho"
 
 
+@blaming
 def dct(
     input: TensorLike,
     type: int = 2,
@@ -159,6 +161,7 @@ def dct(
     return bind(Dct(kind, orthonormal), x)
 
 
+@blaming
 def idct(
     input: TensorLike,
     type: int = 2,

@@ -23,6 +23,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, complex64, complex128, float32, float64
@@ -376,10 +377,11 @@ def _along(
     return transpose(y, [int(k) for k in np.argsort(order)])
 
 
+@blaming
 def fftnd(
     input_tensor: TensorLike,
     fft_length: TensorLike | None = None,
-    axes: AxisLike = None,
+    axes: Sequence[int] | None = None,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -397,10 +399,11 @@ def fftnd(
     return _along("fftnd", lift(input_tensor), fft_length, axes, _sized(False), norm)
 
 
+@blaming
 def ifftnd(
     input_tensor: TensorLike,
     fft_length: TensorLike | None = None,
-    axes: AxisLike = None,
+    axes: Sequence[int] | None = None,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -418,10 +421,11 @@ def ifftnd(
     return _along("ifftnd", lift(input_tensor), fft_length, axes, _sized(True), norm)
 
 
+@blaming
 def rfftnd(
     input_tensor: TensorLike,
     fft_length: TensorLike | None = None,
-    axes: AxisLike = None,
+    axes: Sequence[int] | None = None,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -439,10 +443,11 @@ def rfftnd(
     return _along("rfftnd", lift(input_tensor), fft_length, axes, _rfft, norm)
 
 
+@blaming
 def irfftnd(
     input_tensor: TensorLike,
     fft_length: TensorLike | None = None,
-    axes: AxisLike = None,
+    axes: Sequence[int] | None = None,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:

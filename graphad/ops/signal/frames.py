@@ -10,6 +10,7 @@ import numpy as np
 
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType, as_dtype, float32, int32
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError
@@ -46,6 +47,7 @@ def _positive(op: str, x: TensorLike, word: str) -> int:
     return int(n)
 
 
+@blaming
 def frame(
     signal: TensorLike,
     frame_length: TensorLike,
@@ -151,6 +153,7 @@ def _smallest_power(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
+@blaming
 def stft(
     signals: TensorLike,
     frame_length: TensorLike,
@@ -292,6 +295,7 @@ def _flat(dtype: DType) -> Tensor:
     return lift(math.sqrt(0.5), dtype)
 
 
+@blaming
 def inverse_mdct(
     mdcts: TensorLike,
     window_fn: Window | None = vorbis_window,
@@ -328,6 +332,7 @@ def inverse_mdct(
     return overlap_and_add(x, half)
 
 
+@blaming
 def linear_to_mel_weight_matrix(
     num_mel_bins: TensorLike = 20,
     num_spectrogram_bins: TensorLike = 129,

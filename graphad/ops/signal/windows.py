@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, float32
 from graphad.core.errors import InvalidArgumentError
@@ -45,6 +46,7 @@ def _raised_cosine(
     return _as(op, mean - (1 - mean) * np.cos(2 * math.pi * np.arange(n) / max(steps, 1)), dtype)
 
 
+@blaming
 def hann_window(
     window_length: TensorLike,
     periodic: TensorLike = True,
@@ -67,6 +69,7 @@ def hann_window(
     return _raised_cosine("hann_window", window_length, periodic, dtype, 0.5)
 
 
+@blaming
 def hamming_window(
     window_length: TensorLike,
     periodic: TensorLike = True,
@@ -98,6 +101,7 @@ def _kaiser(n: int, beta: Any) -> Any:
     return i0e(inner) / i0e(beta) * np.exp(inner - beta)
 
 
+@blaming
 def kaiser_window(
     window_length: TensorLike, beta: TensorLike = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
@@ -117,6 +121,7 @@ def kaiser_window(
     return _as("kaiser_window", _kaiser(_length("kaiser_window", window_length), beta), dtype)
 
 
+@blaming
 def kaiser_bessel_derived_window(
     window_length: TensorLike, beta: TensorLike = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
@@ -139,6 +144,7 @@ def kaiser_bessel_derived_window(
     return _as("kaiser_bessel_derived_window", np.concatenate([rising, rising[::-1]]), dtype)
 
 
+@blaming
 def vorbis_window(window_length: TensorLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
     """sin(pi / 2 sin(pi (k + 1/2) / n)^2) for k from 0 to n - 1.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import constant_here
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dtypes import as_dtype, float32, int32, int64
 from graphad.core.errors import InvalidArgumentError
@@ -129,6 +130,7 @@ def to_indicator(sp_input: SparseTensor, vocab_size: TensorLike, name: str | Non
     return scatter_nd(places, ones(shape_of(x.values), int32), shape) > 0
 
 
+@blaming
 def eye(
     num_rows: int, num_columns: int | None = None, dtype: DTypeLike = float32, name: str | None = None
 ) -> SparseTensor:

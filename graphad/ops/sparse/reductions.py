@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import InvalidArgumentError
@@ -206,6 +207,7 @@ def _taken(
     return rows, ids, count if num_segments is None else num_segments
 
 
+@blaming
 def segment_sum(
     data: TensorLike,
     indices: TensorLike,
@@ -232,6 +234,7 @@ def segment_sum(
     return unsorted_segment_sum(rows, ids, count)
 
 
+@blaming
 def segment_mean(
     data: TensorLike,
     indices: TensorLike,
@@ -261,6 +264,7 @@ def segment_mean(
     return total / maximum(members_of(total, ids, count), 1)
 
 
+@blaming
 def segment_sqrt_n(
     data: TensorLike,
     indices: TensorLike,
@@ -290,6 +294,7 @@ def segment_sqrt_n(
     return total / sqrt(maximum(members_of(total, ids, count), 1))
 
 
+@blaming
 def bincount(
     values: object,
     weights: object = None,

@@ -1,0 +1,202 @@
+"""Which argument of a public function is to blame for an error of Python's or NumPy's, by the annotations of the function.
+
+A right call costs a `try` and one more frame. Only where something has failed are the arguments compared with what the
+signature says of them; so the checks of options stand in one place, and no function repeats them.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from graphad.core.errors import GraphadError, ResourceExhaustedError, RuleError
+from graphad.core.frames import is_passed
+from graphad.core.op import RAW_ERRORS, TOO_LARGE
+from graphad.core.refusal import refuse
+from graphad.core.schema import split
+from graphad.core.tensor import Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MOST = 2**63
+
+
+def blaming(function: F) -> F:
+    """A decorator of a public function: what Python or NumPy refuses in it is said of the argument that does not fit."""
+
+    def called(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except Exception as error:  # raised on, as it is or with the name of the argument
+            told = blamed(called, args, options, error)
+            if told is error:
+                raise
+            raise told from told.__cause__
+
+    return functools.update_wrapper(called, function)  # type: ignore[return-value]
+
+
+def blamed(
+    function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any], error: Exception
+) -> Exception:
+    """The error, or graphad's of the same class of Python's where an argument is not what the signature says."""
+    if not _is_raw(error):
+        return error
+    import inspect  # slow to import and rarely needed
+
+    cause = error.__cause__ if isinstance(error, GraphadError) else error
+    try:
+        signature = inspect.signature(function)
+        given = signature.bind(*args, **options).arguments
+    except TypeError:  # too many or too few, which Python says in words of its own
+        return error
+    name = function.__name__
+    for part, value, needed in _unfit(signature, given):
+        try:
+            refuse(
+                cause if isinstance(cause, RAW_ERRORS) else ValueError(str(error)),
+                name, part, value, f"{needed} is needed",
+            )  # fmt: skip
+        except GraphadError as told:
+            told.graphad_blamed = True  # type: ignore[attr-defined]
+            return told
+    if not isinstance(error, GraphadError) and _is_large(error):
+        made = ResourceExhaustedError(f"{name}: the result would have more bytes than there is memory.")
+        made.__cause__ = error
+        return made
+    return error
+
+
+def _unfit(signature: Any, given: dict[str, Any]) -> Iterator[tuple[str, Any, str]]:
+    """The arguments that are not what their annotations say, with what is needed; after them those that fit in a way that many
+    functions take: whole floats for integers, and what cannot be numbers at all for a tensor.
+    """
+    for number in (0, 1):
+        for part, value in given.items():
+            declared = signature.parameters[part].annotation
+            kinds = _kinds(declared) if isinstance(declared, str) else ()
+            if kinds and not any(kind[1](value) and kind[1 + number](value) for kind in kinds):
+                yield part, value, " or ".join([kind[0] for kind in kinds])
+
+
+def _is_large(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or str(error).startswith(TOO_LARGE)
+
+
+def _is_raw(error: Exception) -> bool:
+    """Whether Python or NumPy raised it in graphad's own lines, or an inner function has said so already."""
+    if hasattr(error, "graphad_blamed") or isinstance(error, RuleError):
+        return True
+    if (
+        isinstance(error, GraphadError)
+        or not isinstance(error, RAW_ERRORS)
+        or hasattr(error, "graphad_foreign")
+    ):
+        return False
+    trace = error.__traceback__
+    while trace is not None:
+        if not is_passed(trace.tb_frame.f_code.co_filename):
+            return False  # in a function or an object of the user's
+        trace = trace.tb_next
+    return True
+
+
+Kind = tuple[str, Callable[[Any], bool], Callable[[Any], bool]]  # words, a test, a stricter one
+
+
+@functools.cache
+def _kinds(declared: str) -> tuple[Kind, ...]:
+    """What an annotation allows, as words and a test each; nothing where it allows what cannot be told here."""
+    found: list[Kind] = []
+    for option in split(declared, "|"):
+        kind = _kind(option.strip())
+        if kind is None:
+            return ()
+        found.append(kind)
+    return tuple(found)
+
+
+def _kind(option: str) -> Kind | None:
+    if option in _PLAIN:
+        return _PLAIN[option]
+    head, _, rest = option.partition("[")
+    items = [item.strip() for item in split(rest[:-1], ",")] if rest else []
+    if head == "Literal":
+        allowed = [item.strip("\"'") for item in items]
+        words = f"one of {', '.join(map(repr, allowed))}"
+        return words, lambda x: isinstance(x, str) and x in allowed, _any
+    if head in ("Sequence", "list") and items == ["Any"]:
+        return "a list", lambda x: _is_list(x) or isinstance(x, np.ndarray | Tensor), _any
+    if head in ("Sequence", "list", "tuple") and items and items[0] in _PLAIN:
+        words, fits, _ = _PLAIN[items[0]]
+        count = len(items) if head == "tuple" and "..." not in items else None
+        plural = f"a list of {'' if count is None else f'{count} '}{words.split(' ', 1)[1]}s"
+        return (
+            plural,
+            lambda x: _is_list(x) and all(fits(item) for item in x),
+            lambda x: count in (None, len(x)),
+        )
+    return None
+
+
+def _any(x: object) -> bool:
+    return True
+
+
+def _is_list(x: object) -> bool:
+    return isinstance(x, list | tuple | range) or (isinstance(x, np.ndarray | Tensor) and x.ndim == 1)
+
+
+def _is_bool(x: Any) -> bool:
+    if isinstance(x, np.ndarray | Tensor):
+        return x.ndim == 0
+    return isinstance(x, bool | np.bool_) or (isinstance(x, int) and x in (0, 1))
+
+
+def _is_integer(x: Any) -> bool:
+    if isinstance(x, float):
+        return x.is_integer() and abs(x) < _MOST
+    if isinstance(x, Tensor) and not isinstance(getattr(x, "data", None), np.ndarray | np.generic):
+        return x.ndim == 0 and x.dtype.is_integer
+    try:
+        return -_MOST <= operator.index(x) < _MOST
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_number(x: Any) -> bool:
+    if isinstance(x, np.ndarray | Tensor):
+        return x.ndim == 0 and not _is_text(x)
+    return isinstance(x, int | float | np.number | np.bool_)
+
+
+def _is_tensor(x: Any) -> bool:
+    """Whether it is a tensor or could be numbers."""
+    if isinstance(x, list | tuple | range):
+        return all(_is_tensor(item) for item in x)
+    if isinstance(x, np.ndarray):
+        return not _is_text(x)
+    return not isinstance(x, str | bytes | dict | type | np.dtype) and x is not None and not callable(x)
+
+
+def _is_axes(x: Any) -> bool:
+    return x is None or (all(map(_is_integer, x)) if _is_list(x) else _is_integer(x))
+
+
+def _is_text(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind not in "biufc"
+
+
+_PLAIN: dict[str, Kind] = {
+    "None": ("None", lambda x: x is None, _any),
+    "bool": ("a bool", _is_bool, _any),
+    "int": ("an integer", _is_integer, lambda x: not isinstance(x, float)),
+    "float": ("a number", _is_number, _any),
+    "str": ("a string", lambda x: isinstance(x, str), _any),
+    "Tensor": ("a tensor", lambda x: isinstance(x, Tensor), _any),
+    "TensorLike": ("a tensor", _any, _is_tensor),
+    "AxisLike": ("an integer, a list of integers or None", _any, _is_axes),
+}
