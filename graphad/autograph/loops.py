@@ -18,7 +18,7 @@ from graphad.autograph.state import MARKS, UNBOUND, Local, Parts, bound_referenc
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
-from graphad.core.shapes import TensorShape, as_dims, format_dims
+from graphad.core.shapes import Dims, TensorShape, as_dims, common_dims, format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
@@ -103,8 +103,24 @@ class Elements:
         return nest if self.make is None else self.make(nest)
 
 
+class _Wider(Exception):
+    """Raised to trace a loop again, with shapes that its first trace has found to change.
+
+    Attributes:
+      owner: The loop.
+      dims: What is known of the shapes of its carries, by their numbers.
+    """
+
+    def __init__(self, owner: _State, dims: dict[int, Dims]) -> None:
+        super().__init__()
+        self.owner, self.dims = owner, dims
+
+
 class Streamed:
-    """What a staged `for` asks the host for, element by element, until there is none."""
+    """What a staged `for` asks the host for, element by element, until there is none.
+
+    Shapes may change from step to step, as in TensorFlow: the elements of a data set often have sizes of their own.
+    """
 
     def __init__(self, stream: Any) -> None:
         self._stream, self._run = stream, stream.start()
@@ -205,15 +221,21 @@ class _State:
         """Trace, bind and finish the loop."""
         chosen = {} if options is None else options()
         results = None
+        wider: dict[int, Dims] = {}
         try:
             while results is None:
-                tracing = _Tracing(self, chosen.get("shape_invariants"))
+                tracing = _Tracing(self, chosen.get("shape_invariants"), wider)
                 try:
                     results = tracing.bind(test, body, elements, chosen.get("maximum_iterations"))
                 except Again as again:  # a step determined the shapes of an array's elements
                     if again.owner is not self:
                         raise
                     self.before = self.more(again.value) or self.before
+                except _Wider as found:
+                    if found.owner is not self:
+                        raise
+                    wider |= found.dims
+                    self.back()
         finally:
             self.back()
         for place, value in zip(self.places, results, strict=True):
@@ -226,7 +248,10 @@ class _Tracing:
     """One trace of a loop: its carries, and the results of its body."""
 
     def __init__(
-        self, state: _State, shape_invariants: list[tuple[TensorShape | Tensor, ...]] | None
+        self,
+        state: _State,
+        shape_invariants: list[tuple[TensorShape | Tensor, ...]] | None,
+        wider: dict[int, Dims],
     ) -> None:
         self._state = state
         self._parts: list[Parts | None] = []  # None for a variable without a value before the loop
@@ -244,6 +269,8 @@ class _Tracing:
                     self._labels.append(place.name)
         self._invariants: set[int] = set()  # the numbers of what has a shape invariant
         self._specs = self._carry_specs(shape_invariants)
+        for number, dims in wider.items():
+            self._specs[number] = self._specs[number].with_dims(dims)
         self._left: list[Any] = []
         self._late: list[tuple[int, Parts]] = []
         self._rows: dict[int, Row] = {}  # by carry
@@ -321,7 +348,7 @@ class _Tracing:
             None if test is None and streamed is None else Part("while", run_test, self._specs, "test")
         )
         body_part = Part("while", run_body, [*self._specs, *slices], "body")
-        self._check_shapes(body_part.graph.output_specs)
+        self._check_shapes(body_part.graph.output_specs, may_change=streamed is not None)
         late = body_part.graph.output_specs[n : n + len(late_leaves(self._late))]
         rows = collected(test_part, body_part, self._rows, self._values, [] if walk is None else walk.xs)
         kept = [k for k in range(n) if k not in rows]
@@ -485,7 +512,8 @@ class _Tracing:
             )
         return found
 
-    def _check_shapes(self, after: Sequence[TensorSpec]) -> None:
+    def _check_shapes(self, after: Sequence[TensorSpec], may_change: bool) -> None:
+        wider: dict[int, Dims] = {}
         for k, (spec, new, label) in enumerate(zip(self._specs, after, self._labels, strict=False)):
             if not spec.describes(new.dims):
                 if k in self._invariants:
@@ -493,10 +521,15 @@ class _Tracing:
                         f"'{label}' has shape {format_dims(new.dims)} after one iteration, which does not conform with its "
                         f"shape invariant {format_dims(spec.dims)}; put None in the place of each size that may change."
                     )
+                if may_change:
+                    wider[k] = common_dims(spec.dims, new.dims)
+                    continue
                 raise InvalidArgumentError(
                     f"'{label}' has shape {format_dims(spec.dims)} before the loop, but shape {format_dims(new.dims)} after one "
                     "iteration. Use tf.autograph.experimental.set_loop_options to set shape invariants."
                 )
+        if wider:
+            raise _Wider(self._state, wider)
 
     def _results(self, outputs: Sequence[Tensor], n: int) -> list[Any]:
         results: list[Any] = []

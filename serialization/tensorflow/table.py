@@ -1,7 +1,8 @@
 """A sorted table of keys and values, as LevelDB writes it: blocks of prefix-compressed entries, an index of them, a footer.
 
 file    = block* metaindex index footer
-block   = entry* restart* count          (restart, count: 4 bytes each), then its kind (1 byte) and masked CRC-32C
+block   = entry* restart* count          (restart, count: 4 bytes each), perhaps compressed, then its kind (1 byte)
+                                         and masked CRC-32C
 entry   = shared, unshared, size (varints), the unshared bytes of the key, the value
 footer  = two handles (offset and size as varints), zeros up to 40 bytes, a magic number of 8
 """
@@ -13,11 +14,13 @@ from collections.abc import Iterator
 from serialization.errors import CorruptModelError, LimitExceededError, UnsupportedModelError
 from serialization.tensorflow.crc import crc32c, masked
 from serialization.tensorflow.proto import varint
+from serialization.tensorflow.snappy import uncompressed
 from serialization.wire.limits import Limits
 
 _FOOTER = 48
 _MAGIC = 0xDB4775248B80FB57
 _TRAILER = 5
+_PLAIN, _SNAPPY = 0, 1  # kinds of blocks
 
 
 def entries_of(file: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes]]:
@@ -32,13 +35,13 @@ def entries_of(file: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes]]:
         handles.append(number)
     total = count = taken = 0
     last: bytes | None = None
-    for _, handle in _entries(_block(file, handles[2], handles[3])):
+    for _, handle in _entries(_block(file, handles[2], handles[3], limits)):
         offset, position = varint(handle, 0)
         size, _ = varint(handle, position)
         taken += size + _TRAILER
         if taken > len(file):
             raise CorruptModelError("its blocks lie one over the other.")
-        for key, value in _entries(_block(file, offset, size)):
+        for key, value in _entries(_block(file, offset, size, limits)):
             if last is not None and key <= last:
                 raise CorruptModelError("its keys are not in order.")
             last = key
@@ -53,14 +56,18 @@ def entries_of(file: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes]]:
             yield key, value
 
 
-def _block(file: bytes, offset: int, size: int) -> bytes:
+def _block(file: bytes, offset: int, size: int, limits: Limits) -> bytes:
     if offset + size + _TRAILER > len(file) - _FOOTER:
         raise CorruptModelError(f"a block at {offset} of {size} bytes in a file of {len(file)}.")
     end = offset + size
     if masked(crc32c(file[offset : end + 1])) != int.from_bytes(file[end + 1 : end + _TRAILER], "little"):
         raise CorruptModelError(f"bytes {offset} to {end} are damaged: their checksum does not match.")
-    if file[end] != 0:
-        raise UnsupportedModelError(f"a block is compressed (kind {file[end]}), which checkpoints are not.")
+    if file[end] == _SNAPPY:
+        return uncompressed(file[offset:end], limits.manifest_bytes)
+    if file[end] != _PLAIN:
+        raise UnsupportedModelError(
+            f"a block is compressed in a way (kind {file[end]}) that checkpoints do not use."
+        )
     return file[offset:end]
 
 

@@ -188,3 +188,41 @@ def test_a_function_that_loops_over_a_data_set_is_not_saved(tmp_path):
     words = r"^save: weighted: .*is a loop over a data set, which runs Python, .* do it outside of the saved function\.$"
     with pytest.raises(ValueError, match=words):
         tf.saved_model.save(model, tmp_path / "m")
+
+
+def growing(rows):
+    out = tf.zeros([0], tf.int64)
+    for x in rows:
+        out = tf.concat([out, [x]], 0)
+    return out
+
+
+def deeper(rows):
+    out = tf.zeros([], tf.int64)
+    for x in rows:
+        out = out[tf.newaxis] + x
+    return out
+
+
+@pytest.mark.parametrize("f", [growing, deeper])
+def test_shapes_may_change_from_step_to_step(f):
+    """In loops over tensors they may not: see `set_loop_options`."""
+    traced = tf.function(f)
+    for rows in (Dataset.range(3), Dataset.range(0), Dataset.range(6).skip(4)):
+        np.testing.assert_array_equal(traced(rows), f(rows))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="after one iteration"):
+        tf.function(f)(tf.range(3, dtype=tf.int64))
+
+
+def test_a_sum_takes_the_shape_of_what_is_added():
+    @tf.function(input_signature=[tf.TensorSpec(None, tf.int64)])
+    def weighted(x):
+        out = tf.zeros([], tf.int64)
+        for row in Dataset.range(4):
+            out += row * x
+            if tf.reduce_sum(out) > 5:
+                break
+        return out
+
+    assert weighted(tf.constant([2, 3], tf.int64)).numpy().tolist() == [6, 9]
+    assert weighted(tf.constant(1, tf.int64)).numpy() == 6

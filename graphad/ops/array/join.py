@@ -217,8 +217,10 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
     items: list[Any] = list(values)
     if not items:
         raise InvalidArgumentError("stack: there are no tensors; give one at least.")
-    if leads and all(isinstance(x, bool | int | float | complex) for x in items):
-        return lift(items)  # integers beside floats become floats, as in `constant`
+    if leads and all(isinstance(x, bool | int | float | complex | np.generic) for x in items):
+        return lift(
+            items
+        )  # integers beside floats become floats, as in `constant`; NumPy's int64 become int32
     tensors = lift_all("stack", items)
     rank = next((x.ndim for x in tensors if x.ndim is not None), None)
     place = normalize_axis("stack", axis, None if rank is None else rank + 1)
@@ -288,7 +290,7 @@ class Unstack(TupleOp):
 
 @blaming
 def unstack(
-    value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = None
+    value: TensorLike, num: float | None = None, axis: int = 0, name: str | None = None
 ) -> list[Tensor]:
     """The slices of `value` along an axis, as a list of tensors without that axis.
 
@@ -304,13 +306,14 @@ def unstack(
     """
     x = lift(value)
     place = normalize_axis("unstack", axis, x.ndim, "value", x.dims)
-    if num is None:
-        num = None if x.dims is None else x.dims[place]
-        if num is None:
+    size: Any = int(num) if isinstance(num, float) and num.is_integer() else num
+    if size is None:
+        size = None if x.dims is None else x.dims[place]
+        if size is None:
             raise InvalidArgumentError(
                 f"unstack: the size of axis {axis} is not known while tracing; give num."
             )
-    return list(bind(Unstack(num, place), x)) if num else []
+    return list(bind(Unstack(size, place), x)) if size else []
 
 
 def _split_was_by_input(attributes: dict[str, Any], inputs: int, outputs: int) -> Composed:

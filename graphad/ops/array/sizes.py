@@ -43,7 +43,7 @@ def whole_or_same(given: Any) -> Any:
 def whole_numbers(data: Any) -> Any:
     """An array of floats that are whole, or of integers of other classes, as one of integers; all else as it is."""
     kind = data.dtype.kind
-    if kind == "f" and data.size and bool(np.all(data == np.rint(data)) and np.isfinite(data).all()):
+    if kind == "f" and bool(np.all(data == np.rint(data)) and np.isfinite(data).all()):
         return data.astype(np.int64)
     if kind == "O":
         try:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import dtypes
 from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
@@ -136,8 +137,8 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     Returns: Integer vector.
     Raises: InvalidArgumentError (a ValueError): two sizes differ and neither is 1.
     """
-    x = index_tensor("broadcast_dynamic_shape", shape_x, "shape_x")
-    y = index_tensor("broadcast_dynamic_shape", shape_y, "shape_y")
+    x = _shape_vector(shape_x, "shape_x")
+    y = _shape_vector(shape_y, "shape_y")
     first, second = _sizes(x), _sizes(y)
     if first is not None and second is not None:
         joint = broadcast_dims("broadcast_dynamic_shape", tuple(first), tuple(second))
@@ -151,6 +152,12 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
         [x, y],
     )
     return bind(SELECT, of_x, y, x)
+
+
+def _shape_vector(shape: TensorLike, word: str) -> Tensor:
+    """A shape as an integer vector; the empty list, of no dtype, is the shape of a scalar."""
+    given = lift(shape, dtypes.int32) if isinstance(shape, list | tuple) and not shape else shape
+    return index_tensor("broadcast_dynamic_shape", given, word)
 
 
 def _sizes(x: Tensor) -> Sequence[int] | None:

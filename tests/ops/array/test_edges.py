@@ -599,3 +599,35 @@ def test_dimensions_are_sizes() -> None:
     assert tf.tile(tf.ones([1, 2]), [three, 1]).shape == (3, 2)
     assert tf.one_hot(1, three).shape == (3,)
     assert tf.strided_slice(tf.ones([5]), [0], [three]).shape == (3,)
+
+
+def test_empty_lists_are_shapes_of_scalars() -> None:
+    assert tf.broadcast_dynamic_shape([2], []).numpy().tolist() == [2]
+    assert tf.broadcast_dynamic_shape([], [3, 1]).numpy().tolist() == [3, 1]
+    assert tf.broadcast_dynamic_shape([], []).dtype == tf.int32
+    nothing = np.array([])  # of float64, for want of an element
+    assert tf.reshape(tf.constant([3.0]), nothing).shape == tf.zeros(nothing).shape == ()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="an integer dtype is needed"):
+        tf.broadcast_dynamic_shape([2.0], [])
+
+
+def test_whole_floats_are_numbers_of_slices() -> None:
+    assert [x.numpy().tolist() for x in tf.unstack([[1, 2], [3, 4]], num=2.0)] == [[1, 2], [3, 4]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="num"):
+        tf.unstack(tf.zeros([2]), num=1.5)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "dtype"),
+    [
+        ([np.int64(1), np.int64(2)], tf.int32),  # as in `constant`
+        ([np.int64(1), 2], tf.int32),
+        ([2, np.float64(1)], tf.float32),
+        ([np.float64(1), 2], tf.float64),
+        ([np.float32(1), np.float32(2)], tf.float32),
+        ([np.bool_(True), np.bool_(False)], tf.bool),
+        ([np.complex128(1), np.complex128(2)], tf.complex128),
+    ],
+)
+def test_a_stack_of_numbers_is_their_constant(numbers, dtype) -> None:
+    assert tf.stack(numbers).dtype == tf.constant(numbers).dtype == dtype

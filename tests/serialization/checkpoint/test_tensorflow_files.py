@@ -19,6 +19,7 @@ from serialization.tensorflow import Bundle, nodes_of
 from serialization.tensorflow.crc import crc32c, masked
 from serialization.tensorflow.proto import fields
 from serialization.tensorflow.slices import WHOLE, key_of
+from serialization.tensorflow.snappy import uncompressed
 from serialization.tensorflow.table import entries_of
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
 from tests.serialization.checkpoint.cases import OPTIMIZERS
@@ -497,11 +498,96 @@ def test_a_block_that_is_compressed_or_lies_outside_of_the_file_is_refused_by_na
         return b"".join(sealed) + footer.ljust(40, b"\0") + MAGIC
 
     assert list(entries_of(table(b"\0", len(data)), DEFAULT_LIMITS)) == [(b"a", b"1")]
-    with pytest.raises(UnsupportedModelError, match=r"a block is compressed \(kind 1\)"):
-        list(entries_of(table(b"\1", len(data)), DEFAULT_LIMITS))
+    with pytest.raises(UnsupportedModelError, match=r"a block is compressed in a way \(kind 2\)"):
+        list(entries_of(table(b"\2", len(data)), DEFAULT_LIMITS))
     size = len(table(b"\0", len(data))) - 53 + 1  # one byte more than stands before the footer
     with pytest.raises(CorruptModelError, match=f"a block at 0 of {size} bytes in a file of"):
         list(entries_of(table(b"\0", size), DEFAULT_LIMITS))
+
+
+def compressed(data):
+    """Snappy's format, with a copy wherever four bytes came before, at most 60 bytes of literals, and all kinds of copies."""
+    out, plain, at, seen = bytearray(number(len(data))), bytearray(), 0, {}
+
+    def flush():
+        if plain:
+            out.extend(bytes([len(plain) - 1 << 2]) + plain)
+            plain.clear()
+
+    while at < len(data):
+        back = at - seen.get(data[at : at + 4], at)
+        seen[data[at : at + 4]] = at
+        count = 4
+        while back and count < 64 and at + count < len(data) and data[at + count - back] == data[at + count]:
+            count += 1
+        if not back or at + 4 > len(data):
+            plain.append(data[at])
+            at += 1
+            if len(plain) == 60:
+                flush()
+            continue
+        flush()
+        if count < 12 and back < 2048:
+            out.extend([1 | count - 4 << 2 | back >> 8 << 5, back & 255])
+        elif back % 2:
+            out.extend(bytes([2 | count - 1 << 2]) + back.to_bytes(2, "little"))
+        else:
+            out.extend(bytes([3 | count - 1 << 2]) + back.to_bytes(4, "little"))
+        at += count
+    flush()
+    return bytes(out)
+
+
+def test_tables_with_compressed_blocks_are_read_as_plain_ones(tmp_path):
+    """TensorFlow compressed the blocks of an index before 2.4."""
+    prefix = copied(tmp_path, "sequential-1")
+    with open(prefix + ".index", "rb") as file:
+        entries = list(entries_of(file.read(), DEFAULT_LIMITS))
+    data = compressed(block_of(entries))
+    assert len(data) < len(block_of(entries))
+    index = compressed(block_of([(b"\xff", number(0) + number(len(data)))]))
+    footer = number(0) + number(0) + number(len(data) + 5) + number(len(index))
+    sealed = [block + b"\1" + masked(crc32c(block + b"\1")).to_bytes(4, "little") for block in (data, index)]
+    with open(prefix + ".index", "wb") as file:
+        file.write(b"".join(sealed) + footer.ljust(40, b"\0") + MAGIC)
+    with open(prefix + ".index", "rb") as file:
+        assert list(entries_of(file.read(), DEFAULT_LIMITS)) == entries
+    read_all(prefix)
+
+
+@pytest.mark.parametrize(
+    ("block", "bytes_"),
+    [
+        (b"\0", b""),
+        (b"\5" + b"\x10abcde", b"abcde"),
+        (b"\x0a" + b"\4ab" + bytes([1 | 4 << 2, 2]), b"ab" * 5),  # a copy of 8 bytes that it makes itself
+        (b"\6" + b"\4ab" + bytes([2 | 3 << 2, 1, 0]), b"abbbbb"),
+        (b"\5" + b"\x08abc" + bytes([3 | 1 << 2, 3, 0, 0, 0]), b"abcab"),
+        (b"\x80\x02" + bytes([60 << 2, 255]) + bytes(range(256)), bytes(range(256))),
+        (b"\x81\x06" + bytes([61 << 2, 0, 3]) + b"k" * 769, b"k" * 769),
+    ],
+)
+def test_every_kind_of_element_of_a_compressed_block(block, bytes_):
+    assert uncompressed(block, 1000) == bytes_
+    for cut in range(1, len(block)):
+        with pytest.raises(CorruptModelError):
+            uncompressed(block[:cut], 1000)
+
+
+@pytest.mark.parametrize(
+    ("block", "error", "words"),
+    [
+        (b"\x80\x80\x80\x80\x0f", LimitExceededError, "a compressed block of 4026531840 bytes"),
+        (b"\4" + bytes([1, 1]), CorruptModelError, "a copy from 1 bytes back where 0 have been made"),
+        (b"\5\x10ab", CorruptModelError, "a literal of 5 bytes where a compressed block has 2 left"),
+        (b"\5a", CorruptModelError, "ends in the middle of an element"),
+        (b"\5\0a" + bytes([1, 0]), CorruptModelError, "a copy from 0 bytes back"),
+        (b"\2\0a\0b\0c", CorruptModelError, "does not have the 2 bytes that it claims"),
+    ],
+)
+def test_damaged_compressed_blocks_are_refused_by_name(block, error, words):
+    with pytest.raises(error, match=words):
+        uncompressed(block, 1 << 20)
 
 
 def test_blocks_that_lie_one_over_the_other_are_refused():
