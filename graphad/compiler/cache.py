@@ -80,7 +80,7 @@ class KernelCache:
             return kept
         file = self._file(key)
         try:
-            with open(file, "rb") as stream:
+            with open(file, "rb", opener=_open_at_once) as stream:
                 if not _is_ours(os.fstat(stream.fileno())):
                     return None
                 data = stream.read()
@@ -225,6 +225,11 @@ def _make_folder(path: str) -> None:
 
 def _checksum(key: str, payload: bytes) -> bytes:
     return hashlib.sha256(b"%d\n%s\n%s" % (len(key), key.encode(), payload)).digest()
+
+
+def _open_at_once(path: str, how: int) -> int:
+    """Opens a file; a pipe of that name does not wait for a writer."""
+    return os.open(path, how | getattr(os, "O_NONBLOCK", 0))
 
 
 def _is_ours(status: os.stat_result) -> bool:

@@ -53,6 +53,24 @@ def test_a_damaged_file_is_a_miss_and_goes_away(tmp_path: Path, damage: str) -> 
     assert cache.get(KEY) == b"again"
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_in_place_of_a_file_is_a_miss_that_waits_for_nobody(tmp_path: Path) -> None:
+    cache = KernelCache(tmp_path)
+    cache.put(KEY, b"code")
+    path = file_of(cache)
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    code = (
+        f"from graphad.compiler.cache import KernelCache; print(KernelCache({str(tmp_path)!r}).get({KEY!r}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "None"
+    cache.put(KEY, b"again")
+    assert cache.get(KEY) == b"again"
+
+
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners here")
 def test_files_that_others_may_write_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = KernelCache(tmp_path)

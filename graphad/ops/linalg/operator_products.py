@@ -344,7 +344,7 @@ class LinearOperatorBlockLowerTriangular(_Blockwise):
 
 
 class LinearOperatorKronecker(LinearOperator):
-    """The Kronecker product of operators whose sizes are known.
+    """The Kronecker product of operators whose sizes are known; those of their batches need not be.
 
     Args:
       operators: A list of operators.
@@ -357,7 +357,7 @@ class LinearOperatorKronecker(LinearOperator):
         is_positive_definite: bool | None = None, is_square: bool | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
         self.operators = sequence_of(type(self).__name__, operators)
-        if any(None in op.dims for op in self.operators):
+        if any(None in op.dims[-2:] for op in self.operators):
             raise InvalidArgumentError(f"{type(self).__name__}: the sizes of all operators must be known.")
         given = {
             "is_non_singular": is_non_singular,
@@ -385,21 +385,26 @@ class LinearOperatorKronecker(LinearOperator):
     def _each(self, x: Any, axis: int, function: Callable[[Any, Any], Any]) -> Any:
         """Each operator applied along its own axis of the rows of x, which are numbered with the first operator's axis
         outermost."""
-        lead = broadcast_dims(self.name, common_stack(self.name, self.operators), x.dims[:-2]) or ()
-        columns, before = x.dims[-1], 1
-        x = broadcast_to(x, [*lead, *x.dims[-2:]])
-        after = x.dims[-2]
+        lead: Any = broadcast_dims(self.name, common_stack(self.name, self.operators), x.dims[:-2]) or ()
+        k, after, before = len(lead), self.dims[axis], 1
+        columns = shape_of(x)[-1] if x.dims[-1] is None else x.dims[-1]
+        if None in lead:
+            stacks = [op.batch_shape_tensor() for op in self.operators]
+            lead = reduce(broadcast_dynamic_shape, [*stacks, shape_of(x)[:-2]])
+
+        def sizes(*tail: Any) -> Any:
+            return [*lead, *tail] if isinstance(lead, tuple) else concat([lead, list(tail)], 0)
+
+        x = broadcast_to(x, sizes(after, columns))
         for op in self.operators:
-            own = op.dims[axis]
+            own, new = op.dims[axis], op.dims[-1 if axis == -2 else -2]
             after //= own or 1
             # [lead, before, own, after, columns], with the operator's own axis moved to the front of the rows.
-            split = reshape(x, [*lead, before, own, after * columns])
-            k = len(lead)
+            split = reshape(x, sizes(before, own, after * columns))
             turn = [*range(k), k + 1, k, k + 2]
-            rows = function(op, reshape(transpose(split, turn), [*lead, own, before * after * columns]))
-            new = rows.dims[-2]
-            back = transpose(reshape(rows, [*lead, new, before, after * columns]), turn)
-            x = reshape(back, [*lead, before * new * after, columns])
+            rows = function(op, reshape(transpose(split, turn), sizes(own, before * after * columns)))
+            back = transpose(reshape(rows, sizes(new, before, after * columns)), turn)
+            x = reshape(back, sizes(before * new * after, columns))
             before *= new
         return x
 

@@ -441,6 +441,9 @@ def test_operators_of_batches_of_unknown_size_are_computed_with() -> None:
         "triangle": lambda d, c, s, m: linalg.LinearOperatorBlockLowerTriangular(
             [[linalg.LinearOperatorDiag(d)], [linalg.LinearOperatorFullMatrix(m)] * 2]
         ),
+        "kronecker": lambda d, c, s, m: linalg.LinearOperatorKronecker(
+            [linalg.LinearOperatorFullMatrix(m), linalg.LinearOperatorFullMatrix(m[:1, :2, :2])]
+        ),
     }
     specs = [tf.TensorSpec([None, *x.shape[1:]], x.dtype) for x in (d, c, s, m)]
     for make in made.values():
