@@ -59,6 +59,7 @@ register_later(
     "graphad.ops.math.segment_extremes",
     "graphad.ops.math.special",
     "graphad.ops.math.statistics",
+    "graphad.ops.math.sum_of_products",
     "graphad.ops.math.trigonometric",
     "graphad.ops.math.truncated",
     "graphad.ops.nn",

@@ -12,7 +12,8 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.registered import made_again, serialized
 from graphad.core.tensor import Tensor
 from graphad.layers.named import by_name, not_negative
-from graphad.ops.math import clip_by_value, maximum, reduce_sum, sqrt, square
+from graphad.ops.math import clip_by_value, maximum, sqrt
+from graphad.ops.math.sum_of_products import sum_of_products
 
 EPSILON = 1e-7  # keeps the quotient of a weight without length finite
 
@@ -162,4 +163,4 @@ def deserialize(config: Mapping[str, Any] | str, custom_objects: dict[str, Any] 
 
 
 def _norms(x: Tensor, axis: int | Sequence[int]) -> Tensor:
-    return sqrt(reduce_sum(square(x), axis=axis, keepdims=True))
+    return sqrt(sum_of_products(x, x, axis, True))

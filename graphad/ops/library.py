@@ -16,6 +16,15 @@ def special() -> Any:
     return scipy.special
 
 
+def special_if_there() -> Any:
+    """`scipy.special`, or None: for what series compute too, more slowly."""
+    try:
+        import scipy.special
+    except ImportError:
+        return None
+    return scipy.special
+
+
 def linalg() -> Any:
     """`scipy.linalg`."""
     try:

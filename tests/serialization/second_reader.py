@@ -781,6 +781,9 @@ OPS: dict[str, Any] = {
     "floordiv": lambda a, x, y: np.floor(x / y) if x.dtype.kind == "f" else x // y,
     "mod": lambda a, x, y: (wide(x) - wide(y) * np.floor(wide(x) / wide(y))).astype(x.dtype),
     "reduce_sum": reduction(lambda x, axes, keep: np.sum(x, axes, keepdims=keep)),
+    "sum_of_products": lambda a, x, y: reduction(lambda z, axes, keep: np.sum(z, axes, keepdims=keep))(
+        a, x * y
+    ),
     "reduce_prod": reduction(lambda x, axes, keep: np.prod(x, axes, keepdims=keep)),
     "reduce_mean": reduction(_mean),
     "reduce_max": reduction(lambda x, axes, keep: np.max(x, axes, keepdims=keep)),

@@ -14,13 +14,13 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.join import stack, unstack
 from graphad.ops.array.transpose import roll
-from graphad.ops.math.arithmetic import abs, square
+from graphad.ops.math.arithmetic import abs
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import greater, is_finite
 from graphad.ops.math.power import rsqrt, sqrt
-from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.math.statistics import norm
+from graphad.ops.math.sum_of_products import sum_of_products
 
 
 def l2_normalize(
@@ -40,7 +40,7 @@ def l2_normalize(
     """
     x = lift(x)
     size = abs(x) if x.dtype.is_complex else x
-    scale = rsqrt(maximum(reduce_sum(square(size), axis=axis, keepdims=True), epsilon))
+    scale = rsqrt(maximum(sum_of_products(size, size, axis, True), epsilon))
     return x * (cast(scale, x.dtype) if x.dtype.is_complex else scale)
 
 
@@ -69,7 +69,7 @@ def clip_by_norm(
     """
     values = t.values if isinstance(t, IndexedSlices) else lift(t)
     limit = lift_like("clip_by_norm", clip_norm, values.dtype)
-    total = reduce_sum(square(values), axis=axes, keepdims=True)
+    total = sum_of_products(values, values, axes, True)
     # Where the norm is zero, take the root of 1 instead: the derivative of sqrt at zero would turn into NaN.
     positive = greater(total, 0)
     length = where(positive, sqrt(where(positive, total, ones_like(total))), total)
@@ -104,7 +104,7 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
         if t is None:
             continue
         values = t.values if isinstance(t, IndexedSlices) else lift(t)
-        part = reduce_sum(square(values))
+        part = sum_of_products(values, values)
         total = part if total is None else total + part
     if total is None:
         raise InvalidArgumentError("global_norm: t_list holds no tensor; give at least one.")

@@ -48,6 +48,13 @@ def _table() -> tuple[np.ndarray, np.ndarray]:
     return np.array([z for z, _ in _ZEROS]), np.array([rest for _, rest in _ZEROS])
 
 
+@functools.cache
+def _factors(derivative: Any) -> list[np.ndarray]:
+    """The coefficients of the series at each zero, the last first."""
+    zeros = _table()[0]
+    return [derivative(n, 1.0 - zeros) * ((-1.0) ** n / math.factorial(n)) for n in range(_TERMS, 0, -1)]
+
+
 def at_zeros(x: Array, y: Array, derivative: Any) -> None:
     """Write digamma of the numbers that are close to a zero into y, if they are here: the table is not on other devices.
 
@@ -67,8 +74,7 @@ def at_zeros(x: Array, y: Array, derivative: Any) -> None:
     zero, rest = zeros[place], rests[place]
     d = (near - zero) - rest
     series = np.zeros_like(d)
-    for n in range(_TERMS, 0, -1):
-        factors = derivative(n, 1.0 - zeros) * ((-1.0) ** n / math.factorial(n))
+    for factors in _factors(derivative):
         series = (series + factors[place]) * d
     part = math.pi * (near + place)
     turned = np.sin(math.pi * d) / (np.sin(part) * np.sin(math.pi * ((zero + place) + rest)))

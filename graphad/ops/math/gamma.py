@@ -23,6 +23,7 @@ from graphad.ops.choice import chosen
 from graphad.ops.elementwise import Elementwise, elementwise, unary_function
 from graphad.ops.math import digamma_zeros, series
 from graphad.ops.math.arithmetic import MUL_ZERO
+from graphad.ops.math.compiled_loops import by_loop
 from graphad.ops.rules import FLOATING
 
 # Bernoulli numbers B2, B4, ...
@@ -47,8 +48,21 @@ NOTHING = 1e-18  # terms below this fraction of a sum do not change it
 _LARGEST_FACTORIAL = 170  # in float64
 
 
+# SciPy's log |gamma| is exact relative to 1 alone near its zeros, which are 1, 2 and many below 0. In float32 that does not show
+# at 1 and 2, whose neighbours are far away, nor for results of this size.
+_CLOSE_IN_FLOAT32 = 1e-3
+_LOWEST_IN_FLOAT32 = -1e4
+_SMALLEST = float(np.finfo(np.float64).tiny)
+_lgamma_narrow = by_loop(
+    series.lgamma, "gammaln", lambda x: x >= _LOWEST_IN_FLOAT32, _CLOSE_IN_FLOAT32, on_device="gammaln"
+)
+_lgamma_wide = by_loop(
+    series.lgamma, "gammaln", lambda x: (x >= 3.0) | ((x >= _SMALLEST) & (x <= 0.3)), on_device="gammaln"
+)
+
+
 def _lgamma(x: Array) -> Any:
-    return series.of_array(series.lgamma, x, "gammaln")
+    return (_lgamma_wide if x.dtype.itemsize == 8 else _lgamma_narrow)(x)
 
 
 def _digamma_far(x: np.ndarray) -> np.ndarray:
@@ -119,6 +133,7 @@ def _digamma(x: np.ndarray) -> np.ndarray:
     return found
 
 
+_DIGAMMA = by_loop(_digamma, "psi", lambda x: x > 0)
 _FEW = 4  # derivatives whose powers neither overflow nor underflow within the bounds
 _BOUNDS = 1e-30, 1e30
 _STEPS = 12
@@ -228,7 +243,7 @@ class Polygamma(Elementwise):
 
     def eval(self, x: Array) -> Array:  # type: ignore[override]
         if self.n == 0:
-            return series.of_array(_digamma, x)  # type: ignore[no-any-return]
+            return _DIGAMMA(x)  # type: ignore[no-any-return]
         return series.of_array(lambda x: derivative_of_digamma(self.n, x), x)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:

@@ -23,6 +23,7 @@ from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math import series
 from graphad.ops.math.arithmetic import ABS, ADD, MUL, MUL_ZERO, NEG, SQUARE, SUB
 from graphad.ops.math.cast import cast
+from graphad.ops.math.compiled_loops import by_loop
 from graphad.ops.math.exponential import EXP
 from graphad.ops.math.select import MINIMUM, Maximum
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
@@ -340,7 +341,7 @@ def _erfinv_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 Erf = elementwise(
     "erf",
-    lambda x: series.of_array(_erf, x, "erf"),
+    by_loop(_erf, "erf", on_device="erf"),
     vjp=_erf_vjp,
     kinds=FLOATING,
     scalar="erf",
@@ -348,7 +349,7 @@ Erf = elementwise(
 )
 Erfc = elementwise(
     "erfc",
-    lambda x: series.of_array(_erfc, x, "erfc"),
+    by_loop(_erfc, "erfc", lambda x: (x < 0.0) | (x.dtype.itemsize < 8), on_device="erfc"),
     vjp=_erfc_vjp,
     kinds=FLOATING,
     scalar="erfc",
@@ -356,7 +357,7 @@ Erfc = elementwise(
 )
 Erfinv = elementwise(
     "erfinv",
-    lambda x: series.of_array(_erfinv, x, "erfinv"),
+    by_loop(_erfinv, "erfinv", lambda x: x != 0, in_float64=True, on_device="erfinv"),
     vjp=_erfinv_vjp,
     kinds=FLOATING,
     keeps=(True, True),

@@ -24,6 +24,7 @@ from graphad.ops.math.compare import not_equal
 from graphad.ops.math.complexes import CONJ, conjugate, real
 from graphad.ops.math.power import pow, sqrt
 from graphad.ops.math.reduce import ReduceMean, as_axes, reduce_max, reduce_sum
+from graphad.ops.math.sum_of_products import sum_of_products
 from graphad.ops.rules import scalar_like
 
 
@@ -86,8 +87,7 @@ def reduce_euclidean_norm(
     Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): another dtype.
     """
     x = lift(input_tensor)
-    squares = bind(MUL, x, conjugate(x)) if x.dtype.is_complex else square(x)
-    total = reduce_sum(squares, axis, keepdims)
+    total = sum_of_products(x, conjugate(x), axis, keepdims)
     return sqrt(total) if x.dtype.is_differentiable else cast(sqrt(cast(total, dtypes.float64)), x.dtype)
 
 
@@ -171,7 +171,7 @@ def _spectral_norm(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
 
 def _two_norm(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
     if not x.dtype.is_complex:
-        return sqrt(reduce_sum(square(x), axis, keepdims))
+        return sqrt(sum_of_products(x, x, axis, keepdims))
     return cast(sqrt(reduce_sum(real(bind(MUL, x, conjugate(x))), axis, keepdims)), x.dtype)
 
 

@@ -20,7 +20,8 @@ from graphad.ops.array.shape import shape
 from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.support import require_number
 from graphad.ops.linalg import clip_by_norm
-from graphad.ops.math import cast, reduce_mean, reduce_sum, rsqrt, square, where
+from graphad.ops.math import cast, reduce_mean, rsqrt, square, where
+from graphad.ops.math.sum_of_products import sum_of_products
 from graphad.ops.random import stateless_uniform, uniform
 
 
@@ -140,7 +141,7 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
       np.float32(12.5)
     """
     t = lift(t)
-    return reduce_sum(square(t)) * 0.5
+    return sum_of_products(t, t) * 0.5
 
 
 @blaming

@@ -12,6 +12,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
+from graphad.ops.math.sum_of_products import sum_of_products
 from graphad.ops.numpy import shapes
 from graphad.ops.numpy.matrices import inv, matrix_of, solve, svdvals
 from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, rank_of
@@ -40,6 +41,11 @@ def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = Fal
                 if ord != 0
                 else math.cast(math.not_equal(x, cast_to(0, x.dtype)), x.dtype.real_dtype)
             )
+    if ord == 2:
+        if x.dtype.is_complex:
+            squares = math.real(math.multiply(x, math.conj(x)))
+            return math.sqrt(math.reduce_sum(squares, axis, keepdims))
+        return math.sqrt(sum_of_products(x, x, axis, keepdims))
     size = math.abs(x)
     if ord == np.inf:
         return (
@@ -53,9 +59,6 @@ def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = Fal
         return math.reduce_sum(math.cast(math.not_equal(x, cast_to(0, x.dtype)), size.dtype), axis, keepdims)
     if ord == 1:
         return math.reduce_sum(size, axis, keepdims)
-    if ord == 2:
-        squares = math.real(math.multiply(x, math.conj(x))) if x.dtype.is_complex else math.square(x)
-        return math.sqrt(math.reduce_sum(squares, axis, keepdims))
     power = cast_to(float(ord), size.dtype)
     return math.pow(math.reduce_sum(math.pow(size, power), axis, keepdims), cast_to(1.0 / ord, size.dtype))
 

@@ -18,6 +18,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
 from graphad.ops.directly import directly
 from graphad.ops.linalg import contraction
+from graphad.ops.math.sum_of_products import sum_of_products
 from graphad.ops.numpy.promotion import cast_to, dims_of, promoted, rank_of, tensor_of
 from graphad.ops.numpy.reductions import sum as sum_of
 from graphad.ops.numpy.shapes import diagonal, moveaxis, ravel
@@ -152,6 +153,8 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1) -> Tensor:
         x1 = math.conj(x1)
     if axis != -1:
         x1, x2 = moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)
+    if x1.dtype.is_floating:
+        return sum_of_products(x1, x2, -1)
     return sum_of(math.multiply(x1, x2), -1, x1.dtype)
 
 

@@ -210,8 +210,8 @@ _ZEROS_OF_BESSEL = {
 }
 
 ROWS = (
-    Row("erf", m.erf, lambda mp, x: mp.erf(x), "all", ((-7, 7),), 2),
-    Row("erf", m.erf, lambda mp, x: mp.erf(x), "close to 0", ((-300, 0),), 2, by_powers=True),
+    Row("erf", m.erf, lambda mp, x: mp.erf(x), "all", ((-7, 7),), 4),
+    Row("erf", m.erf, lambda mp, x: mp.erf(x), "close to 0", ((-300, 0),), 4, by_powers=True),
     Row("erfc", m.erfc, lambda mp, x: mp.erfc(x), "up to 26.5", ((-7, 26.5),), 4),
     *[
         Row(f"derivative of {name}", _slope(function, 0), _bell(sign), "all", ((-26, 26), (-2, 2), (26, 27.2)), 4)

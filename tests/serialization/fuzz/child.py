@@ -116,7 +116,8 @@ _EXACT = frozenset(
     "squared_difference sub tanh_grad trunc".split()
 )
 _SUMS = (
-    "avg_pool", "conv", "cum", "einsum", "log_softmax", "matmul", "reduce_", "softmax", "sum_to", "unsorted_segment_sum"
+    "avg_pool", "conv", "cum", "einsum", "log_softmax", "matmul", "reduce_", "softmax", "sum_of_products", "sum_to",
+    "unsorted_segment_sum",
 )  # fmt: skip
 
 
