@@ -48,6 +48,7 @@ register_later(
     "graphad.ops.linalg.factors",
     "graphad.ops.linalg.functions",
     "graphad.ops.math.bessel",
+    "graphad.ops.math.beta_density",
     "graphad.ops.math.digits",
     "graphad.ops.math.gamma",
     "graphad.ops.math.incomplete",

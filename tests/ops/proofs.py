@@ -348,6 +348,9 @@ _excuse(_FOLDED, "all", "sizes")
 _excuse(_MOVES, "float32 float16 bfloat16", "count_of", "ones_like", "rank", "swap_axes", "einsum")
 _excuse(_MOVES, "complex", "count_of", "ones_like", "rank", "einsum")
 _excuse(_MOVES, "special", "count_of", "ones_like")
+_excuse(
+    "its functions bind a product and a sum for floats of two bytes", "float16 bfloat16", "sum_of_products"
+)
 _excuse(_FOLDED, "sizes", "rank", "swap_axes")
 _excuse(_FOLDED, "batch compiled empty numbers one axes", "count_of")
 _excuse(_INTEGERS, _DTYPES, "split_key")

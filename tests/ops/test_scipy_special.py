@@ -48,7 +48,9 @@ def test_a_row_is_differentiated_and_traced(name):
     np.testing.assert_allclose(traced(tf.constant(x)), first(function(*before, x)), rtol=1e-13)
 
 
-@pytest.mark.parametrize("name", ["entr", "expit", "huber", "log_expit", "logit", "ndtr", "rel_entr"])
+@pytest.mark.parametrize(
+    "name", ["entr", "expit", "huber", "log_expit", "log_ndtr", "loggamma", "logit", "ndtr", "rel_entr"]
+)
 def test_composed_rows_have_scipys_values_at_the_edges(name):
     function = getattr(special, name)
     xs = [EDGES] if function.nin == 1 else np.meshgrid(EDGES, EDGES)
@@ -70,10 +72,40 @@ def test_integers_become_float64_and_arrays_adopt_the_dtype():
 
 def test_what_has_no_op_is_refused_by_scipys_name_where_a_derivative_is_recorded():
     x = tf.constant([0.5])
-    assert isinstance(special.gamma(x), np.ndarray)
-    with pytest.raises(TypeError, match=r"^scipy\.special\.gamma: graphad has no such function"):
-        tf.grad(lambda z: tf.reduce_sum(special.gamma(z)))(x)
+    assert isinstance(special.rgamma(x), np.ndarray)
+    with pytest.raises(TypeError, match=r"^scipy\.special\.rgamma: graphad has no such function"):
+        tf.grad(lambda z: tf.reduce_sum(special.rgamma(z)))(x)
     z = tf.constant([0.5 + 1j])
     np.testing.assert_array_equal(special.erf(z), special.erf(z.numpy()))
     with pytest.raises(TypeError, match=r"^scipy\.special\.erf: .*complex numbers"):
         tf.grad(lambda z: tf.math.real(special.erf(z))[0])(z)
+
+
+def test_the_logarithm_of_ndtr_and_its_slope_keep_their_digits_far_below() -> None:
+    x = np.array([-1e200, -1e4, -40.0, -10.0, -1.0, -0.5, 3.0, 8.0])
+    with tf.GradientTape() as tape:
+        t = tf.constant(x)
+        tape.watch(t)
+        y = special.log_ndtr(t)
+    np.testing.assert_allclose(y, special.log_ndtr(x), rtol=1e-14)
+    # phi(x) / ndtr(x), which is sqrt(2 / pi) / erfcx(-x / sqrt(2))
+    slope = np.sqrt(2 / np.pi) / special.erfcx(-x[1:] / np.sqrt(2))
+    np.testing.assert_allclose(tape.gradient(y, t)[1:], slope, rtol=1e-13)
+
+
+def test_the_slope_of_erfcx_keeps_its_digits_where_it_is_a_difference_of_equal_numbers() -> None:
+    x = np.array([20.0, 1e3, 1e8])
+    # the first terms of the asymptotic series, of which the next is below the last place or stated
+    expected = -(1 - 1.5 / x**2 + 3.75 / x**4 - 13.125 / x**6) / (np.sqrt(np.pi) * x**2)
+    np.testing.assert_allclose(
+        tf.grad(lambda z: tf.reduce_sum(special.erfcx(z)))(tf.constant(x)), expected, rtol=3e-9
+    )
+
+
+def test_beta_has_its_digits_in_and_beyond_the_range_of_gamma() -> None:
+    a, b = np.array([0.5, 200.0, 1e-60, -0.5, 3.0, 160.0]), np.array([0.5, 100.0, 2.0, 0.3, 200.0, 1e-3])
+    np.testing.assert_allclose(special.beta(tf.constant(a), tf.constant(b)), special.beta(a, b), rtol=1e-13)
+    np.testing.assert_allclose(special.beta(tf.constant(a), 0.5), special.beta(a, 0.5), rtol=1e-13)
+    np.testing.assert_allclose(
+        special.betaln(tf.constant(a[:3]), tf.constant(b[:3])), special.betaln(a[:3], b[:3]), rtol=1e-13
+    )

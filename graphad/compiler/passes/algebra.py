@@ -3,10 +3,9 @@
 before:  %2 = neg(%1);  %3 = add(%0, %2);  %4 = mul(%3, 1.0);  return %4
 after:   %2 = sub(%0, %1);  return %2
 
-Exact: multiplication and division by one, double negation, x - 0, reciprocals of powers of two. `x + 0.0` stays: it turns -0.0
-into 0.0.
-Relaxed: rewrites for stability or speed that may change the last bits: log(1 + x), exp(x) - 1, log(softmax(x)),
-log(sigmoid(x)),
+Exact: multiplication and division by one, double negation, x - 0, reciprocals of powers of two, cotangents that are a number
+other than 0. `x + 0.0` stays: it turns -0.0 into 0.0.
+Relaxed: rewrites for stability or speed that may change the last bits: log(1 + x), exp(x) - 1, log(softmax(x)), log(sigmoid(x)),
 1 - sigmoid(x), log1p(exp(x)), log(exp(x)), sqrt(x * x), x / sqrt(y).
 """
 
@@ -19,7 +18,22 @@ import numpy as np
 from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, combined, sweep
 from graphad.graph.ir import Graph, Node
-from graphad.ops.math.arithmetic import ABS, ADD, MUL, NEG, SUB, Abs, Add, Div, Mul, Neg, Sub
+from graphad.ops.math.arithmetic import (
+    ABS,
+    ADD,
+    DIV,
+    MUL,
+    NEG,
+    SUB,
+    Abs,
+    Add,
+    Div,
+    DivZero,
+    Mul,
+    MulZero,
+    Neg,
+    Sub,
+)
 from graphad.ops.math.compare import LogicalAnd, LogicalNot, LogicalOr
 from graphad.ops.math.exponential import SOFTPLUS, Exp, Expm1, Log, Log1p, Sigmoid
 from graphad.ops.math.power import Rsqrt, Sqrt
@@ -48,6 +62,15 @@ def product_with_number(s: Sweep, node: Node) -> Found:
     if number == -1 and not s.spec(x).dtype.is_unsigned:
         return s.bind(NEG, x)
     return None
+
+
+@exact(MulZero, DivZero)
+def cotangent_that_is_a_number(s: Sweep, node: Node) -> Found:
+    """A cotangent that is the same number everywhere, as the ones that a tape begins with, is 0 nowhere unless it is 0."""
+    number = s.number(node.inputs[0])
+    if number is None or number == 0:
+        return None
+    return s.bind(MUL if isinstance(node.op, MulZero) else DIV, *node.inputs)
 
 
 @exact(Mul)

@@ -1,4 +1,5 @@
-"""`tf.math.special`: Bessel functions of order 0 and 1, Dawson's, Fresnel's and exponential integrals, the dilogarithm, by SciPy.
+"""`tf.math.special`: Bessel functions of order 0 and 1, Dawson's, Fresnel's and exponential integrals, the dilogarithm, by SciPy;
+and what `scipy.special` of tensors needs: `gamma` and `erfcx`.
 
 Derivatives are formulas in the same functions, so every order exists. The accuracy is SciPy's, or that of `series`: `dawsn` and
 `spence` are within 4 units in the last place, Fresnel's integrals and modified Bessel functions within 8, I1 and `expint` within
@@ -29,6 +30,7 @@ from graphad.ops.math.arithmetic import sign as _sign
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal, greater_equal, less
 from graphad.ops.math.exponential import exp, log
+from graphad.ops.math.gamma import digamma
 from graphad.ops.math.power import sqrt
 from graphad.ops.math.rounding import rint
 from graphad.ops.math.select import where
@@ -200,6 +202,22 @@ def _dawsn_slope(x: Tensor, y: Tensor) -> Tensor:
     return where(is_far, bind(NEG, total * square), one - scalar_like(2, x) * where(is_far, end, x) * y)
 
 
+_FAR_ERFCX = 12.0
+
+
+def _erfcx_slope(x: Tensor, y: Tensor) -> Tensor:
+    """2 x y - 2 / sqrt(pi), and for large x the asymptotic series of the same."""
+    one, end = scalar_like(1, x), scalar_like(_FAR_ERFCX, x)
+    is_far = greater_equal(x, end)
+    over = one / where(is_far, x, end)
+    square = over * over
+    total = scalar_like(0, x)
+    for k in range(13, 0, -1):
+        total = (total + scalar_like((-0.5) ** k * math.prod(range(1, 2 * k, 2)), x)) * square
+    size = scalar_like(2.0 / math.sqrt(math.pi), x)
+    return where(is_far, size * total, scalar_like(2, x) * where(is_far, end, x) * y - size)
+
+
 def _quarters(x: Tensor) -> Tensor:
     """pi x ** 2 / 2 up to whole turns, in float64: the square in two parts, each reduced exactly."""
     wide = cast(x, float64)
@@ -223,7 +241,7 @@ def _expint_slope(x: Tensor, y: Tensor) -> Tensor:
     is_end = equal(x, scalar_like(math.inf, x))
     inner = where(is_end, scalar_like(1, x), x)
     half = exp(scalar_like(0.5, x) * inner)  # e^x overflows before e^x / x does
-    return where(is_end, x, half / inner * half)
+    return where(is_end, x, half / (inner / half))
 
 
 _SECTIONS = {
@@ -234,6 +252,8 @@ _SECTIONS = {
     "dawsn": "7.2",
     "expint": "6.2",
     "fresnel": "7.2",
+    "erfcx": "7.2",
+    "gamma": "5.2",
 }
 
 
@@ -362,6 +382,20 @@ bessel_y1: UnaryFunction = _row(
     _oscillating("y1", series.bessel_y1_far),
     _OF_J_AND_Y,
 )
+erfcx: UnaryFunction = _row(
+    "erfcx",
+    "erfcx",
+    _erfcx_slope,
+    "exp(x ** 2) erfc(x)",
+    digits="Within 8 units in the last place above 0, within 16 below.",
+)
+gamma: UnaryFunction = _row(
+    "gamma",
+    "gamma",
+    lambda x, y: y * digamma(x),
+    "The gamma function, nan at -1, -2, ...",
+    digits="Within 8 units in the last place.",
+)
 dawsn: UnaryFunction = _row(
     "dawsn", "dawsn", _dawsn_slope,
     "exp(-x ** 2) times the integral of exp(t ** 2) from 0 to x",
@@ -407,5 +441,6 @@ spence: UnaryFunction = unary_function(
 
 __all__ = [
     "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0", "bessel_k0e", "bessel_k1",
-    "bessel_k1e", "bessel_y0", "bessel_y1", "dawsn", "expint", "fresnel_cos", "fresnel_sin", "spence",
+    "bessel_k1e", "bessel_y0", "bessel_y1", "dawsn", "erfcx", "expint", "fresnel_cos", "fresnel_sin", "gamma",
+    "spence",
 ]  # fmt: skip

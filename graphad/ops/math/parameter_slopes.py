@@ -22,9 +22,10 @@ from graphad.ops import library
 from graphad.ops.elementwise import Elementwise, elementwise
 from graphad.ops.math.arithmetic import MUL_ZERO, NEG
 from graphad.ops.math.bessel import of_scipy
+from graphad.ops.math.beta_density import BETA_DENSITY
 from graphad.ops.math.cast import cast
-from graphad.ops.math.exponential import exp, log, log1p, xlogy
-from graphad.ops.math.gamma import BERNOULLI, NOTHING, Polygamma, lgamma
+from graphad.ops.math.exponential import log, log1p
+from graphad.ops.math.gamma import BERNOULLI, NOTHING, Polygamma
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
 
 _HIGHEST = 12
@@ -272,13 +273,10 @@ class BetaincBy(Elementwise):
 def density_of_beta(a: Tensor, b: Tensor, x: Tensor, m: int = 0, n: int = 0) -> Tensor:
     """The derivative of betainc in x, differentiated m times in a and n times in b."""
     dtype = x.dtype
-    a, b, x = cast(a, float64), cast(b, float64), cast(x, float64)  # a difference of large logarithms
-    one = scalar_like(1, x)
-    density = exp(
-        (b - one) * log1p(bind(NEG, x)) + xlogy(a - one, x) - (lgamma(a) + lgamma(b) - lgamma(a + b))
-    )
     if not m + n:
-        return cast(density, dtype)
+        return bind(BETA_DENSITY, a, b, x)
+    a, b, x = cast(a, float64), cast(b, float64), cast(x, float64)
+    density, one = bind(BETA_DENSITY, a, b, x), scalar_like(1, x)
     polygammas = {
         (k, which): bind(Polygamma(k), z) for k in range(m + n) for which, z in enumerate((a, b, a + b))
     }

@@ -24,7 +24,6 @@ from graphad.ops.math.arithmetic import (
     MUL,
     MUL_ZERO,
     MULTIPLY_NO_NAN,
-    SQUARE,
     SUB,
     Reciprocal,
     multiply,
@@ -48,7 +47,10 @@ def _sqrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def _rsqrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = conjugate(ctx.outputs[0])
-    return (bind(MUL_ZERO, g, overwrite(MUL, bind(MUL, scalar_like(-0.5, y), y), bind(SQUARE, y))),)
+    # Factor by factor, so that second derivatives too are 0 where the cotangent is: y * y has a derivative that is infinite at 0.
+    for _ in range(3):
+        g = bind(MUL_ZERO, g, y)
+    return (bind(MUL, scalar_like(-0.5, y), g),)
 
 
 def _rsqrt(x: Array) -> Any:

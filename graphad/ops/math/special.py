@@ -321,7 +321,7 @@ def _growth(x: Array, tail: Array) -> Any:
 
 def _growth_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs[0], ctx.outputs[0]
-    return unbroadcast(ctx, 0, bind(MUL, g, bind(MUL, scalar_like(2.0, x), bind(MUL, x, y)))), None
+    return unbroadcast(ctx, 0, bind(MUL_ZERO, g, bind(MUL, scalar_like(2.0, x), bind(MUL, x, y)))), None
 
 
 def slope_of_inverse(x: Tensor, tail: Tensor, factor: float) -> Tensor:

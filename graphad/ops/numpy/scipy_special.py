@@ -15,7 +15,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.convert import lift
 from graphad.core.errors import UnsupportedOptionError
-from graphad.ops import math
+from graphad.ops import array, math
 from graphad.ops.math import bessel
 from graphad.ops.numpy.promotion import cast_to
 
@@ -61,6 +61,42 @@ def _ndtr(x: Tensor) -> Any:
     return math.multiply(
         cast_to(0.5, x.dtype), math.erfc(math.multiply(cast_to(-numbers.sqrt(0.5), x.dtype), x))
     )
+
+
+def _log_ndtr(x: Tensor) -> Any:
+    """The logarithm of `ndtr`: below -1 from erfcx, which has its digits where erfc is small or 0."""
+    one, root = cast_to(-1, x.dtype), cast_to(-numbers.sqrt(0.5), x.dtype)
+    is_low = math.less(x, one)
+    low, high = math.where(is_low, x, one), math.where(is_low, one, x)
+    half = cast_to(0.5, x.dtype)
+    below = math.log(half * bessel.erfcx(root * low)) - half * low * low
+    return math.where(is_low, below, math.log1p(-half * math.erfc(-root * high)))
+
+
+def _beta(a: Tensor, b: Tensor) -> Any:
+    """By gamma functions where they are in range, which keeps all digits; beyond, by logarithms."""
+    one = cast_to(1, a.dtype)
+    low, high = (cast_to(number, a.dtype) for number in ((1e-40, 150) if a.dtype.size == 8 else (1e-7, 30)))
+    x, y = a + array.zeros_like(b), b + array.zeros_like(a)
+    sizes = [math.abs(z) for z in (x, y, x + y)]
+    fits = math.logical_and(
+        math.less(math.maximum(math.maximum(*sizes[:2]), sizes[2]), high),
+        math.greater(math.minimum(*sizes[:2]), low),
+    )
+    inner = [math.where(fits, z, one) for z in (x, y)]
+    outer = [math.where(fits, one, z) for z in (x, y)]
+    found = bessel.gamma(inner[0]) * bessel.gamma(inner[1]) / bessel.gamma(inner[0] + inner[1])
+    return math.where(fits, found, math.exp(_betaln(*outer)))
+
+
+def _betaln(a: Tensor, b: Tensor) -> Any:
+    return math.lbeta(array.stack([a + array.zeros_like(b), b + array.zeros_like(a)], -1))
+
+
+def _loggamma(x: Tensor) -> Any:
+    zero, one = cast_to(0, x.dtype), cast_to(1, x.dtype)
+    is_below = math.less(x, zero)
+    return math.where(is_below, cast_to(np.nan, x.dtype), math.lgamma(math.where(is_below, one, x)))
 
 
 def _entr(x: Tensor) -> Any:
@@ -114,6 +150,12 @@ _ROWS: dict[str, Function] = {
     "erfcinv": math.erfcinv,
     "ndtr": _ndtr,
     "ndtri": math.ndtri,
+    "log_ndtr": _log_ndtr,
+    "erfcx": bessel.erfcx,
+    "gamma": bessel.gamma,
+    "loggamma": _loggamma,
+    "beta": _beta,
+    "betaln": _betaln,
     "gammaln": math.lgamma,
     "psi": math.digamma,
     "gammainc": math.igamma,

@@ -21,6 +21,7 @@ from graphad.ops import math as m
 from graphad.ops.array import transpose
 from graphad.ops.array.reshape import Reshape, expand_dims, reshape
 from graphad.ops.linalg import matmul
+from graphad.ops.math.arithmetic import DIV_ZERO, MUL_ZERO
 from graphad.ops.nn.softmax import softmax
 from graphad.ops.state.variables import ASSIGN, READ
 from graphad.trace.specialise import specialise
@@ -71,6 +72,17 @@ def test_nodes_with_effects_are_never_merged_or_moved() -> None:
     specs = [HandleSpec([2], "float32"), TensorSpec([2])]
     graph = trace_flat(function, specs, keep_all=True).graph
     assert names(optimise(graph)) == ["read", "add", "assign", "read", "add"]
+
+
+def test_a_cotangent_that_is_a_number_needs_no_look_for_zeros() -> None:
+    def function(x: Any) -> list[Any]:
+        twos, zeros = lift(np.float32(2)), lift(np.float32(0))
+        return [bind(op, g, x) for g in (twos, zeros, x) for op in (MUL_ZERO, DIV_ZERO)]
+
+    graph = traced(function, [3])
+    after = optimise(graph)
+    assert names(after) == ["mul", "div", "mul_zero", "div_zero", "mul_zero", "div_zero"]
+    agree(graph, after)
 
 
 def test_double_negation_and_unit_factors_disappear() -> None:

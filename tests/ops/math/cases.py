@@ -164,6 +164,8 @@ SCIPY = [
             ("dawsn", "dawsn"),
             ("expint", "expi"),
             ("spence", "spence"),
+            ("erfcx", "erfcx"),
+            ("gamma", "gamma"),
         )
     ],
     *[

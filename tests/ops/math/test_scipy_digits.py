@@ -11,6 +11,7 @@ import pytest
 
 import graphad as tf
 from graphad.core.bind import bind
+from graphad.ops.math import bessel
 from graphad.ops.math.incomplete import IgammaByA
 
 special = tf.math.special
@@ -55,6 +56,8 @@ ROWS: list[tuple[str, Any, Callable[..., Any], float, float, float, bool]] = [
     ("bessel_j1", special.bessel_j1, lambda x: mpmath.besselj(1, x), -100.0, 100.0, 4, True),
     ("bessel_y0", special.bessel_y0, lambda x: mpmath.bessely(0, x), 0.1, 100.0, 4, True),
     ("bessel_y1", special.bessel_y1, lambda x: mpmath.bessely(1, x), 0.5, 100.0, 4, True),
+    ("gamma", bessel.gamma, mpmath.gamma, 0.01, 171.0, 8, False),
+    ("erfcx", bessel.erfcx, lambda x: mpmath.exp(x * x) * mpmath.erfc(x), -5.0, 100.0, 16, False),
     (
         "dawsn",
         special.dawsn,
