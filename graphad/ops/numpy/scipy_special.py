@@ -78,10 +78,10 @@ def _beta(a: Tensor, b: Tensor) -> Any:
     one = cast_to(1, a.dtype)
     low, high = (cast_to(number, a.dtype) for number in ((1e-40, 150) if a.dtype.size == 8 else (1e-7, 30)))
     x, y = a + array.zeros_like(b), b + array.zeros_like(a)
-    sizes = [math.abs(z) for z in (x, y, x + y)]
+    first, second, both = math.abs(x), math.abs(y), math.abs(x + y)
     fits = math.logical_and(
-        math.less(math.maximum(math.maximum(*sizes[:2]), sizes[2]), high),
-        math.greater(math.minimum(*sizes[:2]), low),
+        math.less(math.maximum(math.maximum(first, second), both), high),
+        math.greater(math.minimum(first, second), low),
     )
     inner = [math.where(fits, z, one) for z in (x, y)]
     outer = [math.where(fits, one, z) for z in (x, y)]
