@@ -79,6 +79,45 @@ CALLS: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
         lambda m, x: m.pad(x, (1, 2), "symmetric", reflect_type="odd"),
         [1.0, 2.0, 6.0],
     ),
+    (
+        "pad with odd reflections, over and over",
+        lambda m, x: m.pad(x, (7, 8), "reflect", reflect_type="odd"),
+        [1.0, 2.0, 6.0],
+    ),
+    (
+        "pad with odd symmetry, over and over",
+        lambda m, x: m.pad(x, (8, 4), "symmetric", reflect_type="odd"),
+        [1.0, 2.0, 6.0],
+    ),
+    (
+        "pad with odd reflections of one element",
+        lambda m, x: m.pad(x, 2, "reflect", reflect_type="odd"),
+        [3.0],
+    ),
+    ("pad with means of no elements", lambda m, x: m.pad(x, 1, "mean", stat_length=(1, 0)), [1.0, 2.0]),
+    ("pad with medians of no elements", lambda m, x: m.pad(x, 1, "median", stat_length=(0, 2)), [1.0, 2.0]),
+    (
+        "distinct slices without elements",
+        lambda m, x: m.unique(x, axis=0, return_inverse=True)[1],
+        np.zeros([2, 0]),
+    ),
+    ("distinct elements of an axis", lambda m, x: m.unique(x, axis=0), [1.0, _NAN, _NAN]),
+    (
+        "distinct complex numbers",
+        lambda m, x: m.unique(x, return_counts=True)[1],
+        [1.0, complex(0, _NAN), complex(1, _NAN), complex(_NAN, 2)],
+    ),
+    ("distinct elements, sorted or not", lambda m, x: m.unique(x, sorted=True), [3.0, 1.0, 3.0]),
+    ("a difference in its order", lambda m, x: m.setdiff1d(x, [2, 5], assume_unique=True), [3, 2, 1]),
+    ("powers of small integers", lambda m, x: m.vander(x), np.array([11, -12, 13], np.int8)),
+    ("powers of bools", lambda m, x: m.vander(x, 2), [True, False]),
+    ("places of no elements", lambda m, x: m.unravel_index(x, (2, 1, 0))[0], np.zeros([0], np.int64)),
+    (
+        "places in no elements",
+        lambda m, x: m.ravel_multi_index((x, x), (2, 0), mode="wrap"),
+        np.zeros([0], np.int64),
+    ),
+    ("complex numbers in equal steps", lambda m, x: m.linspace(x, 2.0j, 5), 1.0 + 1.0j),
     ("inner product of bools", lambda m, x: m.inner(x, x), [[True, False], [False, False]]),
     ("rounded tens", lambda m, x: m.round(x, -1), np.array([14, 15, -26], np.int8)),
     ("choices around", lambda m, x: m.choose([4, -1], [x, x + 1.0, x + 2.0], mode="wrap"), [1.0, 2.0]),
@@ -140,6 +179,17 @@ WRONG: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
     ("floats to count", lambda m, x: m.bincount(x), [1.0]),
     ("a place behind the end", lambda m, x: m.unravel_index(x, (2, 2)), [4]),
     ("an index behind an axis", lambda m, x: m.ravel_multi_index((x, x), (2, 2)), [2]),
+    ("a place in no elements", lambda m, x: m.unravel_index(x, (2, 1, 0)), [1]),
+    ("several places of one element", lambda m, x: m.unravel_index(x, ()), [0]),
+    ("places among too many", lambda m, x: m.unravel_index(x, (2**40, 2**40)), [1]),
+    ("an index of no elements", lambda m, x: m.ravel_multi_index((x, x), (2, 0), mode="clip"), [0]),
+    ("a negative width", lambda m, x: m.pad(x, -1, "linear_ramp"), [1.0, 2.0]),
+    ("a negative width of an edge", lambda m, x: m.pad(x, (1, -1), "edge"), [1.0, 2.0]),
+    ("a negative number of elements", lambda m, x: m.pad(x, 1, "mean", stat_length=-1), [1.0, 2.0]),
+    ("the largest of no elements", lambda m, x: m.pad(x, 1, "maximum", stat_length=0), [1.0, 2.0]),
+    ("edges of nothing padded", lambda m, x: m.pad(x, 1, "edge"), np.zeros([0, 2])),
+    ("means of nothing padded", lambda m, x: m.pad(x, 1, "mean"), np.zeros([0, 2])),
+    ("points with one coordinate", lambda m, x: m.histogram2d(x, x[:1]), [1.0, 2.0]),
     ("a geometric progression from 0", lambda m, x: m.geomspace(x, 1.0, 3), 0.0),
     ("a vector as a matrix", lambda m, x: m.matvec(x, x), [1.0, 2.0]),
     ("complex degrees", lambda m, x: m.deg2rad(x), [1.0j]),
@@ -257,3 +307,23 @@ def test_histograms_are_the_same_with_weights_under_a_tape_and_traced(dtype: str
     for found in (recorded, weighted(given, w), tf.function(weighted)(given, w)):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(tape.gradient(recorded, w), ((x >= -2.0) & (x <= 2.0)).astype(dtype))
+
+
+@pytest.mark.parametrize("bins", [7, 10, 11, 13])
+def test_edges_and_counts_of_histograms_are_numpys_where_elements_lie_on_edges(bins: int) -> None:
+    x, y = (np.random.default_rng(0).integers(0, 10, (2, 60)) * 0.1).round(1)
+    for found in (tnp.histogram2d, tf.function(lambda x, y, b: tnp.histogram2d(x, y, b))):
+        for part, wanted in zip(
+            found(tf.constant(x), tf.constant(y), bins), np.histogram2d(x, y, bins), strict=True
+        ):
+            np.testing.assert_array_equal(part, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_steps_between_tensors_are_those_between_numbers(dtype: str) -> None:
+    stop = 8.7 + (3.1j if dtype == "complex128" else 0)
+    staged = tf.function(tf.linspace)
+    for count in (0, 1, 2, 11, 40):
+        wanted, ends = np.linspace(0.3, stop, count, dtype=dtype), tf.constant([0.3, stop], dtype)
+        np.testing.assert_array_equal(tf.linspace(ends[0], ends[1], count), wanted)
+        np.testing.assert_array_equal(staged(ends[0], ends[1], tf.constant(count)), wanted)

@@ -16,7 +16,7 @@ from graphad.core.convert import lift, lift_like, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, as_dtype, float32, float64
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.kinds import FLOATING, require_kind, require_same_dtype
+from graphad.core.kinds import INEXACT, require_kind, require_same_dtype
 from graphad.core.levels import current
 from graphad.core.op import MIXED, Op, define, no_batch, no_gradient
 from graphad.core.references import AT
@@ -36,6 +36,8 @@ from graphad.ops.array.support import (
 )
 from graphad.ops.math.arithmetic import multiply_no_nan
 from graphad.ops.math.cast import Cast
+from graphad.ops.math.rounding import rint
+from graphad.ops.math.select import maximum, where
 
 _MOST = 2**47  # NumPy has no longer arrays, and makes an empty one where their size overflows
 
@@ -257,27 +259,40 @@ def linspace(
     if first.dtype.is_integer and last.dtype is first.dtype:
         wide = float32 if first.dtype.itemsize < 4 else float64
         first, last = bind(Cast(wide), first), bind(Cast(wide), last)
-    require_kind("linspace", first, FLOATING, "start")
-    if count is None:
-        t = bind(UnitSteps((AT, 1), first.dtype), lift(num))
-    elif isinstance(count, Dim):
-        t = bind(UnitSteps(count, first.dtype))
-    else:
-        t = lift(in_memory("linspace", np.linspace, 0.0, 1.0, count).astype(first.dtype.numpy))
+    require_kind("linspace", first, INEXACT, "start")
+    inner = (
+        float32 if first.dtype.itemsize == 2 else first.dtype
+    )  # float16 ends at 65504, and has no whole numbers from 2049
+    places, most = _places(count, num, inner)
     if first.ndim == 0 and last.ndim == 0:
-        return _between(first, last, t)
+        return _between(first, last, places, most)
     if first.ndim is None:
         raise InvalidArgumentError("linspace: the rank of start must be known.")
     place = normalize_axis("linspace", axis, first.ndim + 1)
     first, last = bind(ExpandDims((place,)), first), bind(ExpandDims((place,)), last)
     after = first.ndim - 1 - place
-    t = bind(ExpandDims(tuple(np.arange(1, after + 1).tolist())), t) if after else t
-    return _between(first, last, t)
+    places = bind(ExpandDims(tuple(np.arange(1, after + 1).tolist())), places) if after else places
+    return _between(first, last, places, most)
 
 
-def _between(start: Tensor, stop: Tensor, t: Tensor) -> Tensor:
-    """From start at t = 0 to stop at t = 1; an infinite end does not change the other one."""
-    return multiply_no_nan(start, 1.0 - t) + multiply_no_nan(stop, t)
+def _places(count: int | Dim | None, num: TensorLike, dtype: DType) -> tuple[Tensor, Tensor]:
+    """0, 1, ... to the last place, and the last place, which counts as 1 where there is no second one."""
+    if isinstance(count, int):
+        found = in_memory("linspace", np.arange, count).astype(dtype.numpy)
+        return lift(found), lift(np.asarray(max(count - 1, 1)).astype(dtype.numpy))
+    real = dtype.real_dtype if dtype.is_complex else dtype
+    unit = bind(UnitSteps((AT, 1), real), lift(num)) if count is None else bind(UnitSteps(count, real))
+    most = maximum(bind(Cast(real), lift(num)) - 1.0, lift(1.0, real))
+    places = rint(unit * most)
+    return (bind(Cast(dtype), places), bind(Cast(dtype), most)) if dtype.is_complex else (places, most)
+
+
+def _between(start: Tensor, stop: Tensor, places: Tensor, most: Tensor) -> Tensor:
+    """From start at place 0 to stop at place `most`, which are exact, in the steps and with the rounding of NumPy."""
+    first, last = (bind(Cast(places.dtype), x) if x.dtype is not places.dtype else x for x in (start, stop))
+    inner = first + multiply_no_nan((last - first) / most, places)
+    found = where(places == most, last, inner)
+    return found if found.dtype is start.dtype else bind(Cast(start.dtype), found)
 
 
 __all__ = ["linspace", "range"]

@@ -7,10 +7,11 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import constant_here
 from graphad.core.blame import blaming
-from graphad.core.convert import lift
+from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.device import require_cpu
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import ranked
@@ -154,6 +155,8 @@ def ix_(*args: TensorLike) -> tuple[Tensor, ...]:
         if rank_of("ix_", x) != 1:
             raise InvalidArgumentError(f"ix_: argument {k} has shape {x.shape}; a vector is needed.")
         x = array.reshape(math.where(x), [-1]) if x.dtype.is_bool else x
+        if x.dims == (0,) and not stands_for_tensor(vector):
+            x = math.cast(x, dtypes.int64)  # an empty list says nothing of its dtype
         found.append(array.reshape(x, [1] * k + [-1] + [1] * (len(args) - 1 - k)))
     return tuple(found)
 
@@ -197,7 +200,7 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
       x: Vector [rows] of a numeric dtype.
       N: How many columns; as many as rows by default.
       increasing: Whether the first column is the power 0.
-    Returns: Tensor [rows, N] of the dtype of x.
+    Returns: Tensor [rows, N] of the dtype of x; integers and bools become int64, and uint64 float64.
     Raises: InvalidArgumentError (a ValueError): x is not a vector.
     Example:
       >>> numpy.vander([2.0, 3.0], 3).numpy()
@@ -207,6 +210,8 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
     x = tensor_of(x)
     if rank_of("vander", x) != 1:
         raise InvalidArgumentError(f"vander: x has rank {x.ndim}; it is a vector.")
+    if not x.dtype.is_differentiable:
+        x = math.cast(x, dtypes.as_dtype(np.promote_types(x.dtype.numpy, np.int64)))
     count = x.shape[0] if N is None else N
     if isinstance(count, int) and 0 < count <= 16:
         columns = [array.ones_like(x)]

@@ -211,6 +211,11 @@ def histogramdd(
     """
     if isinstance(sample, list | tuple):
         columns = promoted(*[inexact(x) for x in sample]) if sample else []
+        counts_of_axes = {x.shape.num_elements() for x in columns} - {None}
+        if len(counts_of_axes) > 1:
+            raise InvalidArgumentError(
+                f"histogramdd: the axes have {sorted(counts_of_axes)} coordinates; each point has one on each axis."
+            )
     else:
         sample = inexact(sample)
         columns = [sample] if sample.ndim == 1 else array.unstack(sample, axis=-1)

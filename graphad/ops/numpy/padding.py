@@ -38,6 +38,17 @@ def _widths(given: object, rank: int) -> np.ndarray:
     return np.broadcast_to(np.asarray(given, np.int64), (rank, 2))
 
 
+def _checked(given: Any, rank: int, what: str, least: int) -> Any:
+    """A number of elements for both ends of each axis.
+
+    Raises: InvalidArgumentError: one is below `least`.
+    """
+    found = by_numpy("pad", _widths, given, rank)
+    if found.size and found.min() < least:
+        raise InvalidArgumentError(f"pad: {what} is {found.tolist()}; each number must be {least} or more.")
+    return found
+
+
 @blaming
 def pad(array: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwargs: Any) -> Tensor:
     """A tensor padded along its axes.
@@ -65,12 +76,20 @@ def _padded(x: Tensor, pad_width: Any, mode: str, kwargs: dict[str, Any]) -> Ten
     rank = rank_of("pad", x)
     if isinstance(pad_width, dict):
         pad_width = [np.broadcast_to(pad_width.get(k, pad_width.get(k - rank)) or 0, 2) for k in range(rank)]
-    widths: Any = by_numpy("pad", _widths, pad_width, rank)
+    widths: Any = _checked(pad_width, rank, "pad_width", 0)
     value = kwargs.pop({"constant": "constant_values", "linear_ramp": "end_values"}.get(mode, ""), 0)
     counts = kwargs.pop("stat_length", None) if mode in _SUMMARIES else None
     is_odd = kwargs.pop("reflect_type", "even") == "odd" if mode in ("reflect", "symmetric") else False
     if kwargs:
         raise UnsupportedOptionError(f"pad: {', '.join(sorted(kwargs))} with mode {mode!r} is not supported.")
+    if counts is not None:
+        counts = _checked(counts, rank, "stat_length", 1 if mode in ("maximum", "minimum") else 0)
+    if mode not in ("constant", "empty"):
+        for k, size in enumerate(ranked(x.dims)):
+            if size == 0 and widths[k].any():
+                raise InvalidArgumentError(
+                    f"pad: axis {k} has no elements, which mode {mode!r} needs; modes 'constant' and 'empty' do not."
+                )
     if mode in ("constant", "empty") and type(value) in NUMBERS:
         return array.pad(x, widths.tolist(), constant_values=cast_to(tensor_of(value), x.dtype))
     if is_odd:
@@ -81,9 +100,8 @@ def _padded(x: Tensor, pad_width: Any, mode: str, kwargs: dict[str, Any]) -> Ten
         return array.pad(x, widths.tolist(), _MODES[mode])
     if mode in ("constant", "linear_ramp") or mode in _SUMMARIES:
         values = array.broadcast_to(tensor_of(value), [rank, 2])
-        lengths = None if counts is None else by_numpy("pad", _widths, counts, rank)
         for k in range(rank):
-            near = None if lengths is None else lengths[k].tolist()
+            near = None if counts is None else counts[k].tolist()
             x = _extended(x, k, widths[k].tolist(), mode, [values[k, 0], values[k, 1]], near)
         return x
     if mode not in ("edge", "wrap", *_MODES):
@@ -116,21 +134,26 @@ def _padded(x: Tensor, pad_width: Any, mode: str, kwargs: dict[str, Any]) -> Ten
 
 
 def _turned(x: Any, axis: int, widths: list[int], mode: str) -> Tensor:
-    """x with its reflection in the point of each end along an axis."""
+    """x continued beyond each end along an axis by its reflection in the point of that end, over and over."""
     size, edge = dims_of("pad", x)[axis], int(mode == "reflect")
-    if not isinstance(size, int) or max(widths) > size - edge:
-        raise UnsupportedOptionError(
-            f"pad: reflect_type 'odd' for widths {widths} on an axis of size {size}; at most {mode} once."
+    if not isinstance(size, int):
+        raise InvalidArgumentError(
+            f"pad: reflect_type 'odd' needs the size of axis {axis}, which is not known while tracing."
         )
+    if size == 1:  # as NumPy has it: copies of the one element
+        return array.repeat(x, 1 + sum(widths), axis) if any(widths) else x
     low, high = widths
-    first, last = x[along(axis, slice(0, 1))], x[along(axis, slice(-1, None))]
-    parts = [x]
-    if low:
-        parts.insert(0, first + first - array.reverse(x[along(axis, slice(edge, edge + low))], [axis]))
-    if high:
-        stop = size - edge
-        parts.append(last + last - array.reverse(x[along(axis, slice(stop - high, stop))], [axis]))
-    return array.concat(parts, axis)
+    period = size - edge
+    while low > 0:  # the end that the last round has made is one of the reflections' points too
+        step, first = min(low, period), x[along(axis, slice(0, 1))]
+        turned = array.reverse(x[along(axis, slice(edge, edge + step))], [axis])
+        x, low = array.concat([first + first - turned, x], axis), low - step
+    while high > 0:
+        step, last = min(high, period), x[along(axis, slice(-1, None))]
+        stop = dims_of("pad", x)[axis] - edge
+        turned = array.reverse(x[along(axis, slice(stop - step, stop))], [axis])
+        x, high = array.concat([x, last + last - turned], axis), high - step
+    return x
 
 
 def _extended(
@@ -162,7 +185,8 @@ def _extended(
         else:
             among = x
             if near is not None:
-                among = x[along(axis, slice(-near[1], None) if side else slice(0, near[0]))]
+                end_of_x = slice(-near[1], None) if side and near[1] else slice(0, near[side])
+                among = x[along(axis, end_of_x)]
             part = array.repeat(_summary(among, axis, mode), width, axis)
         parts.insert(len(parts) if side else 0, part)
     return array.concat(parts, axis)
@@ -178,6 +202,8 @@ def _summary(x: Tensor, axis: int, mode: str) -> Tensor:
     else:
         ordered = sorted_along(wide, axis, False, dtypes.int64)
         size = array.shape(wide)[axis]
+        if ranked(wide.dims)[axis] == 0:
+            return _summary(x, axis, "mean")  # NaN, as that of nothing
         middle = [array.gather(ordered, place, axis=axis) for place in ((size - 1) // 2, size // 2)]
         found = array.expand_dims((middle[0] + middle[1]) / 2, axis)
     return found if wide is x else math.cast(math.round(found), x.dtype)

@@ -48,8 +48,13 @@ def unravel_index(indices: TensorLike, shape: Sequence[int], order: str = "C") -
     found = []
     sizes = _sizes("unravel_index", "shape", shape)
     is_row_major = _is_row_major("unravel_index", order)
-    _require_in("unravel_index", rest, prod(sizes))
-    for size in reversed(sizes) if is_row_major else sizes:
+    total = _total("unravel_index", "shape", sizes)
+    if not sizes and rest.ndim != 0:
+        raise InvalidArgumentError(
+            f"unravel_index: indices of shape {rest.shape} for the shape (); its one element has a scalar index."
+        )
+    _require_in("unravel_index", rest, total)
+    for size in (max(size, 1) for size in (reversed(sizes) if is_row_major else sizes)):
         found.append(math.mod(rest, cast_to(size, rest.dtype)))
         rest = math.floordiv(rest, cast_to(size, rest.dtype))
     return tuple(reversed(found)) if is_row_major else tuple(found)
@@ -84,16 +89,28 @@ def ravel_multi_index(
             f"ravel_multi_index: multi_index holds indices for {len(indices)} axes, dims {len(sizes)} sizes; the "
             "numbers must be equal."
         )
+    _total("ravel_multi_index", "dims", sizes)
     modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
     if len(modes) != len(sizes):
         raise InvalidArgumentError(f"ravel_multi_index: there are {len(modes)} modes for {len(sizes)} axes.")
     parts = list(zip(indices, sizes, modes, strict=True))
     for given, size, each in parts if _is_row_major("ravel_multi_index", order) else reversed(parts):
         index = math.cast(index_of("ravel_multi_index", given), total.dtype)
-        if each == "raise":
+        if each == "raise" or not size:
             _require_in("ravel_multi_index", index, size)
-        total = total * cast_to(size, total.dtype) + brought_in("ravel_multi_index", index, size, each)
+        total = total * cast_to(size, total.dtype) + brought_in(
+            "ravel_multi_index", index, max(size, 1), each
+        )
     return total
+
+
+def _total(op: str, name: str, sizes: list[int]) -> int:
+    """How many elements there are. Raises: InvalidArgumentError: a size is negative, or int64 does not count them."""
+    if any(size < 0 for size in sizes) or prod(sizes) >= 2**63:
+        raise InvalidArgumentError(
+            f"{op}: {name} is {tuple(sizes)}; its sizes are 0 or more, and together less than 2**63 elements."
+        )
+    return prod(sizes)
 
 
 def _is_row_major(name: str, order: str) -> bool:

@@ -154,10 +154,11 @@ def _unique_slices(
     axis = normalize_axis("unique", axis, rank_of("unique", x))
     front = moveaxis(x, axis, 0)
     size = prod(known_sizes("unique", ranked(front.dims)[1:], f"the sizes of the axes other than {axis}"))
-    slices = array.reshape(front, [-1, size])
-    order = lexsort(array.unstack(array.reverse(array.transpose(slices), [0]))) if size else None
-    if order is None:
-        raise InvalidArgumentError("unique: slices without elements cannot be compared.")
+    slices = array.reshape(front, array.stack([array.shape(front)[0], size]))
+    if size:
+        order = lexsort(array.unstack(array.reverse(array.transpose(slices), [0])))
+    else:  # slices without elements are all equal
+        order = array.range(array.shape(front, dtypes.int64)[0])
     ranked_slices = array.gather(slices, order)
     differs = math.reduce_any(math.not_equal(ranked_slices[1:], ranked_slices[:-1]), 1)
     is_start = array.concat([array.ones_like(order[:1], dtypes.bool_), differs], 0)
@@ -178,32 +179,32 @@ def _unique_slices(
 @overload
 def unique(
     ar: TensorLike, return_index: Literal[False] = False, return_inverse: Literal[False] = False,
-    return_counts: Literal[False] = False, axis: AxisLike = None, *, equal_nan: bool = True
+    return_counts: Literal[False] = False, axis: AxisLike = None, *, equal_nan: bool = True, sorted: bool = True
 ) -> Tensor: ...  # fmt: skip
 @overload
 def unique(
     ar: TensorLike, return_index: Literal[True], return_inverse: bool = False, return_counts: bool = False,
-    axis: AxisLike = None, *, equal_nan: bool = True
+    axis: AxisLike = None, *, equal_nan: bool = True, sorted: bool = True
 ) -> tuple[Tensor, ...]: ...  # fmt: skip
 @overload
 def unique(
     ar: TensorLike, return_index: bool = False, *, return_inverse: Literal[True], return_counts: bool = False,
-    axis: AxisLike = None, equal_nan: bool = True
+    axis: AxisLike = None, equal_nan: bool = True, sorted: bool = True
 ) -> tuple[Tensor, ...]: ...  # fmt: skip
 @overload
 def unique(
     ar: TensorLike, return_index: bool = False, return_inverse: bool = False, *, return_counts: Literal[True],
-    axis: AxisLike = None, equal_nan: bool = True
+    axis: AxisLike = None, equal_nan: bool = True, sorted: bool = True
 ) -> tuple[Tensor, ...]: ...  # fmt: skip
 @overload
 def unique(
     ar: TensorLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: AxisLike = None,
-    *, equal_nan: bool = True
+    *, equal_nan: bool = True, sorted: bool = True
 ) -> Any: ...  # fmt: skip
 @blaming
 def unique(
     ar: TensorLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: AxisLike = None,
-    *, equal_nan: bool = True
+    *, equal_nan: bool = True, sorted: bool = True
 ) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
     """The distinct elements in ascending order, all NaN being equal, and optionally the other results of `unique_all`.
 
@@ -214,6 +215,7 @@ def unique(
       return_counts: Whether to return the number of occurrences of each.
       axis: The axis whose slices are compared as wholes, of known sizes; None compares elements.
       equal_nan: Whether NaN is equal to NaN.
+      sorted: Accepted for compatibility; the elements always ascend.
     Returns: Vector of the dtype of `ar`, or tensor with fewer slices, differentiable; a tuple with int64 tensors if more is
       requested.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range, or the size of a slice is not known while tracing.
@@ -222,28 +224,34 @@ def unique(
       array([1, 2, 3])
     """
     if axis is not None:
-        asked = (return_index, return_inverse, return_counts)
-        values, *rest = _unique_slices(tensor_of(ar), axis)
+        x, asked = tensor_of(ar), (return_index, return_inverse, return_counts)
+        if rank_of("unique", x) == 1:
+            normalize_axis("unique", axis, 1)
+            return _parts_of(x, asked, equal_nan)
+        values, *rest = _unique_slices(x, axis)
         more = [part for part, is_asked in zip(rest, asked, strict=True) if is_asked]
         return (values, *more) if more else values
-    ar = tensor_of(ar)
-    found = unique_all(ar)
-    if equal_nan and ar.dtype.is_differentiable:
+    return _parts_of(tensor_of(ar), (return_index, return_inverse, return_counts), equal_nan)
+
+
+def _parts_of(x: Tensor, asked: tuple[bool, ...], equal_nan: bool) -> Tensor | tuple[Tensor, ...]:
+    """The distinct elements, and the parts of `unique_all` that are asked for."""
+    found = unique_all(x)
+    if equal_nan and x.dtype.is_differentiable:
         found = _one_nan(found)
-    wanted = [True, return_index, return_inverse, return_counts]
-    parts = [part for part, is_wanted in zip(found, wanted, strict=True) if is_wanted]
+    parts = [part for part, is_wanted in zip(found, (True, *asked), strict=True) if is_wanted]
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
 def _one_nan(found: UniqueAll) -> UniqueAll:
-    nan = math.is_nan(math.real(found.values))
+    nan = math.not_equal(found.values, found.values)  # a complex number is NaN by either part
     kept = array.reshape(math.where(math.logical_or(math.logical_not(nan), _is_first(nan))), [-1])
     last = math.cast(array.shape(kept)[0], dtypes.int64) - lift(np.int64(1))
     many = math.reduce_sum(math.where(nan, found.counts, array.zeros_like(found.counts)))
     values, indices, counts = (
         array.gather(part, kept) for part in (found.values, found.indices, found.counts)
     )
-    counts = math.where(math.is_nan(math.real(values)), many, counts)
+    counts = math.where(math.not_equal(values, values), many, counts)
     return UniqueAll(values, indices, math.minimum(found.inverse_indices, last), counts)
 
 
@@ -338,18 +346,18 @@ def intersect1d(
 
 
 def setdiff1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> Tensor:
-    """The distinct elements of the first tensor that are not in the second, in ascending order.
+    """The distinct elements of the first tensor that are not in the second, in ascending order unless `assume_unique`.
 
     Args:
       ar1, ar2: Tensors of any shapes and dtypes but complex ones.
-      assume_unique: Accepted for compatibility.
+      assume_unique: Whether the elements of `ar1` are distinct, so that they are taken as they stand, in their order.
     Returns: Vector of the dtype of `ar1`.
     Raises: DTypeError (a TypeError): complex numbers.
     Example:
       >>> numpy.setdiff1d([3, 1, 2], [2, 3]).numpy()
       array([1])
     """
-    values = unique(ar1)
+    values: Tensor = ravel(ar1) if assume_unique else unique(ar1)
     return array.gather(values, flatnonzero(isin(values, ar2, invert=True)))
 
 
