@@ -118,6 +118,26 @@ CALLS: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
         np.zeros([0], np.int64),
     ),
     ("complex numbers in equal steps", lambda m, x: m.linspace(x, 2.0j, 5), 1.0 + 1.0j),
+    ("columns inserted at one index", lambda m, x: m.insert(x, 1, [[7], [8], [9]], axis=1), [[1], [2], [3]]),
+    ("one column inserted at an index", lambda m, x: m.insert(x, 1, [7, 8, 9], axis=1), [[1], [2], [3]]),
+    (
+        "a part inserted in the middle",
+        lambda m, x: m.insert(x, 1, [7.0, 8.0, 9.0, 6.0], axis=1),
+        np.ones([2, 2, 4]),
+    ),
+    ("zeros trimmed along axes", lambda m, x: m.trim_zeros(x), np.pad([[1.0, 0.0, 2.0]], ((1, 2), (2, 0)))),
+    (
+        "zeros trimmed along one axis",
+        lambda m, x: m.trim_zeros(x, "f", axis=-1),
+        np.pad([[1.0, 0.0, 2.0]], ((1, 2), (2, 0))),
+    ),
+    ("nothing but zeros trimmed", lambda m, x: m.trim_zeros(x, "b", axis=(0, 1)), np.zeros([2, 3])),
+    ("argmax of a scalar", lambda m, x: m.argmax(x, axis=-1), 2.0),
+    ("argmin of a scalar", lambda m, x: m.argmin(x, axis=0, keepdims=True), True),
+    ("argsort of a scalar", lambda m, x: m.argsort(x), 2.0),
+    ("a scalar as an array in order", lambda m, x: m.ascontiguousarray(x), 2.0),
+    ("truth of a number", lambda m, x: m.logical_and(x, 2), np.array([0, 3], np.int32)),
+    ("truth of a fraction", lambda m, x: m.logical_xor(1.5, x), np.array([0, 3], np.uint8)),
     ("inner product of bools", lambda m, x: m.inner(x, x), [[True, False], [False, False]]),
     ("rounded tens", lambda m, x: m.round(x, -1), np.array([14, 15, -26], np.int8)),
     ("choices around", lambda m, x: m.choose([4, -1], [x, x + 1.0, x + 2.0], mode="wrap"), [1.0, 2.0]),
@@ -173,12 +193,20 @@ WRONG: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
     ("take_along_axis behind the end", lambda m, x: m.take_along_axis(x, np.array([4]), 0), [1.0, 2.0]),
     ("no bins", lambda m, x: m.histogram(x, 0), [1.0, 2.0]),
     ("bins that do not ascend", lambda m, x: m.histogram(x, [3.0, 1.0, 2.0]), [1.0, 2.0]),
+    ("half a bin", lambda m, x: m.histogram(x, 2.5), [1.0, 2.0]),
+    ("a matrix of edges", lambda m, x: m.histogram(x, [[1.0, 2.0]]), [1.0, 2.0]),
+    ("an infinite range", lambda m, x: m.histogram(x, 2, range=(0.0, np.inf)), [1.0, 2.0]),
+    ("a range that is NaN", lambda m, x: m.histogramdd(x, 2, range=[(np.nan, 1.0)]), [1.0, 2.0]),
     ("a range that descends", lambda m, x: m.histogram(x, 2, range=(2.0, 1.0)), [1.0, 2.0]),
     ("bounds without order", lambda m, x: m.digitize(x, [1.0, 3.0, 2.0]), [1.0, 2.0]),
     ("a negative number to count", lambda m, x: m.bincount(x), [1, -2]),
     ("floats to count", lambda m, x: m.bincount(x), [1.0]),
     ("a place behind the end", lambda m, x: m.unravel_index(x, (2, 2)), [4]),
     ("an index behind an axis", lambda m, x: m.ravel_multi_index((x, x), (2, 2)), [2]),
+    ("too many distances", lambda m, x: m.gradient(x, 1.0, 2.0, axis=1), np.ones([3, 3])),
+    ("no letter to trim", lambda m, x: m.trim_zeros(x, ""), [1.0, 0.0]),
+    ("cross products of four numbers", lambda m, x: m.cross(x, x), np.ones(4)),
+    ("argmax along another axis of a scalar", lambda m, x: m.argmax(x, axis=1), 2.0),
     ("a place in no elements", lambda m, x: m.unravel_index(x, (2, 1, 0)), [1]),
     ("several places of one element", lambda m, x: m.unravel_index(x, ()), [0]),
     ("places among too many", lambda m, x: m.unravel_index(x, (2**40, 2**40)), [1]),
@@ -327,3 +355,24 @@ def test_steps_between_tensors_are_those_between_numbers(dtype: str) -> None:
         wanted, ends = np.linspace(0.3, stop, count, dtype=dtype), tf.constant([0.3, stop], dtype)
         np.testing.assert_array_equal(tf.linspace(ends[0], ends[1], count), wanted)
         np.testing.assert_array_equal(staged(ends[0], ends[1], tf.constant(count)), wanted)
+
+
+@pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors:DeprecationWarning")
+@pytest.mark.parametrize(("m", "n"), [(2, 2), (2, 3), (3, 2)])
+def test_cross_products_take_vectors_in_the_plane(m: int, n: int) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(4, m)), rng.normal(size=n)
+    wanted = np.cross(a, b)
+
+    def product(a: Any, b: Any) -> Any:
+        return tnp.cross(a, b)
+
+    given = tf.constant(a), tf.constant(b)
+    for found in (product(*given), tf.function(product)(*given)):
+        np.testing.assert_allclose(found, wanted)
+    np.testing.assert_allclose(
+        tnp.cross(given[0].T, given[1], axisa=0, axisc=0), np.cross(a.T, b, axisa=0, axisc=0)
+    )
+    theory, numbers = tf.test.compute_gradient(product, given)
+    for one, other in zip(theory, numbers, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)

@@ -26,7 +26,7 @@ from graphad.ops.math.exponential import exp, log, softplus
 from graphad.ops.math.reduce import reduce_all, reduce_mean, reduce_sum
 from graphad.ops.math.select import where
 from graphad.ops.nn.activation import relu
-from graphad.ops.nn.arguments import channels_first, in_order
+from graphad.ops.nn.arguments import channels_first, in_order, per_axis
 from graphad.ops.nn.windows import layout
 from graphad.ops.rules import require_fit
 
@@ -169,7 +169,8 @@ def _image(op: str, input: object, block_size: int, data_format: str) -> tuple[A
     """The image, of known rank, and the block size. Raises: InvalidArgumentError: known sizes are not multiples of the
     block."""
     x, first = lift(input), channels_first(op, data_format, 2)
-    if x.ndim != 4 or not isinstance(block_size, int) or block_size < 2:
+    (block_size,) = per_axis(op, "block_size", block_size, 1)
+    if x.ndim != 4 or block_size < 2:
         raise InvalidArgumentError(
             f"{op}: shape {x.shape}, block_size {block_size!r}; {layout(2, first)} and an int of at least 2 are allowed."
         )

@@ -283,26 +283,36 @@ def extract(condition: TensorLike, arr: TensorLike) -> Tensor:
 
 
 @blaming
-def trim_zeros(filt: TensorLike, trim: str = "fb") -> Tensor:
-    """A vector without the zeros at its ends.
+def trim_zeros(filt: TensorLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Tensor:
+    """A tensor without the slices at its ends along each axis that hold zeros alone.
 
     Args:
-      filt: Vector, any dtype.
+      filt: Tensor of any shape, any dtype.
       trim: "f" for the front, "b" for the back, or both.
-    Returns: Vector of the same dtype, whose size depends on the values; empty if all are 0.
-    Raises: InvalidArgumentError (a ValueError): `filt` is not a vector, or `trim` holds other letters.
+      axis: The axis or axes that are trimmed; all by default.
+    Returns: Tensor of the same dtype, whose sizes depend on the values; 0 along these axes if all elements are 0.
+    Raises: InvalidArgumentError (a ValueError): `trim` holds other letters, or an axis is out of range.
     Example:
       >>> numpy.trim_zeros([0, 1, 0, 2, 0]).numpy()
       array([1, 0, 2])
     """
     filt = tensor_of(filt)
-    letters = trim.lower()
-    if filt.ndim != 1 or not letters or set(letters) - set("fb"):
-        raise InvalidArgumentError(
-            f"trim_zeros: filt has rank {filt.ndim} and trim is {trim!r}; a vector and 'f', 'b' or 'fb' are needed."
-        )
-    places = flatnonzero(filt)
-    count = array.shape(filt, dtypes.int64)[0]
+    letters, rank = trim.lower(), rank_of("trim_zeros", filt)
+    if not letters or set(letters) - set("fb"):
+        raise InvalidArgumentError(f"trim_zeros: trim is {trim!r}; 'f', 'b' or 'fb' are needed.")
+    chosen = range(rank) if axis is None else [axis] if isinstance(axis, int) else axis
+    key: list[Any] = [slice(None)] * rank
+    for place in (normalize_axis("trim_zeros", one, rank) for one in chosen):
+        others = [k for k in range(rank) if k != place]
+        is_kept = math.reduce_any(math.not_equal(filt, array.zeros_like(filt)), others) if others else filt
+        key[place] = _between_ends(is_kept, letters)
+    return filt[tuple(key)] if rank else filt
+
+
+def _between_ends(x: Tensor, letters: str) -> slice:
+    """From the first to the last element of a vector that is not 0, or from or to its ends."""
+    places = flatnonzero(x)
+    count = array.shape(x, dtypes.int64)[0]
     none = array.expand_dims(count, 0)
     first = math.reduce_min(array.concat([places, none], 0)) if "f" in letters else lift(np.int64(0))
     last = (
@@ -310,7 +320,7 @@ def trim_zeros(filt: TensorLike, trim: str = "fb") -> Tensor:
         if "b" in letters
         else count
     )
-    return filt[first : math.maximum(first, last)]
+    return slice(first, math.maximum(first, last))
 
 
 @blaming
@@ -358,13 +368,14 @@ def argsort(
       axis: The axis; None for all elements as one vector.
       kind, order, stable: Accepted for compatibility; the order of equal elements is always kept.
       descending: Whether the largest comes first.
-    Returns: int64 tensor of the shape of `a`.
+    Returns: int64 tensor of the shape of `a`; a scalar counts as a vector of one element.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range.
     Example:
       >>> numpy.argsort([3, 1, 2]).numpy()
       array([1, 2, 0])
     """
     a = tensor_of(a)
+    a = array.reshape(a, [1]) if a.ndim == 0 else a
     a, axis = on_axis(a, axis)
     return bind(
         ArgSort(normalize_axis("argsort", axis, rank_of("argsort", a)), bool(descending), dtypes.int64), a

@@ -144,7 +144,17 @@ def asanyarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     return asarray(a, dtype)
 
 
-ascontiguousarray = asanyarray
+def ascontiguousarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
+    """`a` as a tensor of at least one axis: `asarray`, but that a scalar becomes a vector of one element.
+
+    Args:
+      a: A tensor, an array, a number, or a nested list of these, of any shape.
+      dtype: The dtype; by default that of `a`, float64, int64 and complex128 for Python numbers.
+    Returns: Tensor of the shape of `a`, or [1] for a scalar.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
+    """
+    x = asarray(a, dtype)
+    return array.reshape(x, [1]) if x.ndim == 0 else x
 
 
 def copy(a: TensorLike) -> Tensor:

@@ -11,7 +11,7 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import constant_here
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError, OutOfRangeError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.ieee import unreported
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -79,10 +79,11 @@ def _bins(name: str, a: Any, bins: Any, range: Any) -> Any:
 
     Raises: InvalidArgumentError: there is no bin, edges or ends do not ascend, or data that a rule needs is not known.
     """
-    if range is not None and all(type(bound) in NUMBERS for bound in range) and not range[0] <= range[1]:
-        raise InvalidArgumentError(
-            f"{name}: range is {tuple(range)}; its second number must not be below the first."
-        )
+    if range is not None and all(type(bound) in NUMBERS for bound in range):
+        if not range[0] <= range[1] or not np.isfinite(range).all():
+            raise InvalidArgumentError(
+                f"{name}: range is {tuple(range)}; its numbers must be finite, and the second not below the first."
+            )
     if isinstance(bins, str):
         a = tensor_of(a)
         if not is_eager(a):
@@ -96,6 +97,12 @@ def _bins(name: str, a: Any, bins: Any, range: Any) -> Any:
             raise InvalidArgumentError(f"{name}: bins is {bins}; there must be 1 or more.")
         return bins
     edges = tensor_of(bins)
+    if edges.ndim == 0:
+        raise ArgumentTypeError(
+            f"{name}: bins is {bins!r}; it is an integer, the number of bins, or a vector of edges."
+        )
+    if edges.ndim is not None and edges.ndim > 1:
+        raise InvalidArgumentError(f"{name}: bins has shape {edges.shape}; edges are a vector.")
     if is_eager(edges) and not (edges.data[:-1] <= edges.data[1:]).all():
         raise InvalidArgumentError(f"{name}: the edges do not ascend.")
     return edges

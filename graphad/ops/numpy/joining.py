@@ -407,8 +407,8 @@ def insert(
     Args:
       arr: Tensor of any shape and dtype.
       obj: The index, an int; or a slice, or a list of ints or a mask, also as a tensor whose values are known.
-      values: The inserted values, cast to the dtype of `arr`: a tensor with the other sizes of `arr`, or one that broadcasts to
-        a slice, or to a slice for each index.
+      values: The inserted values, cast to the dtype of `arr`: for one int `obj` a tensor whose first axis, if it
+        has all of them, is moved to `axis`; else one that broadcasts to a slice for each index.
       axis: The axis; by default all elements are one vector.
     Returns: Tensor of the dtype of `arr`.
     Raises: InvalidArgumentError (a ValueError): `obj`, or with several indices the size, is not known while tracing, the axis is
@@ -436,10 +436,12 @@ def insert(
         if not -size <= obj <= size:
             raise OutOfRangeError(f"insert: index {obj} is out of range for axis {axis} of size {size}.")
         obj = int(obj) % size if obj < 0 else int(obj)
-    if rank_of("insert", values) < rank:
-        values = moveaxis(atleast_1d(values), 0, -1) if values.ndim == 0 else values
-        values = array.expand_dims(values, axis) if rank > 1 else values
-    count = dims_of("insert", values)[axis] if values.ndim == rank else 1
+    for _ in range(rank - rank_of("insert", values)):
+        values = array.expand_dims(values, 0)
+    values = moveaxis(
+        values, 0, axis
+    )  # NumPy has the first axis of what stands before one index for this one
+    count = dims_of("insert", values)[axis]
     values = array.broadcast_to(values, [count if k == axis else sizes[k] for k in range(rank)])
     return array.concat(
         [arr[along(axis, slice(None, obj))], values, arr[along(axis, slice(obj, None))]], axis

@@ -328,13 +328,14 @@ def kron(a: TensorLike, b: TensorLike) -> Tensor:
 def cross(
     a: TensorLike, b: TensorLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Tensor:
-    """The cross products of vectors of 3 elements along an axis of both, over other axes that broadcast.
+    """The cross products of vectors of 3 or 2 elements along an axis of both, over other axes that broadcast.
 
     Args:
-      a, b: Tensors [..., 3, ...], numeric dtypes, which are promoted.
+      a, b: Tensors [..., 3, ...] or [..., 2, ...], numeric dtypes, which are promoted. A vector of 2 elements lies in the plane
+        whose third coordinate is 0.
       axisa, axisb, axisc: The axes of `a`, of `b` and of the result.
       axis: One axis for all three.
-    Returns: Tensor [..., 3, ...].
+    Returns: Tensor [..., 3, ...]; of two vectors of 2 elements the third coordinate alone, without that axis.
     Raises: InvalidArgumentError (a ValueError): the vectors have another size, or an axis is out of range.
     Example:
       >>> numpy.cross([1, 0, 0], [0, 1, 0]).numpy()
@@ -344,16 +345,25 @@ def cross(
         axisa = axisb = axisc = axis
     a, b = promoted(a, b)
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
-    for x in (a, b):
-        size = dims_of("cross", x)[-1]
-        if isinstance(size, int) and size != 3:
-            raise InvalidArgumentError(f"cross: the vectors have {size} elements; they must have 3.")
+    sizes = [dims_of("cross", x)[-1] for x in (a, b)]
+    for size in sizes:
+        if isinstance(size, int) and size not in (2, 3):
+            raise InvalidArgumentError(f"cross: the vectors have {size} elements; they must have 3, or 2.")
+    if sizes == [2, 2]:
+        (x, y), (u, v) = array.unstack(a, 2, -1), array.unstack(b, 2, -1)
+        return math.subtract(x * v, y * u)
+    a, b = (_in_space(x) if size == 2 else x for x, size in zip((a, b), sizes, strict=True))
     found = directly(_crossed, a, b, axis=axisc) if not a.dtype.is_complex else None
     if found is not None:
         return found
     xs, ys = array.unstack(a, 3, -1), array.unstack(b, 3, -1)
     parts = [math.subtract(xs[i] * ys[j], xs[j] * ys[i]) for i, j in ((1, 2), (2, 0), (0, 1))]
     return moveaxis(array.stack(parts, -1), -1, axisc)
+
+
+def _in_space(x: Tensor) -> Tensor:
+    """Vectors of 2 elements with a third, 0."""
+    return array.concat([x, array.zeros_like(x[..., :1])], -1)
 
 
 def _crossed(a: Any, b: Any, axis: int) -> Array | None:

@@ -11,7 +11,7 @@ from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import no_axis, normalize_axes, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -252,6 +252,9 @@ def _position(name: str, search: Callable[..., Any]) -> Callable[..., Any]:
     @blaming
     def function(a: TensorLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
         a = tensor_of(a)
+        if axis is not None and a.ndim == 0:  # NumPy has a scalar for a vector of one element here
+            normalize_axis(name, axis, 1)
+            axis = None
         flat = axis is None
         place = 0 if axis is None else normalize_axis(name, axis, a.ndim)
         plainly = np.argmax if name == "argmax" else np.argmin
@@ -470,11 +473,12 @@ def gradient(
                 f"gradient: axis {k} has size {size}; with edge_order {edge_order} it must be {edge_order + 1} or more."
             )
     steps: list[Any] = list(varargs) if len(varargs) == len(places) else list(varargs or (1.0,)) * len(places)
-    if len(steps) != len(places) or edge_order not in (1, 2):
-        raise InvalidArgumentError(
-            f"gradient: {len(varargs)} distances for {len(places)} axes and edge_order {edge_order}; give one distance, or one "
-            "for each axis, and 1 or 2."
+    if len(steps) != len(places):
+        raise ArgumentTypeError(
+            f"gradient: {len(varargs)} distances for {len(places)} axes; give one distance, or one for each axis."
         )
+    if edge_order not in (1, 2):
+        raise InvalidArgumentError(f"gradient: edge_order is {edge_order!r}; it is 1 or 2.")
     if edge_order == 1 and f.dtype.itemsize >= 4 and not {type(h) for h in steps} - {int, float}:
         parts = parts_directly(
             lambda x: [np.gradient(x, h, axis=k) for k, h in zip(places, steps, strict=True)], f

@@ -11,7 +11,6 @@ from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math

@@ -20,7 +20,7 @@ from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.directly import directly, has_no_nan
 from graphad.ops.math import digits, incomplete, truncated
-from graphad.ops.numpy.promotion import cast_to, operands, promoted
+from graphad.ops.numpy.promotion import NUMBERS, cast_to, operands, promoted
 
 _Unary = Callable[..., Tensor]
 
@@ -67,10 +67,14 @@ def _binary(
     sample: list[Any],
     op: Callable[..., Any],
     bools: Callable[..., Any] | None = None,
+    of_truth: bool = False,
 ) -> _Unary:
-    """NumPy's `ufunc` computed by an op; `bools` handles bools if the op does not take them."""
+    """NumPy's `ufunc` computed by an op; `bools` handles bools if the op does not take them. `of_truth`: only whether an operand
+    is nonzero matters, so that Python's numbers fit every dtype."""
 
     def function(x1: TensorLike, x2: TensorLike) -> Tensor:
+        if of_truth:
+            x1, x2 = (bool(x) if type(x) in NUMBERS else x for x in (x1, x2))
         if not (
             isinstance(x1, Tensor)
             and isinstance(x2, Tensor)
@@ -430,18 +434,21 @@ logical_and = _binary(
     "Whether both are true, or nonzero. No gradient.",
     [[1.0, 0.0], [2.0, 3.0]],
     _as_bools(math.logical_and),
+    of_truth=True,
 )
 logical_or = _binary(
     np.logical_or,
     "Whether at least one is true, or nonzero. No gradient.",
     [[1.0, 0.0], [0.0, 0.0]],
     _as_bools(math.logical_or),
+    of_truth=True,
 )
 logical_xor = _binary(
     np.logical_xor,
     "Whether exactly one is true, or nonzero. No gradient.",
     [[1.0, 2.0], [0.0, 3.0]],
     _as_bools(math.logical_xor),
+    of_truth=True,
 )
 maximum = _binary(
     np.maximum,

@@ -655,7 +655,8 @@ def test_space_and_depth_with_channels_first(known: bool) -> None:
         spec = tf.TensorSpec([None] * 4, tf.float64)
         blocks = [tf.function(f, input_signature=[spec]) for f in blocks]
     y = blocks[0](x)
-    last = nn.space_to_depth(tf.transpose(x, [0, 2, 3, 1]), 2)
+    for two in (2, np.int64(2), 2.0):  # a whole float is a size, as for strides
+        last = nn.space_to_depth(tf.transpose(x, [0, 2, 3, 1]), two)
     np.testing.assert_array_equal(y, tf.transpose(last, [0, 3, 1, 2]))
     np.testing.assert_array_equal(blocks[1](y), x)
     with tf.GradientTape() as tape:
