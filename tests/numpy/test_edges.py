@@ -207,6 +207,8 @@ WRONG: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
     ("no letter to trim", lambda m, x: m.trim_zeros(x, ""), [1.0, 0.0]),
     ("cross products of four numbers", lambda m, x: m.cross(x, x), np.ones(4)),
     ("argmax along another axis of a scalar", lambda m, x: m.argmax(x, axis=1), 2.0),
+    ("an axis rolled behind the last", lambda m, x: m.rollaxis(x, 0, 4), np.ones([2, 3])),
+    ("two corrections", lambda m, x: m.std(x, ddof=1, correction=0), [1.0, 2.0]),
     ("a place in no elements", lambda m, x: m.unravel_index(x, (2, 1, 0)), [1]),
     ("several places of one element", lambda m, x: m.unravel_index(x, ()), [0]),
     ("places among too many", lambda m, x: m.unravel_index(x, (2**40, 2**40)), [1]),

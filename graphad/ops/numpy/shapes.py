@@ -10,7 +10,7 @@ import numpy as np
 from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import AxisError, InvalidArgumentError
 from graphad.core.shapes import no_axis, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -181,6 +181,8 @@ def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Tensor:
         return found
     rank = rank_of("rollaxis", a)
     axis = normalize_axis("rollaxis", axis, rank)
+    if not -rank <= start <= rank:
+        raise AxisError(f"rollaxis: start is {start}; from {-rank} to {rank} are allowed for rank {rank}.")
     start = start + rank if start < 0 else start
     return moveaxis(a, axis, start - 1 if axis < start else start)
 

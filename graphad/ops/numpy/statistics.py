@@ -20,7 +20,7 @@ from graphad.ops.array.gather import TakeAlong
 from graphad.ops.directly import directly, is_eager, is_free
 from graphad.ops.numpy import reductions
 from graphad.ops.numpy.choosing import searchsorted, sort
-from graphad.ops.numpy.promotion import cast_to, inexact, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, promoted, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
 if TYPE_CHECKING:
@@ -100,13 +100,17 @@ def var(
       mean: The mean, if it is already known.
       where: Bools that broadcast to the shape of `a`: the elements to include.
     Returns: Tensor without the axes, of that dtype, real.
-    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice, or `ddof` and
+      `correction` are both given.
     Example:
       >>> numpy.var([1.0, 3.0]).numpy()
       np.float64(1.0)
     """
     a = floats_of(a, dtype)
-    ddof = ddof if correction is None else correction
+    if correction is not None:
+        if type(ddof) in NUMBERS and ddof:
+            raise InvalidArgumentError(f"var: ddof is {ddof} and correction {correction}; give one of them.")
+        ddof = correction
     if where is not None and where is not True:
         return _variance_where(a, axis, ddof, keepdims, mean, where)
     spread = math.reduce_variance(a, axis, keepdims)
