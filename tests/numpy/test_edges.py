@@ -138,6 +138,11 @@ CALLS: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
     ("a scalar as an array in order", lambda m, x: m.ascontiguousarray(x), 2.0),
     ("truth of a number", lambda m, x: m.logical_and(x, 2), np.array([0, 3], np.int32)),
     ("truth of a fraction", lambda m, x: m.logical_xor(1.5, x), np.array([0, 3], np.uint8)),
+    ("steps to a number", lambda m, x: m.linspace(x, 3.0, 4, axis=-1), [[1.0, 2.0], [0.0, 5.0]]),
+    ("steps from a vector", lambda m, x: m.linspace(x[0], x, 4), [[1.0, 2.0], [0.0, 5.0]]),
+    ("progressions behind", lambda m, x: m.geomspace(x, [8.0, 9.0], 4, axis=1), [[1.0, 2.0], [3.0, 5.0]]),
+    ("powers of two bases", lambda m, x: m.logspace(x, 2.0, 3, base=[2.0, 3.0], axis=-1), 1.0),
+    ("choices of other shapes", lambda m, x: m.choose(x, [5.0, [1.0, 2.0]]), [[0, 1], [1, 0]]),
     ("inner product of bools", lambda m, x: m.inner(x, x), [[True, False], [False, False]]),
     ("rounded tens", lambda m, x: m.round(x, -1), np.array([14, 15, -26], np.int8)),
     ("choices around", lambda m, x: m.choose([4, -1], [x, x + 1.0, x + 2.0], mode="wrap"), [1.0, 2.0]),
@@ -378,3 +383,10 @@ def test_cross_products_take_vectors_in_the_plane(m: int, n: int) -> None:
     theory, numbers = tf.test.compute_gradient(product, given)
     for one, other in zip(theory, numbers, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_a_range_that_leads_away_is_empty() -> None:
+    for ends in ((0, -3), (2.5, 1.0), (1, 5, -1)):
+        found = tnp.arange(*[tf.constant(end) for end in ends])
+        assert found.shape == np.arange(*ends).shape
+    np.testing.assert_array_equal(tnp.arange(tf.constant(3), tf.constant(0), -1), [3, 2, 1])

@@ -24,8 +24,11 @@ from graphad.core.schema import Given, Number
 from graphad.core.shapes import broadcast_dims, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.reshape import ExpandDims
+from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import known_value, require_count
+from graphad.ops.array.static import broadcast_dynamic_shape
 from graphad.ops.array.support import (
     WithoutInputs,
     in_memory,
@@ -231,11 +234,11 @@ def linspace(
     """`num` values in equal steps from `start` to `stop`, both included.
 
     Args:
-      start, stop: Numbers or float or complex tensors of one shape; differentiable. Integers become floats as by `/`.
+      start, stop: Numbers or float or complex tensors that broadcast together; differentiable. Integers become floats as by `/`.
       num: How many, 0 or more: an int, or an integer scalar tensor.
       axis: Where the new axis goes in the result, for `start` and `stop` that are not scalars.
     Returns: Tensor [num] for scalars.
-    Raises: InvalidArgumentError (a ValueError): `num` is negative, or the shapes differ.
+    Raises: InvalidArgumentError (a ValueError): `num` is negative, or the shapes do not fit.
     Example:
       >>> linspace(0.0, 1.0, 5).numpy()
       array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
@@ -264,6 +267,9 @@ def linspace(
         float32 if first.dtype.itemsize == 2 else first.dtype
     )  # float16 ends at 65504, and has no whole numbers from 2049
     places, most = _places(count, num, inner)
+    if first.dims != last.dims:
+        common = broadcast_dynamic_shape(shape(first), shape(last))
+        first, last = broadcast_to(first, common), broadcast_to(last, common)
     if first.ndim == 0 and last.ndim == 0:
         return _between(first, last, places, most)
     if first.ndim is None:

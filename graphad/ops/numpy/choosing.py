@@ -341,9 +341,9 @@ def choose(a: TensorLike, choices: Iterable[TensorLike], *, mode: str = "raise")
     given = members("choose", "choices", choices, "give a list of tensors")
     if not given:
         raise InvalidArgumentError("choose: choices is empty; give at least one tensor.")
-    stacked = array.stack([broadcast_arrays(a, choice)[1] for choice in promoted(*given)], 0)
     chosen = brought_in("choose", index_of("choose", a), len(given), mode)
-    whole = broadcast_arrays(chosen, stacked[0])[0]
+    whole, *parts = broadcast_arrays(chosen, *promoted(*given))
+    stacked = array.stack(parts, 0)
     return bind(TakeAlong(0), stacked, array.expand_dims(whole, 0))[0]
 
 

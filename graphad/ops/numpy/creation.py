@@ -20,6 +20,7 @@ from graphad.devices.tensor import taken
 from graphad.ops import array, math
 from graphad.ops.directly import directly, is_eager
 from graphad.ops.numpy.promotion import by_numpy, cast_to, narrowed, promoted, rank_of, tensor_of, usual_float
+from graphad.ops.numpy.shapes import broadcast_arrays
 from graphad.ops.numpy.types import default_dtype
 
 if TYPE_CHECKING:
@@ -367,8 +368,9 @@ def arange(
       step: The step, not 0.
       dtype: The dtype; by default that of the numbers, int64 for Python integers.
       device: "cpu" or None.
-    Returns: Vector of that dtype.
-    Raises: ZeroDivisionError: `step` is 0; InvalidArgumentError (a ValueError): it is a tensor of 0.
+    Returns: Vector of that dtype, empty if `step` leads away from `stop`.
+    Raises: ZeroDivisionError: `step` is 0; InvalidArgumentError (a ValueError): it is a tensor of 0, or, for tensors in a traced
+      function, leads away from `stop`.
     Example:
       >>> numpy.arange(1, 7, 2).numpy()
       array([1, 3, 5])
@@ -381,6 +383,9 @@ def arange(
         found = by_numpy("arange", np.arange, start, stop, step, wanted)
         return lift(found if wanted else narrowed([start, stop, step], found))
     start, stop, step = promoted(start, stop, step)
+    ends = [x.data for x in (start, stop, step) if is_eager(x)]
+    if len(ends) == 3 and ends[2] and (ends[1] - ends[0]) * np.sign(ends[2]) <= 0:
+        stop = start  # from an end that lies behind there is nothing
     return cast_to(array.range(start, stop, step), given_dtype(dtype, start.dtype))
 
 
@@ -481,8 +486,12 @@ def logspace(
       >>> numpy.logspace(0.0, 2.0, 3).numpy()
       array([  1.,  10., 100.])
     """
+    base = tensor_of(base)
+    if base.ndim:  # one base for each pair of ends
+        start, stop, _ = broadcast_arrays(start, stop, base)
+        base = array.expand_dims(broadcast_arrays(base, start)[0], axis)
     powers = linspace(start, stop, num, endpoint, axis=axis)
-    found = math.pow(cast_to(tensor_of(base), powers.dtype), powers)
+    found = math.pow(cast_to(base, powers.dtype), powers)
     return found if dtype is None else cast_to(found, default_dtype(dtype))
 
 
@@ -516,5 +525,6 @@ def geomspace(
     if any(is_eager(x) and not np.all(x.data) for x in (start, stop)):
         raise InvalidArgumentError("geomspace: an end is 0, to which no geometric progression leads.")
     steps = linspace(math.log(math.abs(start)), math.log(math.abs(stop)), num, endpoint, axis=axis)
-    found = math.multiply(math.exp(steps), math.sign(start))
+    signs = math.sign(broadcast_arrays(start, stop)[0])
+    found = math.multiply(math.exp(steps), array.expand_dims(signs, axis) if signs.ndim else signs)
     return found if dtype is None else cast_to(found, default_dtype(dtype))

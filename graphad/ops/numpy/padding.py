@@ -88,7 +88,7 @@ def _padded(x: Tensor, pad_width: Any, mode: str, kwargs: dict[str, Any]) -> Ten
         for k, size in enumerate(ranked(x.dims)):
             if size == 0 and widths[k].any():
                 raise InvalidArgumentError(
-                    f"pad: axis {k} has no elements, which mode {mode!r} needs; modes 'constant' and 'empty' do not."
+                    f"pad: mode {mode!r} has nothing to take from the empty axis {k}; modes 'constant' and 'empty' need nothing."
                 )
     if mode in ("constant", "empty") and type(value) in NUMBERS:
         return array.pad(x, widths.tolist(), constant_values=cast_to(tensor_of(value), x.dtype))
