@@ -26,7 +26,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.reshape import ExpandDims
-from graphad.ops.array.shape import shape
+from graphad.ops.array.shape import shape as sizes_of
 from graphad.ops.array.sizes import known_value, require_count
 from graphad.ops.array.static import broadcast_dynamic_shape
 from graphad.ops.array.support import (
@@ -268,7 +268,7 @@ def linspace(
     )  # float16 ends at 65504, and has no whole numbers from 2049
     places, most = _places(count, num, inner)
     if first.dims != last.dims:
-        common = broadcast_dynamic_shape(shape(first), shape(last))
+        common = broadcast_dynamic_shape(sizes_of(first), sizes_of(last))
         first, last = broadcast_to(first, common), broadcast_to(last, common)
     if first.ndim == 0 and last.ndim == 0:
         return _between(first, last, places, most)

@@ -218,7 +218,7 @@ def histogramdd(
     """
     if isinstance(sample, list | tuple):
         columns = promoted(*[inexact(x) for x in sample]) if sample else []
-        counts_of_axes = {x.shape.num_elements() for x in columns} - {None}
+        counts_of_axes = {n for n in (x.shape.num_elements() for x in columns) if n is not None}
         if len(counts_of_axes) > 1:
             raise InvalidArgumentError(
                 f"histogramdd: the axes have {sorted(counts_of_axes)} coordinates; each point has one on each axis."

@@ -133,7 +133,7 @@ def _padded(x: Tensor, pad_width: Any, mode: str, kwargs: dict[str, Any]) -> Ten
     return x
 
 
-def _turned(x: Any, axis: int, widths: list[int], mode: str) -> Tensor:
+def _turned(x: Any, axis: int, widths: list[int], mode: str) -> Any:
     """x continued beyond each end along an axis by its reflection in the point of that end, over and over."""
     size, edge = dims_of("pad", x)[axis], int(mode == "reflect")
     if not isinstance(size, int):

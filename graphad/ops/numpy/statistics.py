@@ -100,17 +100,15 @@ def var(
       mean: The mean, if it is already known.
       where: Bools that broadcast to the shape of `a`: the elements to include.
     Returns: Tensor without the axes, of that dtype, real.
-    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice, or `ddof` and
-      `correction` are both given.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice, or both corrections are given.
     Example:
       >>> numpy.var([1.0, 3.0]).numpy()
       np.float64(1.0)
     """
     a = floats_of(a, dtype)
-    if correction is not None:
-        if type(ddof) in NUMBERS and ddof:
-            raise InvalidArgumentError(f"var: ddof is {ddof} and correction {correction}; give one of them.")
-        ddof = correction
+    if correction is not None and type(ddof) in NUMBERS and ddof:
+        raise InvalidArgumentError(f"var: ddof is {ddof} and correction {correction}; give one of them.")
+    ddof = ddof if correction is None else correction
     if where is not None and where is not True:
         return _variance_where(a, axis, ddof, keepdims, mean, where)
     spread = math.reduce_variance(a, axis, keepdims)
