@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.eager.variable import Variable
+from graphad.ops.array import ones_like
 from graphad.ops.math import abs as absolute
-from graphad.ops.math import cast, maximum, sign, sqrt, square
+from graphad.ops.math import cast, logical_and, maximum, reduce_sum, sign, sqrt, square, where
 from graphad.optimizers.base import Optimizer
 
 if TYPE_CHECKING:
@@ -215,3 +216,46 @@ class Lion(Optimizer):
         (m,) = slots
         variable.assign_sub(self.rate(variable) * sign(self.beta_1 * m + (1.0 - self.beta_1) * gradient))
         m.assign(self.beta_2 * m + (1.0 - self.beta_2) * gradient)
+
+
+class Lamb(Optimizer):
+    """Adam whose step has the norm of the variable, times the rate (You et al., 2020).
+
+    With the bias-corrected averages m of the gradient and v of its square, u = m / (sqrt(v) + epsilon) and
+    w -= rate * (norm of w / norm of u) * u; the quotient is 1 where a norm is 0.
+
+    Args:
+      learning_rate: A number, a tensor, a schedule or a function of no arguments.
+      beta_1, beta_2: How much of m and v is kept in a step.
+      epsilon: What keeps the quotient finite.
+      options: Those of `Optimizer`.
+    Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    Source: You, Li, Reddi and others, Large batch optimization for deep learning: training BERT in 76 minutes, 2020.
+    """
+
+    slots = ("m", "v")
+
+    def __init__(
+        self,
+        learning_rate: RateLike = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
+
+    def update(
+        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
+    ) -> None:
+        m, v = slots
+        step = self.step(variable)
+        new_m = m + (gradient - m) * (1.0 - self.beta_1)
+        new_v = v + (square(gradient) - v) * (1.0 - self.beta_2)
+        m.assign(new_m)
+        v.assign(new_v)
+        u = (new_m / (1.0 - self.beta_1**step)) / (sqrt(new_v / (1.0 - self.beta_2**step)) + self.epsilon)
+        of_w, of_u = (sqrt(reduce_sum(square(x))) for x in (variable.value(), u))
+        ratio = where(logical_and(of_w > 0, of_u > 0), of_w / of_u, ones_like(of_w))
+        variable.assign_sub(ratio * self.rate(variable) * u)

@@ -11,6 +11,7 @@ import numpy as np
 
 from graphad.core.configured import Configured
 from graphad.core.convert import lift
+from graphad.core.dtypes import int64
 from graphad.core.errors import ArgumentTypeError, GraphadError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered
@@ -18,12 +19,14 @@ from graphad.core.shapes import format_dims
 from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable, arrived, settle
 from graphad.eager.variable import Variable, pin
+from graphad.ops.array import zeros_like
+from graphad.ops.control.branch import cond
 from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
-from graphad.ops.math import cast, clip_by_value
+from graphad.ops.math import cast, clip_by_value, equal, floormod, not_equal
 from graphad.optimizers.decay import LearningRateSchedule
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import RateLike
+    from graphad.core.annotations import RateLike, TensorLike
 
 
 def _arguments_of(kind: type) -> list[str]:
@@ -37,6 +40,20 @@ def _arguments_of(kind: type) -> list[str]:
     return list(found)
 
 
+# Arguments of every optimizer, which its configuration has.
+_FOR_ALL = (
+    "weight_decay",
+    "clipnorm",
+    "clipvalue",
+    "global_clipnorm",
+    "use_ema",
+    "ema_momentum",
+    "ema_overwrite_frequency",
+    "loss_scale_factor",
+    "gradient_accumulation_steps",
+)
+
+
 class Optimizer(Configured, Trackable):
     """Base class. Subclasses name their `slots` and define `update(variable, gradient, slots)`.
 
@@ -48,8 +65,15 @@ class Optimizer(Configured, Trackable):
       clipnorm: The largest norm of the gradient of one variable; a larger one is scaled down.
       clipvalue: The largest magnitude of an element of a gradient.
       global_clipnorm: The largest norm of all gradients together.
+      use_ema: Whether to keep a moving average of each variable, which begins with its value after the first step;
+        `finalize_variable_values` assigns it.
+      ema_momentum: How much of the average is kept in a step, 0 to 1.
+      ema_overwrite_frequency: After how many steps the variables become their averages, each time; None or 0 for never.
+      loss_scale_factor: What `scale_loss` multiplies a loss by, and gradients are divided by.
+      gradient_accumulation_steps: Of how many calls the mean of the gradients makes one step, 2 or more; None for each call.
       name: Name.
       unknown: Refused.
+    Attributes: iterations: A variable, the number of steps.
     Raises: ArgumentTypeError (a TypeError): no such argument; InvalidArgumentError (a ValueError), when gradients are applied: a
       gradient of another shape than its variable.
     """
@@ -64,6 +88,11 @@ class Optimizer(Configured, Trackable):
         clipnorm: float | None = None,
         clipvalue: float | None = None,
         global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
         name: str | None = None,
         **unknown: Any,
     ) -> None:
@@ -76,6 +105,22 @@ class Optimizer(Configured, Trackable):
         given = [f"{limit}={value}" for limit, value in limits.items() if value is not None]
         if len(given) > 1:
             raise InvalidArgumentError(f"{self.name}: {' and '.join(given)}; one of them is taken.")
+        if use_ema and not 0 <= ema_momentum <= 1:
+            raise InvalidArgumentError(
+                f"{self.name}: ema_momentum is {ema_momentum}; 0 <= ema_momentum <= 1."
+            )
+        for word, count, least in (
+            ("ema_overwrite_frequency", ema_overwrite_frequency, 0),
+            ("gradient_accumulation_steps", gradient_accumulation_steps, 2),
+        ):
+            if count is not None and not (isinstance(count, int) and count >= least):
+                raise InvalidArgumentError(
+                    f"{self.name}: {word} is {count!r}; an integer of {least} or more is needed."
+                )
+        self.use_ema, self.ema_momentum = use_ema, ema_momentum
+        self.ema_overwrite_frequency = ema_overwrite_frequency
+        self.loss_scale_factor = loss_scale_factor
+        self.gradient_accumulation_steps = gradient_accumulation_steps
         self.weight_decay = weight_decay
         self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
         self._graphad_schedule: Callable[..., Any] | None = learning_rate if callable(learning_rate) else None
@@ -90,6 +135,12 @@ class Optimizer(Configured, Trackable):
             ) from cause
         self._rate = Variable(rate, trainable=False, name="learning_rate")
         self.iterations = Variable(0, trainable=False, name="iterations", dtype="int64")
+        # calls of `apply_gradients`, where several of them make a step
+        self._calls = (
+            None
+            if gradient_accumulation_steps is None
+            else Variable(0, trainable=False, name="calls", dtype="int64")
+        )
         self._slot_variables: list[Any] = []
         self._graphad_slots: dict[int, tuple[Any, ...]] = {}
 
@@ -111,11 +162,10 @@ class Optimizer(Configured, Trackable):
         """The name, the learning rate as it is now, a number or a schedule, and the limits of weights and gradients."""
         schedule = self._graphad_schedule
         rate = float(self._rate.numpy()) if schedule is None else schedule
-        limits = ("weight_decay", "clipnorm", "clipvalue", "global_clipnorm")
         return {
             "name": self.name,
             "learning_rate": rate,
-            **{limit: getattr(self, limit) for limit in limits},
+            **{word: getattr(self, word) for word in _FOR_ALL},
         }
 
     @property
@@ -135,7 +185,9 @@ class Optimizer(Configured, Trackable):
         schedule = self._graphad_schedule
         if schedule is None:
             return self._rate
-        return schedule(self.iterations) if isinstance(schedule, LearningRateSchedule) else schedule()
+        if not isinstance(schedule, LearningRateSchedule):
+            return schedule()
+        return schedule(self.iterations if self._calls is None else self._calls)
 
     @learning_rate.setter
     def learning_rate(self, value: RateLike) -> None:
@@ -151,23 +203,34 @@ class Optimizer(Configured, Trackable):
 
     @property
     def variables(self) -> list[Handle]:
-        return [self.iterations, self._rate, *self._slot_variables]
+        calls = [] if self._calls is None else [self._calls]
+        return [self.iterations, self._rate, *calls, *self._slot_variables]
+
+    @property
+    def _graphad_all_slots(self) -> tuple[str, ...]:
+        """The names of a variable's slots: those of `update`, then those of every optimizer."""
+        average = ("average",) if self.use_ema else ()
+        return (*self.slots, *average, *(() if self._calls is None else ("accumulated",)))
 
     def build(self, variables: Iterable[Any]) -> None:
         """Create the slots of these variables now."""
         settle()
         known = len(self._slot_variables)
         for variable in variables:
-            if self.slots:
+            if self._graphad_all_slots:
                 pin(variable)  # a function that is being traced works with the slots of this variable
             if id(variable) not in self._graphad_slots:
                 with entered(None):  # they belong to the optimizer, not to the function being traced
                     made = tuple(
                         variable.kin(
-                            np.full(variable.place.data.shape, self.first(slot), variable.dtype.numpy),
+                            np.full(
+                                self.slot_shape(slot, tuple(variable.place.data.shape)),
+                                self.first(slot) if slot in self.slots else 0.0,
+                                variable.dtype.numpy,
+                            ),
                             f"{variable.name[:-2]}/{slot}",
                         )
-                        for slot in self.slots
+                        for slot in self._graphad_all_slots
                     )
                 self._graphad_slots[id(variable)] = (variable, *made)
                 self._slot_variables.extend(made)
@@ -177,14 +240,16 @@ class Optimizer(Configured, Trackable):
     def _graphad_state(self) -> Iterator[tuple[str, Any]]:
         yield "iterations", self.iterations
         yield "learning_rate", self._rate
+        if self._calls is not None:
+            yield "calls", self._calls
         for name, child in self.named_children():
-            if name not in ("iterations", "_rate", "_slot_variables"):
+            if name not in ("iterations", "_rate", "_calls", "_slot_variables"):
                 yield name, child
 
     def _graphad_slots_by_name(self) -> Iterator[tuple[str, Any, Any]]:
         """Each slot with its name and the variable that it belongs to."""
         for variable, *made in self._graphad_slots.values():
-            for name, slot in zip(self.slots, made, strict=True):
+            for name, slot in zip(self._graphad_all_slots, made, strict=True):
                 yield name, variable, slot
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> Variable:
@@ -213,24 +278,88 @@ class Optimizer(Configured, Trackable):
                 )
         pairs = [(_as_gradient(self.name, gradient, variable), variable) for gradient, variable in pairs]
         self.build(variable for _, variable in pairs)
-        gradients = self._clipped(
-            [
-                gradient if self._stays_apart(gradient, variable) else lift(gradient, variable.dtype)
-                for gradient, variable in pairs
-            ]
-        )
+        gradients = [
+            gradient if self._stays_apart(gradient, variable) else lift(gradient, variable.dtype)
+            for gradient, variable in pairs
+        ]
         variables = [variable for _, variable in pairs]
+        if self.loss_scale_factor is not None:
+            gradients = [_divided(gradient, self.loss_scale_factor) for gradient in gradients]
+        if self._calls is None:
+            self._step(gradients, variables)
+            self._average(1)
+        else:
+            self._accumulate(gradients, variables, self._calls)
+        return self.iterations
+
+    def _step(self, gradients: list[Any], variables: list[Any]) -> None:
+        """Clip, decay and update."""
+        gradients = self._clipped(gradients)
         if self.weight_decay is not None:
             for variable in variables:
                 if id(variable) not in self._graphad_undecayed:
                     variable.assign_sub(variable * self.weight_decay * self.rate(variable))
         self.begin(variables)
+        n = len(self.slots)
         for gradient, variable in zip(gradients, variables, strict=True):
-            self.update(variable, gradient, self._graphad_slots[id(variable)][1:])
-            if variable.constraint is not None:
-                variable.assign(variable.constraint(variable))
-        self.iterations.assign_add(1)
-        return self.iterations
+            self.update(variable, gradient, self._graphad_slots[id(variable)][1 : n + 1])
+            if not self.use_ema:
+                _constrain(variable)
+
+    def _accumulate(self, gradients: list[Any], variables: list[Any], calls: Variable) -> None:
+        """Add gradients to those of the calls before; the last call of a step takes their mean."""
+        steps = self.gradient_accumulation_steps or 1
+        sums = [self._graphad_slots[id(variable)][-1] for variable in variables]
+        totals = [gradient + total for gradient, total in zip(gradients, sums, strict=True)]
+        ends = equal(floormod(calls + 1, steps), 0)
+
+        def step() -> Tensor:
+            self._step([total / cast(steps, total.dtype) for total in totals], variables)
+            for kept in self._graphad_slots.values():
+                kept[-1].assign(zeros_like(kept[-1]))
+            return lift(1, int64)
+
+        def wait() -> Tensor:
+            for total, new in zip(sums, totals, strict=True):
+                total.assign(new)
+            return lift(0, int64)
+
+        self._average(cond(ends, step, wait))
+        calls.assign_add(1)
+
+    def _average(self, step: Any) -> None:
+        """Count a step, 1, or none, 0; keep the averages; put the variables within their constraints."""
+        if self.use_ema:
+            place = 1 + len(self.slots)
+            kept = [(slots[0], slots[place]) for slots in self._graphad_slots.values()]
+            for variable, average in kept:
+                momentum = cast(not_equal(self.iterations, 0), variable.dtype) * self.ema_momentum
+                average.assign(momentum * average + (1.0 - momentum) * variable)
+            if self.ema_overwrite_frequency:
+                ends = equal(floormod(self.iterations + 1, self.ema_overwrite_frequency), 0)
+                cond(ends, lambda: _assign_all(kept), lambda: _assign_all(()))
+            for variable, _ in kept:
+                _constrain(variable)
+        self.iterations.assign_add(step)
+
+    def scale_loss(self, loss: TensorLike) -> Any:
+        """The loss times `loss_scale_factor`, of which gradients are taken; `apply_gradients` divides them by it."""
+        return loss if self.loss_scale_factor is None else lift(loss) * self.loss_scale_factor
+
+    def finalize_variable_values(self, var_list: Iterable[Any]) -> None:
+        """Assign variables their moving averages, where `use_ema` keeps them.
+
+        Raises: InvalidArgumentError (a ValueError): a variable has none, since it was never updated.
+        """
+        if not self.use_ema:
+            return
+        for variable in var_list:
+            if id(variable) not in self._graphad_slots:
+                raise InvalidArgumentError(
+                    f"{self.name}: finalize_variable_values: {variable.name!r} has no average; call `build` with it, or apply "
+                    "a gradient."
+                )
+            variable.assign(self._graphad_slots[id(variable)][1 + len(self.slots)])
 
     def apply(self, grads: Iterable[Any], trainable_variables: Iterable[Any] | None = None) -> None:
         """`apply_gradients` of gradients and variables in two lists; without the second, the variables of `build`."""
@@ -275,6 +404,10 @@ class Optimizer(Configured, Trackable):
         """The initial value of all elements of a slot."""
         return 0.0
 
+    def slot_shape(self, slot: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of a slot of a variable of that shape."""
+        return shape
+
     def begin(self, variables: list[Variable]) -> None:
         """Called once in a step, before the first `update`."""
 
@@ -290,6 +423,7 @@ class Optimizer(Configured, Trackable):
             and self.takes_slices
             and gradient.dtype is variable.dtype
             and not (self.clipnorm or self.clipvalue or self.global_clipnorm)
+            and self._calls is None
         )
 
     def _clipped(self, gradients: list[Tensor]) -> list[Tensor]:
@@ -308,6 +442,23 @@ class Optimizer(Configured, Trackable):
         raise ArgumentTypeError(
             f"{type(self).__name__}: an optimizer must define update(variable, gradient, slots)."
         )
+
+
+def _divided(gradient: Any, scale: float) -> Any:
+    if isinstance(gradient, IndexedSlices):
+        return gradient.with_values(gradient.values / scale)
+    return gradient / scale
+
+
+def _constrain(variable: Variable) -> None:
+    if variable.constraint is not None:
+        variable.assign(variable.constraint(variable))
+
+
+def _assign_all(pairs: Iterable[tuple[Variable, Variable]]) -> Tensor:
+    for variable, value in pairs:
+        variable.assign(value)
+    return lift(0)
 
 
 def _as_gradient(name: str, gradient: Any, variable: Variable) -> Any:

@@ -7,12 +7,12 @@ from typing import Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.registered import made_again, serialized
-from graphad.optimizers import adam, adaptive, decay, sgd
+from graphad.optimizers import adafactor, adam, adaptive, decay, sgd
 from graphad.optimizers.base import Optimizer
 
 _BY_NAME: dict[str, Any] = {
     spelling: kind
-    for module in (adam, adaptive, sgd)
+    for module in (adafactor, adam, adaptive, sgd)
     for name, kind in vars(module).items()
     if isinstance(kind, type) and issubclass(kind, Optimizer) and kind is not Optimizer
     for spelling in (name, name.lower())

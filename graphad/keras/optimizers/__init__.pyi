@@ -1,9 +1,11 @@
 """Optimizers: rules that turn gradients into updates of variables."""
 
 from graphad.keras.optimizers import schedules as schedules
+from graphad.optimizers.adafactor import Adafactor as Adafactor
 from graphad.optimizers.adam import Adam as Adam
 from graphad.optimizers.adam import Adamax as Adamax
 from graphad.optimizers.adam import AdamW as AdamW
+from graphad.optimizers.adam import Lamb as Lamb
 from graphad.optimizers.adam import Lion as Lion
 from graphad.optimizers.adam import Nadam as Nadam
 from graphad.optimizers.adaptive import Adadelta as Adadelta
