@@ -163,7 +163,7 @@ class Lowered:
     def _can_call(self, node: Node) -> bool:
         """Whether its eval can be called with arrays at known places."""
         op = node.op
-        if op.transient or op.extension or op.refers:
+        if op.transient or op.extension:
             return False
         return all(value in self.sites for value in node.inputs) and all(
             is_definite(self.specs[value].dims)

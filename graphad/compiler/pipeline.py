@@ -3,8 +3,9 @@
 simplify  canonical forms, constant folding and exact algebra in one sweep: each makes work for the others, and one sweep over
           the graph with all rules reaches the fixpoint that separate passes would need several rounds for; it numbers values as
           it goes, so equal ones are merged here as well. Small branches become selections, so that loops around them compile.
-          What a loop looks up by its counter becomes slices of stacks that it iterates over, a buffer whose rows it writes near
-          its counter a window; invariant nodes move before the loop, where equal ones are merged again.
+          Variables that rounds assign become carried values, so that the loop has no effect. What a loop looks up by its counter
+          becomes slices of stacks that it iterates over, a buffer whose rows it writes near its counter a window; invariant nodes
+          move before the loop, where equal ones are merged again.
 relaxed only on request: rewrites that may change the last bits see the simplified graph.
 dead last: the sweeps leave replaced nodes behind, and traced gradients leave unused outputs.
 """
@@ -39,9 +40,9 @@ def _rules(relaxed: bool, structured: bool) -> RuleTable:
     if relaxed:
         tables.append(algebra.RELAXED)
     if structured:  # imported for such graphs only, since many programs have none
-        from graphad.compiler.passes import branches, hoist, walks, windows
+        from graphad.compiler.passes import branches, hoist, variables, walks, windows
 
-        tables += [branches.TABLE, walks.TABLE, windows.TABLE, hoist.TABLE]
+        tables += [variables.TABLE, branches.TABLE, walks.TABLE, windows.TABLE, hoist.TABLE]
     return combined(tables)
 
 

@@ -303,6 +303,10 @@ class Op(metaclass=OpType):
         """The kernel form, or None if only `eval` can run it."""
         return None
 
+    def lower_given(self, *operands: Any) -> Any:
+        """`lower` where inputs give numbers that attributes refer to."""
+        return None
+
     def expanded(self, *inputs: Any) -> Tensor | tuple[Tensor, ...] | None:
         """The same in terms of ops that have kernel forms, for devices where those beat steps of `eval`; None: there is nothing.
 

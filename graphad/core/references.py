@@ -303,7 +303,7 @@ class Referring:
         return self.op_class.rows(op, own, mine)
 
     def lower(self, *operands: TensorSpec) -> Any:
-        return None
+        return self.op_class.lower_given(self, *operands)
 
     def expand(self, *inputs: object) -> Any:
         return None

@@ -105,6 +105,9 @@ class GetItem(Op):
                 f"getitem: slice index out of bounds for shape {np.shape(x)}: {cause}."
             ) from cause
 
+    def lower_given(self, x: TensorSpec, *numbers: TensorSpec) -> kernels.forms.Form | None:
+        return _at_one_index("take", self.key, x, numbers, (0, 1))
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         numbers = ctx.inputs[1:]
         dims = ctx.shape(0)
@@ -380,6 +383,11 @@ class SliceUpdate(Op):
         out[key] = value
         return out
 
+    def lower_given(
+        self, x: TensorSpec, value: TensorSpec, *numbers: TensorSpec
+    ) -> kernels.forms.Form | None:
+        return _at_one_index("put", self.key, x, numbers, (0, 2, 1))
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         numbers = ctx.inputs[2:]
         part = bind(GetItem(self.key), g, *numbers)
@@ -398,6 +406,14 @@ class SliceUpdate(Op):
             if x in (None, axis) and indexed_rows(self.key, dims, axis) == value:
                 return axis
         return MIXED
+
+
+def _at_one_index(
+    way: str, key: Key, x: TensorSpec, numbers: Sequence[TensorSpec], given: tuple[int, ...]
+) -> kernels.forms.Form | None:
+    """The form of a key that takes one index from an input and keeps all other axes: a lookup or an update by one position."""
+    axis = only_index(key, len(x.dims or ())) if len(numbers) == 1 else None
+    return None if axis is None else kernels.forms.Indexed(way, 0, axis, negative="wrap", given=given)
 
 
 def _other_part(dims: tuple[Any, ...], part: tuple[Any, ...]) -> InvalidArgumentError:

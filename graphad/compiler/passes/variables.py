@@ -1,0 +1,171 @@
+"""Variables that the rounds of a loop assign are carried by it, and assigned once behind it.
+
+before:  loop(n, h, v), step(h, v): %1 = read(v);  %2 = add(%1, h);  assign(v, %2);  return %2
+after:   %1 = read(v);  %2, %3 = loop(n, h, %1), step(h, x): %4 = add(x, h);  return %4, %4;  assign(v, %3)
+
+The loop then has no effect, so that it can be native. Nobody sees the values between: a call has its variables to itself. But an
+error in a round would leave what earlier rounds have assigned. So only where no node of the rounds can raise one, and the loop
+does nothing else that is seen. Assignments in branches inside of the rounds become results of the branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.compiler.passes.canonical import same_dims
+from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
+from graphad.compiler.raising import cannot_raise
+from graphad.core.op import IO, WRITES
+from graphad.core.shapes import is_definite
+from graphad.core.spec import TensorSpec
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.ir import Graph, Node
+
+TABLE = RuleTable()
+_WITHIN = RuleTable()  # of what is inside of a round
+
+
+@TABLE.rewrite(lambda kind: kind.repeats)
+@_WITHIN.rewrite(lambda kind: kind.repeats)
+def carried(s: Sweep, node: Node) -> Sequence[int] | None:
+    """A loop that carries the values of the variables that it reads and assigns."""
+    op: Any = node.op
+    if not _only_assigns(op) or not (op.effects & WRITES):
+        return None
+    body = sweep(op.body, _WITHIN)
+    test = None if op.test is None else sweep(op.test, _WITHIN)
+    graphs = [body] if test is None else [body, test]
+    places, operands = op.operands, node.inputs[1:]
+    handles = [k for k in places.invariants if body.inputs[k].is_handle]
+    assigned = _assigned(body)
+    if not assigned <= set(handles) or (test is not None and _assigned(test)):
+        return None
+    if len({operands[k] for k in handles}) < len(handles) or not all(_accepts(graph) for graph in graphs):
+        return None
+    if not all(is_definite(body.inputs[k].dims) for k in handles):
+        return None
+    values = {k: _read(s, operands[k], node) for k in handles}
+    stored, held = [k for k in handles if k in assigned], [k for k in handles if k not in assigned]
+    rest = [k for k in places.invariants if k not in values]
+    order = [*places.carries, *stored, *held, *rest]
+    made = op.changed(
+        test=None if test is None else _without_handles(test, order),
+        body=_without_handles(body, [*order, *places.xs], stored, op.n_carry),
+        n_carry=op.n_carry + len(stored),
+        n_invariant=op.n_invariant - len(stored),
+    )
+    inputs = [node.inputs[0], *[values.get(k, operands[k]) for k in order], *places.xs(operands)]
+    last = [_value_spec(body.inputs[k]) for k in stored]
+    n = op.n_carry
+    found = s.add(made, inputs, [*node.specs[:n], *last, *node.specs[n:]], node.line)
+    for k, value in zip(stored, found[n : n + len(stored)], strict=True):
+        s.add(_store(body, k), (operands[k], value), [s.spec(value)], node.line)
+    return [*found[:n], *found[n + len(stored) :]]
+
+
+@_WITHIN.rewrite(lambda kind: kind.branches)
+def given(s: Sweep, node: Node) -> Sequence[int] | None:
+    """A cond that takes the values of variables, and gives those that a branch has assigned."""
+    op: Any = node.op
+    if op.depth or not _only_assigns(op) or not op.effects:
+        return None
+    graphs = [sweep(graph, _WITHIN) for graph in (op.then_graph, op.else_graph)]
+    operands = node.inputs[1:]
+    handles = [k for k, spec in enumerate(graphs[0].inputs) if spec.is_handle]
+    assigned = _assigned(graphs[0]) | _assigned(graphs[1])
+    if len({operands[k] for k in handles}) < len(handles) or not all(map(_accepts, graphs)):
+        return None
+    if not all(is_definite(graphs[0].inputs[k].dims) for k in handles):
+        return None
+    stored = [k for k in handles if k in assigned]
+    order = list(range(len(operands)))
+    parts = [_without_handles(graph, order, stored, len(graph.outputs)) for graph in graphs]
+    made = op.changed(then_graph=parts[0], else_graph=parts[1], kinds=(*op.kinds, *["both"] * len(stored)))
+    values = [_read(s, v, node) if k in handles else v for k, v in enumerate(operands)]
+    last = [_value_spec(graphs[0].inputs[k]) for k in stored]
+    found = s.add(made, [node.inputs[0], *values], [*node.specs, *last], node.line)
+    for k, value in zip(stored, found[len(node.specs) :], strict=True):
+        graph = graphs[0] if k in _assigned(graphs[0]) else graphs[1]
+        s.add(_store(graph, k), (operands[k], value), [s.spec(value)], node.line)
+    return list(found[: len(node.specs)])
+
+
+def _only_assigns(op: Any) -> bool:
+    return not op.effects & IO
+
+
+def _value_spec(handle: TensorSpec) -> TensorSpec:
+    return TensorSpec.of(handle.dims, handle.dtype)
+
+
+def _read(s: Sweep, handle: int, node: Node) -> int:
+    from graphad.ops.state.variables import Read  # programs without variables do without it
+
+    (value,) = s.add(Read(), (handle,), [_value_spec(s.spec(handle))], node.line)
+    return value
+
+
+def _assigned(graph: Graph) -> set[int]:
+    """The values that nodes of a graph assign to."""
+    return {node.inputs[0] for node in graph.nodes if node.op.stores}
+
+
+def _store(graph: Graph, handle: int) -> Any:
+    return next(node.op for node in graph.nodes if node.op.stores and node.inputs[0] == handle)
+
+
+def _accepts(graph: Graph) -> bool:
+    """Whether the nodes of a graph do nothing but compute, read and assign variables in their own shape, and none can raise."""
+    n = len(graph.inputs)
+    for node in graph.nodes:
+        op: Any = node.op
+        if op.loads or op.stores:
+            handle = graph.specs[node.inputs[0]]
+            value = graph.specs[node.inputs[1]] if op.stores else node.specs[0]
+            if (
+                node.inputs[0] >= n
+                or value.dtype is not handle.dtype
+                or not same_dims(value.dims, handle.dims)
+            ):
+                return False
+        elif op.effects or any(graph.specs[i].is_handle for i in node.inputs):
+            return False
+        elif op.branches:
+            if not _accepts(op.then_graph) or not _accepts(op.else_graph):
+                return False
+        elif op.repeats:
+            if not _accepts(op.body) or not (op.test is None or _accepts(op.test)):
+                return False
+        elif not cannot_raise(graph, node):
+            return False
+    return True
+
+
+def _without_handles(graph: Graph, order: Sequence[int], stored: Sequence[int] = (), at: int = 0) -> Graph:
+    """The graph with values in place of handles, which reads and assigns nothing.
+
+    Args:
+      graph: The graph.
+      order: Its inputs in their new order.
+      stored: The handles whose last values are results.
+      at: The place of these results.
+    """
+    builder = GraphBuilder()
+    inputs = [builder.add_input(_value_spec(spec) if spec.is_handle else spec) for spec in graph.inputs]
+    known, now = (
+        [*inputs, *[builder.add_constant(array) for array in graph.constants]],
+        dict(enumerate(inputs)),
+    )
+    for node in graph.nodes:
+        if node.op.loads:
+            known.append(now[node.inputs[0]])
+        elif node.op.stores:
+            now[node.inputs[0]] = known[node.inputs[1]]
+            known.append(known[node.inputs[1]])
+        else:
+            start = builder.add_node(node.op, [known[i] for i in node.inputs], node.specs, node.line)
+            known += range(start, start + len(node.specs))
+    outputs = [known[i] for i in graph.outputs]
+    outputs[at:at] = [now[k] for k in stored]
+    return builder.finish(outputs, graph.name, [inputs[k] for k in order])[0]
