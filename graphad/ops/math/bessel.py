@@ -3,8 +3,9 @@ and what `scipy.special` of tensors needs: `gamma` and `erfcx`.
 
 Derivatives are formulas in the same functions, so every order exists. The accuracy is SciPy's, or that of `series`: `dawsn` and
 `spence` are within 4 units in the last place, Fresnel's integrals and modified Bessel functions within 8, I1 and `expint` within
-16. For |x| up to 25 j0, j1, y0 and y1 are within 32, their zeros included; beyond, the error is within 4 units of the amplitude
-sqrt(2 / (pi |x|)): small in absolute terms, but not relative to a result close to a zero.
+16. For |x| up to 25 j0, j1, y0 and y1 are within 32, their zeros included, from there to 2^22 within 8 of the larger of the
+result and a thousandth of the amplitude sqrt(2 / (pi |x|)); beyond, the error is within 4 units of the amplitude: small in
+absolute terms, but not relative to a result close to a zero.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from graphad.ops import library
 from graphad.ops.array.create import stop_gradient
 from graphad.ops.choice import chosen
 from graphad.ops.elementwise import elementwise, unary_function
-from graphad.ops.math import bessel_zeros, series
+from graphad.ops.math import bessel_far, bessel_zeros, series
 from graphad.ops.math.arithmetic import MUL_ZERO, NEG
 from graphad.ops.math.arithmetic import abs as absolute
 from graphad.ops.math.arithmetic import sign as _sign
@@ -282,7 +283,10 @@ def _row(
     )
 
 
-_OF_J_AND_Y = "Up to 25 within 32 units in the last place; beyond, the error is within 4 units of sqrt(2 / (pi abs(x)))."
+_OF_J_AND_Y = (
+    "Up to 25 within 32 units in the last place; from there to 2^22 within 8 units of the larger of the result and a thousandth "
+    "of sqrt(2 / (pi abs(x))); beyond, the error is within 4 units of that root."
+)
 _OF_SCALED = "Within 16 units in the last place, the derivative up to 64 within 8 units of the larger of 1 and the result."
 _OF_DAWSN = "Within 4 units in the last place, the derivative up to 12 within 4 units of the larger of 1 and the result."
 
@@ -355,7 +359,7 @@ bessel_j0: UnaryFunction = _row(
     "j0",
     lambda x, y: bind(NEG, bessel_j1(x)),
     "The Bessel function of the first kind of order 0",
-    _oscillating("j0", series.bessel_j0_far),
+    _oscillating("j0", bessel_far.bessel_j0_far),
     _OF_J_AND_Y,
 )
 bessel_j1: UnaryFunction = _row(
@@ -363,7 +367,7 @@ bessel_j1: UnaryFunction = _row(
     "j1",
     lambda x, y: bessel_j0(x) - _over(y, x, 0.5),
     "The Bessel function of the first kind of order 1",
-    _oscillating("j1", series.bessel_j1_far),
+    _oscillating("j1", bessel_far.bessel_j1_far),
     _OF_J_AND_Y,
 )
 bessel_y0: UnaryFunction = _row(
@@ -371,7 +375,7 @@ bessel_y0: UnaryFunction = _row(
     "y0",
     lambda x, y: bind(NEG, bessel_y1(x)),
     "The Bessel function of the second kind of order 0",
-    _oscillating("y0", series.bessel_y0_far),
+    _oscillating("y0", bessel_far.bessel_y0_far),
     _OF_J_AND_Y,
 )
 bessel_y1: UnaryFunction = _row(
@@ -379,7 +383,7 @@ bessel_y1: UnaryFunction = _row(
     "y1",
     lambda x, y: bessel_y0(x) - y / x,
     "The Bessel function of the second kind of order 1",
-    _oscillating("y1", series.bessel_y1_far),
+    _oscillating("y1", bessel_far.bessel_y1_far),
     _OF_J_AND_Y,
 )
 erfcx: UnaryFunction = _row(

@@ -172,3 +172,17 @@ def _density(s: Any, center: Any, root: Any) -> Callable[[Any], Any]:
         return mpmath.exp((s - 1) * mpmath.log(t) - t - constant) * root
 
     return density
+
+
+@pytest.mark.parametrize("name", ["j0", "j1", "y0", "y1"])
+def test_oscillating_functions_keep_their_digits_close_to_zeros_far_out(name: str) -> None:
+    function = getattr(special, f"bessel_{name}")
+    exact = {"j": mpmath.besselj, "y": mpmath.bessely}[name[0]]
+    rng = np.random.default_rng(5)
+    with mpmath.workdps(40):
+        for low, high in ((25, 60), (60, 1e4), (1e5, 4e6)):
+            x = rng.uniform(low, high, 150)
+            for at, found in zip(x.tolist(), function(tf.constant(x)).numpy().tolist(), strict=True):
+                wanted = exact(int(name[1]), mpmath.mpf(at))
+                unit = np.spacing(max(abs(float(wanted)), 1e-3 * np.sqrt(2 / (np.pi * at))))
+                assert abs(found - wanted) < 8 * unit, at
