@@ -94,7 +94,12 @@ class TopIndices(Op):
             raise InvalidArgumentError(
                 f"top_k: input must have at least k columns: input has shape {x.shape}, k is {self.k}."
             )
-        if 0 < 4 * self.k < size and x.dtype.kind in "iuf" and x.size:
+        is_plain = x.dtype.kind in "iuf"
+        if self.k == 1 and is_plain and type(x) is np.ndarray:
+            order = np.argmax(x, -1)[
+                ..., None
+            ]  # for it too NaN is the largest, and the first of equal ones is taken
+        elif 0 < 4 * self.k < size and is_plain and x.size > _FEW:
             order = _largest(x.reshape(-1, size), self.k).reshape(*x.shape[:-1], self.k)
         else:
             order = descending_order(x)[..., : self.k]
@@ -111,6 +116,9 @@ class TopIndices(Op):
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return MIXED if axes[0] is not None and axes[0] == len(specs[0].dims or ()) - 1 else axes[0]
+
+
+_FEW = 4096  # numbers, whose order is found before their largest are picked out
 
 
 def _largest(x: Array, k: int) -> Array:
