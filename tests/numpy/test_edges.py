@@ -143,6 +143,22 @@ CALLS: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
     ("progressions behind", lambda m, x: m.geomspace(x, [8.0, 9.0], 4, axis=1), [[1.0, 2.0], [3.0, 5.0]]),
     ("powers of two bases", lambda m, x: m.logspace(x, 2.0, 3, base=[2.0, 3.0], axis=-1), 1.0),
     ("choices of other shapes", lambda m, x: m.choose(x, [5.0, [1.0, 2.0]]), [[0, 1], [1, 0]]),
+    ("a complex progression", lambda m, x: m.geomspace(x, 16.0j, 5), 1.0j),
+    ("a spiral", lambda m, x: m.geomspace(1.0, x, 5, endpoint=False), -16.0 + 2.0j),
+    ("a progression of one number", lambda m, x: m.geomspace(x, 16.0, 1), 3.0),
+    ("progressions of both signs", lambda m, x: m.geomspace(x, 4 * x, 3, axis=-1), [1.0, -2.0]),
+    ("a sum of products with one row", lambda m, x: m.einsum("ij,ij->j", x, x[:1]), np.ones([3, 2]) * 2),
+    ("a sum of products with a column", lambda m, x: m.einsum("ij,ij", x[:, :1], x), np.ones([3, 2]) * 2),
+    ("a product with one element", lambda m, x: m.einsum("ij,jk", x, x[:1, :1]), np.ones([3, 2]) * 2),
+    (
+        "products of one behind dots",
+        lambda m, x: m.einsum("...ij,...jk->...ik", x, x[..., :1, :]),
+        np.arange(18.0).reshape(2, 3, 3),
+    ),
+    ("a sum of products by an array", lambda m, x: m.einsum(x, np.array([0, 0])), np.eye(3)),
+    ("a scalar padded", lambda m, x: m.pad(x, 1, "reflect"), 3.0),
+    ("the sum of shifts", lambda m, x: m.roll(x, m.asarray([1, 1]), axis=0), [1.0, 2.0, 3.0]),
+    ("one shift of two axes", lambda m, x: m.roll(x, m.asarray(1), axis=(0, 1)), [[1.0, 2.0], [3.0, 4.0]]),
     ("inner product of bools", lambda m, x: m.inner(x, x), [[True, False], [False, False]]),
     ("rounded tens", lambda m, x: m.round(x, -1), np.array([14, 15, -26], np.int8)),
     ("choices around", lambda m, x: m.choose([4, -1], [x, x + 1.0, x + 2.0], mode="wrap"), [1.0, 2.0]),
@@ -390,3 +406,18 @@ def test_a_range_that_leads_away_is_empty() -> None:
         found = tnp.arange(*[tf.constant(end) for end in ends])
         assert found.shape == np.arange(*ends).shape
     np.testing.assert_array_equal(tnp.arange(tf.constant(3), tf.constant(0), -1), [3, 2, 1])
+
+
+def test_the_ends_of_a_geometric_progression_are_those_that_were_given() -> None:
+    for ends in ((1.0, 1000.0), (-3.0, -1e5), (0.1, 7.7)):
+        found = tnp.geomspace(*map(tf.constant, np.array(ends)), 7)
+        np.testing.assert_array_equal(found, np.geomspace(*ends, 7))
+        assert (float(found[0]), float(found[-1])) == ends
+    slope = tf.jacrev(lambda stop: tnp.geomspace(1.0, stop, 4))(tf.constant(8.0, tf.float64))
+    np.testing.assert_allclose(slope, [0, 1 / 12, 1 / 3, 1])
+
+
+def test_size_multiplies_the_sizes_of_several_axes() -> None:
+    assert tnp.size(tf.zeros([2, 3, 4]), (0, -1)) == 8
+    with pytest.raises(ValueError, match="twice"):
+        tnp.size(tf.zeros([2, 3]), (0, 0))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.blame import blaming
 from graphad.core.convert import exports_array, lift, lift_own, stands_for_tensor
@@ -504,10 +505,10 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
-    """`num` numbers from `start` to `stop`, of one sign, in geometric progression.
+    """`num` numbers from `start` to `stop` in geometric progression; complex ones lie on a spiral.
 
     Args:
-      start, stop: The first and the last number, real, of one sign, not 0; or tensors that broadcast together.
+      start, stop: The first and the last number, not 0, real ones of one sign; or tensors that broadcast together.
       num: The number of elements, 0 or more.
       endpoint: Whether `stop` is the last number.
       dtype: The dtype; by default that of the ends, float64 for Python numbers.
@@ -524,7 +525,18 @@ def geomspace(
         start, stop = math.cast(start, usual_float()), math.cast(stop, usual_float())
     if any(is_eager(x) and not np.all(x.data) for x in (start, stop)):
         raise InvalidArgumentError("geomspace: an end is 0, to which no geometric progression leads.")
-    steps = linspace(math.log(math.abs(start)), math.log(math.abs(stop)), num, endpoint, axis=axis)
-    signs = math.sign(broadcast_arrays(start, stop)[0])
-    found = math.multiply(math.exp(steps), array.expand_dims(signs, axis) if signs.ndim else signs)
+    start, stop = broadcast_arrays(start, stop)
+    turned = math.sign(start)  # a progression from a positive number, turned, is one from any
+    first, last = math.divide(start, turned), math.divide(stop, turned)
+    found = logspace(math.log10(first), math.log10(last), num, endpoint, axis=axis)
+    # The ends are what was given, to the last bit.
+    place = axis % rank_of("geomspace", found)
+    edge = [None if k == place else slice(None) for k in range(rank_of("geomspace", found))]
+    first, last, turned = (x[tuple(edge)] if x.ndim else x for x in (first, last, turned))
+    size = array.shape(found, dtypes.int64)[place]
+    places = array.reshape(array.range(size), [-1 if k == place else 1 for k in range(len(edge))])
+    found = math.where(math.equal(places, 0), first, found)
+    if endpoint:
+        found = math.where(math.logical_and(math.equal(places, size - 1), math.greater(size, 1)), last, found)
+    found = math.multiply(found, turned)
     return found if dtype is None else cast_to(found, default_dtype(dtype))

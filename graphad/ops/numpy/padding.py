@@ -90,6 +90,8 @@ def _padded(x: Tensor, pad_width: Any, mode: str, kwargs: dict[str, Any]) -> Ten
                 raise InvalidArgumentError(
                     f"pad: mode {mode!r} has nothing to take from the empty axis {k}; modes 'constant' and 'empty' need nothing."
                 )
+    if not rank and mode in ("constant", "empty", "edge", "wrap", "linear_ramp", *_MODES, *_SUMMARIES):
+        return x
     if mode in ("constant", "empty") and type(value) in NUMBERS:
         return array.pad(x, widths.tolist(), constant_values=cast_to(tensor_of(value), x.dtype))
     if is_odd:

@@ -258,13 +258,16 @@ _LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in alphabetical or
 def _in_letters(given: list[Any]) -> tuple[str, tuple[Any, ...]]:
     """The subscripts and operands for operands and lists of integers in turn."""
     lists = given[1::2] if len(given) % 2 == 0 else [*given[1::2], given[-1]]
+    lists = [x.tolist() if isinstance(x, np.ndarray) else x for x in lists]
     if len(given) < 2 or not all(isinstance(axes, list | tuple) for axes in lists):
         raise InvalidArgumentError(
             "einsum: subscripts must be a string, such as 'ij,jk->ik', or each operand is followed by a list of integers."
         )
     words = []
     for axes in lists:
-        if not all(axis is Ellipsis or (isinstance(axis, int) and 0 <= axis < 52) for axis in axes):
+        if not all(
+            axis is Ellipsis or (isinstance(axis, int | np.integer) and 0 <= axis < 52) for axis in axes
+        ):
             raise InvalidArgumentError(
                 f"einsum: subscripts are {list(axes)}; they are integers from 0 to 51, or ...."
             )
@@ -283,7 +286,8 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: object = None) -> Tenso
         turn, and at last a list for the result, if one is given.
       optimize: Accepted for compatibility; the order of the products is chosen by their cost.
     Returns: Tensor with the axes after "->".
-    Raises: InvalidArgumentError (a ValueError): the letters do not fit the operands, or sizes under one letter differ.
+    Raises: InvalidArgumentError (a ValueError): the letters do not fit the operands, or sizes under one letter differ, none of
+      them 1.
     Example:
       >>> numpy.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 1]).numpy()
       array([3, 7])
@@ -294,7 +298,40 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: object = None) -> Tenso
         raise InvalidArgumentError(
             f"einsum: subscripts are {subscripts!r}, and there are no operands; give at least one tensor."
         )
-    return contraction.einsum(subscripts, *promoted(*operands))
+    return contraction.einsum(*_without_ones(subscripts, promoted(*operands)))
+
+
+def _without_ones(subscripts: str, xs: Sequence[Tensor]) -> tuple[Any, ...]:
+    """The subscripts and operands without axes of size 1 whose letter has another size elsewhere: NumPy broadcasts them."""
+    before, arrow, after = "".join(subscripts.split()).partition("->")
+    terms = before.split(",")
+    sizes: list[dict[str, Any]] = [_sizes_of(term, x) for term, x in zip(terms, xs, strict=False)]
+    wide = {c for found in sizes for c, size in found.items() if type(size) is int and size > 1}
+    if len(terms) != len(xs) or not any(
+        c in wide and size == 1 for found in sizes for c, size in found.items()
+    ):
+        return (subscripts, *xs)
+    if not arrow:
+        once = sorted(c for c in set(before) if c.isalpha() and before.count(c) == 1)
+        after = ("..." if "..." in before else "") + "".join(once)
+    kept = []
+    for k, (x, found) in enumerate(zip(xs, sizes, strict=True)):
+        for c in [c for c, size in found.items() if size == 1 and c in wide and terms[k].count(c) == 1]:
+            head, tail = terms[k].split(c)
+            x = array.squeeze(x, [len(head) if "..." not in head else -1 - len(tail)])
+            terms[k] = head + tail
+        kept.append(x)
+    return (",".join(terms) + "->" + after, *kept)
+
+
+def _sizes_of(term: str, x: Tensor) -> dict[str, Any]:
+    """The size under each letter of a term, where the rank is known and fits."""
+    head, dots, tail = term.partition("...")
+    dims = x.dims
+    if dims is None or (len(dims) < len(head) + len(tail) if dots else len(dims) != len(term)):
+        return {}
+    behind = dims[len(dims) - len(tail) :]
+    return dict(zip(head + tail, (*dims[: len(head)], *behind), strict=True))
 
 
 def kron(a: TensorLike, b: TensorLike) -> Tensor:

@@ -452,10 +452,13 @@ def roll(a: TensorLike, shift: Any, axis: Any = None) -> Tensor:
     if axis is None:
         return array.reshape(array.roll(array.reshape(a, [-1]), shift, 0), array.shape(a))
     if not hasattr(axis, "__len__"):
-        if not isinstance(shift, Tensor) and hasattr(shift, "__len__"):
+        if isinstance(shift, Tensor):
+            shift = math.reduce_sum(shift) if shift.ndim else shift
+        elif hasattr(shift, "__len__"):
             shift = int(np.sum(shift))  # along one axis all shifts together
         return array.roll(a, shift, axis)
-    shifts = shift if isinstance(shift, Tensor) or hasattr(shift, "__len__") else [shift] * len(axis)
+    several = shift.ndim != 0 if isinstance(shift, Tensor) else hasattr(shift, "__len__")
+    shifts = shift if several else [shift] * len(axis)
     return (
         array.roll(a, list(shifts) if isinstance(shifts, tuple) else shifts, list(axis))
         if len(axis)

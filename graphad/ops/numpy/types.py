@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from graphad.core.device import require_cpu
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import refuse
-from graphad.core.shapes import TensorShape
+from graphad.core.shapes import TensorShape, normalize_axes
 from graphad.core.tensor import CPU, Tensor
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, joint_dtype, tensor_of
 
@@ -296,12 +297,12 @@ def ndim(a: TensorLike) -> int | None:
     return tensor_of(a).ndim
 
 
-def size(a: TensorLike, axis: int | None = None) -> int | None:
-    """The number of elements of a tensor, in total or along an axis; None if unknown.
+def size(a: TensorLike, axis: int | tuple[int, ...] | None = None) -> int | None:
+    """The number of elements of a tensor, in total or along axes; None if unknown.
 
     Args:
       a: Tensor of any shape and dtype.
-      axis: The axis.
+      axis: The axis or axes.
     Returns: An int or None.
     Raises: OutOfRangeError (an IndexError): the axis is out of range; ArgumentTypeError (a TypeError): it is not an integer.
     Example:
@@ -311,6 +312,10 @@ def size(a: TensorLike, axis: int | None = None) -> int | None:
     x = tensor_of(a)
     if axis is None:
         return x.shape.num_elements()
+    if isinstance(axis, tuple):
+        places = normalize_axes("size", axis, x.ndim) or ()
+        sizes = [x.shape[k] for k in places]
+        return None if None in sizes else prod(sizes)
     try:
         found: int | None = x.shape[axis]
     except (TypeError, IndexError) as cause:
