@@ -74,12 +74,14 @@ def _unfit(signature: Any, given: dict[str, Any]) -> Iterator[tuple[str, Any, st
     """The arguments that are not what their annotations say, with what is needed; after them those that fit in a way that many
     functions take: whole floats for integers, and what cannot be numbers at all for a tensor.
     """
-    for number in (0, 1):
+    for is_strict in (False, True):
         for part, value in given.items():
             declared = signature.parameters[part].annotation
             kinds = _kinds(declared) if isinstance(declared, str) else ()
-            if kinds and not any(kind[1](value) and kind[1 + number](value) for kind in kinds):
-                yield part, value, " or ".join([kind[0] for kind in kinds])
+            if kinds and not any(
+                fits(value) and (not is_strict or fits_well(value)) for _, fits, fits_well in kinds
+            ):
+                yield part, value, " or ".join([words for words, _, _ in kinds])
 
 
 def _is_large(error: Exception) -> bool:

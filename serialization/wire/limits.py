@@ -21,7 +21,7 @@ class Limits(Record):
     tensors: int = 1_000_000
     objects: int = 250_000
     items: int = 1_000_000
-    rank: int = 32
+    rank: int = 64  # what an array of NumPy may have
     nesting: int = 32
     text_bytes: int = 64 << 10
     data_bytes: int = 16 << 20

@@ -33,7 +33,7 @@ from graphad.core.errors import (
 from graphad.core.levels import trace_in_progress
 from graphad.core.op import IO, WRITES, define
 from graphad.core.schema import Count
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.graph.builder import GraphBuilder
@@ -136,6 +136,9 @@ class Cond(Structured):
         if self.depth:
             return self._eval_rows(predicate, operands)
         taken, other = (self.then_graph, self.else_graph) if predicate else (self.else_graph, self.then_graph)
+        for i, (spec, x) in enumerate(zip(taken.inputs, operands, strict=True)):
+            if type(x) is np.ndarray and x.shape != spec.dims and not are_compatible(spec.dims, x.shape):
+                self._require_unread(taken, i, spec, x)
         values = run(taken, operands)
         if len(values) == len(self.kinds):
             return tuple(values)
@@ -147,6 +150,13 @@ class Cond(Structured):
         return tuple(
             [next(given) if kind in (BOTH, mine) else placeholder(next(absent)) for kind in self.kinds]
         )
+
+    def _require_unread(self, taken: Graph, i: int, spec: TensorSpec, x: Array) -> None:
+        """Raises: InvalidArgumentError: the branch reads an operand that has another shape than it takes."""
+        if i in inputs_behind(taken, taken.outputs):
+            raise InvalidArgumentError(
+                f"{taken.name}: argument {i} has shape {format_dims(x.shape)}; the graph takes {format_dims(spec.dims)}."
+            )
 
     def _of_other(self, mine: str) -> list[str]:
         return [kind for kind in self.kinds if kind != mine]
@@ -201,10 +211,17 @@ class Cond(Structured):
         return tuple(out)
 
     def _specialised(self, ctx: FoldContext, graph: Graph, operands: Sequence[Tensor]) -> Graph:
-        """A branch specialised for these operands; unchanged if it would raise for them, since that matters only if it runs."""
-        ctx.require_fit(graph, operands)
+        """A branch specialised for these operands; unchanged if it would raise for them, since that matters only if it runs.
+
+        What a branch that was not taken left for its derivative has no elements along axes of unknown size. So what the branch
+        itself knows of sizes is kept, and `eval` compares it with what it is given.
+        """
+        given = [
+            x if self.depth else _known_of(x, spec) for x, spec in zip(operands, graph.inputs, strict=True)
+        ]
+        ctx.require_fit(graph, given)
         try:
-            return ctx.specialised(graph, operands)  # type: ignore[no-any-return]
+            return ctx.specialised(graph, given)  # type: ignore[no-any-return]
         except InvalidArgumentError:
             if self.depth:
                 raise
@@ -477,6 +494,21 @@ def as_predicate(op: str, x: TensorLike) -> Tensor:
 def at_hand(x: Any) -> Tensor:
     """A tensor on which Python is to decide: where nothing is traced, one of another device is copied from there."""
     return x.here() if x.away and trace_in_progress() is None else x  # type: ignore[no-any-return]
+
+
+def _known_of(x: Any, spec: Any) -> Any:
+    """An operand or, where the graph that takes it knows sizes that it leaves open, the spec with both."""
+    mine, wanted = x.dims, spec.dims
+    if wanted is None or spec.is_handle or not all(size is None or isinstance(size, int) for size in wanted):
+        return x
+    if mine is None:
+        return spec
+    if len(mine) != len(wanted):
+        return x
+    if not all(a is not None or b is None for a, b in zip(mine, wanted, strict=True)):
+        joint = [b if a is None else a for a, b in zip(mine, wanted, strict=True)]
+        return TensorSpec.of(tuple(joint), spec.dtype)
+    return x
 
 
 def placeholder(spec: TensorSpec) -> Array:
