@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import functools
 import importlib
-import sys
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -28,8 +27,9 @@ from graphad.core.errors import (
     InvalidArgumentError,
 )
 from graphad.core.flags import flags
-from graphad.core.frames import note_user_line, repeated_call
+from graphad.core.frames import note_user_line
 from graphad.core.levels import busy, entered, trace_in_progress
+from graphad.core.recursion import explained_recursion
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.core.tracebacks import for_user
 from graphad.core.turns import Turn
@@ -342,15 +342,15 @@ class Function(Printed, Generic[P, R]):
 
     def _explain_recursion(self, error: RecursionError) -> None:
         """Raises: EndlessRecursionError: a Python function calls itself too deeply while this function is traced."""
-        found = repeated_call(error)
-        if found is None:
+        made = explained_recursion(
+            error,
+            self._name,
+            "while it is traced",
+            "let a Python value that changes end the recursion (a branch on a tensor is traced on both sides), or use "
+            "tf.while_loop",
+        )
+        if made is error:
             return
-        name, count = found
-        made = EndlessRecursionError(
-            f"{self._name}: {name} calls itself while it is traced, {count} calls deep, where Python's limit of "
-            f"{sys.getrecursionlimit()} frames ends it; let a Python value that changes end the recursion (a branch on a tensor "
-            "is traced on both sides), or use tf.while_loop."
-        ).with_traceback(error.__traceback__)
         note_user_line(made, self._name, _where(self._python))
         raise made from error
 

@@ -22,6 +22,7 @@ from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import chain, current, entered, remove_recorder, trace_in_progress
 from graphad.core.nest import is_nested
 from graphad.core.op import READS, Op
+from graphad.core.recursion import CURE, explained_recursion
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.gradient import closing  # noqa: F401 -- closes graphs with custom gradients before they are batched
@@ -85,12 +86,15 @@ class Rule:
 
     def cotangents(self, bars: Sequence[Tensor], xs: Sequence[Any]) -> list[Any]:
         """The cotangents of the arguments and then of the variables; `xs` has their dtypes."""
-        if self._variables:
-            out = self._function(*bars, variables=list(self._variables))
-        elif _takes_variables(self._function, required=True):
-            out = self._function(*bars, variables=[])
-        else:
-            out = self._function(*bars)
+        try:
+            if self._variables:
+                out = self._function(*bars, variables=list(self._variables))
+            elif _takes_variables(self._function, required=True):
+                out = self._function(*bars, variables=[])
+            else:
+                out = self._function(*bars)
+        except RecursionError as error:  # raised on, with the function that calls itself
+            raise explained_recursion(error, self.name, "while its gradient is computed", CURE)  # noqa: B904
         of_variables: list[Any] = []
         if self._variables or _takes_variables(self._function, required=True):
             if not (isinstance(out, tuple | list) and len(out) == 2):
@@ -290,7 +294,10 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return call_with_rule(f, args, kwargs)
+        try:
+            return call_with_rule(f, args, kwargs)
+        except RecursionError as error:  # raised on, with the function that calls itself
+            raise explained_recursion(error, "custom_gradient", "while its value is computed", CURE)  # noqa: B904
 
     return wrapper
 

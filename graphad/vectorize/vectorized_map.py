@@ -13,6 +13,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import entered
 from graphad.core.nest import Rebuild
+from graphad.core.recursion import CURE, explained_recursion
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.ops.array.create import IDENTITY
@@ -43,7 +44,14 @@ def vectorized_map(
       >>> vectorized_map(lambda row: reduce_sum(row * row), constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
       array([ 5., 25.], dtype=float32)
     """
-    fn = converted(fn)
+    try:
+        return _mapped(converted(fn), elems)  # type: ignore[no-any-return]
+    except RecursionError as error:  # raised on, with the function that calls itself
+        raise explained_recursion(error, "vectorized_map", "while its rows are computed", CURE)  # noqa: B904
+
+
+def _mapped(fn: Callable[[Any], Any], elems: NestLike) -> Any:
+    """The function applied to all rows at once."""
     leaves, rebuild = flatten_records(elems)
     stacks = [lift(leaf) for leaf in leaves]
     sizes = []
@@ -57,7 +65,7 @@ def vectorized_map(
     is_shared = [size == 1 and bool(counts) for size in sizes]
     stacks = [x[0] if shared else x for x, shared in zip(stacks, is_shared, strict=True)]
     if not all(is_definite(x.dims) for x in stacks):
-        return _unknown(fn, stacks, is_shared, rebuild)  # type: ignore[no-any-return]
+        return _unknown(fn, stacks, is_shared, rebuild)
     level = BatchLevel(counts.pop() if counts else 1)
     with entered(level):
         rows_of = rebuild([x if s else level.wrap(x) for x, s in zip(stacks, is_shared, strict=True)])
@@ -66,7 +74,7 @@ def vectorized_map(
         flat = [lift(y) for y in flat]
     rows = [stack_rows(level, y) for y in flat]
     rows = [bind(IDENTITY, y) if any(y is x for x in stacks) else y for y in rows]
-    return reranked(rebuild_out(rows), of_stack(level.size))  # type: ignore[no-any-return]
+    return reranked(rebuild_out(rows), of_stack(level.size))
 
 
 def _unknown(fn: Callable[[Any], Any], stacks: list[Tensor], is_shared: list[bool], rebuild: Rebuild) -> Any:
