@@ -57,6 +57,11 @@ class DType:
         return self.numpy
 
     @property
+    def char(self) -> str:
+        """NumPy's letter for it, which SciPy's sparse matrices ask of what they are multiplied by."""
+        return self.numpy.char
+
+    @property
     def as_numpy_dtype(self) -> type[Any]:
         """The NumPy scalar type of the elements."""
         return self.numpy.type

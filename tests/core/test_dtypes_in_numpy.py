@@ -24,3 +24,16 @@ def test_solvers_of_scipys_take_functions_that_give_tensors() -> None:
     np.testing.assert_allclose(
         optimize.least_squares(lambda z: z[0] * x + z[1] - y, [0.0, 0.0]).x, [2.0, 1.0]
     )
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "csc_array", "coo_array", "csr_matrix"])
+def test_sparse_matrices_of_scipy_are_multiplied_by_tensors(kind: str) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    dense = np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0]])
+    matrix, x = getattr(sparse, kind)(dense), np.array([0.5, 1.5, 2.5])
+    np.testing.assert_array_equal(matrix @ tf.constant(x), dense @ x)
+    np.testing.assert_array_equal(
+        matrix @ tf.constant(x[:, None] * [1.0, 2.0]), dense @ (x[:, None] * [1.0, 2.0])
+    )
+    with pytest.raises(TypeError, match=r"^grad: the derivative is lost: .* by NumPy"):
+        tf.grad(lambda z: tf.reduce_sum(matrix @ z))(tf.constant(x))
