@@ -90,15 +90,15 @@ class TopIndices(Op):
 
     def eval(self, x: Array) -> Array:
         size = x.shape[-1]
+        order: Array
         if self.k > size:
             raise InvalidArgumentError(
                 f"top_k: input must have at least k columns: input has shape {x.shape}, k is {self.k}."
             )
         is_plain = x.dtype.kind in "iuf"
         if self.k == 1 and is_plain and type(x) is np.ndarray:
-            order = np.argmax(x, -1)[
-                ..., None
-            ]  # for it too NaN is the largest, and the first of equal ones is taken
+            # For it too NaN is the largest, and the first of equal ones is taken.
+            order = np.argmax(x, -1)[..., None]
         elif 0 < 4 * self.k < size and is_plain and x.size > _FEW:
             order = _largest(x.reshape(-1, size), self.k).reshape(*x.shape[:-1], self.k)
         else:
