@@ -74,6 +74,7 @@ from graphad.core.spec import TensorSpec as TensorSpec
 from graphad.core.spec import TypeSpec as TypeSpec
 from graphad.core.tensor import Tensor as Tensor
 from graphad.core.version import VERSION
+from graphad.eager.creators import variable_creator_scope as variable_creator_scope
 from graphad.eager.variable import Variable as Variable
 from graphad.eager.variable import VariableAggregation as VariableAggregation
 from graphad.eager.variable import VariableSynchronization as VariableSynchronization

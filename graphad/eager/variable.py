@@ -43,6 +43,7 @@ from graphad.core.tensor import (
     slice_assigners,
 )
 from graphad.core.trackable import settle
+from graphad.eager.creators import Created
 from graphad.eager.scattered import Scattered
 from graphad.ops.array.slice import getitem, slice_update
 from graphad.ops.math.arithmetic import ADD, SUB
@@ -76,7 +77,7 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-class Variable(Scattered, Handle, Arithmetic):
+class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
     """A mutable tensor.
 
     Args:

@@ -101,8 +101,13 @@ class ConcreteFunction:
         return self._name
 
     @property
-    def inputs(self) -> list[TensorSpec]:
-        return list(self.graph.inputs)
+    def inputs(self) -> list[Any]:
+        """The specs of the graph's inputs: of tensor arguments, named as tensors are ("x:0"), then of what it captures."""
+        specs: list[Any] = list(self.graph.inputs)
+        for k, name in enumerate(self.flat_names[: len(specs) - len(self.captured_inputs)]):
+            if not specs[k].is_handle:
+                specs[k] = TensorSpec(specs[k].dims, specs[k].dtype, f"{name}:0")
+        return specs
 
     @property
     def outputs(self) -> list[TensorSpec]:

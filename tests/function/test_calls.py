@@ -724,3 +724,18 @@ def test_the_python_function_of_a_method_is_bound():
     assert model.double.python_function(4) == 8
     assert Model.double.python_function(model, 4) == 8
     assert float(tf.function(model.double.python_function)(4.0)) == 8.0
+
+
+def test_inputs_of_a_concrete_function_are_named_as_tensors() -> None:
+    scalar, v = tf.TensorSpec([]), tf.Variable(1.0)
+
+    @tf.function
+    def f(x, d, *rest, k):
+        return x + d["a"] + d["b"][0] * v + rest[0] + rest[1] + k
+
+    concrete = f.get_concrete_function(
+        scalar, {"a": scalar, "b": [scalar]}, scalar, tf.constant(1.0), k=scalar
+    )
+    names = [spec.name for spec in concrete.inputs]
+    assert names == ["x:0", "d:0", "d_1:0", "rest_0:0", "rest_1:0", "k:0", None]  # and v
+    assert concrete.inputs[0].shape == ()

@@ -186,6 +186,7 @@ from graphad import unique as unique
 from graphad import unique_with_counts as unique_with_counts
 from graphad import unravel_index as unravel_index
 from graphad import unstack as unstack
+from graphad import variable_creator_scope as variable_creator_scope
 from graphad import vectorized_map as vectorized_map
 from graphad import version as version
 from graphad import zeros as zeros
