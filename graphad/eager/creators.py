@@ -36,6 +36,12 @@ class Created(type):
             del arguments["self"]
             return _maker(cls, creators)(**arguments)
 
+        @property
+        def __signature__(cls) -> inspect.Signature:
+            """The parameters of the constructor, which `__call__` would hide from editors."""
+            given = inspect.signature(cls.__init__).parameters.values()
+            return inspect.Signature(list(given)[1:])
+
 
 @cache
 def _parameters_of(cls: type) -> inspect.Signature:
