@@ -146,7 +146,15 @@ class Module(Trackable):
 
         return of_module(self)
 
-    def summary(self, print_fn: Callable[[str], Any] = print) -> None:
+    def summary(
+        self,
+        line_length: int | None = None,
+        positions: object = None,
+        print_fn: Callable[[str], Any] | None = None,
+        expand_nested: bool = False,
+        show_trainable: bool = False,
+        layer_range: object = None,
+    ) -> None:
         """Print the tree of modules and variables, with shapes and numbers of parameters, and the totals.
 
         A variable that several modules share is shown where it is first met and counted once. Layers that have not been called
@@ -154,6 +162,8 @@ class Module(Trackable):
 
         Args:
           print_fn: Called once with the whole text, in place of `print`.
+          line_length, positions, expand_nested, show_trainable, layer_range: Accepted for compatibility; the tree is
+            whole, and as wide as its names.
 
         Example:
           >>> layer = Dense(3)
@@ -169,7 +179,7 @@ class Module(Trackable):
         """
         from graphad.core.tree import summary
 
-        print_fn(summary(self))
+        (print_fn or print)(summary(self))
 
     def _flatten(
         self,

@@ -209,7 +209,7 @@ def to_numpy(x: object, dtype: DType | None = None) -> Any:
         if not array.size:  # an empty array has no number of a wrong kind
             return np.zeros(array.shape, dtype.numpy)
         if _RANK[mine.kind] > _RANK[dtype.kind] and not (
-            isinstance(x, np.ndarray | np.generic) and not array.ndim and _is_whole(array, mine, dtype)
+            isinstance(x, np.ndarray | np.generic) and _are_whole(array, mine, dtype)
         ):
             raise _wrong_kind(_short(x), mine.kind, dtype)
         array = _fitted(array, dtype, x)
@@ -217,12 +217,14 @@ def to_numpy(x: object, dtype: DType | None = None) -> Any:
     return array if array.ndim else array[()]
 
 
-def _is_whole(number: np.ndarray, mine: DType, dtype: DType) -> bool:
-    """Whether a NumPy float is an integer that the dtype holds; NumPy's `ceil` and `prod` return floats for integers."""
+def _are_whole(numbers: np.ndarray, mine: DType, dtype: DType) -> bool:
+    """Whether NumPy floats are integers that the dtype holds; `ceil`, `prod` and `zeros` of NumPy make floats for integers."""
     if mine.kind != "float" or not dtype.is_integer:
         return False
+    if not (np.isfinite(numbers) & (numbers == np.trunc(numbers))).all():
+        return False
     limits = np.iinfo(dtype.numpy)
-    return float(number).is_integer() and limits.min <= int(number) <= limits.max
+    return limits.min <= int(numbers.min()) and int(numbers.max()) <= limits.max
 
 
 def _number(x: Any, dtype: DType | None) -> Any:

@@ -275,7 +275,7 @@ class Layer(Configured, Module):
         if initializer is None:
             initializer = "glorot_uniform" if wanted.is_floating else "zeros"
         make: Callable[..., Any] = initializers.get(initializer) or initializers.Zeros()
-        sizes = list(TensorShape(shape))
+        sizes = tuple(TensorShape(shape))  # as in Keras, so that an initializer may add a tuple to it
         made = Variable(
             lambda: make(sizes, wanted),
             trainable=trainable and self.trainable,

@@ -97,7 +97,7 @@ REFUSED: list[tuple[Any, Any, str]] = [
         InternalError,
         r"eval gave shape \(3,\) .* infer says",
     ),
-    (lambda: tf.constant([1, 2]) + np.ones(2), TypeError, r"cannot combine an array of dtype float64"),
+    (lambda: tf.constant([1, 2]) + np.full(2, 1.5), TypeError, r"cannot combine an array of dtype float64"),
     (lambda: tf.constant(2**40, tf.int32), ValueError, r"of dtype int32: out of range"),
     (lambda: tf.convert_to_tensor(Unarrayed()), ValueError, r"it gave no array: out of order"),
     (lambda: tf.function(lambda x: X)(deep()), TypeError, r"nested too deeply"),

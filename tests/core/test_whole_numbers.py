@@ -1,4 +1,4 @@
-"""A float of NumPy that is an integer is taken for one; a fraction, an array and a float of Python are not."""
+"""Floats of NumPy that are integers are taken for them; a fraction, a list and a float of Python are not."""
 
 import math
 
@@ -21,8 +21,46 @@ def test_a_whole_number_of_numpy_meets_integers(run, number):
 
 @pytest.mark.parametrize(
     "number",
-    [np.float64(5.5), np.float64(2.0**31), np.float64(math.nan), np.float64(math.inf), np.ones(2), 5.0],
+    [
+        np.float64(5.5),
+        np.float64(2.0**31),
+        np.float64(math.nan),
+        np.float64(math.inf),
+        np.array([1.0, 2.5]),
+        5.0,
+    ],
 )
 def test_what_is_no_integer_of_the_dtype_is_refused(number):
     with pytest.raises(TypeError, match=r"cannot combine an array|Cannot convert 5\.0"):
         tf.constant([3, 4]) + number
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_an_array_of_whole_numbers_meets_integers(run):
+    rows = np.zeros((2, 2))
+    rows[:, 1] = 5.0
+    x = tf.constant([3, 4])
+    parts = run(lambda x: [tf.constant(rows, tf.int32), x + rows, tf.constant(rows, tf.uint8)])(x)
+    assert parts[0].dtype == tf.int32 and parts[0].numpy().tolist() == [[0, 5], [0, 5]]
+    assert parts[1].dtype == tf.int32 and parts[1].numpy().tolist() == [[3, 9], [3, 9]]
+    assert all(part.numpy().tolist() == [[0, 5], [0, 5]] for part in parts[2:])
+
+
+@pytest.mark.parametrize(
+    ("array", "dtype"),
+    [
+        ([1.0, 1.5], tf.int32),
+        ([1.0, math.nan], tf.int32),
+        ([1.0, -math.inf], tf.int32),
+        ([0.0, 2.0**31], tf.int32),
+        ([0.0, 2.0**63], tf.int64),
+        ([0.0, -1.0], tf.uint8),
+        ([0.0, 1.0], tf.bool),
+        ([0.0, 1.0 + 0j], tf.int32),
+    ],
+)
+def test_an_array_with_another_number_is_refused(array, dtype):
+    with pytest.raises(TypeError, match="Cannot convert"):
+        tf.constant(np.array(array), dtype)
+    with pytest.raises(TypeError, match="Cannot convert"):
+        tf.constant(array, dtype)

@@ -581,3 +581,12 @@ def test_reductions_have_names():
     reduction.validate("sum")
     with pytest.raises(ValueError, match="there is none called 'mean'"):
         reduction.validate("mean")
+
+
+def test_an_initializer_may_add_a_tuple_to_the_shape_that_it_is_given():
+    def stacked(shape, dtype=None):
+        return tf.reshape(tf.range(2.0 * shape[0], dtype=dtype), shape + (2,))[:, 1]
+
+    layer = tf.keras.layers.Layer()
+    for shape in (3, [3], tf.TensorShape([3])):
+        assert layer.add_weight(shape=shape, initializer=stacked).numpy().tolist() == [1.0, 3.0, 5.0]

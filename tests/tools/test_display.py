@@ -118,6 +118,8 @@ def test_summary_gives_totals_and_goes_where_it_is_told(capsys):
     assert "Dense 'first': 15 parameters, none of them trained" in text
     said = []
     net.summary(print_fn=said.append)
+    net.summary(120, None, said.append, expand_nested=True, show_trainable=True)
+    assert said[0] == said.pop()
     assert said == [text[:-1]] and capsys.readouterr().out == ""
 
 

@@ -312,7 +312,8 @@ def matvec(
     b: TensorLike,
     transpose_a: bool = False,
     adjoint_a: bool = False,
-    *,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
     """The product of a matrix and a vector, over leading axes that broadcast.
@@ -321,6 +322,7 @@ def matvec(
       a: Tensor [..., n, k] of any numeric dtype.
       b: Tensor [..., k] of the same dtype.
       transpose_a, adjoint_a: Exchange the last two axes of the matrix first; `adjoint_a` conjugates too.
+      a_is_sparse, b_is_sparse: Accepted for compatibility; they change nothing.
     Returns: Tensor [..., n].
     Raises: InvalidArgumentError (a ValueError): the sizes do not fit; DTypeError (a TypeError): dtypes that differ.
     Example:
