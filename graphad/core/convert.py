@@ -321,6 +321,11 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
         array = np.array(x)
     except ValueError as cause:
         raise _not_rectangular(x) from cause
+    if array.dtype.kind == "f" and dtype is dtypes.uint64 and kinds <= _INTEGERS and kinds:
+        try:  # NumPy has floats for integers that neither int64 nor uint64 hold alone
+            array = np.array(x, np.uint64)
+        except (OverflowError, TypeError):  # refused below, in words of its own
+            pass
     array = _as_known(array, x)
     if not kinds:
         return array.astype(np.float32) if is_list else array
@@ -338,6 +343,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
 
 
 _BOOLS = {bool, np.bool_}
+_INTEGERS = {int}
 
 
 def array_of(x: object) -> np.ndarray:

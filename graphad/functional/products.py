@@ -104,14 +104,21 @@ def vjp(f: Callable[..., Any], *primals: NestLike, has_aux: bool = False) -> tup
     return (value, pull, aux) if has_aux else (value, pull)
 
 
-def linearize(f: Callable[..., R], *primals: NestLike) -> tuple[R, Callable[..., R]]:
+@overload
+def linearize(
+    f: Callable[..., R], *primals: NestLike, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(f: Callable[..., Any], *primals: NestLike, has_aux: bool) -> tuple[Any, ...]: ...
+def linearize(f: Callable[..., Any], *primals: NestLike, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function, and its derivative there as a linear function: `f` runs once, the derivative any number of times.
 
     Args:
       f: A function of tensors without writes to variables.
       primals: Its arguments, each a nest of floating or complex tensors, arrays or numbers.
-    Returns: (value, push). `push` takes tangents, one nest for each argument, and returns the change of the value. It keeps what
-      `f` computed alive.
+      has_aux: Whether `f` returns a pair, of which only the first part is differentiated.
+    Returns: (value, push), with `has_aux` (value, push, auxiliary). `push` takes tangents, one nest for each argument, and
+      returns the change of the value. It keeps what `f` computed alive.
     Raises: As `jvp`; FailedPreconditionError: `f` writes variables.
 
     Example:
@@ -124,6 +131,7 @@ def linearize(f: Callable[..., R], *primals: NestLike) -> tuple[R, Callable[...,
     with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(sources.leaves)
         value = f(*sources.nest(sources.leaves))
+    value, aux = split_aux("linearize", value) if has_aux else (value, None)
     ys, rebuild = outputs("linearize", value)
     refuse_lost("linearize", tape, ys, sources.leaves)
 
@@ -131,7 +139,7 @@ def linearize(f: Callable[..., R], *primals: NestLike) -> tuple[R, Callable[...,
         dots = _tangents("linearize", sources, primals, tangents)
         return rebuild(push_forward(tape.entries, ys, sources.leaves, dots, TRANSFORMS))
 
-    return value, push
+    return (value, push, aux) if has_aux else (value, push)
 
 
 def _listed(name: str, primals: NestLike) -> Sources:

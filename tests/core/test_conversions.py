@@ -107,3 +107,11 @@ def test_what_every_conversion_declines_is_refused_as_before():
 def test_what_cannot_be_registered(kind, function, match):
     with pytest.raises(TypeError, match=match):
         tf.register_tensor_conversion_function(kind, function)
+
+
+def test_lists_of_integers_of_64_bits_are_unsigned_integers_where_that_is_asked_for():
+    for given in ([2**60 + 1, 2**64 - 1], [[1], [2**64 - 1]]):
+        found = tf.constant(given, tf.uint64)
+        assert found.numpy().tolist() == given
+    with pytest.raises(TypeError, match="constant"):
+        tf.constant([-1, 2**64 - 1], tf.uint64)

@@ -112,6 +112,8 @@ def test_what_does_not_depend_on_the_argument_does_not_change():
 
 def test_auxiliary_results_are_handed_on():
     assert gd.jvp(lambda x: (x * x, "note"), [3.0], [1.0], has_aux=True)[2] == "note"
+    value, push, aux = gd.linearize(lambda x: (x * x, "note"), 3.0, has_aux=True)
+    assert (float(value), float(push(1.0)), aux) == (9.0, 6.0, "note")
     _, pull, aux = gd.vjp(lambda x: (x * x, "note"), 3.0, has_aux=True)
     assert aux == "note" and float(pull(1.0)[0]) == 6.0
 

@@ -229,6 +229,7 @@ WRONG: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
     ("cross products of four numbers", lambda m, x: m.cross(x, x), np.ones(4)),
     ("argmax along another axis of a scalar", lambda m, x: m.argmax(x, axis=1), 2.0),
     ("an axis rolled behind the last", lambda m, x: m.rollaxis(x, 0, 4), np.ones([2, 3])),
+    ("an outer product of matrices", lambda m, x: m.linalg.outer(x, x), np.ones([2, 2])),
     ("two corrections", lambda m, x: m.std(x, ddof=1, correction=0), [1.0, 2.0]),
     ("a place in no elements", lambda m, x: m.unravel_index(x, (2, 1, 0)), [1]),
     ("several places of one element", lambda m, x: m.unravel_index(x, ()), [0]),

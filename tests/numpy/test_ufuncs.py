@@ -39,3 +39,13 @@ def test_a_ufuncs_docstring_names_what_it_refuses(name):
     ufunc = getattr(np, function.__name__)
     refused = [dtype for dtype in DTYPES if _found(ufunc, [np.ones(2, dtype)] * ufunc.nin) is TypeError]
     assert bool(refused) == ("another dtype" in function.__doc__), refused
+
+
+@pytest.mark.parametrize("name", ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
+def test_signed_and_unsigned_integers_of_64_bits_are_compared_by_value(name: str) -> None:
+    signed = np.array([2**60, -1, 5, 2**63 - 1, -(2**63)])
+    unsigned = np.array([2**60 + 1, 2**64 - 1, 5, 2**63, 2**63], np.uint64)
+    for x, y in ((signed, unsigned), (unsigned, signed)):
+        function = getattr(tf.numpy, name)
+        for found in (function(tf.constant(x), tf.constant(y)), tf.function(function)(x, y)):
+            np.testing.assert_array_equal(found, getattr(np, name)(x, y))

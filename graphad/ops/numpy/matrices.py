@@ -502,8 +502,12 @@ def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The products of each element of a vector with each of another.
 
-    Args: x1, x2: Vectors [n] and [m] of any dtypes, which are promoted; other tensors are flattened.
+    Args: x1, x2: Vectors [n] and [m] of any dtypes, which are promoted.
     Returns: Tensor [n, m].
-    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
+    Raises: InvalidArgumentError (a ValueError): one is not a vector; `numpy.outer` flattens it.
     """
+    x1, x2 = tensor_of(x1), tensor_of(x2)
+    for x in (x1, x2):
+        if x.ndim not in (None, 1):
+            raise InvalidArgumentError(f"outer: an operand has shape {x.shape}; a vector is needed.")
     return products.outer(x1, x2)

@@ -14,6 +14,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
+from graphad.core.convert import lift
 from graphad.core.kinds import REAL, require_kind
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -150,7 +151,12 @@ def _alike(compare: Callable[..., Any]) -> Callable[..., Any]:
     """A comparison of signed with unsigned integers, which NumPy compares by value."""
 
     def run(x: Any, y: Any) -> Any:
-        return compare(x, y) if x.dtype is y.dtype else compare(*promoted(x, y))
+        if {x.dtype, y.dtype} != {dtypes.int64, dtypes.uint64}:
+            return compare(x, y) if x.dtype is y.dtype else compare(*promoted(x, y))
+        # Their promoted dtype, float64, has not all of their values.
+        negative = math.less(x if x.dtype is dtypes.int64 else y, lift(np.int64(0)))
+        below = compare(*(lift(np.int64(n)) for n in ((-1, 0) if x.dtype is dtypes.int64 else (0, -1))))
+        return math.where(negative, below, compare(*(math.cast(z, dtypes.uint64) for z in (x, y))))
 
     return run
 
