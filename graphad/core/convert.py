@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -322,10 +323,9 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
     except ValueError as cause:
         raise _not_rectangular(x) from cause
     if array.dtype.kind == "f" and dtype is dtypes.uint64 and kinds <= _INTEGERS and kinds:
-        try:  # NumPy has floats for integers that neither int64 nor uint64 hold alone
+        # NumPy has floats for integers of which int64 holds only some; what uint64 does not hold is refused below.
+        with suppress(OverflowError, TypeError):
             array = np.array(x, np.uint64)
-        except (OverflowError, TypeError):  # refused below, in words of its own
-            pass
     array = _as_known(array, x)
     if not kinds:
         return array.astype(np.float32) if is_list else array
