@@ -33,7 +33,7 @@ FIRST, SECOND, THIRD, RESULT, WORK, MASK = range(6)
 
 
 class Part(NamedTuple):
-    """A step of a routine, and where its places are: the number of what it is, and bytes behind it."""
+    """A step of a routine or of a product, and where its places are: the number of what it is, and bytes behind it."""
 
     step: Step
     places: tuple[tuple[int, int], ...]
@@ -187,8 +187,11 @@ class Backend(ABC):
         """Fill with one value. Operands: target."""
 
     @abstractmethod
-    def product(self, dtype: str, a: Walk, b: Walk, c: Walk) -> Step | None:
-        """A matrix product, batched over leading axes, None if unsupported. Operands: a, b, c."""
+    def products(self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool) -> Sequence[Part]:
+        """A matrix product, batched over leading axes, in parts that threads may share if `is_shared`; empty if unsupported.
+
+        The places of a part are those of a, b and c.
+        """
 
     def ends(self, ending: Any) -> bool:
         """Whether its library has products with an ending (`endings.Ending`), for some numbers at least."""

@@ -87,6 +87,10 @@ class Contract(Record):
     transpose_b: bool = False
 
 
+# Sizes of matrices for which LAPACK has one thread: several would take as long, and wait for each other on a busy machine.
+ON_ONE_THREAD = range(32, 512)
+
+
 class Library(Record):
     """A routine of a backend's library, by LAPACK's name for it; where there is none, the op's own eval. With `adjoint` its first
     operand is conjugated and transposed; with `part`, "lower" or "upper", the rest of it is then taken to be 0.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler import rows as table
-from graphad.compiler.backend import Backend, Builder, Expected, Walk
+from graphad.compiler.backend import Backend, Builder, Expected, Part, Walk
 from graphad.compiler.rows import Row, Step
 from graphad.compiler.source import Source
 from graphad.core.tensor import Handle
@@ -341,12 +341,12 @@ class FakeDevice(Backend):
 
         return Step(self._function(run), [0], (0,))
 
-    def product(self, dtype: str, a: Walk, b: Walk, c: Walk) -> Step | None:
+    def products(self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool) -> list[Part]:
         def run(block: _Block) -> None:
             x, y, z = (self.at(at, dtype, *walk) for at, walk in zip(block.words, (a, b, c), strict=True))
             z[...] = x @ y
 
-        return Step(self._function(run), [0, 0, 0], (0, 1, 2))
+        return [Part(Step(self._function(run), [0, 0, 0], (0, 1, 2)), ((0, 0), (1, 0), (2, 0)))]
 
     def repeat(self) -> int:
         return self._function(self._loop)

@@ -12,14 +12,13 @@ from graphad.compiler.cpu import build
 from graphad.compiler.cpu.emit import HEAVY, emit
 from graphad.compiler.cpu.functions import supported
 from graphad.compiler.cpu.runtime import (
-    blas,
-    blas_text,
     branch,
     calls,
     entry,
     indexing,
     lapack,
     movement,
+    multiplying,
     ordering,
     pool,
     repeat,
@@ -164,9 +163,8 @@ class Cpu(Backend):
         words = movement.fill_words(value, shape, target)
         return Step(movement.fill_kernel(value.dtype.itemsize), words, (movement.TARGET,))
 
-    def product(self, dtype: str, a: Walk, b: Walk, c: Walk) -> Step | None:
-        words = blas.matmul_words(dtype, a, b, c)
-        return None if words is None else Step(blas.kernel(), words, (blas_text.A, blas_text.B, blas_text.C))
+    def products(self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool) -> list[Part]:
+        return multiplying.parts(dtype, a, b, c, pool.thread_count() if is_shared else 1)
 
     def has_routine(self, form: Routine, dtypes: Sequence[str], ranks: Sequence[int]) -> bool:
         dtype = dtypes[0]

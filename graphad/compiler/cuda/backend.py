@@ -126,9 +126,11 @@ class Cuda(Backend):
         words = loop.words(scalars=[forms.scalar_word(np.asarray(value).view(dtype.numpy), dtype)])
         return Step(self.build(loop.kernel), words, block_layout(loop.kernel).outputs)
 
-    def product(self, dtype: str, a: Walk, b: Walk, c: Walk) -> Step | None:
+    def products(self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool) -> list[Part]:
         words = products.words_of(dtype, a, b, c)
-        return None if words is None else Step(PRODUCT, words, products.PLACES)
+        return (
+            [] if words is None else [Part(Step(PRODUCT, words, products.PLACES), ((0, 0), (1, 0), (2, 0)))]
+        )
 
     def ends(self, ending: Ending) -> bool:
         return True

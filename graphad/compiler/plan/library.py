@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from graphad.core.errors import UnavailableError
 from graphad.kernels import forms
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphad.compiler.backend import Walk
     from graphad.compiler.plan.steps import Scope
     from graphad.kernels.sites import Site
 
@@ -21,38 +24,50 @@ if TYPE_CHECKING:
 def products(scope: Scope, unit: Unit, target: Site, workspace: Place | None, is_inside: bool) -> list[Made]:
     """The row of a product; where the library has none with its ending, one without it and the loop that stands for it."""
     if unit.ending is None:
-        return [_product(scope, unit, target, is_inside)]
-    made = _product(scope, unit, target, is_inside, unit.ending)
+        return _product(scope, unit, target, is_inside)
+    made = _ended(scope, unit, target, is_inside)
     if made is not None:
         return [made]
     (loop,) = unit.stages
     if unit.ending.inner is not None:
         # The loop reads each element of the product where it then stores its own.
         scope.places[unit.ending.inner] = scope.place(target)
-    return [_product(scope, unit, target, is_inside), scope.loop(loop, workspace, is_inside)]
+    return [*_product(scope, unit, target, is_inside), scope.loop(loop, workspace, is_inside)]
 
 
-def _product(scope: Scope, unit: Unit, target: Site, is_inside: bool, ending: Any = None) -> Any:
-    dtype = scope.part.specs[target.root].dtype
+def _product(scope: Scope, unit: Unit, target: Site, is_inside: bool) -> list[Made]:
     sites = [*unit.reads[:2], target]
     a, b, c = (scope.strided(site) for site in sites)
-    if ending is None:
-        step = scope.backend.product(dtype.name, a, b, c)
-        if step is None:
-            raise UnavailableError("plan: no BLAS takes this matrix product")
-    else:
-        step = scope.backend.ended(dtype.name, a, b, c, ending)
-        if step is None:
-            return None
-        sites += [*unit.reads[2:], *[scope.part.sites[value] for value in unit.writes[1:]]]
-    places = [
-        scope.place(site) if is_inside else scope.checked(site, scope.strided(site), dtype.itemsize)
+    steps = scope.backend.products(scope.part.specs[target.root].dtype.name, a, b, c, scope.is_shared)
+    if not steps:
+        raise UnavailableError("plan: no BLAS takes this matrix product")
+    places = _places(scope, sites, target, is_inside)
+    work = _nanoseconds(a, c) / len(steps)
+    return [scope.step(step, [places[k].shifted(at) for k, at in found], work) for step, found in steps]
+
+
+def _ended(scope: Scope, unit: Unit, target: Site, is_inside: bool) -> Made | None:
+    """The row of a product with its ending; None where the library has none for these numbers."""
+    sites = [*unit.reads[:2], target]
+    a, b, c = (scope.strided(site) for site in sites)
+    step = scope.backend.ended(scope.part.specs[target.root].dtype.name, a, b, c, unit.ending)
+    if step is None:
+        return None
+    sites += [*unit.reads[2:], *[scope.part.sites[value] for value in unit.writes[1:]]]
+    return scope.step(step, _places(scope, sites, target, is_inside), _nanoseconds(a, c))
+
+
+def _places(scope: Scope, sites: Sequence[Site], target: Site, is_inside: bool) -> list[Place]:
+    itemsize = scope.part.specs[target.root].dtype.itemsize
+    return [
+        scope.place(site) if is_inside else scope.checked(site, scope.strided(site), itemsize)
         for site in sites
     ]
-    work = 0.04 * a[0][-1]
-    for size in c[0]:
-        work *= size
-    return scope.step(step, places, 300 + work)
+
+
+def _nanoseconds(a: Walk, c: Walk) -> float:
+    """An estimate of the time that a product takes."""
+    return 300 + 0.04 * a[0][-1] * math.prod(c[0])
 
 
 def routine(scope: Scope, unit: Unit, target: Site, workspace: Place | None) -> list[Made]:

@@ -34,7 +34,7 @@ from graphad.compiler.plan.schedule import (
     is_whole,
 )
 from graphad.compiler.plan.steps import Scope, constant_of
-from graphad.compiler.units import ASSIGN, BLOCKS, Unit
+from graphad.compiler.units import ASSIGN, BLOCKS, GEMM, Unit
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnavailableError
 from graphad.core.frames import note_traced_line
@@ -157,7 +157,7 @@ class Bound:
         for at, unit in enumerate(segment.units, segment.first):
             found = scope.make(unit, scope.places.get(-1 - at))
             work += sum([made.work for made in found])
-            if unit.kind == BLOCKS and found[0].loop is None:
+            if unit.kind in (BLOCKS, GEMM) and not any(made.loop for made in found):
                 self.regions += self.backend.share(builder, [made.row for made in found])
                 continue
             for made in found:

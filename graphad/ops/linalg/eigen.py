@@ -34,6 +34,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.direct import lapack
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import times
@@ -59,7 +60,7 @@ def iterated(name: str, function: Callable[..., Any], x: Array, *args: Any) -> A
             "with debugging.check_numerics."
         )
     try:
-        return function(x, *args)
+        return lapack(function, x, *args)
     except np.linalg.LinAlgError as cause:
         raise MatrixError(f"{name}: the iteration did not converge; does the matrix hold NaN?") from cause
 

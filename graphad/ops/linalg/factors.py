@@ -38,6 +38,7 @@ from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.sorting import argsort
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.direct import lapack
 from graphad.ops.linalg.eigen import iterated
 from graphad.ops.linalg.matmul import adjoint, times
 from graphad.ops.linalg.systems import FACTORISED, Solve, TriangularSolve, require_matrix
@@ -97,7 +98,7 @@ class Qr(_Factors):
         return x.with_dims((*lead, m, inner)), x.with_dims((*lead, inner, n))
 
     def eval(self, x: Array) -> tuple[Array, Array]:
-        q, r = np.linalg.qr(x, "complete" if self.full else "reduced")
+        q, r = lapack(np.linalg.qr, x, "complete" if self.full else "reduced")
         return q, r
 
     def vjp(self, ctx: VjpContext, q_bar: Tensor | None, r_bar: Tensor | None) -> Cotangents:
@@ -162,7 +163,7 @@ class Lu(_Factors):
             return factors, order
         getrf = library.linalg().lapack.get_lapack_funcs("getrf", (factors,))
         for place in np.ndindex(x.shape[:-2]):
-            factors[place], pivots, info = getrf(x[place])
+            factors[place], pivots, info = lapack(getrf, x[place])
             if info > 0:
                 raise MatrixError(_SINGULAR)
             order[place] = _swapped(pivots.tolist())

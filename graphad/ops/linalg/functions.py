@@ -42,6 +42,7 @@ from graphad.ops.array.shape import sizes_of
 from graphad.ops.array.slice import getitem
 from graphad.ops.linalg import functions_there
 from graphad.ops.linalg.diagonal import matrix_rows
+from graphad.ops.linalg.direct import lapack
 from graphad.ops.linalg.matmul import adjoint, align_matrices
 from graphad.ops.linalg.systems import require_matrix
 from graphad.ops.rules import broadcast_specs, same_dtype, unbroadcast
@@ -78,7 +79,7 @@ def _each(function: Callable[..., Any], x: DeviceArray | Array) -> Array:
         if not np.isfinite(x[place]).all():
             out[place] = np.nan
             continue
-        y = function(x[place])
+        y = lapack(function, x[place])
         if np.iscomplexobj(y) and x.dtype.kind != "c":
             rounding = 100 * np.finfo(x.dtype).eps * np.abs(y).max(initial=0.0)
             y = y.real if np.abs(y.imag).max(initial=0.0) <= rounding else np.nan
@@ -94,7 +95,7 @@ class Expm(_OfSquare):
 
     def eval(self, x: Array) -> Array:
         if arrays.is_here(x):
-            return library.linalg().expm(x) if x.size else np.array(x)
+            return lapack(library.linalg().expm, x) if x.size else np.array(x)
         return functions_there.expm(x)  # type: ignore[no-any-return]
 
 
@@ -162,9 +163,9 @@ class MatrixDirection(Op):
                 return found  # type: ignore[no-any-return]
             x, d = (arrays.here(z, f"scipy.linalg.{self.of}") for z in (x, d))
         if self.of != "expm" and n >= _SCHUR:
-            found = _along_directions(self.of, np.broadcast_to(x, shape), np.broadcast_to(d, shape))
+            found = lapack(_along_directions, np.broadcast_to(x, shape), np.broadcast_to(d, shape), self.of)
             if found is not None:
-                return found
+                return found  # type: ignore[no-any-return]
         wide = arrays.zeros((*shape[:-2], 2 * n, 2 * n), x.dtype, x)
         wide[..., :n, :n] = wide[..., n:, n:] = x
         wide[..., :n, n:] = d
@@ -193,7 +194,7 @@ class MatrixDirection(Op):
         return matrix_rows(specs, axes, (2, 2))
 
 
-def _along_directions(of: str, xs: Array, ds: Array) -> Array | None:
+def _along_directions(xs: Array, ds: Array, of: str) -> Array | None:
     """The derivatives of the roots or logarithms of matrices; None where one is too close to singular or not finite."""
     out = np.empty(xs.shape, xs.dtype)
     for place in np.ndindex(xs.shape[:-2]):

@@ -1,7 +1,4 @@
-"""Matrix products. The gradient is two more products, with transpose flags in place of transposed copies.
-
-Two plain matrices are multiplied by `a.dot(b)`, which has the bits of `a @ b` and takes half the time for small ones.
-"""
+"""Matrix products. The gradient is two more products, with transpose flags in place of transposed copies."""
 
 from __future__ import annotations
 
@@ -34,6 +31,7 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import widened
 from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.transpose import swap_axes
+from graphad.ops.linalg import direct
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import CONJ
@@ -83,7 +81,7 @@ class MatMul(Op):
         if dtype is not b.dtype or dtype.char not in "fd" or a.ndim != 2 or b.ndim != 2:
             return None
         try:
-            return (a.T if self.transpose_a else a).dot(b.T if self.transpose_b else b)  # type: ignore[no-any-return]
+            return direct.dot(a.T if self.transpose_a else a, b.T if self.transpose_b else b)
         except ValueError:
             return None  # the inner sizes differ: `infer` raises the error
 
@@ -92,8 +90,8 @@ class MatMul(Op):
             return None
         a, b = ctx.inputs
         return (
-            EagerTensor(g.dot(b.data.T)) if ctx.needs(0) else None,
-            EagerTensor(a.data.T.dot(g)) if ctx.needs(1) else None,
+            EagerTensor(direct.dot(g, b.data.T)) if ctx.needs(0) else None,
+            EagerTensor(direct.dot(a.data.T, g)) if ctx.needs(1) else None,
         )
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -168,9 +166,9 @@ def _product(a: Array, b: Array, transpose_a: bool, transpose_b: bool) -> Any:
     if transpose_b:
         b = np.swapaxes(b, -1, -2)
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous and a.size:
-        y = np.matmul(a.reshape(-1, a.shape[-1]), b).reshape((*a.shape[:-1], b.shape[-1]))
+        y = direct.matmul(a.reshape(-1, a.shape[-1]), b).reshape((*a.shape[:-1], b.shape[-1]))
     else:
-        y = np.matmul(a, b)
+        y = direct.matmul(a, b)
     return y if y.dtype is dtype else y.astype(dtype)
 
 
@@ -224,7 +222,7 @@ def adjoint(x: Tensor) -> Tensor:
 def product_of_arrays(a: Array, b: Array) -> Any:
     """The product of NumPy values. Raises: ValueError: they are no matrices or stacks of them, or the sizes differ."""
     if a.ndim == 2 == b.ndim and a.dtype.char in "fd":
-        return a.dot(b)
+        return direct.dot(a, b)
     if a.ndim < 2 or b.ndim < 2:
         raise ValueError("the usual way has the words for it")
     return _product(a, b, False, False)

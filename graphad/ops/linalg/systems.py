@@ -35,6 +35,7 @@ from graphad.ops.array.create import zeros_like
 from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.direct import lapack
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint, align_matrices, times
 from graphad.ops.math.arithmetic import MUL, NEG
@@ -93,16 +94,18 @@ def _solve(a: Array, b: Array) -> Array:
             # One factorisation serves the whole stack of right-hand sides.
             wide = np.moveaxis(b, -2, 0)
             return np.moveaxis(
-                np.linalg.solve(a, wide.reshape(len(wide), math.prod(wide.shape[1:]))).reshape(wide.shape),
+                lapack(np.linalg.solve, a, wide.reshape(len(wide), math.prod(wide.shape[1:]))).reshape(
+                    wide.shape
+                ),
                 0,
                 -2,
             )
-        return np.linalg.solve(a, b)
+        return lapack(np.linalg.solve, a, b)  # type: ignore[no-any-return]
     except np.linalg.LinAlgError as cause:
         raise MatrixError(SINGULAR) from cause
 
 
-def _by_blas(blas: Any, a: Any, b: Any, is_lower: bool) -> Any:
+def _by_blas(a: Any, b: Any, blas: Any, is_lower: bool) -> Any:
     """For a matrix, or one after the other for a stack of them."""
     if not np.diagonal(a, axis1=-2, axis2=-1).all():
         raise MatrixError(SINGULAR)
@@ -131,7 +134,7 @@ def _substituted(a: Array, b: Array, is_lower: bool) -> Any:
     if n > _WHOLE and type(a) is type(b) is np.ndarray and a.shape[:-2] == b.shape[:-2] and b.size:
         blas = library.blas()
         if blas is not None:
-            return _by_blas(blas, a, b, is_lower)
+            return lapack(_by_blas, a, b, blas, is_lower)
     if n <= _WHOLE:
         return _solve(np.tril(a) if is_lower else np.triu(a), b)
     half = (n // 2 + _BLOCK - 1) // _BLOCK * _BLOCK
@@ -244,11 +247,11 @@ def _by_lapack(x: Array) -> np.ndarray | None:
     """
     if type(x) is not np.ndarray or x.ndim != 2 or len(x) <= _WHOLE:
         return None
-    lapack = library.lapack()
-    if lapack is None:
+    routines = library.lapack()
+    if routines is None:
         return None
     wide = x.astype(np.result_type(x.dtype, np.float64))  # a copy, in which NumPy computes too
-    getrf, getri, room = lapack.get_lapack_funcs(("getrf", "getri", "getri_lwork"), (wide,))
+    getrf, getri, room = routines.get_lapack_funcs(("getrf", "getri", "getri_lwork"), (wide,))
     # LAPACK is column-major, NumPy row-major: the inverse of the transpose needs no copies.
     factors, pivots, info = getrf(wide.T, overwrite_a=1)
     if info:
@@ -270,11 +273,11 @@ class Inverse(_OfMatrix):
         return x
 
     def eval(self, x: Array) -> Array:
-        found = _by_lapack(x)
+        found = lapack(_by_lapack, x)
         if found is not None:
-            return found
+            return found  # type: ignore[no-any-return]
         try:
-            return np.linalg.inv(x)
+            return lapack(np.linalg.inv, x)  # type: ignore[no-any-return]
         except np.linalg.LinAlgError as cause:
             raise MatrixError(
                 "inv: Input is not invertible: a matrix of it is singular; tf.linalg.pinv gives a pseudo-inverse."
@@ -302,7 +305,7 @@ class Determinant(_OfMatrix):
         return _without_matrix(x)
 
     def eval(self, x: Array) -> Array:
-        return np.linalg.det(x)  # type: ignore[no-any-return]
+        return lapack(np.linalg.det, x)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         y = ctx.outputs[0]
@@ -325,7 +328,7 @@ class SLogDet(_OfMatrix, TupleOp):
         return _without_matrix(x), _without_matrix(x)
 
     def eval(self, x: Array) -> tuple[Array, ...]:
-        sign, value = np.linalg.slogdet(x)
+        sign, value = lapack(np.linalg.slogdet, x)
         return sign.astype(x.dtype), value.astype(x.dtype)
 
     def vjp(self, ctx: VjpContext, sign_bar: Tensor | None, g: Tensor | None) -> Cotangents:
@@ -355,7 +358,7 @@ class Cholesky(_OfMatrix):
 
     def eval(self, x: Array) -> Array:
         try:
-            return np.linalg.cholesky(x)
+            return lapack(np.linalg.cholesky, x)  # type: ignore[no-any-return]
         except np.linalg.LinAlgError as cause:
             finite = np.isfinite(x).all((-2, -1), keepdims=True)
             if (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.core.errors import UnavailableError
+from graphad.ops.linalg.direct import has_tiles
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -24,16 +24,6 @@ if TYPE_CHECKING:
 @functools.lru_cache(maxsize=1)
 def _routines() -> Any:
     return importlib.import_module("graphad.compiler.cpu.runtime.convolving")
-
-
-@functools.lru_cache(maxsize=4)
-def _has(dtype: np.dtype[Any]) -> bool:
-    if dtype.char not in "fd" or not dtype.isnative:
-        return False
-    try:
-        return bool(_routines().has_steps(dtype))
-    except (UnavailableError, ImportError):  # without llvmlite
-        return False
 
 
 @functools.lru_cache(maxsize=512)
@@ -47,7 +37,7 @@ def _sizes(op: Windowed, image: tuple[int, ...], kernel: tuple[int, ...]) -> tup
 
 def _are_here(x: Any, y: Any) -> bool:
     """Whether the routines take both."""
-    return type(x) is np.ndarray and type(y) is np.ndarray and x.dtype == y.dtype and _has(x.dtype)
+    return type(x) is np.ndarray and type(y) is np.ndarray and x.dtype == y.dtype and has_tiles(x.dtype)
 
 
 def convolution(op: Windowed, x: Array, kernel: Array) -> Array | None:

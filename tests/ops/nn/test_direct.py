@@ -7,6 +7,7 @@ import pytest
 
 import graphad as gd
 from graphad.core.errors import UnavailableError
+from graphad.ops.linalg import direct as products
 from graphad.ops.nn import direct
 from graphad.ops.nn.conv import Convolution, ConvolutionFilterGrad, ConvolutionInputGrad
 from graphad.ops.nn.pooling import AvgPool, AvgPoolGrad, MaxPool, MaxPoolGrad
@@ -36,7 +37,7 @@ def test_numpy_and_routines_agree(image, filters, dtype, monkeypatch):
     shapes = image, filters, (*op.places(image, filters[:2]), filters[-1])
     given = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
     found = _gradients(op, *given)
-    monkeypatch.setattr(direct, "_has", lambda dtype: False)
+    monkeypatch.setattr(direct, "has_tiles", lambda dtype: False)
     unit = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-13}[dtype]
     for one, another in zip(found, _gradients(op, *given), strict=True):
         assert one.dtype == another.dtype == dtype
@@ -57,13 +58,13 @@ def test_without_a_compiler_numpy_convolves(error, monkeypatch):
     def missing(dtype):
         raise error("llvmlite cannot be imported")
 
-    monkeypatch.setattr(direct._routines(), "has_steps", missing)
-    direct._has.cache_clear()
+    monkeypatch.setattr(products._routines(), "has_tiles", missing)
+    products.has_tiles.cache_clear()
     try:
         y = gd.nn.conv2d(gd.ones([1, 3, 3, 1]), gd.ones([3, 3, 1, 1]), 1, "SAME")
-        assert not direct._has(np.dtype("float32"))
+        assert not products.has_tiles(np.dtype("float32"))
     finally:
-        direct._has.cache_clear()
+        products.has_tiles.cache_clear()
     np.testing.assert_array_equal(y.numpy()[0, :, :, 0], [[4, 6, 4], [6, 9, 6], [4, 6, 4]])
 
 
@@ -144,7 +145,7 @@ POOLS = [
 ]
 
 
-@pytest.mark.skipif(not direct._has(np.dtype("float32")), reason="no tiles for this machine")
+@pytest.mark.skipif(not products.has_tiles(np.dtype("float32")), reason="no tiles for this machine")
 @pytest.mark.parametrize("settings", POOLS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_maxima_go_where_numpy_has_them(settings, dtype):
@@ -172,13 +173,13 @@ def test_means_are_those_of_numpy(settings, dtype, monkeypatch):
     x = rng.standard_normal(image).astype(dtype)
     g = rng.standard_normal(op.infer(gd.TensorSpec(image, dtype)).dims).astype(dtype)
     found = op.eval(x), back.eval(g)
-    monkeypatch.setattr(direct, "_has", lambda dtype: False)
+    monkeypatch.setattr(direct, "has_tiles", lambda dtype: False)
     np.testing.assert_array_equal(found[0], op.eval(x))  # elements are added in the same order
     unit = {"float16": 2e-3, "float32": 1e-6, "float64": 1e-15}[dtype]
     np.testing.assert_allclose(found[1], back.eval(g), rtol=0, atol=8 * unit)
 
 
-@pytest.mark.skipif(not direct._has(np.dtype("float32")), reason="no tiles for this machine")
+@pytest.mark.skipif(not products.has_tiles(np.dtype("float32")), reason="no tiles for this machine")
 def test_pools_of_images_have_steps():
     op = MaxPool((2, 2), (2, 2), "VALID", (1, 1))
     x = np.ones((2, 4, 4, 4), "float32")

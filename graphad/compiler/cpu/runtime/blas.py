@@ -21,14 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from graphad.compiler.cpu.runtime import blas_text, native, tiles_text
+from graphad.compiler.cpu.runtime import blas_text, limit, native, tiles_text
 from graphad.compiler.cpu.runtime.blas_text import (
     ALPHA,
     BATCH,
     BATCH_RANK,
     BETA,
     CONTROL,
-    COUNT,
     FIRST,
     GEMM,
     GEMV,
@@ -36,18 +35,14 @@ from graphad.compiler.cpu.runtime.blas_text import (
     LDB,
     LDC,
     LIMIT,
-    LOCK,
     ONE_THREAD_BELOW,
-    SAVED,
     SECOND,
-    SET,
     STRIDE_A,
     STRIDE_B,
     STRIDE_C,
     TRANS_A,
     TRANS_B,
     WORD_COUNT,
-    YIELD,
     A,
     B,
     C,
@@ -56,7 +51,6 @@ from graphad.compiler.cpu.runtime.blas_text import (
     N,
 )
 from graphad.compiler.cpu.target import host
-from graphad.core import forks
 from graphad.core.errors import InvalidArgumentError
 from graphad.kernels.record import Record
 
@@ -78,7 +72,6 @@ class Blas(Record):
 _addresses: dict[str, int] = {}
 _tiles: dict[str, int] = {}  # by dtype name; 0 where there are none
 _found: list[Blas | None] = []
-_control: Any = None
 
 
 def _native(symbol: str) -> int:
@@ -221,30 +214,31 @@ def run_step(address: int, words: Sequence[int]) -> int:
     return int(step(ctypes.addressof(scratch), ctypes.addressof(scratch) + 8, ctypes.addressof(block)))
 
 
-def _control_block() -> int:
-    """The thread limit's control block, shared by all steps; 0 when the thread count cannot be set."""
-    global _control
+def control_block() -> int:
+    """The control block of the limit on its threads, shared by all steps; 0 when the thread count cannot be set."""
     blas = find()
-    if blas is None or not blas.set_threads:
-        return 0
-    with native.lock:
-        if _control is None:
-            block = (ctypes.c_int64 * 8)(blas.set_threads, blas.get_threads, 0, 0, 0, 0)
-            if sys.platform != "win32":
-                block[YIELD] = ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
-            native.keep_for_ever(block)  # steps hold its address
-            _control = block
-        return ctypes.addressof(_control)
+    return limit.block_of(blas.set_threads, blas.get_threads) if blas is not None and blas.set_threads else 0
 
 
-@forks.in_child
-def _reset_control() -> None:
-    """In a forked child nobody is inside a product any more."""
-    if _control is None:
-        return
-    if _control[COUNT]:
-        ctypes.CFUNCTYPE(None, ctypes.c_int32)(_control[SET])(_control[SAVED])
-    _control[LOCK] = _control[COUNT] = 0
+def one_thread() -> contextlib.AbstractContextManager[None]:
+    """A context in which the BLAS of NumPy, and SciPy's where it is loaded, has one thread for all threads of the process. A
+    library that cannot be told keeps its threads."""
+    loaded = sys.modules.get("scipy.linalg._fblas")
+    of_scipy = 0 if loaded is None or loaded.__file__ is None else _block_of_scipy(loaded.__file__)
+    return limit.one_thread([block for block in (control_block(), of_scipy) if block])
+
+
+@functools.lru_cache(maxsize=1)
+def _block_of_scipy(path: str) -> int:
+    with contextlib.suppress(OSError):
+        library = ctypes.CDLL(path)
+        for prefix in ("scipy_", ""):
+            set_threads, get_threads = (
+                _symbol(library, f"{prefix}openblas_{word}_num_threads") for word in ("set", "get")
+            )
+            if set_threads and get_threads:
+                return limit.block_of(set_threads, get_threads)
+    return 0
 
 
 def threads() -> int | None:
@@ -325,7 +319,7 @@ def matmul_words(
     words[TRANS_A], words[TRANS_B] = ord("T" if trans_a else "N"), ord("T" if trans_b else "N")
     words[ALPHA : ALPHA + 2], words[BETA : BETA + 2] = bits(kind, alpha), bits(kind, beta)
     words[FIRST], words[SECOND] = A, B
-    words[CONTROL], words[LIMIT] = (0 if blas is not None else _control_block()), one_thread_below
+    words[CONTROL], words[LIMIT] = (0 if blas is not None else control_block()), one_thread_below
     if blas is None and alpha == 1 and not beta and min(m, n) > 1 and m * n * k < one_thread_below:
         by_tiles = tiles(name)
         if by_tiles:

@@ -39,14 +39,14 @@ SET, GET, LOCK, COUNT, SAVED, YIELD = range(6)  # words of the thread limit's co
 ONE_THREAD_BELOW = 512**3  # multiplications of one product
 GEMM_ALONE, GEMV_ALONE = 1 << 17, 1 << 13  # below this BLAS uses one thread by itself
 
-SYMBOLS = ("graphad_gemm", "graphad_threads_enter", "graphad_threads_leave")
+SYMBOLS = ("graphad_gemm",)
 
 
-def _enter() -> str:
+def _enter(name: str) -> str:
     """The first one in stores the thread count and sets it to `wanted`; a lock, since callers come without
     the interpreter's.
     """
-    f = Function("void @graphad_threads_enter(ptr %control, i32 %wanted)", attributes="nounwind noinline")
+    f = Function(f"void @{name}_threads_enter(ptr %control, i32 %wanted)", attributes="nounwind noinline")
     _acquire(f)
     count = f.word("%control", COUNT)
     with f.when(f.test("eq", count, 0)):
@@ -59,8 +59,8 @@ def _enter() -> str:
     return f.text()
 
 
-def _leave() -> str:
-    f = Function("void @graphad_threads_leave(ptr %control)", attributes="nounwind noinline")
+def _leave(name: str) -> str:
+    f = Function(f"void @{name}_threads_leave(ptr %control)", attributes="nounwind noinline")
     _acquire(f)
     count = f.emit(f"sub i64 {f.word('%control', COUNT)}, 1")
     f.set_word("%control", COUNT, count)
@@ -70,6 +70,11 @@ def _leave() -> str:
     _unlock(f)
     f.ret()
     return f.text()
+
+
+def limit(name: str) -> str:
+    """The functions that begin and end a limit on the threads of BLAS, whose names begin with `name`."""
+    return "\n".join([_enter(name), _leave(name)])
 
 
 def _acquire(f: Function) -> None:
@@ -141,7 +146,7 @@ def _call_gemv(
 
 
 def text() -> str:
-    """`i32 graphad_gemm(ret, exc, block)`, and the functions that limit the threads of BLAS."""
+    """`i32 graphad_gemm(ret, exc, block)`."""
     f = Function("i32 @graphad_gemm(ptr %ret, ptr %exc, i64 %block)")
     w = f.emit("inttoptr i64 %block to ptr")
     m, n, k = f.word(w, M), f.word(w, N), f.word(w, K)
@@ -162,13 +167,13 @@ def text() -> str:
     bounded = f.emit(f"and i1 {some}, {f.test('slt', work, f.word(w, LIMIT))}")
     limited = f.emit(f"and i1 {bounded}, {f.test('ne', control, 'null', 'ptr')}")
     with f.when(limited):
-        f.do(f"call void @graphad_threads_enter(ptr {control}, i32 1)")
+        f.do(f"call void @graphad_gemm_threads_enter(ptr {control}, i32 1)")
     a, b, c = f.pointer(w, f.word(w, FIRST)), f.pointer(w, f.word(w, SECOND)), f.pointer(w, C)
     _batch_loop(f, w, 0, (a, b, c), (lds[0], lds[1], lds[2]), one, (is_column, is_row))
     with f.when(limited):
-        f.do(f"call void @graphad_threads_leave(ptr {control})")
+        f.do(f"call void @graphad_gemm_threads_leave(ptr {control})")
     f.ret(0)
-    return "\n".join(["declare i64 @llvm.smax.i64(i64, i64)", _enter(), _leave(), f.text()])
+    return "\n".join(["declare i64 @llvm.smax.i64(i64, i64)", limit("graphad_gemm"), f.text()])
 
 
 def _batch_loop(

@@ -271,11 +271,6 @@ def _result_steps(sizes: Sequence[int], channels: int) -> tuple[int, tuple[int, 
     return sizes[0] * h, (h, w, channels)
 
 
-def has_steps(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of this dtype are convolved here."""
-    return dtype.name in ("float32", "float64") and bool(_steps(dtype.name))
-
-
 def _each(s: Sizes, array: np.ndarray) -> list[np.ndarray]:
     """The operands of several convolutions that are stored side by side: [..., channels * times], each [..., channels]."""
     if s.times == 1:

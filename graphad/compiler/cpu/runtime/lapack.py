@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler.assembly import Function
-from graphad.compiler.cpu.runtime import blas, native
+from graphad.compiler.cpu.runtime import blas, limit, native
 from graphad.core.errors import UnavailableError
+from graphad.kernels import forms
 
 BATCH_RANK = 4
 NO_ANSWER = -1008  # status
@@ -26,7 +27,9 @@ FUNCTION, N, K, PART, LETTER, A, B, Y, WORK = range(9)
 A_STEPS, B_STEPS, Y_STEPS = 9, 11, 13  # two words each: from row to row, from column to column
 BATCH, A_BATCH, B_BATCH, Y_BATCH = 15, 19, 23, 27  # four words each
 HAS_NAN = 31  # whether a matrix without a factor was not finite
-WORD_COUNT = 32
+# the control block of the limit on threads, 0 for none, and the functions that begin and end it
+CONTROL, ENTER, LEAVE = 32, 33, 34
+WORD_COUNT = 35
 
 Walk = tuple[Sequence[int], Sequence[int]]
 _KINDS = {4: "float", 8: "double"}
@@ -81,6 +84,17 @@ def _is_finite(f: Function, size: int, w: str, a: str) -> str:
     return found.get()
 
 
+def _call(f: Function, w: str, given: str) -> None:
+    """Call the routine, with one thread where the block says so."""
+    control = f.pointer(w, CONTROL)
+    is_limited = f.test("ne", control, "null", "ptr")
+    with f.when(is_limited):
+        f.do(f"call void {f.pointer(w, ENTER)}(ptr {control}, i32 1)")
+    f.do(f"call void {f.pointer(w, FUNCTION)}({given})")
+    with f.when(is_limited):
+        f.do(f"call void {f.pointer(w, LEAVE)}(ptr {control})")
+
+
 def _solve(f: Function, size: int, w: str, a: str, b: str, y: str, done: str) -> None:
     n, k, matrix = f.word(w, N), f.word(w, K), f.pointer(w, WORK)
     right = f.at(matrix, f.emit(f"mul i64 {n}, {n}"), "double")
@@ -89,7 +103,7 @@ def _solve(f: Function, size: int, w: str, a: str, b: str, y: str, done: str) ->
     _in_columns(f, size, w, b, B_STEPS, k, right, "")
     sizes = f.at(w, N), f.at(w, K)
     given = [sizes[0], sizes[1], matrix, sizes[0], pivots, right, sizes[0], done]
-    f.do(f"call void {f.pointer(w, FUNCTION)}({', '.join(f'ptr {x}' for x in given)})")
+    _call(f, w, ", ".join(f"ptr {x}" for x in given))
     _unanswered(f, done)
     with f.loop(0, k) as j:
         column = f.at(right, f.emit(f"mul i64 {j}, {n}"), "double")
@@ -102,7 +116,7 @@ def _factor(f: Function, size: int, w: str, a: str, b: str, y: str, done: str) -
     n, matrix, count = f.word(w, N), f.pointer(w, WORK), f.at(w, N)
     _in_columns(f, size, w, a, A_STEPS, n, matrix, "")
     given = [f.at(w, LETTER), count, matrix, count, done]
-    f.do(f"call void {f.pointer(w, FUNCTION)}({', '.join(f'ptr {x}' for x in given)}, i64 1)")
+    _call(f, w, ", ".join(f"ptr {x}" for x in given) + ", i64 1")
     with f.when(f.test("ne", f.emit(f"load i64, ptr {done}"), 0)):
         with f.when(_is_finite(f, size, w, a)):
             f.ret(NO_ANSWER)
@@ -216,6 +230,9 @@ def words_of(routine: str, walks: Sequence[Walk], adjoint: bool, part: int) -> l
     words = [0] * WORD_COUNT
     words[FUNCTION] = found.lapack[routine]
     words[N], words[K] = walks[0][0][-1], walks[-1][0][-1]
+    if words[N] in forms.ON_ONE_THREAD:
+        words[CONTROL] = blas.control_block()
+        words[ENTER], words[LEAVE] = limit.addresses()
     words[PART], words[LETTER] = part, ord("L")
     for first, step, (shape, strides) in zip(
         (A_BATCH, B_BATCH, Y_BATCH), (A_STEPS, B_STEPS, Y_STEPS), walks, strict=True

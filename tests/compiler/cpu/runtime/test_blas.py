@@ -12,7 +12,7 @@ import threading
 import numpy as np
 import pytest
 
-from graphad.compiler.cpu.runtime import blas
+from graphad.compiler.cpu.runtime import blas, limit
 from graphad.compiler.cpu.runtime.plan_block import Argument, PlanBuilder
 from graphad.core.errors import InvalidArgumentError
 
@@ -96,14 +96,13 @@ def test_a_product_is_a_plan_step():
 @contextlib.contextmanager
 def limited_to(count):
     """Let BLAS use `count` threads inside the block, as a product in native code does."""
-    control = blas._control_block()
-    ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int32)(blas._native("graphad_threads_enter"))(
-        control, count
-    )
+    control = blas.control_block()
+    enter, leave = limit.addresses()
+    ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int32)(enter)(control, count)
     try:
         yield
     finally:
-        ctypes.CFUNCTYPE(None, ctypes.c_int64)(blas._native("graphad_threads_leave"))(control)
+        ctypes.CFUNCTYPE(None, ctypes.c_int64)(leave)(control)
 
 
 @pytest.mark.skipif((blas.threads() or 1) < 2, reason="BLAS has one thread here")
@@ -114,6 +113,13 @@ def test_thread_limits_nest_and_are_restored():
         with limited_to(2):
             assert blas.threads() == 1  # the outermost decides
         assert blas.threads() == 1
+        with blas.one_thread():
+            assert blas.threads() == 1
+        assert blas.threads() == 1
+    assert blas.threads() == before
+    with contextlib.suppress(KeyError), blas.one_thread():
+        assert blas.threads() == 1
+        raise KeyError
     assert blas.threads() == before
 
     def work():

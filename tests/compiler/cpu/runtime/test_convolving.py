@@ -8,12 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from graphad.compiler.cpu.runtime import convolving, pool
+from graphad.compiler.cpu.runtime import blas, convolving, pool
 from graphad.ops.nn.conv import Convolution, ConvolutionFilterGrad, ConvolutionInputGrad
 
-pytestmark = pytest.mark.skipif(
-    not convolving.has_steps(np.dtype("float32")), reason="no tiles for this machine"
-)
+pytestmark = pytest.mark.skipif(not blas.tiles("float32"), reason="no tiles for this machine")
 
 # images, filters
 PLAIN = [

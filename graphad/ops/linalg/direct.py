@@ -1,0 +1,92 @@
+"""Matrix products of NumPy arrays by native routines, where this processor has them, and LAPACK on one thread; see decision 8.
+
+The routines are the compiler's, imported when the first large product is computed. They are those of compiled functions, so
+that a large product has the same bits everywhere; and BLAS wakes no threads, for which it would wait. Small products are
+NumPy's, which answers before a routine would begin.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphad.core.errors import UnavailableError
+from graphad.kernels.forms import ON_ONE_THREAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from graphad.core.annotations import Array
+
+# Multiplications from which NumPy's BLAS would wake threads: of matrices, and of a matrix and a vector.
+_MATRICES = 1 << 17
+_VECTORS = 1 << 13
+
+
+@functools.lru_cache(maxsize=1)
+def _routines() -> Any:
+    return importlib.import_module("graphad.compiler.cpu.runtime.multiplying")
+
+
+@functools.lru_cache(maxsize=1)
+def _library() -> Any:
+    return importlib.import_module("graphad.compiler.cpu.runtime.blas")
+
+
+@functools.lru_cache(maxsize=16)
+def has_tiles(dtype: np.dtype[Any]) -> bool:
+    """Whether this processor has products in tiles of a dtype."""
+    if dtype.char not in "fd" or not dtype.isnative:
+        return False
+    try:
+        return bool(_routines().has_tiles(dtype))
+    except (UnavailableError, ImportError):  # without llvmlite
+        return False
+
+
+def dot(a: Array, b: Array) -> Array:
+    """The product of two matrices of one dtype, float32 or float64. Raises: ValueError: their inner sizes differ."""
+    work = a.size * b.shape[1]
+    if work >= _VECTORS:
+        found = _large(a, b, work)
+        if found is not None:
+            return found
+    return a.dot(b)  # has the bits of `a @ b` and takes half the time for small ones  # type: ignore[no-any-return]
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """The product of stacks of matrices of one dtype. Raises: ValueError: their sizes differ."""
+    work = max(a.size * b.shape[-1], b.size * a.shape[-2])  # at least, where leading axes broadcast
+    if work >= _VECTORS:
+        found = _large(a, b, work)
+        if found is not None:
+            return found
+    return np.matmul(a, b)  # type: ignore[no-any-return]
+
+
+def lapack(function: Callable[..., Any], x: Array, *more: Any) -> Any:
+    """What a function of `numpy.linalg` gives for matrices; for those of moderate size its BLAS has one thread."""
+    if type(x) is np.ndarray and max(x.shape[-2:], default=0) in ON_ONE_THREAD and _can_limit():
+        with _library().one_thread():
+            return function(x, *more)
+    return function(x, *more)
+
+
+@functools.lru_cache(maxsize=1)
+def _can_limit() -> bool:
+    try:
+        return bool(_library().control_block())
+    except (UnavailableError, ImportError):  # without llvmlite
+        return False
+
+
+def _large(a: Array, b: Array, work: int) -> Array | None:
+    """A product by the routines; None: by NumPy, which also has the errors."""
+    if work < _MATRICES and a.shape[-2] != 1 != b.shape[-1]:
+        return None
+    if type(a) is not np.ndarray or type(b) is not np.ndarray or a.shape[-1] != b.shape[-2]:
+        return None
+    return _routines().product(a, b) if a.dtype is b.dtype and has_tiles(a.dtype) else None
