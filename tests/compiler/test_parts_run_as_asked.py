@@ -12,7 +12,7 @@ from graphad.compiler.plan import tiers
 
 
 def _halving(jit_compile: bool | None) -> tuple[Any, Any]:
-    """A function whose loop assigns, so that it runs step by step, and what it assigns to."""
+    """A function whose loop assigns what it looks up, which may raise, so that it runs step by step, and what it assigns to."""
     total = tf.Variable(np.zeros(300))
 
     @tf.function(jit_compile=jit_compile)
@@ -20,7 +20,7 @@ def _halving(jit_compile: bool | None) -> tuple[Any, Any]:
         while tf.reduce_sum(x) > 0.01:
             x = tf.sin(x) * 0.5
             if tf.reduce_max(x) > 0.1:
-                total.assign_add(tf.exp(x) * tf.reduce_mean(x))
+                total.assign_add(tf.exp(x) * tf.gather(x, tf.argsort(x)))
         return x
 
     return halve, total

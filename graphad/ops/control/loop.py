@@ -17,11 +17,12 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import Array, BatchContext, DualContext, FoldContext, Ranked, RowAxis
+from graphad.core.convert import lift
 from graphad.core.dims import Dim, Size
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, define
 from graphad.core.schema import Count, Limit
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.graph.compose import inputs_behind, with_inputs
@@ -179,7 +180,7 @@ class Loop(Structured):
         functions = _functions
         found = functions.get(self)
         if found is None:
-            found = functions[self] = _function_of(self, functions is _in_steps)
+            found = functions[self] = _function_of(self, functions is _in_steps or _pays_apart(self.body))
         return found(max(int(limit), 0), *values)  # type: ignore[no-any-return]
 
     def fold(self, ctx: FoldContext, limit: Tensor, *values: Tensor) -> Tensor | tuple[Tensor, ...] | None:
@@ -195,9 +196,10 @@ class Loop(Structured):
                 break
             specs = wider
         test = None if self.test is None else ctx.specialised(self.test, [*specs, *invariants])
-        steps = self.steps
+        steps, known = self.steps, ctx.known(limit)
+        if test is not None and known is not None and _always_holds(test) and _is_count(known[0]):
+            test = None
         if test is None:
-            known = ctx.known(limit)
             if known is not None:
                 wanted = known[0] if isinstance(known[0], Dim) or known[0] > 0 else 0
                 if steps is not None and steps != wanted:
@@ -206,6 +208,10 @@ class Loop(Structured):
         outputs = ctx.node(self.changed(test=test, body=body, steps=steps), (limit, *values))
         for y, value in zip(self.outputs.ys(outputs), self.results.ys(body.outputs), strict=True):
             ctx.note_slices(y, body, value)
+        if (
+            test is None and known is not None and type(steps) is int
+        ):  # so that sizes behind the loop are known
+            return (*self.outputs.carries(outputs), lift(np.int32(steps)), *self.outputs.ys(outputs))
         return outputs
 
     def pruned(self, used: Sequence[bool]) -> Any:
@@ -314,6 +320,17 @@ class Loop(Structured):
         return (*carry, None, *ys)
 
 
+def _always_holds(test: Graph) -> bool:
+    """Whether a test gives the constant True and does nothing else."""
+    k = test.outputs[0] - len(test.inputs)
+    return not test.effects and 0 <= k < len(test.constants) and bool(test.constants[k])
+
+
+def _is_count(limit: Any) -> bool:
+    """Whether a known limit is meant as a number of steps, rather than the one of a loop without limit."""
+    return isinstance(limit, Dim) or limit < np.iinfo(np.int32).max
+
+
 def wrong_steps(limit: Any, steps: int) -> InvalidArgumentError:
     """The error of a loop whose limit differs from its fixed number of steps."""
     return InvalidArgumentError(f"loop: the limit is {limit}, the loop was made for {steps} steps.")
@@ -350,6 +367,19 @@ def run_in_steps(apart: bool) -> None:
     """Choose whether loops run each step through `graph.evaluate.run`, which can be watched, or inlined, the default."""
     global _functions
     _functions = _in_steps if apart else _inlined
+
+
+_NODES_APART = (
+    24  # what running a round as a graph of its own costs, in nodes that are called one by one otherwise
+)
+
+
+def _pays_apart(body: Graph) -> bool:
+    """Whether each round runs as a graph of its own, which is compiled once hot: where it has a loop or many nodes, and shapes
+    that do not change from round to round."""
+    if not all(is_definite(spec.dims) for spec in body.inputs):
+        return False
+    return len(body.nodes) >= _NODES_APART or any(node.op.repeats for node in body.nodes)
 
 
 def _function_of(loop: Loop, in_steps: bool) -> Callable[..., Any]:

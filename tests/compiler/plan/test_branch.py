@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.graph.evaluate import set_runner
 from graphad.tools.explain import explain
 from tests.compiler.plan.test_calls import is_native
 
@@ -223,3 +224,45 @@ def test_a_loop_that_is_not_native_says_which_op_and_line_keep_it() -> None:
     said = explain(tf.function(f, jit_compile=True))(numbers(N))
     assert "a round has cond of" in said.units and "a branch has boolean_mask of" in said.units, said.units
     assert "test_branch.py" in said.units
+
+
+def test_a_loop_whose_test_always_holds_has_as_many_rounds_as_its_limit() -> None:
+    def f(a: Any, x: Any) -> Any:
+        def step(i: Any, x: Any, kept: Any) -> Any:
+            x = tf.tanh(product(a, x))
+            return i + 1, x, kept.write(i, x)
+
+        made = tf.TensorArray(tf.float64, 6)
+        loop = tf.while_loop(lambda *_: True, step, (tf.constant(0), x, made), maximum_iterations=6)
+        return loop[1], loop[2].stack()
+
+    agrees(f, numbers(N, N), numbers(N))
+
+
+def test_rounds_of_a_loop_in_python_that_have_a_loop_run_as_graphs_that_are_compiled() -> None:
+    """The outer loop calls Python, so it stays a step in Python; what its rounds compute does not."""
+    seen, ran = [], []
+
+    def f(x: Any) -> Any:
+        for i in tf.range(4):
+            tf.py_function(lambda k: seen.append(int(k)), [i], [])
+            for _ in tf.range(3):
+                x = tf.tanh(x * 1.5 + 0.25)
+        return x
+
+    def runner(graph: Any, values: Any, *rest: Any) -> Any:
+        ran.append([node.op.name for node in graph.nodes])
+        return before(graph, values, *rest)
+
+    x = numbers(N)
+    want = f(x).numpy()
+    compiled = tf.function(f, jit_compile=True)
+    before = set_runner(runner)
+    try:
+        for _ in range(2):
+            seen.clear()
+            ran.clear()
+            np.testing.assert_allclose(compiled(x).numpy(), want, rtol=1e-12)
+            assert seen == [0, 1, 2, 3] and sum("loop" in names for names in ran) == 4
+    finally:
+        set_runner(before)
