@@ -130,6 +130,8 @@ def _kind(option: str) -> Kind | None:
         allowed = [item.strip("\"'") for item in items]
         words = f"one of {', '.join(map(repr, allowed))}"
         return words, lambda x: isinstance(x, str) and x in allowed, _any
+    if head == "Callable":
+        return "a function", callable, _any
     if head in ("Sequence", "list") and items == ["Any"]:
         return "a list", lambda x: _is_list(x) or isinstance(x, np.ndarray | Tensor), _any
     if head in ("Sequence", "list", "tuple") and items and items[0] in _PLAIN:
@@ -200,5 +202,6 @@ _PLAIN: dict[str, Kind] = {
     "str": ("a string", lambda x: isinstance(x, str), _any),
     "Tensor": ("a tensor", lambda x: isinstance(x, Tensor), _any),
     "TensorLike": ("a tensor", _any, _is_tensor),
+    "Window": ("a function of (length, dtype=...)", callable, _any),
     "AxisLike": ("an integer, a list of integers or None", _any, _is_axes),
 }

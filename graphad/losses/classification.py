@@ -67,7 +67,7 @@ def sparse_categorical_crossentropy(
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
     y_pred, labels = floating(y_pred), lift(y_true)
-    if labels.ndim is not None and labels.ndim == y_pred.ndim and ranked(labels.dims)[-1] == 1:
+    if labels.ndim and labels.ndim == y_pred.ndim and ranked(labels.dims)[-1] == 1:
         labels = squeeze(labels, [-1])
     labels = labels if labels.dtype.is_integer else cast(labels, int64)
     y_pred = _classes_last("sparse_categorical_crossentropy", y_pred, axis)

@@ -123,7 +123,7 @@ def top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 
 def _integers(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """Labels without a last axis of size 1 that the predictions' axis of classes stands beside."""
     labels, ndim = lift(y_true), lift(y_pred).ndim
-    if labels.ndim is not None and labels.ndim == ndim and ranked(labels.dims)[-1] == 1:
+    if labels.ndim and labels.ndim == ndim and ranked(labels.dims)[-1] == 1:
         labels = squeeze(labels, [-1])
     return labels
 

@@ -211,7 +211,7 @@ def resize_with_crop_or_pad(image: TensorLike, target_height: TensorLike, target
 
 
 @blaming
-def central_crop(image: TensorLike, central_fraction: TensorLike) -> Tensor:
+def central_crop(image: TensorLike, central_fraction: float | Tensor) -> Tensor:
     """The centre of images: `central_fraction` of each side.
 
     Args:

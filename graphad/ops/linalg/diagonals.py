@@ -120,8 +120,8 @@ def diag(
     diagonal: TensorLike,
     name: str | None = None,
     k: TensorLike = 0,
-    num_rows: TensorLike = -1,
-    num_cols: TensorLike = -1,
+    num_rows: int | Tensor = -1,
+    num_cols: int | Tensor = -1,
     padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:

@@ -185,6 +185,7 @@ def required_space_to_batch_paddings(
     return stack([before, after + more], 1), stack([lift(none[:, 0]), more], 1)
 
 
+@blaming
 def with_space_to_batch(
     input: TensorLike,
     dilation_rate: TensorLike,

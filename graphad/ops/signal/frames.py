@@ -189,6 +189,7 @@ def stft(
     return rfft(frames, [size])
 
 
+@blaming
 def inverse_stft_window_fn(
     frame_step: TensorLike, forward_window_fn: Window = hann_window, name: str | None = None
 ) -> Callable[..., Tensor]:
@@ -220,6 +221,7 @@ def inverse_stft_window_fn(
     return window
 
 
+@blaming
 def inverse_stft(
     stfts: TensorLike,
     frame_length: TensorLike,
@@ -252,6 +254,7 @@ def inverse_stft(
     return overlap_and_add(frames, frame_step)
 
 
+@blaming
 def mdct(
     signals: TensorLike,
     frame_length: TensorLike,

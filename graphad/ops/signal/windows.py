@@ -103,7 +103,10 @@ def _kaiser(n: int, beta: Any) -> Any:
 
 @blaming
 def kaiser_window(
-    window_length: TensorLike, beta: TensorLike = 12.0, dtype: DTypeLike = float32, name: str | None = None
+    window_length: TensorLike,
+    beta: float | Tensor = 12.0,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
     """I0(beta sqrt(1 - x^2)) / I0(beta) for `window_length` evenly spaced x from -1 to 1.
 
@@ -123,7 +126,10 @@ def kaiser_window(
 
 @blaming
 def kaiser_bessel_derived_window(
-    window_length: TensorLike, beta: TensorLike = 12.0, dtype: DTypeLike = float32, name: str | None = None
+    window_length: TensorLike,
+    beta: float | Tensor = 12.0,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
     """The square roots of the running sum of a Kaiser window of length window_length / 2 + 1, divided by its total; then their
     mirror image.
