@@ -384,7 +384,7 @@ def arange(
         found = by_numpy("arange", np.arange, start, stop, step, wanted)
         return lift(found if wanted else narrowed([start, stop, step], found))
     start, stop, step = promoted(start, stop, step)
-    ends = [x.data for x in (start, stop, step) if is_eager(x)]
+    ends = [x.data for x in (start, stop, step) if is_eager(x) and not x.ndim]
     if len(ends) == 3 and ends[2] and (ends[1] - ends[0]) * np.sign(ends[2]) <= 0:
         stop = start  # from an end that lies behind there is nothing
     return cast_to(array.range(start, stop, step), given_dtype(dtype, start.dtype))
