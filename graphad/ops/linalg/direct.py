@@ -77,10 +77,8 @@ def lapack(function: Callable[..., Any], x: Array, *more: Any) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def _can_limit() -> bool:
-    try:
-        return bool(_library().control_block())
-    except (UnavailableError, ImportError):  # without llvmlite
-        return False
+    # Where there are no tiles, native code is compiled anew in each process, which takes longer than most factorisations.
+    return has_tiles(np.dtype(np.float32)) and bool(_library().control_block())
 
 
 def _large(a: Array, b: Array, work: int) -> Array | None:
