@@ -186,3 +186,41 @@ def test_what_is_in_no_segment_has_gradient_0(ids: Any) -> None:
     weights = np.array([[1.0, 2.0], [3.0, 4.0]])
     expected = weights[np.maximum(ids, 0)] * (np.array(ids) >= 0)[..., None]
     np.testing.assert_array_equal(tape.gradient(y, x, output_gradients=tf.constant(weights)), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize(
+    ("size", "count", "columns"), [(6000, 900, 8), (3000, 3, 8), (2000, 2000, 3), (3000, 1, 2)]
+)
+def test_extremes_of_many_rows_are_those_of_each_segment(size, count, columns, dtype):
+    random = np.random.default_rng(8)
+    x = (3 * random.standard_normal((size, columns))).astype(dtype)
+    if dtype is not np.int32:
+        x[random.integers(0, size, 4), 0] = np.nan
+    ids = random.integers(0, count, size)
+    factors = np.sign(x) + (x == 0)  # products of which no digit is lost
+    for ordered in (ids, np.sort(ids)):
+        for op, formula, rows in (
+            (tf.math.unsorted_segment_max, np.max, x),
+            (tf.math.unsorted_segment_min, np.min, x),
+            (tf.math.unsorted_segment_prod, np.prod, factors),
+        ):
+            found = op(rows, ordered, count + 2)
+            assert found.dtype == tf.as_dtype(dtype)
+            for k in np.unique(ordered)[:: max(1, count // 50)]:
+                np.testing.assert_array_equal(
+                    found[int(k)], formula(rows[ordered == k], axis=0).astype(dtype)
+                )
+            assert np.array_equal(found[count:], op(rows[:0], ordered[:0], 2))
+
+
+def test_the_two_ways_to_combine_rows_give_the_same_bits():
+    from graphad.ops.math import segment_extremes
+
+    x = np.random.default_rng(9).standard_normal((6000, 8)).astype(np.float32)
+    starts = np.arange(0, 6000, 7)
+    assert len(starts) > 1 and x.size > 7 * segment_extremes._ELEMENTS_OF_A_STEP
+    for formula in (np.maximum, np.minimum, np.multiply):
+        np.testing.assert_array_equal(
+            segment_extremes._combined(formula, x, starts), formula.reduceat(x, starts, 0), strict=True
+        )
