@@ -51,7 +51,7 @@ def _combined(formula: np.ufunc, rows: Array, starts: Array) -> Array:
     lengths = np.diff(starts, append=len(rows))
     steps = int(lengths.max())
     if type(rows) is not np.ndarray or rows.ndim == 1 or rows.size < steps * _ELEMENTS_OF_A_STEP:
-        return formula.reduceat(rows, starts, 0)  # type: ignore[no-any-return]
+        return formula.reduceat(rows, starts, 0)
     order = np.argsort(-lengths, kind="stable")
     firsts = starts[order]
     out = rows[firsts]
@@ -59,7 +59,7 @@ def _combined(formula: np.ufunc, rows: Array, starts: Array) -> Array:
     for k in range(1, steps):
         part = out[: longer[k]]
         formula(part, rows[firsts[: longer[k]] + k], out=part)
-    found = np.empty_like(out)
+    found: np.ndarray = np.empty_like(out)
     found[order] = out
     return found
 
