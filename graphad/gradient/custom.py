@@ -297,7 +297,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
         try:
             return call_with_rule(f, args, kwargs)
         except RecursionError as error:  # raised on, with the function that calls itself
-            raise explained_recursion(error, "custom_gradient", "while its value is computed", CURE)  # noqa: B904
+            raise explained_recursion(error, custom_gradient.__name__, "while its value is computed", CURE)  # noqa: B904
 
     return wrapper
 

@@ -150,7 +150,7 @@ class TestCase(unittest.TestCase):
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
         """At least one element differs."""
-        self._differ(lambda: self.assertAllEqual(a, b), msg, "equal")
+        self._differ(lambda: self.assertAllEqual(a, b), msg, "the same")
 
     def _differ(self, check: Callable[[], None], msg: str | None, word: str) -> None:
         try:

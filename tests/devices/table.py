@@ -24,6 +24,7 @@ _SEARCH = "a search that takes one candidate after another"
 # Why an op runs on the CPU, at least in part.
 REASONS = {
     "banded_solve": "cuSOLVER has no solver for diagonals",
+    "beta_density": "each part of its domain has a formula, for the elements that lie there",
     "ctc_beams": _SEARCH,
     "dawsn": "CuPy has no such function",
     "draw_classes": "draws until enough classes differ; each number depends on those before it",

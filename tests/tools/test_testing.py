@@ -66,7 +66,7 @@ def test_equal_elements(case):
     case.assertAllEqual(["a", "b"], np.array(["a", "b"]))
     with pytest.raises(AssertionError, match=r"1 of 2 elements differ; the first at \(1,\): 2 and 3"):
         case.assertAllEqual([1, 2], [1, 3])
-    with pytest.raises(AssertionError, match="all elements are equal"):
+    with pytest.raises(AssertionError, match="all elements are the same"):
         case.assertNotAllEqual([1, 2], [1, 2])
     with pytest.raises(AssertionError, match="all elements are close"):
         case.assertNotAllClose([1.0], [1.0])

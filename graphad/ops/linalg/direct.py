@@ -83,7 +83,8 @@ def _can_limit() -> bool:
 
 def _large(a: Array, b: Array, work: int) -> Array | None:
     """A product by the routines; None: by NumPy, which also has the errors."""
-    if work < _MATRICES and a.shape[-2] != 1 != b.shape[-1]:
+    rows, columns = a.shape[-2], b.shape[-1]
+    if rows == columns == 1 or (work < _MATRICES and rows != 1 != columns):
         return None
     if type(a) is not np.ndarray or type(b) is not np.ndarray or a.shape[-1] != b.shape[-2]:
         return None

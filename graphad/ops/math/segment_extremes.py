@@ -48,9 +48,11 @@ _ELEMENTS_OF_A_STEP = 750
 
 def _combined(formula: np.ufunc, rows: Array, starts: Array) -> Array:
     """`formula.reduceat(rows, starts, 0)`: step k takes the k-th row of each part that has one, in the order of `reduceat`."""
+    if type(rows) is not np.ndarray or rows.ndim == 1:
+        return formula.reduceat(rows, starts, 0)
     lengths = np.diff(starts, append=len(rows))
     steps = int(lengths.max())
-    if type(rows) is not np.ndarray or rows.ndim == 1 or rows.size < steps * _ELEMENTS_OF_A_STEP:
+    if rows.size < steps * _ELEMENTS_OF_A_STEP:
         return formula.reduceat(rows, starts, 0)
     order = np.argsort(-lengths, kind="stable")
     firsts = starts[order]

@@ -1,7 +1,7 @@
 """Sums of products of two tensors over axes, without an array of the products: norms and products of vectors.
 
 Eagerly BLAS adds the products of 512 elements at a time, and the sums of those parts are added in pairs: as many digits as the
-sum of an array of products, in a third of the time. In compiled code it is the loop that a product and its sum are fused to.
+sum of an array of products, in a third of the time. Compiled code fuses a product and its sum.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-import graphad.kernels as kernels
 from graphad.core import dtypes
 from graphad.core.annotations import (
     Array,
@@ -115,9 +114,8 @@ class SumOfProducts(Reduction):
         given = {axis for axis in axes if axis is not None}
         return None if not given else super().rows(specs, tuple(given)) if len(given) == 1 else MIXED
 
-    def lower(self, x: TensorSpec, y: TensorSpec) -> kernels.forms.Form | None:  # type: ignore[override]
-        products = kernels.forms.call("mul", (x.dtype, y.dtype), x.dtype)
-        return kernels.forms.Reduce(products, "add", self.over(len(x.dims or ())), self.keepdims)
+    def expand(self, x: Ranked, y: Ranked) -> Tensor | None:  # type: ignore[override]
+        return bind(ReduceSum(self.axes, self.keepdims), bind(MUL, x, y))
 
 
 def sum_of_products(x: Tensor, y: Tensor, axis: AxisLike = None, keepdims: bool = False) -> Tensor:
