@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
     from graphad.core.annotations import Array
 
-# Multiplications from which NumPy's BLAS would wake threads: of matrices, and of a matrix and a vector.
+# Multiplications from which NumPy's BLAS would wake threads: of matrices, and of a matrix and a vector. With fewer than SMALL it
+# is always asked.
 _MATRICES = 1 << 17
-_VECTORS = 1 << 13
+SMALL = 1 << 13
 
 
 @functools.lru_cache(maxsize=1)
@@ -48,9 +49,12 @@ def has_tiles(dtype: np.dtype[Any]) -> bool:
 
 
 def dot(a: Array, b: Array) -> Array:
-    """The product of two matrices of one dtype, float32 or float64. Raises: ValueError: their inner sizes differ."""
+    """The product of two matrices of one dtype, float32 or float64; callers that count nanoseconds ask for `SMALL` themselves.
+
+    Raises: ValueError: their inner sizes differ.
+    """
     work = a.size * b.shape[1]
-    if work >= _VECTORS:
+    if work >= SMALL:
         found = _large(a, b, work)
         if found is not None:
             return found
@@ -60,7 +64,7 @@ def dot(a: Array, b: Array) -> Array:
 def matmul(a: Array, b: Array) -> Array:
     """The product of stacks of matrices of one dtype. Raises: ValueError: their sizes differ."""
     work = max(a.size * b.shape[-1], b.size * a.shape[-2])  # at least, where leading axes broadcast
-    if work >= _VECTORS:
+    if work >= SMALL:
         found = _large(a, b, work)
         if found is not None:
             return found

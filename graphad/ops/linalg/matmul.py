@@ -222,7 +222,7 @@ def adjoint(x: Tensor) -> Tensor:
 def product_of_arrays(a: Array, b: Array) -> Any:
     """The product of NumPy values. Raises: ValueError: they are no matrices or stacks of them, or the sizes differ."""
     if a.ndim == 2 == b.ndim and a.dtype.char in "fd":
-        return direct.dot(a, b)
+        return a.dot(b) if a.size * b.shape[1] < direct.SMALL else direct.dot(a, b)
     if a.ndim < 2 or b.ndim < 2:
         raise ValueError("the usual way has the words for it")
     return _product(a, b, False, False)
