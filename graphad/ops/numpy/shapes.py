@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
@@ -421,7 +422,7 @@ def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
       array([[2, 4],
              [1, 3]])
     """
-    m = tensor_of(m)
+    m, k = tensor_of(m), operator.index(k)
     found = directly(np.rot90, m, k=k, axes=axes)
     if found is not None:
         return found
