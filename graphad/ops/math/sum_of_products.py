@@ -114,7 +114,7 @@ class SumOfProducts(Reduction):
         given = {axis for axis in axes if axis is not None}
         return None if not given else super().rows(specs, tuple(given)) if len(given) == 1 else MIXED
 
-    def expand(self, x: Ranked, y: Ranked) -> Tensor | None:  # type: ignore[override]
+    def expand(self, x: Ranked, y: Ranked) -> Tensor | None:
         return bind(ReduceSum(self.axes, self.keepdims), bind(MUL, x, y))
 
 
