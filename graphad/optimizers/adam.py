@@ -17,7 +17,30 @@ if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
 
 
-class Adam(Optimizer):
+class _Averages(Optimizer):
+    """An optimizer of moving averages of the gradient and of its size."""
+
+    def __init__(
+        self,
+        learning_rate: RateLike = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
+
+    def _averaged(self, gradient: Tensor | IndexedSlices, m: Variable, v: Variable) -> tuple[Tensor, Tensor]:
+        """The new averages of the gradient and of its square, which are assigned."""
+        new_m = m + (gradient - m) * (1.0 - self.beta_1)
+        new_v = v + (square(gradient) - v) * (1.0 - self.beta_2)
+        m.assign(new_m)
+        v.assign(new_v)
+        return new_m, new_v
+
+
+class Adam(_Averages):
     """Moving averages m of the gradient and v of its square; w -= rate * m / (sqrt(v) + epsilon), both bias-corrected (Kingma &
     Ba, 2015).
 
@@ -47,8 +70,7 @@ class Adam(Optimizer):
         amsgrad: bool = False,
         **options: Any,
     ) -> None:
-        super().__init__(learning_rate, **options)
-        self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, **options)
         self.amsgrad = amsgrad
         if amsgrad:
             self.slots = ("m", "v", "largest_v")
@@ -59,10 +81,7 @@ class Adam(Optimizer):
         m, v, *largest = slots
         step = self.step(variable)
         rate = self.rate(variable) * sqrt(1.0 - self.beta_2**step) / (1.0 - self.beta_1**step)
-        new_m = m + (gradient - m) * (1.0 - self.beta_1)
-        new_v = v + (square(gradient) - v) * (1.0 - self.beta_2)
-        m.assign(new_m)
-        v.assign(new_v)
+        new_m, new_v = self._averaged(gradient, m, v)
         if largest:
             new_v = maximum(largest[0], new_v)
             largest[0].assign(new_v)
@@ -98,7 +117,7 @@ class AdamW(Adam):
         )
 
 
-class Adamax(Optimizer):
+class Adamax(_Averages):
     """Adam with a decaying largest magnitude u in place of sqrt(v): w -= rate * m / ((1 - beta_1**step) * (u + epsilon)).
 
     Args:
@@ -112,17 +131,6 @@ class Adamax(Optimizer):
 
     slots = ("m", "u")
 
-    def __init__(
-        self,
-        learning_rate: RateLike = 0.001,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-7,
-        **options: Any,
-    ) -> None:
-        super().__init__(learning_rate, **options)
-        self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
-
     def update(
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
@@ -135,7 +143,7 @@ class Adamax(Optimizer):
         variable.assign_sub(self.rate(variable) * new_m / (correction * (new_u + self.epsilon)))
 
 
-class Nadam(Optimizer):
+class Nadam(_Averages):
     """Adam that looks ahead as Nesterov's momentum does (Dozat, 2016), with a momentum that grows to beta_1.
 
     In step t the momentum is u(t) = beta_1 * (1 - 0.96**t / 2), and P(t) is the product of all so far:
@@ -159,13 +167,13 @@ class Nadam(Optimizer):
         epsilon: float = 1e-7,
         **options: Any,
     ) -> None:
-        super().__init__(learning_rate, **options)
-        self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, **options)
         self.product = Variable(1.0, trainable=False, name="product")
 
     @property
     def variables(self) -> list[Any]:
-        return [self.iterations, self._rate, self.product, *self._slot_variables]
+        steps, rate, *rest = super().variables
+        return [steps, rate, self.product, *rest]
 
     def _momentum(self, step: Tensor) -> Tensor:
         return self.beta_1 * (1.0 - 0.5 * 0.96**step)
@@ -180,10 +188,7 @@ class Nadam(Optimizer):
         step = self.step(variable)
         now, ahead = self._momentum(step), self._momentum(step + 1.0)
         product = cast(self.product, variable.dtype)
-        new_m = m + (gradient - m) * (1.0 - self.beta_1)
-        new_v = v + (square(gradient) - v) * (1.0 - self.beta_2)
-        m.assign(new_m)
-        v.assign(new_v)
+        new_m, new_v = self._averaged(gradient, m, v)
         direction = ahead * new_m / (1.0 - product * ahead) + (1.0 - now) * gradient / (1.0 - product)
         scale = sqrt(new_v / (1.0 - self.beta_2**step)) + self.epsilon
         variable.assign_sub(self.rate(variable) * direction / scale)
@@ -218,7 +223,7 @@ class Lion(Optimizer):
         m.assign(self.beta_2 * m + (1.0 - self.beta_2) * gradient)
 
 
-class Lamb(Optimizer):
+class Lamb(_Averages):
     """Adam whose step has the norm of the variable, times the rate (You et al., 2020).
 
     With the bias-corrected averages m of the gradient and v of its square, u = m / (sqrt(v) + epsilon) and
@@ -235,26 +240,12 @@ class Lamb(Optimizer):
 
     slots = ("m", "v")
 
-    def __init__(
-        self,
-        learning_rate: RateLike = 0.001,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-7,
-        **options: Any,
-    ) -> None:
-        super().__init__(learning_rate, **options)
-        self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
-
     def update(
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
         m, v = slots
         step = self.step(variable)
-        new_m = m + (gradient - m) * (1.0 - self.beta_1)
-        new_v = v + (square(gradient) - v) * (1.0 - self.beta_2)
-        m.assign(new_m)
-        v.assign(new_v)
+        new_m, new_v = self._averaged(gradient, m, v)
         u = (new_m / (1.0 - self.beta_1**step)) / (sqrt(new_v / (1.0 - self.beta_2**step)) + self.epsilon)
         of_w, of_u = (sqrt(reduce_sum(square(x))) for x in (variable.value(), u))
         ratio = where(logical_and(of_w > 0, of_u > 0), of_w / of_u, ones_like(of_w))

@@ -159,3 +159,10 @@ def test_arguments_of_steps_are_configurations_and_are_checked():
     optimizer = K.SGD(use_ema=True)
     with pytest.raises(tf.errors.InvalidArgumentError, match="has no average; call `build`"):
         optimizer.finalize_variable_values([tf.Variable(1.0)])
+
+
+def test_nadam_lists_its_count_of_calls_too():
+    optimizer = K.Nadam(gradient_accumulation_steps=2)
+    assert optimizer._calls is not None
+    assert any(variable is optimizer._calls for variable in optimizer.variables)
+    assert any(variable is optimizer.product for variable in optimizer.variables)
