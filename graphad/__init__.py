@@ -6,7 +6,7 @@ beside this file, `__init__.pyi`; those whose modules are not imported here are 
 
 import warnings
 
-from graphad.core.collector import held
+from graphad.core.collector import held, settle
 
 with held:  # classes and functions stay
     # What every program needs, in the order of the floors.
@@ -19,6 +19,8 @@ with held:  # classes and functions stay
     import graphad.ops.linalg.matmul
     import graphad.eager.variable
     import graphad.function.decorator
+
+    settle()
 
 from graphad.core.guests import when_imported
 from graphad.core.late import attach

@@ -45,6 +45,17 @@ class Held:
                 _let_go()
 
 
+def settle() -> None:
+    """Put all objects of now, without a look at them, where the collector keeps those that have lived long.
+
+    For a moment at which nearly all of them stay, such as the end of an import: otherwise the collector's first pass walks each
+    of them, which takes a fifth of the time of `import graphad`.
+    """
+    if not gc.get_freeze_count():  # else the program has frozen objects itself, which thawing would undo
+        gc.freeze()
+        gc.unfreeze()
+
+
 def _let_go() -> None:
     if not _depths and _was_on:
         gc.enable()
