@@ -81,9 +81,7 @@ def _function(f: FunctionType, features: frozenset[str]) -> Callable[..., Any]:
     if is_converted(code):
         return f
     if is_own(code.co_filename):
-        if f.__name__ in _TAKE_FUNCTIONS and "." not in f.__qualname__:
-            return functools.partial(_with_functions, f)
-        return f
+        return functools.partial(_with_functions, f) if takes_functions(f) else f
     if not may_convert(f):
         generator = behind_context_manager(f)
         if generator is None or not may_convert(generator):
@@ -91,6 +89,11 @@ def _function(f: FunctionType, features: frozenset[str]) -> Callable[..., Any]:
         made = converted_function(generator, features)
         return f if made is generator else _MANAGERS[f.__code__](made)
     return converted_function(f, features)
+
+
+def takes_functions(f: FunctionType) -> bool:
+    """Whether a function is one of graphad's that call a user's function."""
+    return f.__name__ in _TAKE_FUNCTIONS and "." not in f.__qualname__ and is_own(f.__code__.co_filename)
 
 
 def behind_context_manager(f: FunctionType) -> FunctionType | None:

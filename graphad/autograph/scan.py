@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -118,13 +119,19 @@ def _attribute(base: object, name: str) -> Any:
 
 def _may_branch(found: object, seen: set[int]) -> bool:
     """Whether calling this may run the user's control flow."""
-    from graphad.autograph.call import behind_context_manager, call_method, is_overloaded, may_convert
+    from graphad.autograph.call import (
+        behind_context_manager,
+        call_method,
+        is_overloaded,
+        may_convert,
+        takes_functions,
+    )
 
-    if isinstance(found, MethodType):
-        found = found.__func__
+    while isinstance(found, MethodType | partial):
+        found = found.__func__ if isinstance(found, MethodType) else found.func
     if isinstance(found, FunctionType):
         found = behind_context_manager(found) or found
-        return may_convert(found) and _needs(found, seen)
+        return takes_functions(found) or (may_convert(found) and _needs(found, seen))
     if isinstance(found, ModuleType):
         return False
     if isinstance(found, type):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import graphad as tf
@@ -47,3 +48,30 @@ def test_a_module_attribute_is_looked_up_again(monkeypatch):
     assert not needs_conversion(f)
     monkeypatch.setattr(tf, "identity", branching)
     assert needs_conversion(f)
+
+
+def test_functions_given_to_one_of_graphads_are_converted():
+    xs = tf.constant([1.0, -1.0])
+    by_sign = tf.function(maps)(xs)
+    assert by_sign.numpy().tolist() == [2.0, -3.0]
+
+
+def test_functions_behind_partial_are_converted():
+    assert float(tf.function(calls_partial)(tf.constant(-1.0))) == -3.0
+
+
+def doubles_or_triples(x: Any) -> Any:
+    if x > 0:
+        return x * 2
+    return x * 3
+
+
+def maps(xs: Any) -> Any:
+    return tf.map_fn(doubles_or_triples, xs)
+
+
+partly = partial(partial(doubles_or_triples))
+
+
+def calls_partial(x: Any) -> Any:
+    return partly(x)
