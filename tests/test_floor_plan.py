@@ -90,6 +90,7 @@ LONG_FILES: dict[str, str] = {}  # path from the root: why it is one idea all th
 UPWARDS = {
     "graphad.core.bind": "a tensor's device decides who computes",
     "graphad.core.device": "`with device(...)` puts a level of the devices on top",
+    "graphad.core.leaving": "the message for a function of SciPy's names graphad's own of that name",
     "graphad.core.tensor": "a tensor copies itself to a device",
     "graphad.ops.methods": "methods of tensors are NumPy's functions, which a program may do without",
     "graphad.ops.linalg.direct": "products of arrays are the compiler's, and LAPACK has its limit on threads",

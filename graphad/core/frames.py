@@ -24,6 +24,7 @@ _BETWEEN = tuple(
     for name in ("numpy", "scipy")
 )
 _PASSED_FILES: dict[str, bool] = {}
+_LIBRARIES: dict[str, str | None] = {}
 _NOTES = 5
 
 
@@ -39,6 +40,14 @@ def is_passed(filename: str) -> bool:
     """Whether a source file belongs to graphad, NumPy or SciPy."""
     passed = _PASSED_FILES[filename] = is_own(filename) or any(part in filename for part in _BETWEEN)
     return passed
+
+
+def library_of(filename: str) -> str | None:
+    """ "numpy" or "scipy" for a source file of theirs."""
+    if filename not in _LIBRARIES:
+        part = next((part for part in _BETWEEN if part in filename), None)
+        _LIBRARIES[filename] = None if part is None else part.split(os.sep)[-2]
+    return _LIBRARIES[filename]
 
 
 def user_line() -> str | None:

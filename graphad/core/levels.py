@@ -112,16 +112,24 @@ def trace_in_progress() -> Any:
     return level
 
 
-def note_exit(x: TensorLike, way: str) -> None:
-    """Tell all recorders that a value leaves to Python or NumPy."""
+def _hearing() -> Iterator[Recorder]:
+    """The recorders that a value which leaves concerns: not those around a function whose derivative the user wrote."""
     for level in chain():
-        for recorder in level.recorders:
-            recorder.note_exit(x, way)
+        for recorder in reversed(level.recorders):
+            if getattr(recorder, "has_rule", False):
+                return
+            yield recorder
+
+
+def note_exit(x: TensorLike, way: str) -> None:
+    """Tell the recorders that a value leaves to Python or NumPy."""
+    for recorder in _hearing():
+        recorder.note_exit(x, way)
 
 
 def is_followed(x: Handle | Tensor) -> bool:
-    """Whether any recorder would record an op of this value."""
-    return any(recorder.follows(x) for level in chain() for recorder in level.recorders)
+    """Whether a derivative by this value would end where it leaves for NumPy."""
+    return any(recorder.follows(x) for recorder in _hearing())
 
 
 @contextmanager

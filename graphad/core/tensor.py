@@ -7,7 +7,9 @@ by `graphad.ops.operators`. A 0-d result is kept as a NumPy scalar, on which Pyt
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
@@ -21,6 +23,8 @@ from graphad.core.errors import (
     SymbolicConversionError,
     SymbolicValueError,
 )
+from graphad.core.frames import library_of
+from graphad.core.leaving import leaves
 from graphad.core.levels import busy, note_exit
 from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
@@ -73,6 +77,11 @@ def export_array(data: Array, dtype: Any, copy: bool | None) -> np.ndarray:
     return np.array(data) if copy else read_only(data)
 
 
+def copied_for(caller: FrameType, copy: bool | None) -> bool | None:
+    """Whether `__array__` gives an array of the reader's own: SciPy's compiled code takes none that cannot be written to."""
+    return True if copy is None and library_of(caller.f_code.co_filename) == "scipy" else copy
+
+
 def export_dlpack(
     data: Any, stream: Any, max_version: tuple[int, ...] | None, device: Any, copy: bool | None
 ) -> Any:
@@ -99,8 +108,10 @@ class Exports:
     data: Any
 
     def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
-        note_exit(self, "NumPy")
-        return export_array(self.data, dtype, copy)
+        caller = sys._getframe(1)
+        if busy() is not None:
+            leaves(self, "NumPy", caller)
+        return export_array(self.data, dtype, copied_for(caller, copy))
 
     def __dlpack__(
         self,
@@ -290,7 +301,7 @@ def _leaving(way: str, give: Callable[[Any], Any]) -> Any:
 
     def method(self: Any) -> Any:
         if busy() is not None:
-            note_exit(self, way)
+            leaves(self, way, sys._getframe(1))
         try:
             return give(self.data)
         except TypeError as cause:
@@ -346,6 +357,11 @@ class EagerTensor(Exports, Tensor):
     @property
     def nbytes(self) -> int:
         return self.data.nbytes  # type: ignore[no-any-return]
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Those of the array that `np.asarray` gives."""
+        return self.data.strides  # type: ignore[no-any-return]
 
     def numpy(self) -> np.ndarray:
         """The data as a NumPy array of its own, or as a NumPy scalar for shape ()."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -10,9 +11,10 @@ from graphad.core import dtypes
 from graphad.core.dlpack import read_only
 from graphad.core.dtypes import DType
 from graphad.core.errors import DeviceDataError
+from graphad.core.leaving import leaves
 from graphad.core.levels import note_exit
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import CPU, EagerTensor, Tensor, export_array
+from graphad.core.tensor import CPU, EagerTensor, Tensor, copied_for, export_array
 from graphad.devices.array import DeviceArray, device_array
 from graphad.devices.library import library, require
 from graphad.devices.streams import on, using
@@ -100,7 +102,9 @@ class DeviceTensor(Tensor):
     def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError(f"__array__: this tensor is on {self.device!r}; NumPy takes a copy of it.")
-        return export_array(self._leaves("NumPy").data, dtype, copy)
+        caller = sys._getframe(1)
+        leaves(self, "NumPy", caller)
+        return export_array(self.here().data, dtype, copied_for(caller, copy))
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.device import parse
 from graphad.core.errors import DeviceDataError
+from graphad.core.leaving import leaves
 from graphad.core.levels import entered, note_exit, trace_in_progress
 from graphad.core.tensor import CPU, Handle, Tensor, export_array
 from graphad.devices.array import DeviceArray, device_array
@@ -80,7 +82,9 @@ class DeviceVariable(Variable):
         return self._copy().numpy()
 
     def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
-        return export_array(self.numpy(), dtype, copy)
+        if trace_in_progress() is None:
+            leaves(self, "NumPy", sys._getframe(1))
+        return export_array(self._copy().numpy(), dtype, copy)
 
     def __dlpack__(self, **options: Any) -> Any:
         return DeviceTensor(self.place.data).__dlpack__(**options)

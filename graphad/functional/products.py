@@ -9,11 +9,12 @@ from graphad.core.annotations import NestLike
 from graphad.core.composites import flatten_fields, flatten_present, flatten_records, is_record
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.leaving import ASKED, DOCUMENTED, NUMBERS
 from graphad.core.nest import is_nested
 from graphad.core.refusal import check_function
 from graphad.functional.arguments import Sources, outputs, split_aux
 from graphad.gradient.backward import dense
-from graphad.gradient.explain_none import lost, refuse_lost
+from graphad.gradient.explain_none import lost, refuse_lost, warn_partly
 from graphad.gradient.forward import ForwardAccumulator, push_forward
 from graphad.gradient.tape import GradientTape
 from graphad.gradient.transforms import TRANSFORMS
@@ -58,8 +59,13 @@ def jvp(
     value, aux = split_aux("jvp", value) if has_aux else (value, None)
     ys, rebuild = outputs("jvp", value)
     dots = [accumulator.jvp(y) for y in ys]
-    if accumulator.exit is not None and all(dot is None for dot in dots):
-        raise ArgumentTypeError(lost("jvp", *accumulator.exit))
+    if accumulator.exit is not None:
+        way, line = accumulator.exit
+        is_lost = all(dot is None for dot in dots)
+        if is_lost and way not in NUMBERS:
+            raise ArgumentTypeError(lost("jvp", way, line))
+        if is_lost or (way not in ASKED and not way.startswith(("np.", DOCUMENTED))):
+            warn_partly("jvp", way, line)
     changes = rebuild([zeros_of(y) if dot is None else dot for y, dot in zip(ys, dots, strict=True)])
     return (value, changes, aux) if has_aux else (value, changes)
 

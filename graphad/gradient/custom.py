@@ -178,6 +178,7 @@ class _Reads:
 
     differentiates_itself = False
     transforms = None
+    has_rule = True
 
     def __init__(self, arguments: Sequence[Tensor] | None = None) -> None:
         self.found: dict[int, Any] = {}

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import ArgumentTypeError
+from graphad.core.frames import warn_user
+from graphad.core.leaving import ASKED, DOCUMENTED, NUMBERS
 from graphad.core.op import Op
 from graphad.core.tensor import VALUES, Handle
 from graphad.graph.ir import Graph
@@ -47,16 +49,17 @@ class Notes:
       None).
       marks: The marks of these results; they are not followed.
       exits: (way, mark, line) of followed values that left to Python or NumPy.
+      is_told: Whether a warning has named an exit.
       is_full: The limit was reached, and something was not recorded.
     """
 
-    __slots__ = ("after", "exits", "is_full", "marks")
+    __slots__ = ("after", "exits", "is_full", "is_told", "marks")
 
     def __init__(self) -> None:
         self.after: list[Any] = []
         self.marks: set[Any] = set()
         self.exits: list[Any] = []
-        self.is_full = False
+        self.is_full = self.is_told = False
 
     def has_room(self) -> bool:
         if len(self.after) + len(self.exits) < MOST_NOTES:
@@ -101,9 +104,6 @@ def without_values(entries: Sequence[Any]) -> list[Any]:
     return found
 
 
-ARRAYS = ("NumPy", "numpy()", "DLPack")  # the ways by which an array leaves, and not a number for Python
-
-
 def refuse_lost(name: str, tape: GradientTape, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
     """Raise if a target does not depend on a source by what the tape recorded, but may by an array that left it.
 
@@ -113,14 +113,63 @@ def refuse_lost(name: str, tape: GradientTape, targets: Sequence[Tensor], source
       name: The function, for the message.
     Raises: ArgumentTypeError (a TypeError).
     """
-    exits = {mark: (way, line) for way, mark, line in reversed(tape.notes.exits) if way in ARRAYS}
-    if not exits:
+    if not tape.notes.exits:
         return
+    exits = {mark: (way, line) for way, mark, line in reversed(tape.notes.exits)}
+    exits |= {mark: (way, line) for way, mark, line in reversed(tape.notes.exits) if way not in NUMBERS}
     for source in sources:
         states = {} if source.mark is None else _states(tape, source.mark)
-        left = next((exits[mark] for mark in states if mark in exits), None)
-        if left is not None and all(states.get(target.mark) is None for target in targets):
+        found = [exits[mark] for mark in states if mark in exits]
+        if not found:
+            continue
+        left = next((each for each in found if each[0] not in NUMBERS), found[0])
+        is_lost = all(states.get(target.mark) is None for target in targets)
+        if is_lost and left[0] not in NUMBERS:
             raise ArgumentTypeError(lost(name, *left))
+        if is_lost or (left[0] not in ASKED and not left[0].startswith(("np.", DOCUMENTED))):
+            warn_partly(name, *left)
+            tape.notes.is_told = True
+
+
+def warn_partly(name: str, way: str, line: str | None) -> None:
+    """Warn of an array that was taken of a value that the result depends on too: nobody can tell what became of it."""
+    where = f" at {line}" if line else ""
+    warn_user(
+        f"{name}: a value that depends on the argument left by {way}{where}. If the result depends on what left, this part of "
+        "the derivative is missing: write it with graphad's functions. If it is only looked at, x.numpy() or "
+        "tf.stop_gradient(x) says so."
+    )
+
+
+def warn_of_unconnected(
+    name: str,
+    tape: GradientTape | Past,
+    targets: Sequence[Any],
+    sources: Sequence[Handle | Tensor],
+    results: Sequence[Any],
+) -> None:
+    """Warn of the first source whose result is None since a value left the tape for NumPy or Python.
+
+    TensorFlow's programs look at values in a tape, as with `float(loss)`. So what a program itself asked for counts only where
+    the target depends on nothing that the tape followed.
+    """
+    exits = () if tape.notes.is_told else tape.notes.exits
+    passed = [DOCUMENTED, *(ASKED if any(target.mark in tape.tracked for target in targets) else ())]
+    counted = {mark: (way, line) for way, mark, line in reversed(exits) if way not in passed}
+    for source, result in zip(sources, results, strict=True) if counted else ():
+        if result is not None:
+            continue
+        states = {} if source.mark is None else _states(tape, source.mark)
+        left = next((counted[mark] for mark in (source.mark, *states) if mark in counted), None)
+        if left is not None and all(states.get(target.mark) is None for target in targets):
+            way, line = left
+            where = f" at {line}" if line else ""
+            warn_user(
+                f"{name}: a gradient is None, since a value that depends on the source left the tape by {way}{where}, and what "
+                "Python, NumPy or SciPy computes from it is not recorded. Write it with graphad's functions (`stack` for "
+                "np.array of tensors), or tf.stop_gradient(x) where no derivative is wanted."
+            )
+            return
 
 
 def lost(name: str, way: str, line: str | None) -> str:

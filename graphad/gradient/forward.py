@@ -16,6 +16,7 @@ from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, NonlinearGradientError
 from graphad.core.frames import user_line
+from graphad.core.leaving import NUMBERS
 from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.memo import Memo
 from graphad.core.op import IO, WRITES, Op, named, output_specs
@@ -24,7 +25,6 @@ from graphad.core.sparse import Sparse, values_of
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Mark
 from graphad.gradient.backward import Context, Dropped, add_bars, backward
-from graphad.gradient.explain_none import ARRAYS
 from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
@@ -280,7 +280,7 @@ class ForwardAccumulator:
       array([4., 0.], dtype=float32)
 
     Attributes:
-      exit: (way, the user's line) of the first value with a tangent that left as an array.
+      exit: (way, the user's line) of the first value with a tangent that left as an array, or else as a number.
     """
 
     differentiates_itself = False
@@ -349,7 +349,8 @@ class ForwardAccumulator:
         return self._tangent(x) is not None
 
     def note_exit(self, x: Any, way: str) -> None:
-        if way in ARRAYS and self.exit is None and self.follows(x):
+        before = self.exit
+        if (before is None or (before[0] in NUMBERS and way not in NUMBERS)) and self.follows(x):
             self.exit = way, user_line()
 
     def read(self, handle: Handle, value: EagerTensor) -> None:

@@ -30,7 +30,8 @@ from graphad.core.convert import lift, lift_own
 from graphad.core.dtypes import DType, as_dtype, from_numpy, int64
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.forks import lock
-from graphad.core.levels import entered
+from graphad.core.leaving import DOCUMENTED
+from graphad.core.levels import entered, note_exit
 from graphad.core.op import IO, MIXED, Op, TupleOp, define
 from graphad.core.schema import Kind, declare
 from graphad.core.scopes import executing_eagerly
@@ -390,7 +391,10 @@ def _shaped(name: str, results: list[Any], named: list[Any], several: bool) -> A
 
 
 def _array(x: Tensor) -> Any:
-    value = x.numpy() if x.has_value else x
+    if type(x) is not EagerTensor:
+        return x.numpy() if x.has_value else x
+    note_exit(x, DOCUMENTED)
+    value = x.data.copy()
     return read_only(value) if type(value) is np.ndarray else value
 
 

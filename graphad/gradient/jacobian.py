@@ -33,6 +33,7 @@ from graphad.core.sparse import values_of
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, Handle, Mark, Tensor
 from graphad.gradient.backward import Entry, backward, dense
+from graphad.gradient.explain_none import warn_of_unconnected
 from graphad.gradient.forward import push_entries
 from graphad.gradient.independence import mixing_op
 from graphad.gradient.jacobian_plan import costs, path_between, plan_jacobian, plan_rows
@@ -105,6 +106,7 @@ def jacobian(
     asked = Mode(mode.value == "zero", parallel_iterations, use_pfor)
     with tape.computing(), along(target):
         results = _vectorising("jacobian", use_pfor, lambda: _jacobians(tape, target, wanted, asked))
+        warn_of_unconnected("GradientTape.jacobian", tape, (target,), wanted, results)
     out = []
     for x, result in zip(wanted, results, strict=True):
         if result is None and asked.zero:
@@ -118,6 +120,7 @@ def jacobian_of(tape: GradientTape, target: Tensor, sources: Sequence[Any], forw
     target = _as_target(target)
     with tape.computing(), along(target):
         found = _jacobians(tape, target, sources, Mode(True, None, True, forward))
+        warn_of_unconnected("jacobian", tape, [target], sources, found)
     return [_zeros(target, x) if result is None else result for x, result in zip(sources, found, strict=True)]
 
 

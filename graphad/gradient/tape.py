@@ -24,7 +24,7 @@ from graphad.core.shapes import is_definite, ranked
 from graphad.core.sparse import Sparse, values_of
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
 from graphad.gradient.backward import add_bars, backward
-from graphad.gradient.explain_none import Notes, Past, why_none, without_values
+from graphad.gradient.explain_none import Notes, Past, warn_of_unconnected, why_none, without_values
 from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
@@ -34,7 +34,6 @@ from graphad.ops.choice import copied
 from graphad.ops.directly import is_free
 
 _dtype_warnings = 5
-
 
 K = TypeVar("K")
 S = TypeVar("S", bound=Tensor | Handle)
@@ -294,11 +293,12 @@ class GradientTape(Recorder):
                 are_all = False
             elif type(bar) is EagerTensor and bar.data.size > _FEW:
                 results[k] = _apart(bar, copies)
+        past = None
+        if not are_all:
+            unconnected = [x for x, bar in zip(wanted, results, strict=True) if bar is None]
+            past = None if self._persistent else Past(self, targets, unconnected, noted)
+            warn_of_unconnected("GradientTape.gradient", past or self, targets, wanted, results)
         if not self._persistent:
-            past = None
-            if not are_all:
-                unconnected = [x for x, bar in zip(wanted, results, strict=True) if bar is None]
-                past = Past(self, targets, unconnected, noted)
             self._release()
             self._past = past
         if mode is UnconnectedGradients.ZERO:

@@ -19,10 +19,11 @@ import graphad.ops.numpy.linalg as linalg
 from graphad.core.convert import lift_pair
 from graphad.core.errors import ArgumentTypeError, UnsupportedOptionError
 from graphad.core.flags import flags
+from graphad.core.leaving import refusal
 from graphad.core.levels import is_followed, trace_in_progress
 from graphad.core.memo import Memo
 from graphad.core.nest import flatten
-from graphad.core.tensor import VALUES, EagerTensor, Handle
+from graphad.core.tensor import VALUES, EagerTensor, Handle, read_only
 from graphad.ops import numpy as by_numpy
 from graphad.ops.numpy import scipy_special
 from graphad.ops.numpy.folding import method_of
@@ -125,7 +126,9 @@ def array_function(
     """`__array_function__` of tensors and variables."""
     name = func.__name__
     if name in _LOOKING and not _has_no_data(args, kwargs):
-        return func(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
+        return func(
+            *_plain(args, _seen), **{key: _plain((value,), _seen)[0] for key, value in kwargs.items()}
+        )
     if name in _TAKING_NONE and any(x is None for x in args):
         return _on_arrays(func, f"np.{name}", "graphad's takes no None", args, kwargs)
     space = _SPACES.get(func.__module__)
@@ -227,10 +230,7 @@ def _on_arrays(
     """
     why = _why_no_arrays([list(args), kwargs])
     if why is not None:
-        raise ArgumentTypeError(
-            f"{name}: {lacking}, and this one cannot take the tensor: {why}. Write it with graphad's functions; or, where no "
-            "derivative is wanted, call it on np.asarray(tf.stop_gradient(x)), outside of traced functions."
-        )
+        raise ArgumentTypeError(refusal(name, lacking, why))
     return function(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
 
 
@@ -246,12 +246,19 @@ def _why_no_arrays(args: Sequence[Any]) -> str | None:
     return None
 
 
-def _plain(args: Sequence[Any]) -> tuple[Array | Any, ...]:
+def _seen(x: Any) -> Any:
+    """The array of a tensor for who only looks at it, which no tape needs to hear of."""
+    if isinstance(x, EagerTensor | Handle):
+        return read_only(x.data if isinstance(x, EagerTensor) else x.here())
+    return np.asarray(x)
+
+
+def _plain(args: Sequence[Any], as_array: Callable[[Any], Any] = np.asarray) -> tuple[Array | Any, ...]:
     """Arguments with eager tensors as arrays."""
     return tuple(
-        np.asarray(x)
+        as_array(x)
         if isinstance(x, EagerTensor) or hasattr(x, "__graphad_tensor__")
-        else type(x)(_plain(x))
+        else type(x)(_plain(x, as_array))
         if type(x) in (list, tuple)
         else x
         for x in args

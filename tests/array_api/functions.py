@@ -59,9 +59,13 @@ def page() -> str:
     parts += [
         "## Recorded of `scipy.special`",
         " ".join(f"`{name}`" for name in sorted(scipy_special._ROWS)),
-        "Any other function of SciPy takes the plain array: where a derivative is recorded, its ufuncs refuse the tensor, and "
-        "`grad` and its kin refuse a result that depends on the argument only by such an array. A tape answers None, and "
-        "`why_none` names the line.",
+        "Any other function of SciPy takes the plain array. Where a derivative is recorded and would end there, its "
+        "ufuncs, what maps numbers to numbers in its other modules (`fft`, `integrate`, `interpolate`, `linalg`, "
+        "`ndimage`, `signal`, `special`, densities of `stats`, ...), `np.polynomial` and `np.vectorize` refuse the "
+        "tensor, with their name. Others look at values, like `linear_sum_assignment` and `pearsonr`: a tape whose "
+        "gradient is None for such an array warns with the line, `grad` and its kin refuse the result, and warn where it "
+        "depends on the argument in another way too. Inside of a function with a gradient of its own (`custom_gradient`) "
+        "all of them take tensors.",
     ]
     return "\n\n".join(parts) + "\n"
 

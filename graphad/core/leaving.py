@@ -1,0 +1,118 @@
+"""Values that leave for Python or NumPy, whose computations are not recorded.
+
+Who reads an array or a number of a tensor may only look at it, so that a tape notes where, and says so if a gradient is None. A
+function of NumPy's or SciPy's that makes numbers of numbers and takes no tensors would end a derivative for certain: it is
+refused, with its name.
+"""
+
+from __future__ import annotations
+
+import itertools
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from graphad.core import late
+from graphad.core.errors import ArgumentTypeError
+from graphad.core.frames import library_of
+from graphad.core.levels import is_followed, note_exit
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Handle, Tensor
+
+# The ways by which a number leaves for Python. It may decide or be printed, so that it ends no derivative for certain.
+NUMBERS = ("item()", "tolist()", "float()", "int()", "complex()")
+# Those and what a program asks for by name; the other ways are taken unasked by functions that expect arrays.
+ASKED = (*NUMBERS, "numpy()")
+DOCUMENTED = "numpy_function"  # whose gradient is None
+
+# Where NumPy's and SciPy's functions are maps with derivatives. Elsewhere they look at values, as tests, searches and plots do.
+_MAPS = (
+    "np.polynomial.", "np.vectorize.", "scipy.differentiate.", "scipy.fft.", "scipy.fftpack.", "scipy.integrate.",
+    "scipy.interpolate.", "scipy.linalg.", "scipy.ndimage.", "scipy.signal.", "scipy.sparse.linalg.", "scipy.spatial.transform.",
+    "scipy.special.",
+)  # fmt: skip
+# Methods of distributions that are maps; others draw samples or fit.
+_OF_DISTRIBUTIONS = frozenset(
+    (
+        "pdf logpdf pmf logpmf cdf logcdf ccdf logccdf sf logsf ppf isf icdf iccdf entropy mean var std median moment stats "
+        "expect"
+    ).split()
+)
+_AS_ARRAYS = "call it on np.asarray(tf.stop_gradient(x)), outside of traced functions"
+
+
+def leaves(x: Any, way: str, caller: FrameType) -> None:
+    """Tell all recorders that a value leaves, or refuse the function of NumPy or SciPy that asked for it.
+
+    Args:
+      way: How, where a program of the user's asked.
+      caller: The frame that asked.
+    Raises: ArgumentTypeError (a TypeError): a derivative is being recorded and would end in that function.
+    """
+    name = name_of_library_function(caller)
+    if name is not None:
+        way = name
+        if _is_map(name) and is_followed(x):
+            raise ArgumentTypeError(refusal(name, "graphad does not record it"))
+    note_exit(x, way)
+
+
+def refusal(name: str, lacking: str, why: str = "a derivative is being recorded, and would end here") -> str:
+    """The message for a function of NumPy or SciPy that cannot take a tensor."""
+    own = _own_name(name)
+    cure = "Write it with graphad's functions" + ("" if own is None else f" (there is {own})")
+    return (
+        f"{name}: {lacking}, and this one cannot take the tensor: {why}. {cure}; or, where no derivative "
+        f"is wanted, {_AS_ARRAYS}."
+    )
+
+
+def name_of_library_function(caller: FrameType) -> str | None:
+    """The public name of the function of NumPy or SciPy that the user called, None where the user's own line asked."""
+    if library_of(caller.f_code.co_filename) is None:
+        return None
+    frame: FrameType | None = caller
+    inner: list[FrameType] = []
+    while frame is not None and library_of(frame.f_code.co_filename) is not None:
+        inner.append(frame)
+        frame = frame.f_back
+    for frame in reversed(inner):  # decorators and checks of arguments have no name
+        space, names = _space(frame), _names(frame)
+        if not any(part.startswith(("_", "<")) for part in names) and space != "scipy":
+            return ".".join([space, *names])
+    return _space(caller)
+
+
+def _space(frame: FrameType) -> str:
+    """The public namespace of a frame's module: `scipy.signal` for `scipy.signal._signaltools`."""
+    parts = frame.f_globals.get("__name__", "").split(".")
+    public = list(itertools.takewhile(lambda part: not part.startswith("_"), parts))
+    if public[0] == "numpy":
+        public = ["np", *([] if public[1:] == ["lib"] else public[1:])]
+    return ".".join(public)
+
+
+def _names(frame: FrameType) -> list[str]:
+    """The name of a frame's function, after that of its class; of what makes or calls an object only the class."""
+    names = frame.f_code.co_qualname.split(".")
+    if len(names) < 2 or not frame.f_code.co_argcount:
+        return names
+    owner = frame.f_locals.get(frame.f_code.co_varnames[0])
+    kind = owner if isinstance(owner, type) else type(owner)
+    if any(base.__name__ == names[0] for base in kind.__mro__):  # not of a static method
+        names = [kind.__name__, *names[1:]]
+    return names[:-1] if names[-1] in ("__call__", "__init__", "__new__") else names
+
+
+def _is_map(name: str) -> bool:
+    space, _, last = name.rpartition(".")
+    return f"{name}.".startswith(_MAPS) or (space.startswith("scipy.stats") and last in _OF_DISTRIBUTIONS)
+
+
+def _own_name(name: str) -> str | None:
+    """graphad's function of the same name, where there is one."""
+    last = name.rpartition(".")[2]
+    for space in ("graphad.linalg", "graphad.signal", "graphad.math", "graphad.nn", "graphad.numpy"):
+        if last in late.places_of(space):
+            return f"{space.replace('graphad', 'tf', 1)}.{last}"
+    return None
