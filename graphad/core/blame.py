@@ -1,7 +1,8 @@
 """Which argument of a public function is to blame for an error of Python's or NumPy's, by the annotations of the function.
 
 A right call costs a `try` and one more frame. Only where something has failed are the arguments compared with what the
-signature says of them; so the checks of options stand in one place, and no function repeats them.
+signature says of them; so the checks of options stand in one place, and no function repeats them. A function whose tensors are
+all on one device, and that has made an array of its own on the CPU, is called again in a block of that device.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from graphad.core.device import TWO_DEVICES, common_device, device
 from graphad.core.errors import GraphadError, ResourceExhaustedError, RuleError
 from graphad.core.frames import is_passed
 from graphad.core.op import RAW_ERRORS, TOO_LARGE
@@ -31,6 +33,10 @@ def blaming(function: F) -> F:
         try:
             return function(*args, **options)
         except Exception as error:  # raised on, as it is or with the name of the argument
+            place = common_device((args, options)) if hasattr(error, TWO_DEVICES) else None
+            if place is not None:
+                with device(place):
+                    return function(*args, **options)
             told = blamed(called, args, options, error)
             if told is error:
                 raise

@@ -11,8 +11,10 @@ from typing import Any
 from graphad.core.errors import InvalidArgumentError, UnavailableError
 from graphad.core.flags import flags
 from graphad.core.levels import chain
-from graphad.core.tensor import CPU
+from graphad.core.nests import flatten
+from graphad.core.tensor import CPU, Tensor
 
+TWO_DEVICES = "graphad_two_devices"  # an attribute of the error about operands on two devices
 _NAME = r"^(?:/job:\w+)?(?:/replica:\d+)?(?:/task:\d+)?/?(?:device:)?(cpu|gpu|cuda)(?::(\d+))?$"
 
 
@@ -67,3 +69,13 @@ def device(device_name: str | None) -> Iterator[str]:
 def along(x: Any) -> AbstractContextManager[Any]:
     """A block in which ops run on the device of a tensor or variable, if that is not the CPU."""
     return device(x.device) if x.away else nullcontext()
+
+
+def common_device(given: Any) -> str | None:
+    """The device of all tensors among arguments, which is not the CPU; None where they are on several or there is none.
+
+    Numbers and positions on the CPU, which may stand beside tensors of a device, do not count.
+    """
+    leaves = [x for x in flatten(given, expand_composites=True) if isinstance(x, Tensor) and x.has_value]
+    places = {x.device for x in leaves if x.away or (x.dims and x.dtype.kind not in ("int", "uint", "bool"))}
+    return places.pop() if len(places) == 1 and CPU not in places else None

@@ -22,14 +22,14 @@ from graphad.devices import places
 from graphad.devices.faults import reported
 from graphad.devices.library import cupyx, library
 from graphad.devices.streams import current, on, using
-from graphad.devices.substitutes import INTEGER, VALUES, are_integers, checked, dtype_of, solve
+from graphad.devices.substitutes import SCALED, VALUES, checked, dtype_of, replaced, solve
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
 
 # Functions of CuPy that agree with NumPy: IEEE operations, and functions within some ulps. Integer division by zero, shifts by
-# more than the width and integer powers do not agree.
+# more than the width, integer powers, and float quotients and remainders do not agree.
 UFUNCS = frozenset(
     (
         "add subtract multiply negative positive absolute fabs sign conjugate exp exp2 expm1 log log2 log10 log1p sqrt cbrt "
@@ -39,7 +39,7 @@ UFUNCS = frozenset(
         "isfinite signbit copysign floor ceil trunc rint bitwise_and bitwise_or bitwise_xor invert frexp ldexp"
     ).split()
 )
-FLOATING_UFUNCS = frozenset("divide power float_power floor_divide remainder fmod".split())
+FLOATING_UFUNCS = frozenset("divide power float_power fmod".split())
 FUNCTIONS = frozenset(
     (
         "reshape transpose swapaxes moveaxis expand_dims squeeze broadcast_to ravel concatenate stack where copy zeros_like "
@@ -222,6 +222,12 @@ class DeviceArray:
     def __index__(self) -> int:
         return operator.index(self.host())
 
+    def __str__(self) -> str:
+        return str(self.host())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.host(), spec)
+
     def __repr__(self) -> str:
         return f"DeviceArray({self.host()!r}, 'cuda:{self.index}')"
 
@@ -350,17 +356,21 @@ class DeviceArray:
 
 
 def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any], index: int) -> Any:
-    name, inputs = ufunc.__name__, [_array_of(x) for x in inputs]
+    name = ufunc.__name__
+    # The second operand of `at` is a key.
+    inputs = [x if method == "at" and k == 1 else _array_of(x) for k, x in enumerate(inputs)]
     there = "where" not in options and (
         name in UFUNCS
         or (name in FLOATING_UFUNCS and all(dtype_of(x).kind in "fc" for x in inputs if hasattr(x, "dtype")))
     )
     if there and method == "__call__":
         return _on_device(getattr(library(), name), inputs, options, index)
-    if name in INTEGER and method == "__call__" and not options and are_integers(inputs):
-        return _on_device(INTEGER[name], inputs, {}, index)
+    own = replaced(name, inputs) if method == "__call__" and not options else None
+    if own is not None:
+        return _on_device(own, inputs, {}, index)
     if name in SPECIAL and method == "__call__" and ufunc.nout == 1 and "where" not in options:
-        return _on_device(getattr(cupyx().scipy.special, SPECIAL[name]), inputs, options, index)
+        special = SCALED.get(name) or getattr(cupyx().scipy.special, SPECIAL[name])
+        return _on_device(special, inputs, options, index)
     if method == "at" and name in COMBINING and places.combine_at(ufunc, *inputs):
         return None
     if method == "reduceat" and name in COMBINING and not any(options.values()):

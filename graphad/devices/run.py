@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core.bind import check_inputs
-from graphad.core.device import parse
+from graphad.core.device import TWO_DEVICES, parse
 from graphad.core.dtypes import from_numpy
 from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.ieee import hush, unhush
@@ -44,10 +44,12 @@ def common_place(op: Op, inputs: Sequence[Any]) -> str | None:
         if found is None:
             found, first = x.device, k
         elif x.device != found:
-            raise InvalidArgumentError(
+            error = InvalidArgumentError(
                 f"{op.name}: operand {first} is on {found!r} and operand {k} on {x.device!r}; copy one with x.cpu() or "
                 "x.gpu(). In a block of tf.device, lists and arrays are put on its device."
             )
+            setattr(error, TWO_DEVICES, True)
+            raise error
     return found
 
 

@@ -1,11 +1,13 @@
 """Functions of NumPy's that CuPy lacks or means otherwise, made of CuPy's own.
 
 Of integers, what CuPy leaves to C++ (a division by 0, of the lowest number by -1, shifts by the width and more) is NumPy's here.
+CuPy's remainders of floats come from a rounded division, which for large quotients has no digits of them.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,10 +22,14 @@ def dtype_of(x: Any) -> np.dtype:
     return found
 
 
-def are_integers(inputs: Sequence[Any]) -> bool:
-    """Whether all operands are arrays of one integer dtype."""
+def replaced(name: str, inputs: Sequence[Any]) -> Callable[..., Any] | None:
+    """What computes a ufunc of these operands, where CuPy's own does not agree with NumPy's."""
     dtypes = {dtype_of(x) for x in inputs if hasattr(x, "dtype")}
-    return len(dtypes) == 1 and all(hasattr(x, "dtype") for x in inputs) and next(iter(dtypes)).kind in "iu"
+    kinds = {dtype.kind for dtype in dtypes}
+    if kinds == {"f"}:
+        return FLOATING.get(name)
+    is_one = len(dtypes) == 1 and kinds <= {"i", "u"} and all(hasattr(x, "dtype") for x in inputs)
+    return INTEGER.get(name) if is_one else None
 
 
 def _quotient(a: Any, b: Any) -> Any:
@@ -83,6 +89,76 @@ INTEGER: dict[str, Callable[..., Any]] = {
     "power": _power,
     "left_shift": functools.partial(_shifted, "left_shift"),
     "right_shift": functools.partial(_shifted, "right_shift"),
+}
+
+
+def _float_parts(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
+    """The operands as numbers of one dtype, their remainder with the sign of a, and where it has not the sign of b."""
+    lib, dtype = library(), next(dtype_of(x) for x in (a, b) if hasattr(x, "dtype"))
+    a, b = (x if hasattr(x, "dtype") else dtype.type(x) for x in (a, b))
+    rest = lib.fmod(a, b)
+    return (
+        a,
+        b,
+        rest,
+        lib.logical_and(lib.not_equal(rest, 0), lib.not_equal(lib.less(rest, 0), lib.less(b, 0))),
+    )
+
+
+def _float_remainder(a: Any, b: Any) -> Any:
+    """The exact remainder, with the sign of the divisor."""
+    lib = library()
+    a, b, rest, is_other = _float_parts(a, b)
+    none = lib.copysign(dtype_of(b).type(0), b)
+    return lib.where(lib.equal(rest, 0), none, lib.where(is_other, lib.add(rest, b), rest))
+
+
+def _float_quotient(a: Any, b: Any) -> Any:
+    """The whole quotient to the remainder: that of a rounded division may be one more."""
+    lib = library()
+    a, b, rest, is_other = _float_parts(a, b)
+    plain, y = lib.divide(a, b), lib.divide(lib.subtract(a, rest), b)
+    y = lib.where(is_other, lib.subtract(y, dtype_of(y).type(1)), y)
+    below = lib.floor(y)
+    near = lib.where(lib.greater(lib.subtract(y, below), 0.5), lib.add(below, dtype_of(y).type(1)), below)
+    y = lib.where(lib.equal(y, 0), lib.copysign(dtype_of(y).type(0), plain), near)
+    return lib.where(lib.equal(b, 0), plain, y)
+
+
+# Of floats.
+FLOATING: dict[str, Callable[..., Any]] = {"remainder": _float_remainder, "floor_divide": _float_quotient}
+
+
+_FAR, _TERMS = 50.0, 12
+
+
+def _scaled(name: str, order: int, sign: float, x: Any) -> Any:
+    """A modified Bessel function without its exponential; CuPy multiplies 0 by infinity there where the exponential overflows.
+
+    For large numbers this is the asymptotic series, of which so many terms suffice from `_FAR` on.
+    """
+    lib, size = library(), library().absolute(x)
+    is_far = lib.greater(size, _FAR) if sign < 0 else lib.greater(x, _FAR)
+    near = getattr(cupyx().scipy.special, name)(lib.where(is_far, x.dtype.type(1), x))
+    over = lib.divide(x.dtype.type(1), lib.where(is_far, size, x.dtype.type(_FAR)))
+    factors, term = [], 1.0
+    for k in range(_TERMS):
+        factors.append(term)
+        term *= sign * (4.0 * order * order - (2 * k + 1) ** 2) / (8.0 * (k + 1))
+    total = lib.full_like(over, factors[-1])
+    for factor in factors[-2::-1]:
+        total = lib.add(lib.multiply(total, over), x.dtype.type(factor))
+    root = lib.sqrt(lib.multiply(over, x.dtype.type(0.5 / math.pi if sign < 0 else 0.5 * math.pi)))
+    far = lib.multiply(total, root)
+    return lib.where(is_far, lib.copysign(far, x) if order and sign < 0 else far, near)
+
+
+# Functions of SciPy's.
+SCALED: dict[str, Callable[..., Any]] = {
+    "i0e": functools.partial(_scaled, "i0e", 0, -1.0),
+    "i1e": functools.partial(_scaled, "i1e", 1, -1.0),
+    "k0e": functools.partial(_scaled, "k0e", 0, 1.0),
+    "k1e": functools.partial(_scaled, "k1e", 1, 1.0),
 }
 
 

@@ -1,6 +1,7 @@
 """NumPy behind the names of CuPy that graphad uses: arrays that NumPy is not given unasked, and that take none of NumPy's.
 
-Anything that CuPy lacks, or that graphad is not meant to use, is not there. What mixes up the two kinds of memory fails.
+Anything that CuPy lacks, or that graphad is not meant to use, is not there. What mixes up the two kinds of memory fails. What
+CuPy means otherwise than NumPy is so here too (`fake_meanings`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 import scipy.linalg
 import scipy.special
 
-from tests.devices import fake_driver, fake_streams
+from tests.devices import fake_driver, fake_meanings, fake_streams
 from tests.devices.fake_driver import address_of
 
 DEVICES = 2
@@ -78,11 +79,11 @@ class ndarray:
         return self._memory.copy()
 
     def __getitem__(self, key: Any) -> Any:
-        return _done(lambda x, k: x[k], [self, key], {})
+        return _done(fake_meanings.get, [self, key], {})
 
     def __setitem__(self, key: Any, value: Any) -> None:
         memory, place, given = self._memory, _raw(key), _raw(value)
-        fake_streams.current().put(lambda: memory.__setitem__(place, given))
+        fake_streams.current().put(lambda: fake_meanings.put(memory, place, given))
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
@@ -152,7 +153,7 @@ def _flat(things: Any) -> Any:
             yield from _flat(x)
 
 
-MORE = "left_shift right_shift take take_along_axis zeros ones arange full ascontiguousarray".split()
+MORE = "take take_along_axis zeros ones arange full ascontiguousarray".split()
 
 
 def empty(shape: Any, dtype: Any = float) -> ndarray:
@@ -187,8 +188,10 @@ def _function(name: str, home: Any = np) -> Any:
             _refuse_lists(args[0])
         elif isinstance(getattr(home, name), np.ufunc):
             _refuse_lists(args)
-        return _done(getattr(home, name), args, kwargs)
+        return _done(meaning, args, kwargs)
 
+    meanings = {np: fake_meanings.FUNCTIONS, scipy.special._ufuncs: fake_meanings.SPECIAL}.get(home, {})
+    meaning = meanings.get(name) or getattr(home, name)
     return run
 
 
@@ -225,7 +228,10 @@ def _linalg(name: str) -> Any:
             raise ValueError(
                 "a must have (..., M, M) shape and b must have (..., M, K) for multidimensional b"
             )
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except np.linalg.LinAlgError:
+            raise fake_meanings.refused(name, 1) from None
 
     return run
 
@@ -249,7 +255,9 @@ def _lu_factor(a: ndarray, check_finite: bool = True) -> Any:
 def _method(name: str) -> Any:
     def run(self: ndarray, *args: Any, **kwargs: Any) -> Any:
         calls.append(name)
-        return _done(lambda x, *more, **named: getattr(x, name)(*more, **named), [self, *args], kwargs)
+        other = fake_meanings.FUNCTIONS.get(name)
+        plain = other or (lambda x, *more, **named: getattr(x, name)(*more, **named))
+        return _done(plain, [self, *args], kwargs)
 
     return run
 
@@ -326,6 +334,7 @@ def module() -> Any:
         TRANSFORMS,
         UFUNCS,
     )
+    from graphad.devices.substitutes import FLOATING, INTEGER
 
     for name in METHODS:
         setattr(ndarray, name, _method(name))
@@ -372,5 +381,8 @@ def module() -> Any:
         ),
         lib=SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=_as_strided)),
         fft=SimpleNamespace(**{name: _function(name, np.fft) for name in TRANSFORMS}),
-        **{name: _function(name) for name in (*UFUNCS, *FLOATING_UFUNCS, *FUNCTIONS, *MORE)},
+        **{
+            name: _function(name)
+            for name in (*UFUNCS, *FLOATING_UFUNCS, *FUNCTIONS, *INTEGER, *FLOATING, *MORE)
+        },
     )

@@ -90,6 +90,12 @@ def static_array(x: object) -> Any:
     return array_of(x.value if isinstance(x, Dimension) else x)
 
 
+def static_axes(x: Any) -> Any:
+    """`static_array` of axes, which are few: those of a tensor on a device are copied here."""
+    is_there = isinstance(x, Tensor) and x.away and x.has_value
+    return static_array(x.here() if is_there else x)
+
+
 def static_integers(x: object) -> Any:
     """The same, with an array of NumPy whose floats are whole as integers; a float of Python stays one."""
     found = static_array(x)

@@ -40,7 +40,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ElementCount
 from graphad.ops.array.join import Concat
 from graphad.ops.array.reshape import Reshape, reshape
-from graphad.ops.array.support import index_tensor, static_array
+from graphad.ops.array.support import index_tensor, static_array, static_axes
 from graphad.ops.math.arithmetic import MOD
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.complexes import CONJ
@@ -370,7 +370,7 @@ def reverse(tensor: TensorLike, axis: AxisLike, name: str | None = None) -> Tens
              [4, 3]], dtype=int32)
     """
     x = lift(tensor)
-    values = static_array(axis)
+    values = static_axes(axis)
     if values is None:
         raise ArgumentTypeError("reverse: axis must be known while tracing; give integers.")
     axes = normalize_axes("reverse", _integers("reverse", axis, values), x.ndim, "tensor", x.dims)
@@ -455,7 +455,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None 
       array([3, 1, 2], dtype=int32)
     """
     x = lift(input)
-    values = static_array(axis)
+    values = static_axes(axis)
     if values is None:
         raise ArgumentTypeError("roll: axis must be known while tracing; give integers.")
     axes = tuple(

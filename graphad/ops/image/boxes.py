@@ -13,6 +13,7 @@ import numpy as np
 from graphad.core import arrays
 from graphad.core.annotations import Array, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import float32, int32
 from graphad.core.errors import InvalidArgumentError
@@ -32,6 +33,7 @@ from graphad.ops.math.rounding import ceil, floor
 from graphad.ops.math.select import clip_by_value, where
 
 
+@blaming
 def crop_and_resize(
     image: TensorLike,
     boxes: TensorLike,
@@ -198,6 +200,7 @@ def _suppressed(
     return found  # type: ignore[no-any-return]
 
 
+@blaming
 def non_max_suppression(
     boxes: TensorLike,
     scores: TensorLike,
@@ -227,6 +230,7 @@ def non_max_suppression(
     ]
 
 
+@blaming
 def non_max_suppression_with_scores(
     boxes: TensorLike,
     scores: TensorLike,

@@ -116,6 +116,7 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     return _in_floats(image, lambda x: x + cast(delta, x.dtype))
 
 
+@blaming
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     """(x - mean) * contrast_factor + mean, with the mean of each channel of each image.
 
@@ -201,6 +202,7 @@ def _saturation(value: Any, low: Any) -> Any:
     return where(black, lift(0, value.dtype), (value - low) / where(black, lift(1, value.dtype), value))
 
 
+@blaming
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Red, green and blue of hue, saturation and value.
 
@@ -281,6 +283,7 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
     return _in_floats(_colored("adjust_saturation", image), adjusted)
 
 
+@blaming
 def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     """0.2989 red + 0.587 green + 0.114 blue.
 
@@ -324,6 +327,7 @@ def _times(x: Tensor, kernel: list[list[float]]) -> Tensor:
     return tensordot(x, matrix, [[-1], [0]]) if x.ndim == 1 else matmul(x, matrix)
 
 
+@blaming
 def rgb_to_yiq(images: TensorLike) -> Tensor:
     """RGB converted to YIQ, the luma and the two chroma components of NTSC.
 
@@ -339,6 +343,7 @@ def rgb_to_yiq(images: TensorLike) -> Tensor:
     return _converted("rgb_to_yiq", images, _YIQ)
 
 
+@blaming
 def yiq_to_rgb(images: TensorLike) -> Tensor:
     """YIQ converted to RGB: the inverse of `rgb_to_yiq`.
 
@@ -354,6 +359,7 @@ def yiq_to_rgb(images: TensorLike) -> Tensor:
     return _converted("yiq_to_rgb", images, _FROM_YIQ)
 
 
+@blaming
 def rgb_to_yuv(images: TensorLike) -> Tensor:
     """RGB converted to YUV, the luma and the two chroma components of PAL.
 
@@ -369,6 +375,7 @@ def rgb_to_yuv(images: TensorLike) -> Tensor:
     return _converted("rgb_to_yuv", images, _YUV)
 
 
+@blaming
 def yuv_to_rgb(images: TensorLike) -> Tensor:
     """YUV converted to RGB: the inverse of `rgb_to_yuv`.
 
@@ -384,6 +391,7 @@ def yuv_to_rgb(images: TensorLike) -> Tensor:
     return _converted("yuv_to_rgb", images, _FROM_YUV)
 
 
+@blaming
 def per_image_standardization(image: TensorLike) -> Tensor:
     """(x - mean) / standard deviation of each image; the deviation is taken to be at least 1 / sqrt(number of elements).
 

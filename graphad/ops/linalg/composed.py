@@ -47,6 +47,7 @@ def normalize(
     return x / length, length
 
 
+@blaming
 def pinv(
     a: TensorLike, rcond: TensorLike | None = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64, uint64
 from graphad.core.errors import InvalidArgumentError
@@ -90,6 +91,7 @@ def members_of(total: Tensor, ids: Tensor, count: TensorLike) -> Tensor:
     return reshape(members, [-1, *[1] * (total.ndim - 1)]) if total.ndim > 1 else members
 
 
+@blaming
 def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Sums of the slices of `data` along its first axis that share an id.
 
@@ -106,6 +108,7 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     return unsorted_segment_sum(data, ids, count)
 
 
+@blaming
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Means of the slices of `data` along its first axis that share an id; arguments and shapes as for `segment_sum`.
 
@@ -127,6 +130,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
     return cast(sign(total) * (abs(total) // members), dtype)  # rounded towards 0
 
 
+@blaming
 def unsorted_segment_mean(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
@@ -146,6 +150,7 @@ def unsorted_segment_mean(
     return total / members  # type: ignore[no-any-return]
 
 
+@blaming
 def unsorted_segment_sqrt_n(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:

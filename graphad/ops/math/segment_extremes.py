@@ -14,6 +14,7 @@ import numpy as np
 from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import from_numpy
@@ -185,6 +186,7 @@ def _unsorted(op_class: Any, data: TensorLike, segment_ids: TensorLike, num_segm
     return bind(op_class(count), x, ids, *given)
 
 
+@blaming
 def unsorted_segment_max(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
@@ -202,6 +204,7 @@ def unsorted_segment_max(
     return _unsorted(UnsortedSegmentMax, data, segment_ids, num_segments)  # type: ignore[no-any-return]
 
 
+@blaming
 def unsorted_segment_min(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
@@ -219,6 +222,7 @@ def unsorted_segment_min(
     return _unsorted(UnsortedSegmentMin, data, segment_ids, num_segments)  # type: ignore[no-any-return]
 
 
+@blaming
 def unsorted_segment_prod(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
@@ -249,6 +253,7 @@ def _sorted(op_class: object, caller: str, data: TensorLike, segment_ids: Tensor
     return where(members_of(y, ids, count) > 0, y, zeros_like(y))
 
 
+@blaming
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The largest of the slices of `data` that share an id, element by element, 0 for segments without members; arguments and
     shapes as for `segment_sum`. Ties share the gradient.
@@ -262,6 +267,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     return _sorted(UnsortedSegmentMax, "segment_max", data, segment_ids)  # type: ignore[no-any-return]
 
 
+@blaming
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The smallest of the slices of `data` that share an id, element by element, 0 for segments without members; arguments and
     shapes as for `segment_sum`. Ties share the gradient.
@@ -275,6 +281,7 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     return _sorted(UnsortedSegmentMin, "segment_min", data, segment_ids)  # type: ignore[no-any-return]
 
 
+@blaming
 def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The products of the slices of `data` that share an id, 1 for segments without members; arguments and shapes as for
     `segment_sum`, the gradient as for `unsorted_segment_prod`.

@@ -39,7 +39,7 @@ from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import sizes_of
 from graphad.ops.array.slice import getitem
-from graphad.ops.array.support import requested_size, static_array, static_int
+from graphad.ops.array.support import requested_size, static_array, static_axes, static_int
 from graphad.ops.array.transpose import roll, transpose
 from graphad.ops.elementwise import named
 from graphad.ops.math.cast import cast
@@ -247,7 +247,7 @@ def _lengths(op: str, fft_length: object, rank: int) -> list[Any] | None:
 
 def _places(op: str, axes: Sequence[int], x: Tensor) -> list[int]:
     """Axes counted from 0. Raises: ArgumentTypeError: they are known only at run time."""
-    values = static_array(axes)
+    values = static_axes(axes)
     if values is None:
         raise ArgumentTypeError(f"{op}: axes must be known while tracing; give integers.")
     return [normalize_axis(op, k, x.ndim, "x", x.dims) for k in values.ravel()]

@@ -60,6 +60,7 @@ def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     return SparseTensor.of(indices, gather_nd(x, indices), flat_shape(x), x.dims)
 
 
+@blaming
 def to_dense(
     sp_input: SparseTensor,
     default_value: TensorLike | None = None,
@@ -209,6 +210,7 @@ def _joint(op: str, a: SparseTensor, b: SparseTensor) -> tuple[Any, Any, Any, An
     return gather(indices, boolean_mask(order, first)), order, group, count
 
 
+@blaming
 def add(a: Any, b: Any, threshold: TensorLike = 0) -> Tensor | SparseTensor:
     """The sum of two tensors of which at least one is sparse: sparse if both are.
 
@@ -253,6 +255,7 @@ def _extreme(op: str, a: SparseTensor, b: object, choose: Callable[[Any, Any], A
     return SparseTensor.of(indices, choose(left, right), x.dense_shape, x.dims)
 
 
+@blaming
 def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
     """The elementwise maximum of two sparse tensors, where at least one has a value; a missing value counts as 0.
 
@@ -267,6 +270,7 @@ def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> 
     return _extreme("sparse.maximum", sp_a, sp_b, larger)
 
 
+@blaming
 def minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
     """The elementwise minimum of two sparse tensors, where at least one has a value; a missing value counts as 0.
 
@@ -281,6 +285,7 @@ def minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> 
     return _extreme("sparse.minimum", sp_a, sp_b, smaller)
 
 
+@blaming
 def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     """exp(x) divided by its sum along the last axis, over the elements that have a value.
 
