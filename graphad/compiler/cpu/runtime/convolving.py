@@ -16,7 +16,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphad.compiler.cpu.runtime import blas, convolving_text, driver, native, pool, tiles_text
+from graphad.compiler.cpu.runtime import (
+    blas,
+    convolving_lines,
+    convolving_text,
+    driver,
+    native,
+    pool,
+    tiles_text,
+)
+from graphad.compiler.cpu.runtime import convolving_lines as by_line
 from graphad.compiler.cpu.runtime import convolving_text as t
 from graphad.compiler.cpu.target import host
 from graphad.core.errors import InternalError
@@ -31,26 +40,41 @@ _LONG = 48  # elements of a part of a window for which a product of its own pays
 
 _FEW = 8  # channels of an image up to which cotangents are spread by one product for all of a window
 
-CORRELATE, FILTERS, SINGLE, SINGLE_FILTERS, SPREAD, AT_MAXIMA, MAXIMA = range(7)
-_functions: dict[str, list[int]] = {}
+_COPIED_BYTES = 1 << 17  # of lines with zeros on both sides, which stay in the second-level cache
+_MOST_BYTES = 1 << 19  # of them where a single line of results has many
+_FEWEST = 4  # places of a line: fewer leave most of a tile empty
+_DEEPEST = 1152  # elements of a window whose products are added up in registers at once
+_LINES = 16  # lines of results of a heavy convolution that threads can share
+
+CORRELATE, FILTERS, SINGLE, SINGLE_FILTERS, SPREAD, AT_MAXIMA, MAXIMA, LINES, LINE_FILTERS = range(9)
+_functions: dict[tuple[str, bool], list[int]] = {}
 
 
-def _steps(dtype: str) -> list[int]:
-    """The addresses of the steps; empty where this processor has no tiles."""
-    found = _functions.get(dtype)
+def _shape(dtype: str) -> tiles_text.Shape | None:
+    shapes = tiles_text.shapes(host().features)
+    return next((shape for shape in shapes if shape.letter == blas.LETTERS[dtype]), None)
+
+
+def _steps(dtype: str, lines: bool = False) -> list[int]:
+    """The addresses of the steps, or of those that go line by line; empty where this processor has no tiles."""
+    found = _functions.get((dtype, lines))
     if found is None:
         with native.lock:
-            shape = next(
-                (s for s in tiles_text.shapes(host().features) if s.letter == blas.LETTERS[dtype]), None
-            )
+            shape, text = _shape(dtype), convolving_lines if lines else convolving_text
             if shape is None or not blas.tiles(dtype):
                 found = []
             else:
-                names = convolving_text.symbols(shape)
-                made = native.printed(convolving_text.text, shape, symbols=names)
+                names = text.symbols(shape)
+                made = native.printed(text.text, shape, symbols=names)
                 found = [made[name] for name in names]
-            _functions[dtype] = found
+            _functions[dtype, lines] = found
     return found
+
+
+def _step(dtype: str, function: int) -> int:
+    if function < LINES:
+        return _steps(dtype)[function]
+    return _steps(dtype, True)[function - LINES]
 
 
 class Sizes(NamedTuple):
@@ -114,11 +138,15 @@ def sizes_of(
 
 
 class _Rows(NamedTuple):
-    """The blocks of a region, whose words IMAGES to WORK are offsets in bytes, and the bytes of all workspaces."""
+    """The blocks of a region, whose words IMAGES to WORK are offsets in bytes, and the bytes of all workspaces.
+
+    `columns`: As many numbers has each row of filters that the step reads, zeros behind its own; 0 if it reads them as they are.
+    """
 
     function: int
     words: np.ndarray
     workspace: int
+    columns: int = 0
 
 
 def _words(s: Sizes, result_image: int, result_steps: Sequence[int], itemsize: int) -> list[int]:
@@ -156,6 +184,42 @@ def _ranges(total: int, work: float, least: int, threads: int) -> list[tuple[int
     return [(low, min(low + size, total)) for low in range(0, total, size)]
 
 
+def _in_lines(s: Sizes, words: list[int], itemsize: int) -> int:
+    """Add the words of a step that goes line by line, if that pays. Returns: the bytes of its workspace, 0 where it does not."""
+    length, lines = words[t.LENGTH], s.batch * s.counts[0] * s.counts[1]
+    if s.groups > 1 or s.dilations[2] > 1 or words[t.ALONE] or length > _DEEPEST or s.counts[2] < _FEWEST:
+        return 0
+    if lines < _LINES and float(s.places) * length * s.outputs > _HEAVY:
+        return 0
+    padded = (s.strides[2] * (s.counts[2] - 1) + s.window[2]) * s.inputs
+    is_direct = s.before[2] <= 0 and padded - s.before[2] * s.inputs <= s.size[2] * s.inputs
+    reach = (s.window[1] - 1) * s.dilations[1] + 1
+    fit = _COPIED_BYTES // (padded * itemsize * s.window[0])
+    many = min(max((fit - reach) // s.strides[1] + 1, 1), s.counts[1])
+    copies = s.window[0] * (s.strides[1] * (many - 1) + reach)
+    if padded * itemsize * copies > _MOST_BYTES:
+        return 0
+    table, line = -(-copies * 8 // 64) * 64, -(-padded * itemsize // 64) * 64
+    words += [0] * (by_line.WORD_COUNT - t.WORD_COUNT)
+    words[by_line.LINES], words[by_line.PADDED], words[by_line.DIRECT] = many, padded, int(is_direct)
+    words[by_line.ZEROS], words[by_line.COPIES] = table // itemsize, (table + line) // itemsize
+    return table + line + (0 if is_direct else -(-copies * padded * itemsize // 64) * 64)
+
+
+def _correlation_of_lines(s: Sizes, words: list[int], each: int, dtype: str, threads: int) -> _Rows:
+    """The rows of a convolution that goes line by line, with workspaces of so many bytes."""
+    shape = _shape(dtype)
+    assert shape is not None
+    words[t.OTHER_PIXEL] = columns = -(-s.outputs // shape.lanes) * shape.lanes
+    rows: list[list[int]] = []
+    work = float(s.places) * words[t.LENGTH] * s.outputs
+    for low, high in _ranges(s.batch * s.counts[0] * s.counts[1], work, 1, threads):
+        row = list(words)
+        row[t.LOW], row[t.HIGH], row[t.WORK] = low, high, len(rows) * each
+        rows.append(row)
+    return _Rows(LINES, np.array(rows, np.int64), len(rows) * each, columns if columns > s.outputs else 0)
+
+
 @functools.lru_cache(maxsize=512)
 def _correlation(
     s: Sizes, result_image: int, result_steps: tuple[int, ...], dtype: str, threads: int, packed: bool
@@ -171,6 +235,9 @@ def _correlation(
             row[t.LOW], row[t.HIGH] = low, high
             rows.append(row)
         return _Rows(SINGLE, np.array(rows, np.int64), 0)
+    each = _in_lines(s, words, itemsize)
+    if each:
+        return _correlation_of_lines(s, words, each, dtype, threads)
     length, outputs = words[t.LENGTH], words[t.OUTPUTS]
     block = min(max(_BLOCK_BYTES // (length * itemsize) // 12 * 12, 96), 480)
     # Rows of the windows, and behind them those of results that are not written in place.
@@ -214,44 +281,61 @@ def _sums(s: Sizes, dtype: str) -> tuple[_Rows, int]:
             row[t.RESULT] = part * math.prod(s.window) * s.inputs * itemsize
             rows.append(row)
         return _Rows(SINGLE_FILTERS, np.array(rows, np.int64), 0), parts
+    shape = _shape(dtype)
+    assert shape is not None
+    # The cotangents of a place are read in whole vectors.
+    room = 0 if s.outputs % shape.lanes else _in_lines(s, words, itemsize)
     channels, outputs = words[t.CHANNELS], words[t.OUTPUTS]
     axis = 0 if s.window[0] > 1 else 1
     inside = math.prod(s.window[axis + 1 :]) * channels
     pieces = s.window[axis] if inside >= _LONG and not words[t.ALONE] else 1
     tasks = pieces * s.groups
     parts = 1 if work < _HEAVY else 2 if tasks > 1 else _PARTS
-    size = -(-s.places // parts)
-    size = -(-size // _DEPTH) * _DEPTH
-    parts = -(-s.places // size)
+    count = s.places // s.counts[2] if room else s.places
+    size = -(-count // parts)
+    size = size if room else -(-size // _DEPTH) * _DEPTH
+    parts = -(-count // size)
     workspace, total = 0, words[t.LENGTH] * s.outputs
     for part, group, piece in itertools.product(range(parts), range(s.groups), range(pieces)):
         row = list(words)
         if pieces > 1:
             row[t.FIRST + axis], row[t.LAST + axis], row[t.LENGTH] = piece, piece + 1, inside
-        row[t.LOW], row[t.HIGH] = part * size, min(part * size + size, s.places)
+        row[t.LOW], row[t.HIGH] = part * size, min(part * size + size, count)
         row[t.BLOCK] = _DEPTH if row[t.LENGTH] <= 1024 else _DEPTH // 2
         row[t.IMAGES] = group * channels * itemsize
         row[t.OTHER] = group * outputs * itemsize
         at = part * total + (piece * inside if pieces > 1 else 0) * s.outputs + group * outputs
         row[t.RESULT], row[t.WORK] = at * itemsize, workspace
-        if not words[t.ALONE]:
+        if room:
+            workspace += room
+        elif not words[t.ALONE]:
             workspace += -(-row[t.BLOCK] * row[t.LENGTH] * itemsize // 64) * 64
         rows.append(row)
-    return _Rows(FILTERS, np.array(rows, np.int64), workspace), parts
+    return _Rows(LINE_FILTERS if room else FILTERS, np.array(rows, np.int64), workspace), parts
+
+
+def _widened(filters: np.ndarray, columns: int) -> np.ndarray:
+    """Filters with zeros behind each row."""
+    wide = np.zeros((*filters.shape[:-1], columns), filters.dtype)
+    wide[..., : filters.shape[-1]] = filters
+    return wide
 
 
 def _run(dtype: str, given: Sequence[tuple[_Rows, np.ndarray, np.ndarray, np.ndarray]]) -> None:
     """Run the rows of several regions as one: (rows, images, the other operand, result) each."""
-    functions, product = _steps(dtype), blas.tiles(dtype)
+    product = blas.tiles(dtype)
     tables: list[np.ndarray] = []
     held: list[np.ndarray] = []
     for rows, images, other, result in given:
         words, work = rows.words.copy(), np.empty(rows.workspace, np.uint8)
+        if rows.columns:
+            other = _widened(other, rows.columns)
+            held.append(other)
         starts = [array.ctypes.data for array in (images, other, result, work)]
         words[:, : t.PRODUCT + 1] += np.array([*starts, product], np.int64)
         held.append(work)
         table = np.empty((len(words), 2), np.int64)
-        table[:, 0] = functions[rows.function]
+        table[:, 0] = _step(dtype, rows.function)
         table[:, 1] = words.ctypes.data + np.arange(len(words)) * words.strides[0]
         tables.append(table)
         held.append(words)

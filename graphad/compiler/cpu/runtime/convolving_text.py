@@ -38,7 +38,7 @@ def symbols(shape: Shape) -> list[str]:
     return [symbol.format(shape.letter) for symbol in SYMBOLS]
 
 
-class _Walk:
+class Walk:
     """Where the windows of one place lie: the place's indices, and the first element of its window along each axis."""
 
     def __init__(self, f: Body, start: str) -> None:
@@ -74,39 +74,39 @@ class _Walk:
         return f.item(f.pointer("%w", RESULT), at)
 
 
-def _inside(f: Function, value: str, size: str) -> str:
+def is_within(f: Function, value: str, size: str) -> str:
     return f.test("ult", value, size)
 
 
-def _element(f: Body, axis: int, first: str, k: str) -> tuple[str, str]:
+def element_at(f: Body, axis: int, first: str, k: str) -> tuple[str, str]:
     """The place of element k of a window along an axis, and whether it is inside of the image."""
     at = f.math("add", first, f.math("mul", k, f.word("%w", DILATION + axis)))
-    return at, _inside(f, at, f.word("%w", SIZE + axis))
+    return at, is_within(f, at, f.word("%w", SIZE + axis))
 
 
-def _line(f: Body, image: str, d: str, h: str) -> str:
+def line_at(f: Body, image: str, d: str, h: str) -> str:
     """The address of a line of an image."""
     row = f.math("add", f.math("mul", d, f.word("%w", SIZE + 1)), h)
     return f.item(image, f.math("mul", f.math("mul", row, f.word("%w", SIZE + 2)), f.word("%w", PIXEL)))
 
 
-def _image(f: Body, index: str, base: int = IMAGES) -> str:
+def image_at(f: Body, index: str, base: int = IMAGES) -> str:
     size = f.math("mul", f.word("%w", SIZE), f.word("%w", SIZE + 1))
     size = f.math("mul", f.math("mul", size, f.word("%w", SIZE + 2)), f.word("%w", PIXEL))
     return f.item(f.pointer("%w", base), f.math("mul", index, size))
 
 
-def _copy(f: Body, to: str, source: str, count: str) -> None:
+def put_copy(f: Body, to: str, source: str, count: str) -> None:
     size = f.math("mul", count, f.shape.size)
     f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
 
 
-def _clear(f: Body, to: str, count: str) -> None:
+def put_zeros(f: Body, to: str, count: str) -> None:
     f.do(f"call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {f.math('mul', count, f.shape.size)}, i1 false)")
 
 
 @contextmanager
-def _otherwise(f: Function, condition: str) -> Iterator[None]:
+def otherwise(f: Function, condition: str) -> Iterator[None]:
     with f.when(f.emit(f"xor i1 {condition}, true")):
         yield
 
@@ -147,7 +147,7 @@ class _Run:
 def _lay_out(shape: Shape, suffix: str) -> str:
     """The windows of the places from `low` to `high`, one a row, with zeros for what is outside of the image."""
     f = Body(shape, suffix, "void @lay_out(ptr %w, ptr noalias %to, i64 %low, i64 %high)", "internal")
-    walk, to, run = _Walk(f, "%low"), f.slot("ptr", "%to"), _Run(f)
+    walk, to, run = Walk(f, "%low"), f.slot("ptr", "%to"), _Run(f)
     pixel, channels, lanes = f.word("%w", PIXEL), run.channels, shape.lanes
     together = f.emit(
         f"and i1 {f.test('eq', pixel, channels)}, {f.test('eq', f.word('%w', DILATION + 2), 1)}"
@@ -156,18 +156,18 @@ def _lay_out(shape: Shape, suffix: str) -> str:
     long = f.emit(f"and i1 {together}, {f.emit(f'xor i1 {run.is_short}, true')}")
     apart = f.emit(f"xor i1 {together}, true")
     with f.loop("%low", "%high"):
-        image, first = _image(f, walk.at[0].get()), walk.first(2)
+        image, first = image_at(f, walk.at[0].get()), walk.first(2)
         run.at(first)
         with f.loop(f.word("%w", FIRST), f.word("%w", LAST)) as k0:
-            d, in_depth = _element(f, 0, walk.first(0), k0)
+            d, in_depth = element_at(f, 0, walk.first(0), k0)
             with f.loop(f.word("%w", FIRST + 1), f.word("%w", LAST + 1)) as k1:
-                h, in_height = _element(f, 1, walk.first(1), k1)
+                h, in_height = element_at(f, 1, walk.first(1), k1)
                 target = to.get()
                 is_in = f.emit(f"and i1 {in_depth}, {in_height}")
-                with _otherwise(f, is_in):
-                    _clear(f, target, run.size)
+                with otherwise(f, is_in):
+                    put_zeros(f, target, run.size)
                 with f.when(f.emit(f"and i1 {is_in}, {short}")):
-                    source = f.item(_line(f, image, d, h), run.first)
+                    source = f.item(line_at(f, image, d, h), run.first)
 
                     def copy(v: int, source: str = source, target: str = target) -> None:
                         value = f.load_some(f.item(source, v * lanes), run.inside[v])
@@ -175,23 +175,23 @@ def _lay_out(shape: Shape, suffix: str) -> str:
 
                     run.each(copy)
                 with f.when(f.emit(f"and i1 {is_in}, {long}")):
-                    source = f.item(_line(f, image, d, h), run.first)
+                    source = f.item(line_at(f, image, d, h), run.first)
                     with f.when(run.whole):
-                        _copy(f, target, source, run.size)
-                    with _otherwise(f, run.whole):
-                        _clear(f, target, run.left)
+                        put_copy(f, target, source, run.size)
+                    with otherwise(f, run.whole):
+                        put_zeros(f, target, run.left)
                         many = f.math("sub", run.right, run.left)
-                        _copy(f, f.item(target, run.left), f.item(source, run.left), many)
-                        _clear(f, f.item(target, run.right), f.math("sub", run.size, run.right))
+                        put_copy(f, f.item(target, run.left), f.item(source, run.left), many)
+                        put_zeros(f, f.item(target, run.right), f.math("sub", run.size, run.right))
                 with f.when(f.emit(f"and i1 {is_in}, {apart}")):
-                    line = _line(f, image, d, h)
+                    line = line_at(f, image, d, h)
                     with f.loop(0, run.wide) as k2:
-                        at, in_width = _element(f, 2, first, k2)
+                        at, in_width = element_at(f, 2, first, k2)
                         piece = f.item(target, f.math("mul", k2, channels))
                         with f.when(in_width):
-                            _copy(f, piece, f.item(line, f.math("mul", at, pixel)), channels)
-                        with _otherwise(f, in_width):
-                            _clear(f, piece, channels)
+                            put_copy(f, piece, f.item(line, f.math("mul", at, pixel)), channels)
+                        with otherwise(f, in_width):
+                            put_zeros(f, piece, channels)
                 to.set(f.item(target, run.size))
         walk.step()
     f.ret()
@@ -201,7 +201,7 @@ def _lay_out(shape: Shape, suffix: str) -> str:
 def _spread(shape: Shape, suffix: str, symbol: str) -> str:
     """Cotangents of the places from LOW to HIGH times filters, added to RESULT where their windows lie."""
     f = Body(shape, suffix, f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
-    _start(f)
+    begin(f)
     many, outputs, length = f.word("%w", BLOCK), f.word("%w", OUTPUTS), f.word("%w", LENGTH)
     end, work, run, lanes = f.word("%w", HIGH), f.pointer("%w", WORK), _Run(f), shape.lanes
     with f.loop(f.word("%w", LOW), end, many) as low:
@@ -209,17 +209,17 @@ def _spread(shape: Shape, suffix: str, symbol: str) -> str:
         given = f.item(f.pointer("%w", IMAGES), f.math("mul", low, outputs))
         filters, count = f.pointer("%w", OTHER), f.math("sub", high, low)
         _multiply(f, (count, length, outputs), False, given, outputs, filters, work, length)
-        walk, row = _Walk(f, low), f.slot("ptr", work)
+        walk, row = Walk(f, low), f.slot("ptr", work)
         with f.loop(0, count):
-            image = _image(f, walk.at[0].get(), RESULT)
+            image = image_at(f, walk.at[0].get(), RESULT)
             run.at(walk.first(2))
             with f.loop(0, f.word("%w", WINDOW)) as k0:
-                d, in_depth = _element(f, 0, walk.first(0), k0)
+                d, in_depth = element_at(f, 0, walk.first(0), k0)
                 with f.loop(0, f.word("%w", WINDOW + 1)) as k1:
-                    h, in_height = _element(f, 1, walk.first(1), k1)
+                    h, in_height = element_at(f, 1, walk.first(1), k1)
                     source = row.get()
                     with f.when(f.emit(f"and i1 {in_depth}, {in_height}")):
-                        target = f.item(_line(f, image, d, h), run.first)
+                        target = f.item(line_at(f, image, d, h), run.first)
 
                         def add(v: int, source: str = source, target: str = target) -> None:
                             place = f.item(target, v * lanes)
@@ -240,7 +240,7 @@ def _rows(f: Body, low: str, high: str) -> tuple[str, str]:
     """The windows of a block as the rows of a matrix, and the distance of rows; windows of one element are there already."""
     alone = f.test("ne", f.word("%w", ALONE), 0)
     work = f.pointer("%w", WORK)
-    with _otherwise(f, alone):
+    with otherwise(f, alone):
         f.do(f"call void @lay_out(ptr %w, ptr {work}, i64 {low}, i64 {high})")
     pixel = f.word("%w", PIXEL)
     there = f.item(f.pointer("%w", IMAGES), f.math("mul", low, pixel))
@@ -258,14 +258,14 @@ def _multiply(
     f.do(f"call void {f.pointer('%w', PRODUCT)}({', '.join(f'ptr {x}' for x in given)}, i64 1, i64 1)")
 
 
-def _start(f: Body) -> None:
+def begin(f: Body) -> None:
     f.do("%w = inttoptr i64 %block to ptr")
 
 
 def _correlate(shape: Shape, symbol: str) -> str:
     """The results of all places from LOW to HIGH."""
     f = Body(shape, "", f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
-    _start(f)
+    begin(f)
     many, outputs, length = f.word("%w", BLOCK), f.word("%w", OUTPUTS), f.word("%w", LENGTH)
     end, result, pixel = f.word("%w", HIGH), f.pointer("%w", RESULT), f.word("%w", RESULT_PIXEL)
     tight = f.test("ne", f.word("%w", TIGHT), 0)
@@ -277,10 +277,10 @@ def _correlate(shape: Shape, symbol: str) -> str:
         aside = f.item(f.pointer("%w", WORK), f.math("mul", many, length))
         to, ldc = f.choose(tight, "ptr", there, aside), f.choose(tight, "i64", pixel, outputs)
         _multiply(f, (count, outputs, length), False, rows, apart, filters, to, ldc)
-        with _otherwise(f, tight):
-            walk = _Walk(f, low)
+        with otherwise(f, tight):
+            walk = Walk(f, low)
             with f.loop(0, count) as i:
-                _copy(f, walk.result(), f.item(aside, f.math("mul", i, outputs)), outputs)
+                put_copy(f, walk.result(), f.item(aside, f.math("mul", i, outputs)), outputs)
                 walk.step()
     f.ret(0)
     return f.text()
@@ -289,7 +289,7 @@ def _correlate(shape: Shape, symbol: str) -> str:
 def _filters(shape: Shape, symbol: str) -> str:
     """The products of windows and what is given at their places, added up from LOW to HIGH."""
     f = Body(shape, "", f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
-    _start(f)
+    begin(f)
     many, outputs, length = f.word("%w", BLOCK), f.word("%w", OUTPUTS), f.word("%w", LENGTH)
     end, result, pixel = f.word("%w", HIGH), f.pointer("%w", RESULT), f.word("%w", RESULT_PIXEL)
     f.set_word("%w", BETA, 0)
@@ -337,9 +337,9 @@ def _fused(f: Body, factors: Sequence[str], total: Slot) -> None:
 def _single(shape: Shape, suffix: str, symbol: str) -> str:
     """`_correlate` for filters that map each channel to one output."""
     f = Body(shape, suffix, f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
-    _start(f)
+    begin(f)
     low, high = f.slot("i64", f.word("%w", LOW)), f.word("%w", HIGH)
-    walk, step = _Walk(f, low.get()), f.word("%w", STRIDE + 2)
+    walk, step = Walk(f, low.get()), f.word("%w", STRIDE + 2)
     last = f.math("mul", f.math("sub", f.word("%w", WINDOW + 2), 1), f.word("%w", DILATION + 2))
     last = f.math("add", last, f.math("mul", step, POINTS - 1))
     with f.forever() as done:
@@ -357,7 +357,7 @@ def _single(shape: Shape, suffix: str, symbol: str) -> str:
             several = f.emit(f"and i1 {several}, {each}")
         with f.when(several):
             _points(f, walk, first, POINTS)
-        with _otherwise(f, several):
+        with otherwise(f, several):
             _points(f, walk, first, 1)
         done_here = f.choose(several, "i64", POINTS, 1)
         low.set(f.math("add", low.get(), done_here))
@@ -367,9 +367,9 @@ def _single(shape: Shape, suffix: str, symbol: str) -> str:
     return f.text()
 
 
-def _points(f: Body, walk: _Walk, first: str, points: int) -> None:
+def _points(f: Body, walk: Walk, first: str, points: int) -> None:
     """The results of some places of a line; for several, all elements of their windows are inside of it."""
-    image, result, filters = _image(f, walk.at[0].get()), walk.result(), f.pointer("%w", OTHER)
+    image, result, filters = image_at(f, walk.at[0].get()), walk.result(), f.pointer("%w", OTHER)
     pixel, lanes, next_place = f.word("%w", PIXEL), f.shape.lanes, f.word("%w", RESULT_PIXEL)
     apart = f.math("mul", f.word("%w", STRIDE + 2), pixel)
 
@@ -387,16 +387,16 @@ def _points(f: Body, walk: _Walk, first: str, points: int) -> None:
                     _fused(f, (_take(f, f.item(there, v * lanes), mask), factors[v]), total)
 
         with f.loop(0, f.word("%w", WINDOW)) as k0:
-            d, in_depth = _element(f, 0, walk.first(0), k0)
+            d, in_depth = element_at(f, 0, walk.first(0), k0)
             with f.loop(0, f.word("%w", WINDOW + 1)) as k1:
-                h, in_height = _element(f, 1, walk.first(1), k1)
+                h, in_height = element_at(f, 1, walk.first(1), k1)
                 with f.when(f.emit(f"and i1 {in_depth}, {in_height}")):
-                    line = f.item(_line(f, image, d, h), c)
+                    line = f.item(line_at(f, image, d, h), c)
                     row = f.math("add", f.math("mul", k0, f.word("%w", WINDOW + 1)), k1)
                     row = f.math("mul", row, f.word("%w", WINDOW + 2))
                     of_row = f.item(filters, f.math("add", f.math("mul", row, pixel), c))
                     with f.loop(0, f.word("%w", WINDOW + 2)) as k2:
-                        at, in_width = _element(f, 2, first, k2)
+                        at, in_width = element_at(f, 2, first, k2)
                         y = f.item(of_row, f.math("mul", k2, pixel))
                         if points > 1:
                             add(at, y, line)
@@ -415,13 +415,13 @@ def _points(f: Body, walk: _Walk, first: str, points: int) -> None:
 def _single_filters(shape: Shape, suffix: str, symbol: str) -> str:
     """`_filters` for filters that map each channel to one output, for the channels from LOW to HIGH; RESULT starts as zeros."""
     f = Body(shape, suffix, f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
-    _start(f)
+    begin(f)
     pixel, low = f.word("%w", PIXEL), f.word("%w", LOW)
     width, across = f.word("%w", SIZE + 2), f.word("%w", COUNT + 2)
     stride, dilation, before = f.word("%w", STRIDE + 2), f.word("%w", DILATION + 2), f.word("%w", BEFORE + 2)
     channels = f.math("sub", f.word("%w", HIGH), low)
     with f.loop(0, f.word("%w", BLOCK)) as b:  # images
-        image = _image(f, b)
+        image = image_at(f, b)
         with f.loop(0, f.word("%w", COUNT)) as o0:
             with f.loop(0, f.word("%w", COUNT + 1)) as o1:
                 row = f.math(
@@ -434,11 +434,11 @@ def _single_filters(shape: Shape, suffix: str, symbol: str) -> str:
                     for k, o in enumerate((o0, o1))
                 ]
                 with f.loop(0, f.word("%w", WINDOW)) as k0:
-                    d, in_depth = _element(f, 0, first[0], k0)
+                    d, in_depth = element_at(f, 0, first[0], k0)
                     with f.loop(0, f.word("%w", WINDOW + 1)) as k1:
-                        h, in_height = _element(f, 1, first[1], k1)
+                        h, in_height = element_at(f, 1, first[1], k1)
                         with f.when(f.emit(f"and i1 {in_depth}, {in_height}")):
-                            line = f.item(_line(f, image, d, h), low)
+                            line = f.item(line_at(f, image, d, h), low)
                             with f.loop(0, f.word("%w", WINDOW + 2)) as k2:
                                 # The places whose element k2 is inside of the line.
                                 start = f.math("sub", f.math("mul", k2, dilation), before)
@@ -484,28 +484,28 @@ def _maxima(shape: Shape, suffix: str, symbol: str, spread: bool) -> str:
     The first NaN is the largest; what is outside of the image is -inf, so that it may be the first of several.
     """
     f = Body(shape, suffix, f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
-    _start(f)
+    begin(f)
     low, pixel, v, lanes = f.word("%w", LOW), f.word("%w", PIXEL), shape.vector, shape.lanes
     lowest = f.splat("0xFFF0000000000000", shape.kind)
     places = f.pointer("%w", OTHER if spread else RESULT)
-    walk, of_place = _Walk(f, low), f.slot("ptr", f.item(places, f.math("mul", low, pixel)))
+    walk, of_place = Walk(f, low), f.slot("ptr", f.item(places, f.math("mul", low, pixel)))
     with f.loop(low, f.word("%w", HIGH)):
-        bases = [_image(f, walk.at[0].get(), base) for base in (IMAGES, RESULT)]
+        bases = [image_at(f, walk.at[0].get(), base) for base in (IMAGES, RESULT)]
         firsts, given = [walk.first(axis) for axis in range(3)], of_place.get()
 
         def elements(body: Callable[[str, str], None]) -> None:
             """Call `body` with the number of each element of the window that is inside, and its distance from the image."""
             with f.loop(0, f.word("%w", WINDOW)) as k0:
-                d, in_depth = _element(f, 0, firsts[0], k0)
+                d, in_depth = element_at(f, 0, firsts[0], k0)
                 with f.loop(0, f.word("%w", WINDOW + 1)) as k1:
-                    h, in_height = _element(f, 1, firsts[1], k1)
+                    h, in_height = element_at(f, 1, firsts[1], k1)
                     with f.when(f.emit(f"and i1 {in_depth}, {in_height}")):
                         line = f.math("add", f.math("mul", d, f.word("%w", SIZE + 1)), h)
                         line = f.math("mul", line, f.word("%w", SIZE + 2))
                         row = f.math("add", f.math("mul", k0, f.word("%w", WINDOW + 1)), k1)
                         row = f.math("mul", row, f.word("%w", WINDOW + 2))
                         with f.loop(0, f.word("%w", WINDOW + 2)) as k2:
-                            at, in_width = _element(f, 2, firsts[2], k2)
+                            at, in_width = element_at(f, 2, firsts[2], k2)
                             with f.when(in_width):
                                 number = f.emit(f"trunc i64 {f.math('add', row, k2)} to i32")
                                 body(number, f.math("mul", f.math("add", line, at), pixel))

@@ -31,6 +31,19 @@ EACH_CHANNEL = [
 GROUPS = [((2, 8, 8, 32), (3, 3, 16, 32)), ((2, 6, 6, 24), (1, 1, 8, 30))]
 
 
+@pytest.fixture(params=["lines", "blocks"])
+def way(request, monkeypatch):
+    """Both ways: line by line where that pays, or blocks of windows everywhere."""
+    tables = convolving._correlation, convolving._sums, convolving._transposed, convolving._spreading
+    if request.param == "blocks":
+        monkeypatch.setattr(convolving, "_DEEPEST", 0)
+    for table in tables:
+        table.cache_clear()
+    yield request.param
+    for table in tables:
+        table.cache_clear()
+
+
 class Guarded:
     """An array between numbers that nobody may change."""
 
@@ -85,7 +98,7 @@ def check(op, image, filters, dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("image", "filters"), [*PLAIN, *EACH_CHANNEL, *GROUPS])
-def test_values_and_gradients_are_those_of_products_of_all_windows(image, filters, dtype):
+def test_values_and_gradients_are_those_of_products_of_all_windows(image, filters, dtype, way):
     strides = (1, 1), (2, 2), (2, 1), (3, 2)
     paddings = "SAME", "VALID", ((1, 2), (0, 3))
     for stride, padding, dilation in itertools.product(strides, paddings, ((1, 1), (2, 1), (2, 3))):
@@ -97,7 +110,7 @@ def test_values_and_gradients_are_those_of_products_of_all_windows(image, filter
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_one_and_three_axes(dtype):
+def test_one_and_three_axes(dtype, way):
     check(Convolution((2,), "SAME", (1,)), (2, 20, 8), (5, 8, 7), dtype)
     check(Convolution((1,), "VALID", (3,)), (2, 20, 8), (5, 8, 7), dtype)
     check(Convolution((1, 2, 1), "SAME", (1, 1, 1)), (2, 6, 7, 8, 4), (3, 3, 3, 4, 6), dtype)
@@ -117,7 +130,7 @@ LARGE = [
 
 
 @pytest.mark.parametrize(("op", "image", "filters"), LARGE)
-def test_the_number_of_threads_changes_no_bit(op, image, filters, monkeypatch):
+def test_the_number_of_threads_changes_no_bit(op, image, filters, way, monkeypatch):
     check(op, image, filters, "float32")
     given = values(op, image, filters, "float32")
     found = []
@@ -127,6 +140,26 @@ def test_the_number_of_threads_changes_no_bit(op, image, filters, monkeypatch):
     for other in found[1:]:
         for one, another in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(one, another)
+
+
+@pytest.mark.parametrize("width", range(4, 30))
+def test_lines_of_any_number_of_places_are_divided_into_tiles(width):
+    check(Convolution((1, 1), "SAME", (1, 1)), (1, 3, width, 2), (3, 3, 2, 40), "float32")
+
+
+def test_windows_beyond_the_image_and_images_without_a_rim():
+    # The window of a place is all in front of the image, or behind it; windows begin inside of it.
+    x, kernel = np.ones((1, 3, 5, 2), "float32"), np.ones((2, 3, 2, 16), "float32")
+    for before, counts in (((4, 9), (11, 24)), ((-1, -2), (2, 4)), ((0, 0), (2, 4)), ((-5, -7), (4, 6))):
+        sizes = convolving.sizes_of(x.shape, kernel.shape, counts, (1, 1), (1, 1), before)
+        y = np.full((1, *counts, 16), np.nan, "float32")
+        convolving.convolve(sizes, x, kernel, y)
+        for o0, o1 in itertools.product(*map(range, counts)):
+            inside = [
+                sum(0 <= o - b + k < n for k in range(w))
+                for o, b, n, w in zip((o0, o1), before, (3, 5), (2, 3), strict=True)
+            ]
+            assert (y[0, o0, o1] == 2 * inside[0] * inside[1]).all()
 
 
 def test_calls_from_several_threads_do_not_meet():
