@@ -92,7 +92,7 @@ class Backend(ABC):
       has_blocks: Whether long chains of loops should run block by block, so that a cache holds their intermediate values.
       has_routines_in_loops: Whether native loops may have routines.
       has_calls: Whether native loops may call evals of ops (`call`).
-      has_branches: Whether native loops may have branches (`branch`).
+      has_branches: Whether plans and native loops may have branches (`branch`).
       copied: The element sizes, in bytes, that it can copy and fill.
       misfits: Statuses of a run that did nothing because the arguments do not fit the guard.
     """

@@ -1,4 +1,4 @@
-"""The native form of a cond in a round of a native loop: the units of both branches, of which each round runs one's.
+"""The native form of a cond: the units of both branches, of which a run or a round of a native loop runs one's.
 
 The outputs live in the storage of the cond's own results. A branch computes an output there directly where one of its units makes
 it, else it is copied there at the end. An output that only the other branch has is filled with zeros, as the op's placeholder is.
@@ -37,14 +37,16 @@ class Branch(Struct):
     direct: list[dict[int, int]]
 
 
-def native_branch(node: Node, options: Options, backend: Backend, has_routines: bool = False) -> Branch | str:
-    """The native form of a specialised cond without effects, or why it has none; `has_routines` as for `partition`."""
+def native_branch(
+    node: Node, options: Options, backend: Backend, has_routines: bool = False, is_round: bool = False
+) -> Branch | str:
+    """The native form of a specialised cond without effects, or why it has none; the last two as for `partition`."""
     op: Any = node.op
     if op.depth:
         return "its predicate differs from row to row"
     found = Branch(op, [], [], [])
     for graph, other in ((op.then_graph, "else"), (op.else_graph, "then")):
-        part = partition(optimise(graph, options), options, backend, has_routines, is_round=True)
+        part = partition(optimise(graph, options), options, backend, has_routines, is_round)
         for unit in part.units:
             if unit.kind not in NATIVE:
                 return why_in_python(part, unit, "a branch")

@@ -140,7 +140,7 @@ class Lowered:
             self._own(node.start)
             return
         why = ""
-        if op.repeats or (op.branches and self._has_calls and self.backend.has_branches):
+        if op.repeats or (op.branches and self.backend.has_branches):
             why = (self._repeat if op.repeats else self._branch)(node)
             if not why:
                 return
@@ -327,7 +327,7 @@ class Lowered:
         why = self._unknown(node)
         if why:
             return why
-        branch = native_branch(node, self.options, self.backend, self._has_routines)
+        branch = native_branch(node, self.options, self.backend, self._has_routines, self._has_calls)
         if isinstance(branch, str):
             return branch
         values = [v if is_contiguous(self.sites[v]) else self._plain(v) for v in node.inputs]

@@ -33,7 +33,7 @@ class Unit(Struct):
     Attributes:
       kind: loop, stages (one kernel of several loops over the same rows), blocks (a chain of loops that run block by block),
       gemm, copy, parts (an array assembled from others), repeat (a loop op whose body is native), branch (a cond whose
-        branches are native, in a round of a native loop), routine (of the backend's library, which may have no answer), call
+        branches are native), routine (of the backend's library, which may have no answer), call
         (of an op's eval, in a round of a native loop), host, or assign (giving a variable its new value).
       nodes: Its nodes in order; none for a copy.
       reads: The values it reads from storage, as sites.

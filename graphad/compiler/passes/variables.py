@@ -6,6 +6,9 @@ after:   %1 = read(v);  %2, %3 = loop(n, h, %1), step(h, x): %4 = add(x, h);  re
 The loop then has no effect, so that it can be native. Nobody sees the values between: a call has its variables to itself. But an
 error in a round would leave what earlier rounds have assigned. So only where no node of the rounds can raise one, and the loop
 does nothing else that is seen. Assignments in branches inside of the rounds become results of the branches.
+
+So do those of a cond outside of loops, if they are small: where the branch is not taken, a variable is given a copy of its value.
+Values that branches only read are read before the cond, whatever its nodes may raise.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any
 from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
 from graphad.compiler.raising import cannot_raise
+from graphad.core.dims import product
 from graphad.core.op import IO, WRITES
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
@@ -24,6 +28,9 @@ from graphad.graph.ir import Graph, Node
 
 TABLE = RuleTable()
 _WITHIN = RuleTable()  # of what is inside of a round
+COPIED = (
+    1 << 15
+)  # the most elements that a cond outside of loops may assign: copying them costs less than a step in Python
 
 
 @TABLE.rewrite(lambda kind: kind.repeats)
@@ -64,21 +71,38 @@ def carried(s: Sweep, node: Node) -> Sequence[int] | None:
     return [*found[:n], *found[n + len(stored) :]]
 
 
+@TABLE.rewrite(lambda kind: kind.branches)
+def outside(s: Sweep, node: Node) -> Sequence[int] | None:
+    """A cond outside of loops that takes the values of variables, and gives those that a branch has assigned."""
+    return _given(s, node, COPIED)
+
+
 @_WITHIN.rewrite(lambda kind: kind.branches)
 def given(s: Sweep, node: Node) -> Sequence[int] | None:
-    """A cond that takes the values of variables, and gives those that a branch has assigned."""
+    """The same in a round."""
+    return _given(s, node, None)
+
+
+def _given(s: Sweep, node: Node, most: int | None) -> Sequence[int] | None:
+    """A cond without effects; None if it has others than reading and assigning, or may assign more than `most` elements."""
     op: Any = node.op
     if op.depth or not _only_assigns(op) or not op.effects:
         return None
+    may_raise = not op.effects & WRITES
     graphs = [sweep(graph, _WITHIN) for graph in (op.then_graph, op.else_graph)]
     operands = node.inputs[1:]
     handles = [k for k, spec in enumerate(graphs[0].inputs) if spec.is_handle]
     assigned = _assigned(graphs[0]) | _assigned(graphs[1])
-    if len({operands[k] for k in handles}) < len(handles) or not all(map(_accepts, graphs)):
+    if len({operands[k] for k in handles}) < len(handles) or not all(_accepts(g, may_raise) for g in graphs):
         return None
     if not all(is_definite(graphs[0].inputs[k].dims) for k in handles):
         return None
     stored = [k for k in handles if k in assigned]
+    sizes = [product(graphs[0].inputs[k].dims or ()) for k in stored]
+    if most is not None and not all(type(size) is int for size in sizes):
+        return None
+    if most is not None and sum(sizes) > most:
+        return None
     order = list(range(len(operands)))
     parts = [_without_handles(graph, order, stored, len(graph.outputs)) for graph in graphs]
     made = op.changed(then_graph=parts[0], else_graph=parts[1], kinds=(*op.kinds, *["both"] * len(stored)))
@@ -115,8 +139,9 @@ def _store(graph: Graph, handle: int) -> Any:
     return next(node.op for node in graph.nodes if node.op.stores and node.inputs[0] == handle)
 
 
-def _accepts(graph: Graph) -> bool:
-    """Whether the nodes of a graph do nothing but compute, read and assign variables in their own shape, and none can raise."""
+def _accepts(graph: Graph, may_raise: bool = False) -> bool:
+    """Whether the nodes of a graph do nothing but compute, read and assign variables in their own shape, and, unless they
+    `may_raise`, none can raise."""
     n = len(graph.inputs)
     for node in graph.nodes:
         op: Any = node.op
@@ -132,12 +157,12 @@ def _accepts(graph: Graph) -> bool:
         elif op.effects or any(graph.specs[i].is_handle for i in node.inputs):
             return False
         elif op.branches:
-            if not _accepts(op.then_graph) or not _accepts(op.else_graph):
+            if not _accepts(op.then_graph, may_raise) or not _accepts(op.else_graph, may_raise):
                 return False
         elif op.repeats:
-            if not _accepts(op.body) or not (op.test is None or _accepts(op.test)):
+            if not _accepts(op.body, may_raise) or not (op.test is None or _accepts(op.test, may_raise)):
                 return False
-        elif not cannot_raise(graph, node):
+        elif not may_raise and not cannot_raise(graph, node):
             return False
     return True
 

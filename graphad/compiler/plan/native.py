@@ -20,6 +20,7 @@ from graphad.compiler.plan import buffers
 from graphad.compiler.plan.buffers import as_value, own
 from graphad.compiler.plan.calls import same
 from graphad.compiler.plan.exclusive import written
+from graphad.compiler.plan.nested import append
 from graphad.compiler.plan.places import ARENA as IN_ARENA
 from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Address, Place
 from graphad.compiler.plan.schedule import (
@@ -34,7 +35,7 @@ from graphad.compiler.plan.schedule import (
     is_whole,
 )
 from graphad.compiler.plan.steps import Scope, constant_of
-from graphad.compiler.units import ASSIGN, BLOCKS, GEMM, Unit
+from graphad.compiler.units import ASSIGN, Unit
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnavailableError
 from graphad.core.frames import note_traced_line
@@ -157,14 +158,8 @@ class Bound:
         for at, unit in enumerate(segment.units, segment.first):
             found = scope.make(unit, scope.places.get(-1 - at))
             work += sum([made.work for made in found])
-            if unit.kind in (BLOCKS, GEMM) and not any(made.loop for made in found):
-                self.regions += self.backend.share(builder, [made.row for made in found])
-                continue
-            for made in found:
-                if made.loop is None:
-                    builder.add_row(made.row)
-                else:
-                    self.regions += self.backend.launch(builder, made.loop, self.numbers, made.row, made.work)
+            self.regions += append(builder, scope, unit, found)
+        self.regions += scope.regions
         self.work += work
         guard = self._guard(len(arguments)) if self.schedule.is_single else None
         return builder.build(total, work > RELEASE_NANOSECONDS, guard)

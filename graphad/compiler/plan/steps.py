@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 class Scope:
     """The places of the values of one partition; with `is_shared` several threads may run its rows.
 
-    `within` names the loops around it in errors.
+    `within` names the loops around it in errors. `regions` counts what tables inside of its rows share among threads.
     """
 
     def __init__(
@@ -87,6 +87,7 @@ class Scope:
     ) -> None:
         self.part = part
         self.within = within
+        self.regions = 0
         self.is_shared = is_shared
         self.backend = part.backend
         self.numbers = numbers
@@ -96,10 +97,10 @@ class Scope:
         self._bytes: dict[int, int] = {}
         self._chains: dict[int, Blocks] = {}
 
-    def inner(self, part: Partition, op: Op) -> Scope:
+    def inner(self, part: Partition, op: Op, is_shared: bool = False) -> Scope:
         """The scope of a part of a structured op."""
         within = f" in {op.name}{self.within}"
-        return Scope(part, self.numbers, self.address, self.keep, within=within)
+        return Scope(part, self.numbers, self.address, self.keep, is_shared, within)
 
     def size(self, dim: Size) -> int:
         return evaluate(dim, self.numbers)

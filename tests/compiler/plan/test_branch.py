@@ -266,3 +266,157 @@ def test_rounds_of_a_loop_in_python_that_have_a_loop_run_as_graphs_that_are_comp
             assert seen == [0, 1, 2, 3] and sum("loop" in names for names in ran) == 4
     finally:
         set_runner(before)
+
+
+# outside of loops
+
+
+def whole(f: Any, *given: Any) -> bool:
+    """Whether one native call does all that a compiled function computes."""
+    return not any(
+        line.split()[1].startswith("host")
+        for line in explain(f)(*given).units.splitlines()
+        if line[:3].strip()
+    )
+
+
+def variables() -> list[Any]:
+    return [tf.Variable(_rng.normal(size=(N, N))), tf.Variable(_rng.normal(size=(N, N)))]
+
+
+def test_a_cond_outside_of_loops_is_part_of_the_native_call() -> None:
+    w = variables()
+
+    def f(x: Any, k: Any) -> Any:
+        y = tf.cond(k > 0, lambda: tf.tanh(x @ w[0]) @ w[1], lambda: tf.nn.relu(x) - x[::-1])
+        return tf.reduce_sum(y * y), y
+
+    f_ = tf.function(f, jit_compile=True)
+    x = numbers(N, N)
+    for k in (1, 0, 1, -1, 5):
+        given = x, tf.constant(k)
+        for want, got in zip(f(*given), f_(*given), strict=True):
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-12)
+    assert whole(f_, x, tf.constant(1)), explain(f_)(x, tf.constant(1)).units
+
+
+def test_its_gradient_reads_what_the_branch_that_was_taken_left() -> None:
+    w = variables()
+
+    def f(x: Any, k: Any) -> Any:
+        with tf.GradientTape() as tape:
+            y = tf.cond(
+                k > 0,
+                lambda: tf.tanh(x @ w[0]) @ w[1],
+                lambda: tf.cond(k > -5, lambda: tf.sigmoid(x @ w[0]), lambda: tf.exp(-x * x) @ w[1] * w[0]),
+            )
+            loss = tf.reduce_sum(y * y)
+        return loss, *tape.gradient(loss, w, unconnected_gradients="zero")
+
+    f_ = tf.function(f, jit_compile=True)
+    x = numbers(N, N)
+    for k in (1, 0, -9, 1, -9, 0):
+        given = x, tf.constant(k)
+        for want, got in zip(f(*given), f_(*given), strict=True):
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-10, atol=1e-12)
+    assert whole(f_, x, tf.constant(1)), explain(f_)(x, tf.constant(1)).units
+
+
+def test_what_a_branch_has_not_is_zero_where_it_is_seen() -> None:
+    """The residual of a branch that was not taken, as a result of the function."""
+    from graphad.core.bind import bind
+    from graphad.graph.builder import GraphBuilder
+    from graphad.ops.control.cond import Cond
+    from graphad.ops.math.arithmetic import ADD
+
+    def branch(extra: bool) -> Any:
+        builder = GraphBuilder()
+        x = builder.add_input(tf.TensorSpec([300], tf.float64))
+        y = builder.add_node(ADD, [x, x], [tf.TensorSpec([300], tf.float64)], None)
+        return builder.finish([y, y] if extra else [y], "branch")[0]
+
+    @tf.function(jit_compile=True)
+    def f(k: Any, x: Any) -> Any:
+        y, rest = bind(Cond(branch(True), branch(False), ("both", "then")), k, x)
+        return y, rest
+
+    x = numbers(300)
+    for k in (True, False, True, False):
+        y, rest = f(tf.constant(k), x)
+        np.testing.assert_array_equal(y.numpy(), 2 * x.numpy())
+        np.testing.assert_array_equal(rest.numpy(), 2 * x.numpy() * k)
+
+
+def test_small_variables_are_assigned_by_the_branch_that_is_taken() -> None:
+    def made() -> tuple[Any, Any, Any]:
+        count, scale, target = tf.Variable(0), tf.Variable(1.0), tf.Variable(tf.zeros([40]))
+
+        def step(x: Any) -> Any:
+            if tf.reduce_all(tf.math.is_finite(x)):
+                count.assign_add(1)
+                scale.assign(scale * 2.0)
+            else:
+                scale.assign(scale * 0.5)
+            if count % 2 == 0:
+                target.assign(tf.exp(x) * scale)
+            return tf.reduce_sum(target) + scale
+
+        return step, [count, scale, target], None
+
+    step, wanted, _ = made()
+    twin, found, _ = made()
+    compiled = tf.function(twin, jit_compile=True)
+    for k in range(7):
+        x = tf.constant(_rng.normal(size=40).astype("float32")) / (0.0 if k == 3 else 1.0)
+        assert compiled(x).numpy() == pytest.approx(step(x).numpy(), rel=1e-6)
+        for want, got in zip(wanted, found, strict=True):
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6)
+    assert whole(compiled, x), explain(compiled)(x).units
+
+
+def test_a_branch_that_may_raise_assigns_nothing_before_the_error() -> None:
+    v = tf.Variable([1.0, 2.0])
+
+    @tf.function(jit_compile=True)
+    def f(k: Any, i: Any) -> Any:
+        if k:
+            v.assign(v * 2.0)
+            return tf.gather(v, i)
+        return v[0]
+
+    assert f(True, 1) == 4.0
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        f(True, 7)
+    np.testing.assert_array_equal(v.numpy(), [4.0, 8.0])  # assigned by then, as in an eager call
+
+
+def test_branches_without_native_code_are_steps_in_python() -> None:
+    @tf.function(jit_compile=True)
+    def f(x: Any, k: Any) -> Any:
+        return tf.cond(k > 0, lambda: tf.linalg.svd(x, compute_uv=False), lambda: tf.zeros([N], tf.float64))
+
+    x = numbers(N, N)
+    assert f(x, tf.constant(0)).numpy().sum() == 0
+    np.testing.assert_allclose(f(x, tf.constant(1)).numpy(), np.linalg.svd(x.numpy(), compute_uv=False))
+    units = explain(f)(x, tf.constant(1)).units
+    assert "host: cond" in units and "a branch has singular_values" in units, units
+
+
+def test_large_loops_and_products_of_a_branch_are_shared_among_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from graphad.compiler.cpu.runtime import pool
+
+    monkeypatch.setattr(pool, "thread_count", lambda: 3)
+
+    def f(a: Any, k: Any) -> Any:
+        return tf.cond(
+            k > 0, lambda: tf.reduce_sum(tf.sin(a) @ a[:, :8], 1), lambda: tf.exp(tf.reduce_sum(a, 0) / 1e3)
+        )
+
+    f_ = tf.function(f, jit_compile=True)
+    a = numbers(700, 700)
+    for k in (1, 0):
+        np.testing.assert_allclose(f_(a, tf.constant(k)).numpy(), f(a, tf.constant(k)).numpy(), rtol=1e-9)
+    tier = explain(f_)(a, tf.constant(1)).tier
+    assert "loops shared" in tier and " 0 loops shared" not in tier, tier
