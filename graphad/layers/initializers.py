@@ -51,7 +51,13 @@ class Initializer(Configured):
         Args:
           shape: The shape, with known sizes; one that is only known when a function runs is taken where no size matters.
           dtype: The dtype, by default that of `keras.backend.floatx`.
+        Raises: ArgumentTypeError (a TypeError): another argument, `partition_shape` for instance: variables have one part here.
         """
+        for word, option in options.items():
+            if option is not None:
+                raise ArgumentTypeError(
+                    f"{type(self).__name__}: an initializer takes shape and dtype, not {word}={option!r}."
+                )
         if isinstance(shape, Tensor):
             known = get_static_value(shape)
             if known is None and self._takes_any_shape:
@@ -100,6 +106,10 @@ class Constant(Initializer):
     """
 
     def __init__(self, value: TensorLike = 0.0) -> None:
+        if callable(value):
+            raise ArgumentTypeError(
+                f"Constant: value is a {type(value).__name__}; a number, a list or an array is needed."
+            )
         self.value = value
 
     @property

@@ -134,3 +134,17 @@ def test_shapes_may_be_tensors_and_unknown_where_no_size_matters():
     assert glorot(x).shape == (2, 3)
     with pytest.raises(ValueError, match="GlorotUniform: the shape must be known"):
         tf.function(glorot.python_function, input_signature=signature)(x)
+
+
+def test_initializers_refuse_what_they_do_not_take():
+    for make in (
+        tf.zeros_initializer(),
+        tf.random_uniform_initializer(),
+        tf.keras.initializers.GlorotNormal(),
+    ):
+        assert make([2, 2], partition_shape=None).shape == (2, 2)
+        for word in ("partition_shape", "nonsense"):
+            with pytest.raises(TypeError, match=f"an initializer takes shape and dtype, not {word}="):
+                make([2, 2], **{word: [1, 2]})
+    with pytest.raises(TypeError, match="Constant: value is a function"):
+        tf.constant_initializer(lambda: 1)

@@ -422,3 +422,28 @@ def test_size_multiplies_the_sizes_of_several_axes() -> None:
     assert tnp.size(tf.zeros([2, 3, 4]), (0, -1)) == 8
     with pytest.raises(ValueError, match="twice"):
         tnp.size(tf.zeros([2, 3]), (0, 0))
+
+
+def test_shapes_are_taken_as_arrays():
+    sizes = np.array([2, 3])
+    for make in (tf.numpy.zeros, tf.numpy.ones, tf.numpy.empty, lambda shape: tf.numpy.full(shape, 2.0)):
+        assert make(sizes).shape == (2, 3) and make(np.array([], np.int64)).shape == ()
+        assert make(np.array(4)).shape == make(np.int64(4)).shape == (4,)
+    assert (
+        tf.numpy.reshape(np.arange(6), np.array([3, -1])).shape
+        == tf.numpy.arange(6).reshape(np.array([3, 2])).shape
+        == (3, 2)
+    )
+    assert (
+        tf.numpy.broadcast_to(1, sizes).shape
+        == tf.numpy.broadcast_to(1, np.array([2, 3], np.int32)).shape
+        == (2, 3)
+    )
+
+
+def test_a_vector_in_the_order_of_memory_is_in_the_order_of_its_rows():
+    for order in "CAK":
+        np.testing.assert_array_equal(tf.numpy.ravel([[1, 2], [3, 4]], order=order), [1, 2, 3, 4])
+    np.testing.assert_array_equal(tf.numpy.ravel([[1, 2], [3, 4]], order="F"), [1, 3, 2, 4])
+    with pytest.raises(ValueError, match="order 'X' is unknown"):
+        tf.numpy.ravel([1], order="X")

@@ -56,6 +56,11 @@ def whole_numbers(data: Any) -> Any:
     return data
 
 
+def is_one_size(shape: object) -> bool:
+    """Whether a shape as NumPy takes it is the one size of a vector; every array has `__index__`, also one of several sizes."""
+    return hasattr(shape, "__index__") and getattr(shape, "ndim", 0) == 0
+
+
 def static_sizes(op: str, shape: Any) -> list[Any] | None:
     """The sizes of a requested shape as numbers, None if some are known only at run time."""
     if (

@@ -304,6 +304,9 @@ def repeat(
     if counts.ndim == 0 or counts.dims == (1,):
         size = reshape(bind(GetItem((axis,)), shape(x, counts.dtype)), [1])
         counts = bind(Tile(((AT, 1, 0),)), reshape(counts, [1]), size)
+    elif counts.dims is None or counts.dims == (None,):  # there may be one for all elements
+        size = reshape(bind(GetItem((axis,)), shape(x, counts.dtype)), [1])
+        counts = bind(BroadcastTo(((AT, 1, 0),)), counts, size)
     y = bind(Repeat(axis), x, counts)
     if values is None or x.dims is None or y.dims is None or y.dims[axis] is not None:
         return y

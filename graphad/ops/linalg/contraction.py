@@ -405,7 +405,7 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **option
     Args:
       equation: One label (a letter) for each axis of each operand, and for each axis of the result. Labels left out of the
         result are summed over; a label repeated in one operand takes its diagonal; "..." stands for any further axes, which
-        broadcast. Without "->" the labels of the result are those that occur once, in alphabetical order.
+        broadcast; the result may leave it out where there are none. Without "->" the labels of the result are those that occur once, in alphabetical order.
       inputs: The operands, of one numeric dtype.
       options: `optimize` is accepted; the order of contraction is chosen by size.
     Returns: Tensor of the dtype of the operands, with an axis for each label of the result.
@@ -422,10 +422,6 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **option
             f'einsum: the equation is a {type(equation).__name__}; text such as "ij,jk->ik" comes first.'
         )
     operands, result = parse(equation)
-    if REST not in result and any(REST in one for one in operands):
-        raise InvalidArgumentError(
-            f"einsum: the result in {equation!r} must hold '...' since an operand does."
-        )
     items = (
         inputs[0]
         if len(inputs) == 1 and isinstance(inputs[0], list | tuple) and len(operands) > 1
@@ -440,6 +436,14 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **option
     same_dtype("einsum", specs)
     require_numeric("einsum", specs[0], "an operand")
     labels = list(operands)
+    if REST not in result and any(REST in one for one in labels):  # it may stand for no axes
+        for one, x in zip(labels, xs, strict=True):
+            if REST in one and x.ndim is not None and x.ndim >= len(one):
+                raise InvalidArgumentError(
+                    f"einsum: the result in {equation!r} must hold '...' since it stands for axes of an operand with shape "
+                    f"{format_dims(x.dims)}."
+                )
+        labels = [tuple(label for label in one if label != REST) for one in labels]
     if any(REST in one for one in labels):
         if all(is_definite(x.dims) for x in xs):
             labels, result = _spelled_out(equation, labels, result, [x.ndim for x in xs])

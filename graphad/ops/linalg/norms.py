@@ -122,7 +122,7 @@ def clip_by_global_norm(
     Args:
       t_list: A list of float tensors of any shapes, IndexedSlices or None.
       clip_norm: A positive scalar.
-      use_norm: The global norm, if it is already known.
+      use_norm: The global norm, if it is already known; then the tensors may be of several dtypes, and keep theirs.
     Returns: (the list of scaled tensors, the global norm). If the norm is infinite or NaN, all elements become NaN.
     Raises: InvalidArgumentError (a ValueError): there is no tensor; DTypeError (a TypeError): another dtype.
     Example:
@@ -138,9 +138,10 @@ def clip_by_global_norm(
         if t is None:
             out.append(None)
         elif isinstance(t, IndexedSlices):
-            out.append(t.with_values(t.values * scale))
+            out.append(t.with_values(t.values * cast(scale, t.values.dtype)))
         else:
-            out.append(lift(t) * scale)
+            t = lift(t)
+            out.append(t * cast(scale, t.dtype))
     return out, length
 
 

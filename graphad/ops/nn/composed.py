@@ -7,7 +7,7 @@ from typing import Any
 from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, lift_pair
-from graphad.core.dtypes import int32
+from graphad.core.dtypes import int32, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import refuse
 from graphad.core.shapes import format_dims, is_definite, ranked
@@ -96,7 +96,7 @@ def log_poisson_loss(
 
 def in_top_k(targets: TensorLike, predictions: TensorLike, k: int, name: str | None = None) -> Tensor:
     """Whether fewer than k of a row's predictions [batch, classes] are above that of its target [batch]. A tie counts as being
-    in the top k; a row with NaN or infinity does not.
+    in the top k; a row with NaN or infinity does not, nor a target that is none of the classes.
 
     Args:
       targets: Integers [batch]: the classes.
@@ -105,14 +105,15 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int, name: str | N
     Returns: Bool tensor [batch].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
-    rows, labels = lift(predictions), cast(targets, int32)
-    own = gather(rows, labels[:, None], batch_dims=1)
+    rows, labels = lift(predictions), cast(targets, int64)
+    is_class = (labels >= 0) & (labels < cast(shape(rows)[-1], int64))
+    own = gather(rows, where(is_class, labels, 0)[:, None], batch_dims=1)
     above = reduce_sum(cast(rows > own, int32), axis=-1)
     try:
         inside = above < k
     except TypeError as cause:
         refuse(cause, "in_top_k", "k", k, "an integer is needed")
-    return inside & reduce_all(is_finite(rows), axis=-1)
+    return inside & is_class & reduce_all(is_finite(rows), axis=-1)
 
 
 def _sizes(images: Tensor) -> list[Tensor] | tuple[Any, ...]:

@@ -104,6 +104,9 @@ def ctc_loss(
 
 
 def _loss(logits: Tensor, labels: Tensor, label_length: Tensor, logit_length: Tensor, blank: int) -> Tensor:
+    # Whatever stands in the frames behind the last one, NaN too, is no part of the loss, nor of its derivative.
+    is_frame: Any = transpose(sequence_mask(logit_length, shape(logits)[0]))
+    logits = where(is_frame[:, :, None], logits, lift(0, logits.dtype))
     batch: Any = shape(labels)[0]
     pairs = reshape(stack([zeros_like(labels) + blank, labels], 2), stack([batch, 2 * shape(labels)[1]]))
     row: Any = concat([pairs, fill(stack([batch, 1]), lift(blank, int32))], 1)

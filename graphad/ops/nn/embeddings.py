@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from graphad.core.annotations import TensorLike
-from graphad.core.convert import lift, stands_for_tensor
+from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
@@ -23,21 +23,11 @@ from graphad.ops.math.power import sqrt
 from graphad.ops.math.reduce import reduce_prod
 from graphad.ops.math.segment import members_of, sorted_segments
 from graphad.ops.math.select import maximum, where
+from graphad.ops.nn.normalize import whole_table
 from graphad.ops.sparse.places import fill_empty_rows, in_line, retain
 from graphad.ops.sparse.tensor import SparseTensor, require_rank, require_sparse
 
 Combiner = Literal["sum", "mean", "sqrtn"]
-
-
-def _table(op: str, params: object) -> Any:
-    """The table as one tensor. Raises: InvalidArgumentError: it consists of several parts."""
-    if isinstance(params, list | tuple) and params and stands_for_tensor(params[0]):
-        if len(params) != 1:
-            raise InvalidArgumentError(
-                f"{op}: params has {len(params)} parts; one tensor is needed: concat them."
-            )
-        return params[0]
-    return params
 
 
 def _combined(
@@ -82,7 +72,7 @@ def embedding_lookup_sparse(
     """For each row of a sparse matrix of ids, the sum or mean of these rows of `params`.
 
     Args:
-      params: Float tensor [n, ...]: the table.
+      params: Float tensor [n, ...]: the table; or a list of tensors, its parts one behind the other.
       sp_ids: SparseTensor [rows, any] of integers, in order, with a value in each row.
       sp_weights: SparseTensor with the same indices: the weight of each id; None is 1.
       combiner: "sum", "mean" (the sum divided by the sum of the weights; the default), or "sqrtn" (the sum divided by the root
@@ -95,7 +85,7 @@ def embedding_lookup_sparse(
     op = "embedding_lookup_sparse"
     ids = require_sparse(op, sp_ids, "sp_ids")
     weights = None if sp_weights is None else require_sparse(op, sp_weights, "sp_weights")
-    return _combined(op, _table(op, params), ids, weights, combiner, max_norm)
+    return _combined(op, whole_table(params), ids, weights, combiner, max_norm)
 
 
 def safe_embedding_lookup_sparse(
@@ -111,7 +101,7 @@ def safe_embedding_lookup_sparse(
     """`embedding_lookup_sparse` that allows rows without ids and ignores invalid ids and weights.
 
     Args:
-      embedding_weights: Float tensor [n, ...]: the table.
+      embedding_weights: Float tensor [n, ...]: the table; or a list of tensors, its parts one behind the other.
       sparse_ids: SparseTensor [..., any] of integers, in order; negative ones are ignored.
       sparse_weights: SparseTensor with the same indices, or None; ids whose weight is not positive are ignored, except for
         "sum".
@@ -126,7 +116,7 @@ def safe_embedding_lookup_sparse(
     op = "safe_embedding_lookup_sparse"
     ids = require_sparse(op, sparse_ids, "sparse_ids")
     weights = None if sparse_weights is None else require_sparse(op, sparse_weights, "sparse_weights")
-    table = lift(_table(op, embedding_weights))
+    table = lift(whole_table(embedding_weights))
     lead = ids.dense_shape[:-1]
     known = None if ids.dims is None or None in ids.dims[:-1] else list(ids.dims[:-1])
     if require_rank(op, ids) > 2:

@@ -15,6 +15,7 @@ from graphad.core.refusal import refuse
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather
+from graphad.ops.array.join import concat
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
 from graphad.ops.array.squeezing import squeeze
@@ -253,13 +254,21 @@ def general_dropout(
     )
 
 
+def whole_table(params: Any) -> Any:
+    """A table of embeddings as one tensor: a list of tensors is its parts, one behind the other."""
+    if isinstance(params, list | tuple) and params and stands_for_tensor(params[0]):
+        return params[0] if len(params) == 1 else concat(list(params), 0)
+    return params
+
+
 def embedding_lookup(
     params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None
 ) -> Tensor:
     """The rows `ids` of `params`, scaled down to norm `max_norm` if that is given and they are longer.
 
     Args:
-      params: Tensor [n, ...] of any dtype, or of a float one with `max_norm`.
+      params: Tensor [n, ...] of any dtype, or of a float one with `max_norm`; or a list of tensors, its parts one behind the
+        other.
       ids: Integer tensor [...].
       max_norm: The largest norm of a row; None does not limit it.
     Returns: Tensor [*ids.shape, ...] of the same dtype.
@@ -269,7 +278,7 @@ def embedding_lookup(
       array([[3., 4.],
              [1., 2.]], dtype=float32)
     """
-    rows = gather(params, ids)
+    rows = gather(whole_table(params), ids)
     if max_norm is None:
         return rows
     first, last = lift(ids).ndim, rows.ndim

@@ -19,14 +19,13 @@ from graphad.core.refusal import refuse
 from graphad.core.tensor import Tensor
 from graphad.devices.tensor import taken
 from graphad.ops import array, math
+from graphad.ops.array.sizes import is_one_size
 from graphad.ops.directly import directly, is_eager
 from graphad.ops.numpy.promotion import by_numpy, cast_to, narrowed, promoted, rank_of, tensor_of, usual_float
 from graphad.ops.numpy.shapes import broadcast_arrays
 from graphad.ops.numpy.types import default_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from graphad.core.annotations import Array
 
 
@@ -34,10 +33,10 @@ def given_dtype(dtype: DTypeLike | None, otherwise: DType) -> DType:
     return otherwise if dtype is None else default_dtype(dtype)
 
 
-def _sizes(shape: ShapeLike) -> Iterable[Any] | Tensor | list[Iterable[Any] | Tensor | int]:
+def _sizes(shape: ShapeLike) -> Any:
     if isinstance(shape, Tensor):
         return array.reshape(shape, [1]) if shape.ndim == 0 else shape
-    return [shape] if hasattr(shape, "__index__") else shape
+    return [shape] if is_one_size(shape) else shape
 
 
 @blaming

@@ -16,6 +16,7 @@ from graphad.core.shapes import no_axis, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.sizes import is_one_size
 from graphad.ops.array.static import broadcast_dynamic_shape
 from graphad.ops.directly import directly
 from graphad.ops.linalg import diagonals
@@ -51,7 +52,7 @@ def reshape(
     """
     a = tensor_of(a)
     sizes = newshape if shape is None else shape
-    sizes = [sizes] if hasattr(sizes, "__index__") and not isinstance(sizes, Tensor) else sizes
+    sizes = [sizes] if is_one_size(sizes) and not isinstance(sizes, Tensor) else sizes
     if order == "F":
         return array.transpose(array.reshape(array.transpose(a), list(sizes)[::-1]))
     if order not in ("C", "A"):
@@ -65,7 +66,8 @@ def ravel(a: TensorLike, order: str = "C") -> Tensor:
 
     Args:
       a: Tensor of any shape and dtype.
-      order: "C", in which the last index varies fastest, or "F", in which the first does.
+      order: "C", in which the last index varies fastest, or "F", in which the first does; "A" and "K", the order in memory,
+        are "C" for a tensor.
     Returns: Vector of the same dtype.
     Raises: InvalidArgumentError (a ValueError): `order` is unknown.
     Example:
@@ -73,6 +75,7 @@ def ravel(a: TensorLike, order: str = "C") -> Tensor:
       array([1, 2, 3, 4])
     """
     a = tensor_of(a)
+    order = "C" if order == "K" else order
     found = directly(_in_line, a) if order == "C" else None
     return reshape(a, [-1], order) if found is None else found
 
@@ -254,7 +257,7 @@ def broadcast_to(array: TensorLike, shape: ShapeLike) -> Tensor:
       array([[1, 2],
              [1, 2]])
     """
-    return _broadcast(array, [shape] if hasattr(shape, "__index__") else shape)
+    return _broadcast(array, [shape] if is_one_size(shape) else shape)
 
 
 def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:

@@ -171,7 +171,7 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTenso
       op: A function that returns as many values as it takes.
       args, kwargs: Its arguments; each SparseTensor is replaced by its values. All must have the same indices.
     Returns: SparseTensor with the new values.
-    Raises: InvalidArgumentError (a ValueError): there is no SparseTensor, or their indices differ.
+    Raises: InvalidArgumentError (a ValueError): there is no SparseTensor, or their indices or shapes differ.
     Example:
       >>> sparse.map_values(square, SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])).values.numpy()
       array([4., 9.], dtype=float32)
@@ -188,6 +188,13 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTenso
                 & reduce_all(x.indices == found[0].indices),
                 "sparse.map_values: sparse tensors have different indices: \x00 and \x00; they must be the same.",
                 [found[0].indices, x.indices],
+            )
+        if x.dense_shape is not found[0].dense_shape:
+            require(
+                reduce_all(shape_of(x.dense_shape) == shape_of(found[0].dense_shape))
+                & reduce_all(x.dense_shape == found[0].dense_shape),
+                "sparse.map_values: sparse tensors have different shapes: \x00 and \x00; they must be the same.",
+                [found[0].dense_shape, x.dense_shape],
             )
 
     def plain(x: SparseTensor | float) -> Any:

@@ -80,8 +80,6 @@ def _result(rows: Tensor, members: Tensor, sizes: Tensor) -> SparseTensor:
 
 
 def _pair(op: str, a: Any, b: Any) -> tuple[Rows, Rows]:
-    if isinstance(a, SparseTensor) and not isinstance(b, SparseTensor):
-        raise ArgumentTypeError(f"{op}: a is sparse and b dense; give b as a SparseTensor, or both dense.")
     x, y = _rows(op, a, "a"), _rows(op, b, "b")
     require_same_dtype(op, x[1], y[1], ("a", "b"))
     require(
@@ -111,7 +109,7 @@ def intersection(
       a, b: Integer tensors [..., members] of one dtype and with the same leading sizes, dense or sparse.
       validate_indices: Accepted for compatibility; indices need no order here.
     Returns: SparseTensor [..., most members], with the members of each row in order. No gradient.
-    Raises: ArgumentTypeError (a TypeError): another dtype, or `a` is sparse and `b` dense; InvalidArgumentError (a
+    Raises: ArgumentTypeError (a TypeError): another dtype; InvalidArgumentError (a
       ValueError): the leading sizes differ, or a rank below 2; DTypeError (a TypeError): the dtypes differ.
     Example:
       >>> sets.intersection([[1, 2, 3]], [[3, 1, 5]]).values.numpy()
@@ -135,7 +133,7 @@ def difference(
       aminusb: Whether to return a - b; otherwise b - a.
       validate_indices: Accepted for compatibility; indices need no order here.
     Returns: SparseTensor [..., most members], with the members of each row in order. No gradient.
-    Raises: ArgumentTypeError (a TypeError): another dtype, or `a` is sparse and `b` dense; InvalidArgumentError (a
+    Raises: ArgumentTypeError (a TypeError): another dtype; InvalidArgumentError (a
       ValueError): the leading sizes differ, or a rank below 2; DTypeError (a TypeError): the dtypes differ.
     Example:
       >>> sets.difference([[1, 2, 3]], [[3, 1, 5]]).values.numpy()
@@ -157,7 +155,7 @@ def union(
       a, b: Integer tensors [..., members] of one dtype and with the same leading sizes, dense or sparse.
       validate_indices: Accepted for compatibility; indices need no order here.
     Returns: SparseTensor [..., most members], with the members of each row in order. No gradient.
-    Raises: ArgumentTypeError (a TypeError): another dtype, or `a` is sparse and `b` dense; InvalidArgumentError (a
+    Raises: ArgumentTypeError (a TypeError): another dtype; InvalidArgumentError (a
       ValueError): the leading sizes differ, or a rank below 2; DTypeError (a TypeError): the dtypes differ.
     Example:
       >>> sets.union([[1, 2, 3]], [[3, 1, 5]]).values.numpy()

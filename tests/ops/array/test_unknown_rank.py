@@ -48,3 +48,28 @@ def test_frequencies_are_shifted_along_given_axes_whatever_the_rank(axes):
     every = gd.function(gd.signal.fftshift, input_signature=[gd.TensorSpec(None, gd.float64)])
     with pytest.raises(ValueError, match="or the axes must be given"):
         every(x)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("counts", [None, [None]], ids=str)
+def test_one_count_of_repeats_known_at_run_time_counts_for_all_elements(axis, counts):
+    x = np.random.default_rng(0).standard_normal((2, 3))
+    whole = gd.TensorSpec(None if axis is None else [None, None], gd.float64)
+
+    @gd.function(input_signature=[whole, gd.TensorSpec(counts, gd.int32)])
+    def repeated(x, repeats):
+        with gd.GradientTape() as tape:
+            tape.watch(x)
+            y = gd.repeat(x, repeats, axis)
+            z = gd.reduce_sum(y * y)
+        return y, tape.gradient(z, x)
+
+    size = x.size if axis is None else x.shape[axis]
+    for repeats in ([2], [0], list(range(size))):
+        y, gradient = repeated(x, repeats)
+        np.testing.assert_array_equal(y, np.repeat(x, repeats, axis))
+        each = np.broadcast_to(repeats, size)
+        along = each.reshape(x.shape) if axis is None else each.reshape([-1, 1] if axis == 0 else [1, -1])
+        np.testing.assert_allclose(gradient, 2 * x * along, rtol=1e-14)
+    with pytest.raises(ValueError, match=r"shape \(7,\) does not broadcast"):
+        repeated(x, [1] * 7)

@@ -36,7 +36,10 @@ B = np.arange(20.0).reshape(4, 5)
         (lambda: la.einsum("ij->iij", A), "repeats a label"),
         (lambda: la.einsum("ij->ik", A), "label 'k' of the result"),
         (lambda: la.einsum("i1->i", A), "is not a label"),
-        (lambda: la.einsum("...ij->ij", A), "must hold '...'"),
+        (
+            lambda: la.einsum("...i->i", A),
+            r"must hold '...' since it stands for axes of an operand with shape \(8, 3\)",
+        ),
         (lambda: la.einsum("ii->i", A), "diagonal: x with shape"),
         (lambda: la.solve(A, A), r"solve: matrix has shape \(8, 3\); its last two sizes must be equal"),
         (lambda: la.solve(np.eye(3), B), "matrix.shape\\[-1\\] must equal rhs.shape\\[-2\\]"),
@@ -460,3 +463,47 @@ def test_matmul_takes_the_hints_of_tensorflow() -> None:
     x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     plain = tf.matmul(x, x)
     np.testing.assert_array_equal(tf.matmul(x, x, False, False, False, False, True, b_is_sparse=True), plain)
+
+
+def test_tensors_clipped_by_a_norm_that_is_given_keep_their_dtypes():
+    tensors = [
+        tf.constant([-3.0, 0.0]),
+        tf.constant([4.0, 0.0], tf.bfloat16),
+        tf.constant([[1.0]], tf.float64),
+    ]
+    slices = IndexedSlices(tf.constant([[4.0]], tf.float16), tf.constant([0]), tf.constant([2, 1]))
+    (a, b, c, d), norm = la.clip_by_global_norm([*tensors, slices], 4.0, use_norm=tf.constant(5.0))
+    assert [x.dtype for x in (a, b, c, d.values)] == [tf.float32, tf.bfloat16, tf.float64, tf.float16]
+    np.testing.assert_allclose(a, [-2.4, 0.0], rtol=1e-6)
+    np.testing.assert_array_equal(b.numpy().astype(np.float32), [3.203125, 0.0])
+    assert (
+        abs(float(c[0, 0]) - 0.8) < 1e-7 and float(d.values[0, 0]) == np.float16(3.2) and float(norm) == 5.0
+    )
+
+
+def test_the_result_of_einsum_leaves_out_an_ellipsis_that_stands_for_no_axes():
+    for equation, plain in (
+        ("...mk,...kn->mn", "mk,kn->mn"),
+        ("mk,...kn->mn", "mk,kn->mn"),
+        ("k...m,kn...->nm", "km,kn->nm"),
+    ):
+        inner = A[:4, :3].T if plain.startswith("mk") else A[:4, :3]
+        x = tf.constant(inner)
+
+        def product(x, equation=equation):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = la.einsum(equation, x, B)
+            return y, tape.gradient(y, x)
+
+        wanted = np.einsum(plain, inner, B)
+        unknown = [tf.TensorSpec(None, tf.float64)]
+        for f in (product, tf.function(product), tf.function(product, input_signature=unknown)):
+            y, gradient = f(x)
+            np.testing.assert_allclose(y, wanted, rtol=1e-14)
+            assert gradient.shape == inner.shape
+    np.testing.assert_array_equal(la.einsum("...->", 3.0), 3.0)
+    ranked = tf.function(lambda x: la.einsum("...i->i", x), input_signature=[tf.TensorSpec(None)])
+    np.testing.assert_array_equal(ranked([1.0, 2.0]), [1.0, 2.0])
+    with pytest.raises(ValueError, match="einsum"):
+        ranked([[1.0, 2.0]])

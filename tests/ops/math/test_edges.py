@@ -370,6 +370,9 @@ def test_the_first_true_and_the_first_false_have_a_position(run: Any) -> None:
 def test_a_row_with_what_is_not_finite_has_no_top_k() -> None:
     rows = [[1.0, np.nan, 0.0], [1.0, 2.0, 3.0], [np.inf, 2.0, 1.0], [0.5, 1.0, -np.inf]]
     assert tf.math.in_top_k([0, 2, 1, 1], rows, 2).numpy().tolist() == [False, True, False, False]
+    no_class = np.array([-1, 3, 1, 2**32], np.int64)
+    for f in (tf.math.in_top_k, tf.function(tf.math.in_top_k)):
+        assert f(no_class, [[0.1, 0.3, 0.2]] * 4, 2).numpy().tolist() == [False, False, True, False]
 
 
 def test_rows_are_counted_one_by_one_or_together() -> None:

@@ -172,10 +172,50 @@ IDS = tf.SparseTensor([[0, 0], [1, 1]], [1, 0], [2, 2])
         (lambda: tf.nn.dilation2d(tf.ones([1, 4, 4, 1]), tf.ones([2, 2]), 1, "SAME", "NHWC", 1), r"filters have shape \(2, 2\)"),
         (lambda: tf.nn.dilation2d(tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1]), 1, "SAME", "NCHW", 1), "'NCHW' is not 'NHWC'"),
         (lambda: tf.nn.embedding_lookup_sparse(tf.ones([3, 2]), IDS, None, combiner="max"), "combiner 'max' is not one of"),
-        (lambda: tf.nn.embedding_lookup_sparse([tf.ones([3, 2])] * 2, IDS, None), "params has 2 parts"),
         (lambda: tf.nn.embedding_lookup_sparse(tf.ones([3, 2]), [1, 2], None), "a SparseTensor is needed"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_by_name(call, words):
     with pytest.raises((ValueError, TypeError, AttributeError), match=words):
         call()
+
+
+def test_frames_behind_the_last_one_are_no_part_of_a_ctc_loss():
+    logits = np.random.default_rng(0).standard_normal((7, 2, 4)).astype(np.float32)
+    padded = logits.copy()
+    padded[5:] = np.nan
+    padded[3:, 1] = np.inf
+
+    def loss_and_gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.nn.ctc_loss([[1, 2], [3, 0]], x, [2, 1], [5, 3], blank_index=0)
+        return loss, tape.gradient(loss, x)
+
+    loss, gradient = loss_and_gradient(tf.constant(logits))
+    assert np.isfinite(loss).all() and not gradient[5:].numpy().any() and not gradient[3:, 1].numpy().any()
+    for f in (loss_and_gradient, tf.function(loss_and_gradient)):
+        again, same = f(tf.constant(padded))
+        np.testing.assert_allclose(again, loss, rtol=1e-6)
+        np.testing.assert_allclose(same, gradient, rtol=1e-5, atol=1e-7)
+
+
+def test_a_list_of_tensors_is_the_parts_of_one_table_of_embeddings():
+    table = tf.constant(np.random.default_rng(1).standard_normal((5, 2)))
+    parts = [tf.Variable(table[:3]), table[3:]]
+    ids = [[4, 0], [2, 3]]
+    sparse = tf.sparse.from_dense([[1, 2], [4, 0]])
+    for max_norm in (None, 0.5):
+        for given in (parts, [table]):
+            np.testing.assert_array_equal(
+                tf.nn.embedding_lookup(given, ids, max_norm=max_norm),
+                tf.nn.embedding_lookup(table, ids, max_norm=max_norm),
+            )
+            for look_up in (tf.nn.embedding_lookup_sparse, tf.nn.safe_embedding_lookup_sparse):
+                np.testing.assert_array_equal(
+                    look_up(given, sparse, None, max_norm=max_norm),
+                    look_up(table, sparse, None, max_norm=max_norm),
+                )
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.nn.embedding_lookup(parts, [4, 0, 0]))
+    np.testing.assert_array_equal(tf.convert_to_tensor(tape.gradient(y, parts[0])), [[2, 2], [0, 0], [0, 0]])

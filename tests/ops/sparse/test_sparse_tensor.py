@@ -231,6 +231,12 @@ def test_a_sparse_tensor_is_what_it_says():
         (lambda: tf.sparse.reshape(X, [4, 2]), r"a shape with 8 elements does not fit .* \[2 3\]"),
         (lambda: tf.sparse.reset_shape(X, [1, 9]), r"new_shape \[1 9\] is smaller than the shape \[2 3\]"),
         (lambda: tf.sparse.map_values(tf.abs, 1.0), "there is no SparseTensor among the arguments"),
+        (
+            lambda: tf.sparse.map_values(
+                tf.add, *(tf.SparseTensor([[0, 1]], [1.0], shape) for shape in ([2, 2], [25, 25]))
+            ),
+            "map_values: sparse tensors have different shapes",
+        ),
         (lambda: tf.sparse.split(X, 0, 1), "num_split is 0"),
         (lambda: tf.sparse.bincount([1, 2], axis=1), "axis is 1; 0 and -1 are possible"),
         (lambda: tf.sparse.cross([X, X]), "cross: not part of graphad, out of scope"),
@@ -368,3 +374,15 @@ def test_sparse_rows_are_not_walked():
     x = tf.SparseTensor([[0, 1], [2, 0]], [-2.0, 3.0], [3, 2])
     with pytest.raises(TypeError, match=r"map_fn: elems holds a SparseTensor.*sparse\.to_dense"):
         tf.map_fn(lambda row: row, x)
+
+
+def test_sets_may_be_sparse_and_dense_in_any_order():
+    rows = [[1, 2, 3], [4, 5, 5]]
+    dense, sparse = tf.constant(rows), tf.sparse.from_dense(rows)
+    other = tf.sparse.from_dense([[2, 9, 0], [5, 0, 0]])
+    dense_other = tf.constant([[2, 9], [5, 5]])
+    for a, b in ((dense, other), (sparse, dense_other), (sparse, other), (dense, dense_other)):
+        assert tf.sets.intersection(a, b).values.numpy().tolist() == [2, 5]
+        assert tf.sets.difference(a, b).values.numpy().tolist() == [1, 3, 4]
+        assert tf.sets.difference(a, b, aminusb=False).values.numpy().tolist() == [9]
+        assert tf.sets.union(a, b).values.numpy().tolist() == [1, 2, 3, 9, 4, 5]
