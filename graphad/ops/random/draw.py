@@ -57,7 +57,9 @@ class RandomKey(Op):
     def eval(self, state: Handle) -> Array:
         with _lock:
             key = state.data
-            state.data = np.array([key[0], key[1] + 1], np.int64)
+            after = key.copy()
+            after[1] += 1
+            state.data = after
         return key  # type: ignore[no-any-return]
 
     vjp = no_gradient("a key is an integer")
@@ -123,9 +125,9 @@ def _drawn(
     lead, count = keys.shape[:-1], product(shape)
     if not arrays.is_here(keys) and kind != "truncated_normal":
         return _row(kind, keys, count, dtype, limits).reshape((*lead, *shape))  # type: ignore[no-any-return]
-    rows = [_row(kind, key, count, dtype, limits) for key in np.reshape(keys, (-1, 2))]
     if not lead:
-        return rows[0].reshape(shape)  # type: ignore[no-any-return]
+        return _row(kind, keys, count, dtype, limits).reshape(shape)  # type: ignore[no-any-return]
+    rows = [_row(kind, key, count, dtype, limits) for key in np.reshape(keys, (-1, 2))]
     if not rows:
         return arrays.zeros((*lead, *shape), dtype, keys)
     return np.stack(rows).reshape((*lead, *shape))

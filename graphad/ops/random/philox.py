@@ -9,6 +9,7 @@ on arrays there; `blocks.py` has them as ops.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -104,17 +105,29 @@ def uniform(key: Any, count: int, dtype: DTypeLike | None) -> np.ndarray:
 
 def _unit(bits: np.ndarray, dtype: Any) -> np.ndarray:
     """The numbers that words give, which are overwritten."""
-    wide: Any
-    whole: Any
-    if bits.dtype.itemsize == 8:
-        precision, wide, whole = 53, np.dtype(np.float64), np.int64
-    else:
-        precision = 24 if dtype == np.float32 else 11 if dtype == np.float16 else 8
-        wide, whole = np.dtype(np.float32), np.int32
-    bits >>= bits.dtype.type(8 * bits.dtype.itemsize - precision)
+    shift, whole, wide, unit, last = _format(bits.dtype.itemsize, dtype)
+    bits >>= shift
     numbers: np.ndarray = bits.view(whole).astype(wide)  # signed integers are converted several at once
-    numbers *= wide.type(2.0**-precision)
-    return numbers.astype(np.float64 if bits.dtype.itemsize == 8 else dtype, copy=False)
+    numbers *= unit
+    return numbers if last is None else numbers.astype(last)
+
+
+@functools.cache
+def _format(size: int, dtype: Any) -> tuple[Any, ...]:
+    """How words of so many bytes become numbers: how far they are shifted, as which integers they are read and in which dtype
+    they are computed, what a one at the end is worth, and the dtype of the result, None if it is that one.
+    """
+    if size == 8:
+        return np.uint64(64 - 53), np.dtype(np.int64), np.dtype(np.float64), np.float64(2.0**-53), None
+    precision = 24 if dtype == np.float32 else 11 if dtype == np.float16 else 8
+    last = None if dtype == np.float32 else np.dtype(dtype)
+    return (
+        np.uint32(32 - precision),
+        np.dtype(np.int32),
+        np.dtype(np.float32),
+        np.float32(2.0**-precision),
+        last,
+    )
 
 
 def normal(key: Any, count: int, dtype: Any) -> np.ndarray:
@@ -132,24 +145,30 @@ def normal(key: Any, count: int, dtype: Any) -> np.ndarray:
 
 def _wide(dtype: Any) -> np.dtype[Any]:
     """The dtype in which normal numbers are computed."""
-    return dtype if dtype == np.float64 else np.dtype(np.float32)
+    return _WIDE if dtype == _WIDE else _NARROW
+
+
+_WIDE, _NARROW = np.dtype(np.float64), np.dtype(np.float32)
 
 
 def _uniform_pairs(key: Any, count: int, wide: Any) -> tuple[Any, Any]:
     """The uniform numbers behind the radii and the angles of `count` normal ones."""
     pairs = (count + 1) // 2
-    bits = words(key, 2 * pairs, 64 if wide == np.float64 else 32)
-    return _unit(bits[..., :pairs], wide), _unit(bits[..., pairs:], wide)
+    numbers = _unit(words(key, 2 * pairs, 64 if wide.itemsize == 8 else 32), wide)
+    return numbers[..., :pairs], numbers[..., pairs:]
 
 
 def _to_polar(radius: Any, angle: Any) -> None:
     """Radii and angles from uniform numbers, in place. 1 - u is above 0, where the logarithm is finite."""
-    wide = radius.dtype
-    np.subtract(wide.type(1.0), radius, out=radius)
+    one, minus_two, two_pi = _POLAR[radius.dtype.itemsize]
+    np.subtract(one, radius, out=radius)
     np.log(radius, out=radius)
-    radius *= wide.type(-2.0)
+    radius *= minus_two
     np.sqrt(radius, out=radius)
-    angle *= wide.type(_TWO_PI)
+    angle *= two_pi
+
+
+_POLAR = {kind().itemsize: (kind(1.0), kind(-2.0), kind(_TWO_PI)) for kind in (np.float32, np.float64)}
 
 
 def truncated_normal(key: Any, count: int, dtype: DTypeLike | None) -> np.ndarray:
@@ -164,7 +183,8 @@ def truncated_normal(key: Any, count: int, dtype: DTypeLike | None) -> np.ndarra
         again = derived(here, turn)
         out[outside] = draw(again if arrays.is_here(key) else key.given(again), outside.size, dtype)
         outside = outside[np.abs(out[outside]) > 2.0]
-    return arrays.as_array(np.clip(out, -2.0, 2.0))
+    clipped = arrays.as_array(np.clip(out, -2.0, 2.0))
+    return clipped.astype(out.dtype, copy=False)  # of bfloat16 NumPy makes float32
 
 
 def _normal_as_here(key: Any, count: int, dtype: Any) -> Any:

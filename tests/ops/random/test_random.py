@@ -83,6 +83,18 @@ def test_moments() -> None:
     np.testing.assert_allclose(np.bincount(i + 3) / 100_000, 1 / 8, atol=0.01)
 
 
+def test_draws_have_the_dtype_that_was_asked_for() -> None:
+    for dtype in (tf.bfloat16, tf.float16, tf.float32, tf.float64):
+        for draw in (random.stateless_normal, random.stateless_uniform, random.stateless_truncated_normal):
+            for shape in ([0], [3], [2, 40]):
+                x = draw(shape, [1, 2], dtype=dtype)
+                assert x.dtype is dtype and x.numpy().dtype == dtype.numpy, (draw.__name__, dtype)
+                again = tf.function(
+                    lambda draw=draw, shape=shape, dtype=dtype: draw(shape, [1, 2], dtype=dtype)
+                )()
+                assert (again == x).numpy().all()
+
+
 @pytest.mark.parametrize("dtype", [tf.float16, tf.float32, tf.float64])
 def test_dtypes_are_kept(dtype: Any) -> None:
     for draw in (random.normal, random.uniform, random.truncated_normal):
