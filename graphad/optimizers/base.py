@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core.configured import Configured
 from graphad.core.convert import lift
-from graphad.core.dtypes import int64
 from graphad.core.errors import ArgumentTypeError, GraphadError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered
@@ -22,7 +22,7 @@ from graphad.eager.variable import Variable, pin
 from graphad.ops.array import zeros_like
 from graphad.ops.control.branch import cond
 from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
-from graphad.ops.math import cast, clip_by_value, equal, floormod, not_equal
+from graphad.ops.math import cast, clip_by_value, equal, floordiv, floormod, not_equal
 from graphad.optimizers.decay import LearningRateSchedule
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Optimizer(Configured, Trackable):
       gradient_accumulation_steps: Of how many calls the mean of the gradients makes one step, 2 or more; None for each call.
       name: Name.
       unknown: Refused.
-    Attributes: iterations: A variable, the number of steps.
+    Attributes: iterations: The number of steps: a variable, or where several calls make a step, a tensor that follows from it.
     Raises: ArgumentTypeError (a TypeError): no such argument; InvalidArgumentError (a ValueError), when gradients are applied: a
       gradient of another shape than its variable.
     """
@@ -134,13 +134,8 @@ class Optimizer(Configured, Trackable):
                 "arguments."
             ) from cause
         self._rate = Variable(rate, trainable=False, name="learning_rate")
-        self.iterations = Variable(0, trainable=False, name="iterations", dtype="int64")
-        # calls of `apply_gradients`, where several of them make a step
-        self._calls = (
-            None
-            if gradient_accumulation_steps is None
-            else Variable(0, trainable=False, name="calls", dtype="int64")
-        )
+        # calls of `apply_gradients`: in files the one count, as in Keras', from which the steps follow
+        self._graphad_count = Variable(0, trainable=False, name="iterations", dtype="int64")
         self._slot_variables: list[Any] = []
         self._graphad_slots: dict[int, tuple[Any, ...]] = {}
 
@@ -181,13 +176,26 @@ class Optimizer(Configured, Trackable):
         return f"<{type(self).__name__}: learning rate {rate}, {f'step {step}' if step else 'not used yet'}>"
 
     @property
+    def iterations(self) -> Any:
+        steps = self.gradient_accumulation_steps
+        return self._graphad_count if steps is None else floordiv(self._graphad_count, steps)
+
+    @iterations.setter
+    def iterations(self, variable: Variable) -> None:
+        if not isinstance(variable, Variable):
+            raise ArgumentTypeError(
+                f"{self.name}: iterations is {variable!r}; give a variable, or change its value by iterations.assign."
+            )
+        self._graphad_count = variable
+
+    @property
     def learning_rate(self) -> Any:
         schedule = self._graphad_schedule
         if schedule is None:
             return self._rate
         if not isinstance(schedule, LearningRateSchedule):
             return schedule()
-        return schedule(self.iterations if self._calls is None else self._calls)
+        return schedule(self._graphad_count)
 
     @learning_rate.setter
     def learning_rate(self, value: RateLike) -> None:
@@ -203,14 +211,14 @@ class Optimizer(Configured, Trackable):
 
     @property
     def variables(self) -> list[Handle]:
-        calls = [] if self._calls is None else [self._calls]
-        return [self.iterations, self._rate, *calls, *self._slot_variables]
+        return [self._graphad_count, self._rate, *self._slot_variables]
 
     @property
     def _graphad_all_slots(self) -> tuple[str, ...]:
         """The names of a variable's slots: those of `update`, then those of every optimizer."""
         average = ("average",) if self.use_ema else ()
-        return (*self.slots, *average, *(() if self._calls is None else ("accumulated",)))
+        accumulated = () if self.gradient_accumulation_steps is None else ("accumulated",)
+        return (*self.slots, *average, *accumulated)
 
     def build(self, variables: Iterable[Any]) -> None:
         """Create the slots of these variables now."""
@@ -224,8 +232,7 @@ class Optimizer(Configured, Trackable):
                     made = tuple(
                         variable.kin(
                             np.full(
-                                self.slot_shape(slot, tuple(variable.place.data.shape)),
-                                self.first(slot) if slot in self.slots else 0.0,
+                                *self._first_of(slot, tuple(variable.place.data.shape)),
                                 variable.dtype.numpy,
                             ),
                             f"{variable.name[:-2]}/{slot}",
@@ -237,13 +244,14 @@ class Optimizer(Configured, Trackable):
         if len(self._slot_variables) > known:
             arrived(self)
 
+    def named_children(self) -> Iterator[tuple[str, Any]]:
+        yield from sorted([*super().named_children(), ("iterations", self._graphad_count)], key=itemgetter(0))
+
     def _graphad_state(self) -> Iterator[tuple[str, Any]]:
-        yield "iterations", self.iterations
+        yield "iterations", self._graphad_count
         yield "learning_rate", self._rate
-        if self._calls is not None:
-            yield "calls", self._calls
         for name, child in self.named_children():
-            if name not in ("iterations", "_rate", "_calls", "_slot_variables"):
+            if name not in ("iterations", "_rate", "_slot_variables"):
                 yield name, child
 
     def _graphad_slots_by_name(self) -> Iterator[tuple[str, Any, Any]]:
@@ -255,7 +263,7 @@ class Optimizer(Configured, Trackable):
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> Variable:
         """Update each variable by its gradient; pairs without a gradient are skipped.
 
-        Returns: `iterations`, which counts this step.
+        Returns: The variable that counts the calls, this one too.
         Raises: InvalidArgumentError (a ValueError): no variable has a gradient.
         """
         listed = list(grads_and_vars)
@@ -285,12 +293,13 @@ class Optimizer(Configured, Trackable):
         variables = [variable for _, variable in pairs]
         if self.loss_scale_factor is not None:
             gradients = [_divided(gradient, self.loss_scale_factor) for gradient in gradients]
-        if self._calls is None:
+        if self.gradient_accumulation_steps is None:
             self._step(gradients, variables)
-            self._average(1)
         else:
-            self._accumulate(gradients, variables, self._calls)
-        return self.iterations
+            self._accumulate(gradients, variables, self.gradient_accumulation_steps)
+        self._average()
+        self._graphad_count.assign_add(1)
+        return self._graphad_count
 
     def _step(self, gradients: list[Any], variables: list[Any]) -> None:
         """Clip, decay and update."""
@@ -306,41 +315,32 @@ class Optimizer(Configured, Trackable):
             if not self.use_ema:
                 _constrain(variable)
 
-    def _accumulate(self, gradients: list[Any], variables: list[Any], calls: Variable) -> None:
+    def _accumulate(self, gradients: list[Any], variables: list[Any], steps: int) -> None:
         """Add gradients to those of the calls before; the last call of a step takes their mean."""
-        steps = self.gradient_accumulation_steps or 1
         sums = [self._graphad_slots[id(variable)][-1] for variable in variables]
         totals = [gradient + total for gradient, total in zip(gradients, sums, strict=True)]
-        ends = equal(floormod(calls + 1, steps), 0)
+        ends = equal(floormod(self._graphad_count + 1, steps), 0)
 
         def step() -> Tensor:
             self._step([total / cast(steps, total.dtype) for total in totals], variables)
-            for kept in self._graphad_slots.values():
-                kept[-1].assign(zeros_like(kept[-1]))
-            return lift(1, int64)
+            return _assign_all([(kept[-1], zeros_like(kept[-1])) for kept in self._graphad_slots.values()])
 
-        def wait() -> Tensor:
-            for total, new in zip(sums, totals, strict=True):
-                total.assign(new)
-            return lift(0, int64)
+        cond(ends, step, lambda: _assign_all(zip(sums, totals, strict=True)))
 
-        self._average(cond(ends, step, wait))
-        calls.assign_add(1)
-
-    def _average(self, step: Any) -> None:
-        """Count a step, 1, or none, 0; keep the averages; put the variables within their constraints."""
-        if self.use_ema:
-            place = 1 + len(self.slots)
-            kept = [(slots[0], slots[place]) for slots in self._graphad_slots.values()]
-            for variable, average in kept:
-                momentum = cast(not_equal(self.iterations, 0), variable.dtype) * self.ema_momentum
-                average.assign(momentum * average + (1.0 - momentum) * variable)
-            if self.ema_overwrite_frequency:
-                ends = equal(floormod(self.iterations + 1, self.ema_overwrite_frequency), 0)
-                cond(ends, lambda: _assign_all(kept), lambda: _assign_all(()))
-            for variable, _ in kept:
-                _constrain(variable)
-        self.iterations.assign_add(step)
+    def _average(self) -> None:
+        """Keep the averages, before the step is counted; put the variables within their constraints."""
+        if not self.use_ema:
+            return
+        place = 1 + len(self.slots)
+        kept = [(slots[0], slots[place]) for slots in self._graphad_slots.values()]
+        for variable, average in kept:
+            momentum = cast(not_equal(self.iterations, 0), variable.dtype) * self.ema_momentum
+            average.assign(momentum * average + (1.0 - momentum) * variable)
+        if self.ema_overwrite_frequency:
+            ends = equal(floormod(self.iterations + 1, self.ema_overwrite_frequency), 0)
+            cond(ends, lambda: _assign_all(kept), lambda: _assign_all(()))
+        for variable, _ in kept:
+            _constrain(variable)
 
     def scale_loss(self, loss: TensorLike) -> Any:
         """The loss times `loss_scale_factor`, of which gradients are taken; `apply_gradients` divides them by it."""
@@ -400,6 +400,10 @@ class Optimizer(Configured, Trackable):
         """The number of this step, from 1, in the dtype of the variable."""
         return cast(self.iterations, variable.dtype) + 1.0
 
+    def _first_of(self, slot: str, shape: tuple[int, ...]) -> tuple[tuple[int, ...], float]:
+        """Shape and initial value of a slot; those of every optimizer have the shape of the variable."""
+        return (self.slot_shape(slot, shape), self.first(slot)) if slot in self.slots else (shape, 0.0)
+
     def first(self, slot: str) -> float:
         """The initial value of all elements of a slot."""
         return 0.0
@@ -423,7 +427,7 @@ class Optimizer(Configured, Trackable):
             and self.takes_slices
             and gradient.dtype is variable.dtype
             and not (self.clipnorm or self.clipvalue or self.global_clipnorm)
-            and self._calls is None
+            and self.gradient_accumulation_steps is None
         )
 
     def _clipped(self, gradients: list[Tensor]) -> list[Tensor]:
@@ -455,7 +459,7 @@ def _constrain(variable: Variable) -> None:
         variable.assign(variable.constraint(variable))
 
 
-def _assign_all(pairs: Iterable[tuple[Variable, Variable]]) -> Tensor:
+def _assign_all(pairs: Iterable[tuple[Variable, Any]]) -> Tensor:
     for variable, value in pairs:
         variable.assign(value)
     return lift(0)

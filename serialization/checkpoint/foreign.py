@@ -28,7 +28,12 @@ _LISTS: dict[str, tuple[str, ...]] = {
     "_linears": ("linear",),
     "_accumulated_grads": ("accumulated_grad",),
     "_accumulated_delta_vars": ("accumulated_delta",),
+    "_model_variables_moving_average": ("average",),
+    "_accumulated_gradients": ("accumulated",),
 }
+# Lists that Keras keeps from TensorFlow: of each variable these slots stand in turn at the end of `_variables`. Those that only
+# stand for others, by whether it is a matrix, have no use.
+_IN_TURN = {"_r": ("r", True), "_c": ("c", True), "_v": ("v", False)}
 # Older files name slots one by one; where the name is another, it is one of these.
 _OLDER = {
     "vhat": "largest_v",
@@ -65,7 +70,7 @@ def saved_of_bundle(prefix: str, limits: Limits) -> Saved:
     nodes = []
     total = 0
     for node in listed:
-        slots, looked_at = _slots(node, listed)
+        slots, looked_at = _slots(node, listed, values)
         total += looked_at
         _require_few(total, limits, prefix)
         nodes.append(Node(dict(node.children), _key(node, values), slots))
@@ -103,7 +108,9 @@ def _key(node: ObjectNode, values: dict[str, Stored]) -> str | None:
     return key if key in values else None
 
 
-def _slots(node: ObjectNode, listed: tuple[ObjectNode, ...]) -> tuple[tuple[Slot, ...], int]:
+def _slots(
+    node: ObjectNode, listed: tuple[ObjectNode, ...], values: dict[str, Stored]
+) -> tuple[tuple[Slot, ...], int]:
     """An optimizer's slots, and how many list entries were read for them."""
     looked_at = 0
     slots = [Slot(_OLDER.get(name, name), *places) for name, *places in node.slots]
@@ -118,7 +125,28 @@ def _slots(node: ObjectNode, listed: tuple[ObjectNode, ...]) -> tuple[tuple[Slot
                 slots += [
                     Slot(kind, of[place], there[place]) for place in there if place in of for kind in kinds
                 ]
+        if all(name in node.children and not listed[node.children[name]].children for name in _IN_TURN):
+            looked_at += len(_IN_TURN) * len(of)
+            slots += _in_turn(node, listed, list(of.values()), values)
     return tuple(slots), looked_at
+
+
+def _in_turn(
+    node: ObjectNode, listed: tuple[ObjectNode, ...], variables: list[int], values: dict[str, Stored]
+) -> list[Slot]:
+    every = node.children.get("_variables")
+    made = {} if every is None else listed[every].children
+    place = len(made) - len(_IN_TURN) * len(variables)
+    slots = []
+    for variable in variables:
+        key = _key(listed[variable], values)
+        is_matrix = key is not None and len(values[key].shape) >= 2
+        for name, of_matrices in _IN_TURN.values():
+            slot = made.get(str(place))
+            place += 1
+            if slot is not None and of_matrices == is_matrix:
+                slots.append(Slot(name, variable, slot))
+    return slots
 
 
 def _layers(node: ObjectNode, listed: tuple[ObjectNode, ...]) -> list[int]:

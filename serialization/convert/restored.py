@@ -35,6 +35,15 @@ if TYPE_CHECKING:
 _KEPT = 64  # kinds of arguments for which the selected trace is cached
 
 
+class AssetPath(str):
+    """The path of an asset: a string, which `numpy()` gives as bytes, as of a tensor of strings."""
+
+    __slots__ = ()
+
+    def numpy(self) -> bytes:
+        return os.fsencode(self)
+
+
 class Asset(Trackable):
     """A file that belongs to a model. It is copied on save; after loading, `asset_path` is the copy.
 
@@ -52,8 +61,8 @@ class Asset(Trackable):
             ) from cause
 
     @property
-    def asset_path(self) -> str:
-        return self._graphad_path
+    def asset_path(self) -> AssetPath:
+        return AssetPath(self._graphad_path)
 
     def __fspath__(self) -> str:
         return self._graphad_path
@@ -269,7 +278,7 @@ class RestoredFunction(Printed):
             return error
         return self._misfit(args, kwargs)
 
-    def _misfit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ValueError:
+    def _misfit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
         options = [
             f"Option {k + 1}:\n  {concrete.structured_input_signature!r}"
             for k, concrete in enumerate(self.concrete_functions)
@@ -277,10 +286,16 @@ class RestoredFunction(Printed):
         got = ", ".join(
             [_described(x) for x in args] + [f"{key}={_described(x)}" for key, x in kwargs.items()]
         )
-        return ValueError(
+        text = (
             "Could not find matching concrete function to call loaded from the SavedModel. Got:\n"
             f"  ({got})\nExpected these arguments to match one of the following {len(options)} option(s):\n"
             + "\n".join(options)
+        )
+        if self.signature.input_signature is None:
+            return ValueError(text)
+        return ArgumentTypeError(
+            "Binding inputs to tf.function failed: arguments that its input_signature leaves out have the values that they had "
+            f"when it was traced. {text}"
         )
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:

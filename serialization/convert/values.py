@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.composites import is_record, record_of
+from graphad.core.composites import has_own_way, is_record, record_of
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.memo import Memo
 from graphad.core.nest import Record
@@ -136,6 +136,8 @@ def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
         return InlineArray(dtype_name(array.dtype), array.shape, np.ascontiguousarray(array).tobytes())
     if isinstance(x, Sparse):
         return sparse.record_of(x, lambda part: value_record(part, leaf))
+    if has_own_way(x):
+        raise Unsavable(f"a {type(x).__name__}, whose __tf_flatten__ names no fields")
     if is_record(x):  # saved as a tuple with names, since a file has no classes
         record = record_of(x)
         items = tuple([value_record(item, leaf) for item in record.values])

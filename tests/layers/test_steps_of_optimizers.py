@@ -161,8 +161,27 @@ def test_arguments_of_steps_are_configurations_and_are_checked():
         optimizer.finalize_variable_values([tf.Variable(1.0)])
 
 
-def test_nadam_lists_its_count_of_calls_too():
-    optimizer = K.Nadam(gradient_accumulation_steps=2)
-    assert optimizer._calls is not None
-    assert any(variable is optimizer._calls for variable in optimizer.variables)
+def test_the_one_count_is_of_calls_and_iterations_follow():
+    optimizer, v = K.Nadam(gradient_accumulation_steps=2), tf.Variable(1.0)
+    for _ in range(5):
+        count = optimizer.apply_gradients([(tf.constant(1.0), v)])
+    assert (int(count), int(optimizer.iterations)) == (5, 2)
+    assert any(variable is count for variable in optimizer.variables)
     assert any(variable is optimizer.product for variable in optimizer.variables)
+
+
+def test_the_count_can_be_replaced_by_a_variable():
+    optimizer, count = K.SGD(), tf.Variable(7, dtype=tf.int64)
+    optimizer.iterations = count
+    optimizer.apply_gradients([(tf.constant(1.0), tf.Variable(1.0))])
+    assert int(count) == 8
+    with pytest.raises(TypeError, match="sgd: iterations is 3; give a variable"):
+        optimizer.iterations = 3
+
+
+def test_averages_and_sums_have_the_shape_of_the_variable_whatever_the_slots_have():
+    optimizer, v = K.Adafactor(0.1, use_ema=True, gradient_accumulation_steps=2), tf.Variable(tf.ones([2, 3]))
+    for _ in range(2):
+        optimizer.apply_gradients([(tf.ones([2, 3]), v)])
+    optimizer.finalize_variable_values([v])
+    assert v.shape == (2, 3) and float(v[0, 0]) < 1.0

@@ -26,6 +26,23 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "Adadelta": {},
     "Ftrl": {},
 }
+_MEANS = {"use_ema": True, "ema_momentum": 0.8}
+_SUMS = {"gradient_accumulation_steps": 2}
+STEPS: dict[str, dict[str, Any]] = {
+    "SGD": {"momentum": 0.9, **_MEANS},
+    "Adam": {**_SUMS},
+    "RMSprop": {**_MEANS, **_SUMS, "ema_overwrite_frequency": 3},
+    "Adafactor": {},
+    "Adafactor_all": {**_MEANS, **_SUMS},
+}
+
+
+def train_pair(tf: Any, net: Any, optimizer: Any, count: int) -> None:
+    """Steps of a training of a matrix and a vector."""
+    for _ in range(count):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.matmul(net.m, net.v[:, None]) ** 2) + tf.reduce_sum(net.v**2)
+        optimizer.apply_gradients(zip(tape.gradient(loss, [net.m, net.v]), [net.m, net.v], strict=True))
 
 
 class Program:

@@ -393,6 +393,20 @@ def test_an_input_signature_is_traced_when_saving_and_checked_when_called():
         loaded.f()
 
 
+def test_what_an_input_signature_leaves_out_keeps_its_default():
+    def scaled(x, by=2.0, *, plus=1.0):
+        return x * by + plus
+
+    loaded = reloaded(module(f=gd.function(scaled, input_signature=[gd.TensorSpec([])])))
+    assert_same(loaded.f(3.0), 7.0)
+    assert_same(loaded.f(3.0, 2.0, plus=1.0), 7.0)
+    for args, kwargs in (((3.0, 4.0), {}), ((3.0,), {"plus": 0.0}), ((3.0, gd.constant(2.0)), {})):
+        with pytest.raises(
+            TypeError, match=r"Binding inputs to tf.function failed.*leaves out have the values"
+        ):
+            loaded.f(*args, **kwargs)
+
+
 @pytest.mark.parametrize("rank", [0, 1, 2, 3])
 def test_unknown_rank(rank):
     f = gd.function(lambda x: gd.reduce_sum(gd.sin(x) * x), input_signature=[gd.TensorSpec(None)])
@@ -605,6 +619,7 @@ def test_assets_are_copied_move_with_the_model_and_are_stored_once(tmp_path):
     loaded = load(tmp_path / "moved")
     assert pathlib.Path(loaded.first.asset_path).read_text() == "one\ntwo\n"
     assert loaded.first.asset_path.startswith(os.fspath(tmp_path / "moved" / "assets"))
+    assert pathlib.Path(os.fsdecode(loaded.first.asset_path.numpy())).read_text() == "one\ntwo\n"
     assert loaded.first.asset_path == loaded.twin.asset_path and loaded.inner.deep[0] is loaded.first
     assert sum(len(files) for _, _, files in os.walk(tmp_path / "moved" / "assets")) == 1
     save(loaded, tmp_path / "again")
@@ -664,28 +679,3 @@ def test_what_are_no_options_is_refused_by_name(tmp_path):
     assert not (tmp_path / "m").exists()
     with pytest.raises(ArgumentTypeError, match="load: options must be LoadOptions or None, got 3"):
         load(tmp_path / "m", options=3)
-
-
-class Interval(gd.experimental.ExtensionType):
-    """An extension type with a field that is no tensor."""
-
-    low: gd.Tensor
-    high: gd.Tensor
-    unit: str = "m"
-
-
-def test_functions_of_extension_types_are_called_with_their_values_after_loading():
-    def width(interval):
-        return interval.high - interval.low
-
-    spec = Interval.Spec(gd.TensorSpec([None]), gd.TensorSpec([None]), "m")
-    saved = module(by_spec=gd.function(width), by_value=gd.function(width))
-    saved.by_signature = gd.function(width, input_signature=[spec])
-    value = Interval([1.0, 2.0], [4.0, 6.0])
-    saved.by_spec.get_concrete_function(spec)
-    saved.by_value(value)
-    loaded = reloaded(saved, 2)
-    for name in ("by_spec", "by_value", "by_signature"):
-        assert getattr(loaded, name)(value).numpy().tolist() == [3.0, 4.0]
-    with pytest.raises(ValueError, match="Could not find matching concrete function"):
-        loaded.by_spec(Interval([1.0], [2.0], "km"))

@@ -273,6 +273,23 @@ def optimizers() -> Any:
     return {name: [net.v.numpy().tolist(), float(net.w.numpy())] for name, net in nets.items()}
 
 
+def steps() -> Any:
+    """Optimizers with averages and with sums of gradients, in the middle of a training and of a step, and the values later."""
+    results = {}
+    nets, made = {}, {}
+    for name, options in cases.STEPS.items():
+        net = nets[name] = tf.Module()
+        net.m, net.v = tf.Variable([[1.0, -2.0], [0.5, 4.0], [3.0, 1.0]]), tf.Variable([2.0, -1.0])
+        made[name] = getattr(keras.optimizers, name.split("_")[0])(0.1, **options)
+        cases.train_pair(tf, net, made[name], 5)
+    tf.train.Checkpoint(nets=nets, optimizers=made).write(place("steps"))
+    for name, net in nets.items():
+        cases.train_pair(tf, net, made[name], 3)
+        made[name].finalize_variable_values([net.m, net.v])
+        results[name] = [net.m.numpy().tolist(), net.v.numpy().tolist()]
+    return results
+
+
 def cut() -> None:
     """Several data files, and values that are cut along an axis: some keep what belongs to their size in two of them."""
     from tensorflow.python.checkpoint.sharding import sharding_policies
@@ -314,6 +331,7 @@ def main() -> None:
         "with_list": with_list(),
         "mixed": mixed(),
         "optimizers": optimizers(),
+        "steps": steps(),
         "bfloat16": bfloat16(),
     }
     cut()
