@@ -25,12 +25,14 @@ from graphad.core.op import READS, Op
 from graphad.core.recursion import CURE, explained_recursion
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.trackable import Trackable
 from graphad.gradient import closing  # noqa: F401 -- closes graphs with custom gradients before they are batched
 from graphad.gradient.function_key import function_key
 from graphad.gradient.rules_in_process import remember
 from graphad.ops.array.create import ones_like, told_apart
 from graphad.ops.control.custom import CustomGradient
 from graphad.ops.math.arithmetic import multiply
+from graphad.ops.random.generator import Generator
 from graphad.ops.state.variables import READ
 from graphad.trace.tracer import Trace, is_symbolic
 from graphad.vectorize.batch import BatchedTensor
@@ -395,28 +397,87 @@ def _takes_variables(function: Callable[..., Any], required: bool = False) -> bo
     return named is not None or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
 
 
-def _capture_closure(function: Callable[..., Any], trace: Trace, depth: int = 0) -> None:
-    """Capture the outer tensors and variables that a gradient function refers to, while the trace is in progress."""
-    code = getattr(function, "__code__", None)
-    if code is None or depth > 3:
-        return
-    held = []
+_FAR = 3  # calls away from a gradient function
+
+
+def _capture_closure(function: Callable[..., Any], trace: Trace) -> None:
+    """Capture the outer tensors and variables that a gradient function refers to, while the trace is in progress.
+
+    What it refers to is seen in its code: names around it and in its module, attributes of the objects behind them, and the same
+    of functions and methods that it calls.
+    """
+    seen: set[tuple[int, int]] = set()
+    stack: list[tuple[Any, tuple[Any, ...], int]] = [(function, (), 0)]
+    while stack:
+        reader, owner, depth = stack.pop()
+        if isinstance(reader, functools.partial):
+            stack.append((reader.func, (*owner, *reader.args, *reader.keywords.values()), depth))
+            continue
+        if inspect.ismethod(reader):
+            owner = (*owner, reader.__self__)
+            reader = reader.__func__
+        key = id(reader), id(owner[0]) if owner else 0
+        code = getattr(reader, "__code__", None)
+        if code is None or depth > _FAR or key in seen:
+            continue
+        seen.add(key)
+        globals_ = reader.__globals__
+        items = [*owner, *_cells(reader), *[globals_[name] for name in code.co_names if name in globals_]]
+        objects: set[int] = set()
+        while items:
+            item = items.pop()
+            for leaf in flatten_records(item)[0] if is_nested(item) or is_record(item) else [item]:
+                if isinstance(leaf, Handle):
+                    trace.serial(leaf, _CLOSURE)
+                elif isinstance(leaf, Tensor):
+                    if getattr(leaf, "trace", trace) is not trace:
+                        trace.serial(leaf, _CLOSURE)
+                elif isinstance(leaf, functools.partial) or inspect.ismethod(leaf):
+                    stack.append((leaf, (), depth + 1))
+                elif inspect.isfunction(leaf):
+                    if leaf.__closure__ or leaf.__globals__ is globals_:
+                        stack.append((leaf, (), depth + 1))
+                elif isinstance(leaf, Generator):
+                    trace.serial(leaf.state, _CLOSURE)
+                elif id(leaf) not in objects and not isinstance(leaf, type):
+                    objects.add(id(leaf))
+                    held = getattr(leaf, "__dict__", {})
+                    found = [held[name] for name in code.co_names if name in held]
+                    if inspect.ismodule(leaf):
+                        items += [x for x in found if not inspect.isroutine(x) and not inspect.ismodule(x)]
+                        continue
+                    methods = _methods(leaf, code.co_names)
+                    if isinstance(leaf, Trackable) and any(map(_is_own, methods)):
+                        found = list(held.values())  # a layer, whose code need not be looked at
+                    items += found
+                    stack += [(x, (leaf,), depth + 1) for x in methods if not _is_own(x)]
+
+
+def _cells(function: Callable[..., Any]) -> Iterator[Any]:
     for cell in getattr(function, "__closure__", None) or ():
         try:
-            held.append(cell.cell_contents)
+            yield cell.cell_contents
         except ValueError:
             continue  # not bound yet
-    names = function.__globals__
-    held += [names[name] for name in code.co_names if name in names]
-    for item in held:
-        for leaf in flatten_records(item)[0] if is_nested(item) or is_record(item) else [item]:
-            if isinstance(leaf, Handle) or (
-                isinstance(leaf, Tensor) and getattr(leaf, "trace", None) is not trace
-            ):
-                if isinstance(leaf, Handle) or hasattr(leaf, "trace"):
-                    trace.serial(leaf, _CLOSURE)
-            elif inspect.isfunction(leaf) and leaf is not function and getattr(leaf, "__closure__", None):
-                _capture_closure(leaf, trace, depth + 1)
+
+
+def _methods(x: object, names: Sequence[str]) -> list[Any]:
+    """The methods of an object that code with these names may call; for a decorated function what it runs."""
+    inner = getattr(x, "__wrapped__", None)
+    if inspect.isfunction(inner):
+        return [inner]
+    kind = type(x)
+    found = [getattr(kind, name, None) for name in {*names, "__call__", "call"}]
+    found = [method.fget if isinstance(method, property) else method for method in found]
+    return [method for method in found if inspect.isfunction(method)]
+
+
+def _is_own(function: Any) -> bool:
+    """Whether a function is one of this library."""
+    return str(function.__globals__.get("__name__")).startswith(_OWN)
+
+
+_OWN = f"{__name__.partition('.')[0]}."
 
 
 class _Closure:
