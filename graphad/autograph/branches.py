@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import CellType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -91,8 +92,15 @@ def staged_if(
     return done
 
 
-def staged_value(test: TensorLike, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """The ternary: the value of the side that the predicate selects."""
+def staged_value(
+    test: TensorLike,
+    then: Callable[[], Any],
+    otherwise: Callable[[], Any],
+    shared: Callable[[], Any] | None = None,
+) -> Any:
+    """The ternary: the value of the side that the predicate selects; `shared` has the cells of variables that they change."""
+    if shared is not None:
+        return _value_of_statement(test, then, otherwise, locals_of((shared,)))
     predicate = as_predicate("if", test)
     known = known_value(predicate)
     if known is not None:
@@ -107,8 +115,30 @@ def staged_value(test: TensorLike, then: Callable[[], Any], otherwise: Callable[
         return Part("if", run, (), side)
 
     parts = _both(traced, then, otherwise, sides)
-    merged = Merge(["the value of the conditional expression"], [""], sides["then"], sides["else"])
+    merged = Merge([_VALUE], [""], sides["then"], sides["else"])
     return merged.finish(predicate, parts)[0]
+
+
+_VALUE = "the value of the conditional expression"
+
+
+def _value_of_statement(
+    test: TensorLike, then: Callable[[], Any], otherwise: Callable[[], Any], cells: dict[str, CellType]
+) -> Any:
+    """The ternary as an `if`: its value is one more variable."""
+    value = CellType()
+
+    def giving(side: Callable[[], Any]) -> Callable[[], None]:
+        def run() -> None:
+            value.cell_contents = side()
+
+        return run
+
+    chosen = staged_if(
+        test, giving(then), giving(otherwise), [*cells, _VALUE], (), (), {**cells, _VALUE: value}
+    )
+    chosen()
+    return value.cell_contents
 
 
 def growing(before: object, *after: Any) -> Any:
@@ -333,23 +363,40 @@ def none_of(flags: Sequence[Any]) -> Tensor:
     return out
 
 
-def staged_and(first: Tensor, others: Sequence[Callable[[], Any]]) -> Any:
+def staged_and(
+    first: Tensor, others: Sequence[Callable[[], Any]], shared: Callable[[], Any] | None = None
+) -> Any:
     """`first and ...`: the other operands run only if the first is true."""
     from graphad.autograph.operators import and_
 
-    return conditional(
+    return _decided(
         as_predicate("and", first),
-        lambda: as_predicate("and", and_(others[0](), *others[1:])),
+        lambda: as_predicate("and", and_(others[0](), *others[1:], shared=shared)),
         lambda: lift(np.False_),
+        shared,
     )
 
 
-def staged_or(first: Tensor, others: Sequence[Callable[[], Any]]) -> Any:
+def staged_or(
+    first: Tensor, others: Sequence[Callable[[], Any]], shared: Callable[[], Any] | None = None
+) -> Any:
     """`first or ...`: the other operands run only if the first is false."""
     from graphad.autograph.operators import or_
 
-    return conditional(
+    return _decided(
         as_predicate("or", first),
         lambda: lift(np.True_),
-        lambda: as_predicate("or", or_(others[0](), *others[1:])),
+        lambda: as_predicate("or", or_(others[0](), *others[1:], shared=shared)),
+        shared,
+    )
+
+
+def _decided(
+    test: Tensor,
+    then: Callable[[], Any],
+    otherwise: Callable[[], Any],
+    shared: Callable[[], Any] | None,
+) -> Any:
+    return (
+        conditional(test, then, otherwise) if shared is None else staged_value(test, then, otherwise, shared)
     )

@@ -28,7 +28,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphad.autograph.names import binds_in_expression, suspends
+from graphad.autograph.names import binds_in_expression, names_of, suspends
 
 RETURN_VALUE = "return_value"
 DO_RETURN = "do_return"
@@ -257,7 +257,7 @@ class Jumps:
     def _asked_before(self, test: ast.expr) -> tuple[ast.expr, ast.stmt]:
         """A name for a loop's test, and the statement that sets it before each step.
 
-        A test that binds names by `:=` must share them with the step, so it becomes a statement.
+        A test that binds names, by `:=` or in a function that it calls, must share them with the step, so it becomes a statement.
         """
         name = self._fresh("goes_on_")
         return ast.Name(name, ast.Load()), _at(_assign(name, test), test)
@@ -277,7 +277,7 @@ class Jumps:
         before = [_at(_assign(loop.breaks, ast.Constant(False)), node)] if loop.has_break else []
         if isinstance(node, ast.While):
             test = node.test
-            if binds_in_expression(test):
+            if binds_in_expression(test) or names_of(test).changed:
                 test, again = self._asked_before(node.test)
                 before.append(again)
                 body.append(_guarded(copy.deepcopy(again), stops, node.test))

@@ -22,6 +22,7 @@ class Names:
       read: Names it reads, including those that its inner functions read.
       bound: Names it gives a value (or deletes).
       captured: Names that inner functions and lambdas read, maybe later.
+      changed: Names that the inner functions it calls, or may call, give a value; see `shared.py`.
       places: Attributes and items that it assigns, by their text: `self.x`, `d['k']`.
       declared_global, declared_nonlocal: Names it declares so.
     """
@@ -30,6 +31,7 @@ class Names:
         self.read: set[str] = set()
         self.bound: set[str] = set()
         self.captured: set[str] = set()
+        self.changed: set[str] = set()
         self.places: dict[str, ast.expr] = {}
         self.declared_global: set[str] = set()
         self.declared_nonlocal: set[str] = set()
@@ -46,6 +48,8 @@ def names_of(nodes: Any) -> Names:
 def _visit(node: ast.AST, names: Names) -> None:
     if isinstance(node, ast.Name):
         (names.read if isinstance(node.ctx, ast.Load) else names.bound).add(node.id)
+        names.read.update(getattr(node, "reads", ()))
+        names.changed.update(getattr(node, "changes", ()))
         return
     if isinstance(node, _SCOPES):
         _visit_scope(node, names)
@@ -94,6 +98,7 @@ def _visit_scope(node: Any, names: Names) -> None:
         own |= {a.arg for a in (args.vararg, args.kwarg) if a is not None}
         if isinstance(node, ast.Lambda):
             inside = names_of(node.body)
+            names.changed |= inside.changed - own
         else:
             outside += node.decorator_list
             inside = names_of(node.body)
@@ -118,6 +123,7 @@ def _visit_comprehension(node: Any, names: Names) -> None:
         _visit(part, inside)
     names.read |= inside.read - own
     names.captured |= inside.captured - own
+    names.changed |= inside.changed
     names.bound |= inside.bound - own  # by `:=`
 
 

@@ -96,14 +96,19 @@ def if_(
     return staged_if(test, then, otherwise, live, others, refs)
 
 
-def if_expression(test: TensorLike, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """`then() if test else otherwise()`."""
+def if_expression(
+    test: TensorLike,
+    then: Callable[[], Any],
+    otherwise: Callable[[], Any],
+    shared: Callable[[], Any] | None = None,
+) -> Any:
+    """`then() if test else otherwise()`; `shared` has the cells of the variables that these change."""
     test = _decider(test)
     if not is_symbolic(test):
         return then() if test else otherwise()
     from graphad.autograph.branches import staged_value
 
-    return staged_value(test, then, otherwise)
+    return staged_value(test, then, otherwise, shared)
 
 
 # -- logic -----------------------------------------------------------------------------------------------------------------
@@ -124,28 +129,30 @@ def go_on(*flags: TensorLike) -> Any:
     return none_of(open_ones)
 
 
-def and_(first: TensorLike, *others: Callable[..., Any]) -> Any:
-    """`first and others[0]() and ...`."""
+def and_(first: TensorLike, *others: Callable[..., Any], shared: Callable[[], Any] | None = None) -> Any:
+    """`first and others[0]() and ...`; `shared` has the cells of the variables that `others` change."""
     value = _decider(first)
     for k, other in enumerate(others):
         if is_symbolic(value):
             from graphad.autograph.branches import staged_and
 
-            return staged_and(value, others[k:])
+            return staged_and(value, others[k:], shared)
         if not value:
             return first if k == 0 else value
         value = _decider(other())
     return value
 
 
-def or_(first: TensorLike | None, *others: Callable[..., Any]) -> Any:
-    """`first or others[0]() or ...`."""
+def or_(
+    first: TensorLike | None, *others: Callable[..., Any], shared: Callable[[], Any] | None = None
+) -> Any:
+    """`first or others[0]() or ...`; `shared` has the cells of the variables that `others` change."""
     value = _decider(first)
     for k, other in enumerate(others):
         if is_symbolic(value):
             from graphad.autograph.branches import staged_or
 
-            return staged_or(value, others[k:])
+            return staged_or(value, others[k:], shared)
         if value:
             return first if k == 0 else value
         value = _decider(other())

@@ -22,6 +22,7 @@ from typing import Any
 
 from graphad.autograph.jumps import Jumps
 from graphad.autograph.names import Names, binds_in_expression, mark_liveness, names_of, suspends
+from graphad.autograph.shared import mark_shared, own_names
 from graphad.autograph.state import MARKS
 
 # Builtins that look at the frame they are called from.
@@ -50,6 +51,7 @@ def rewritten(node: ast.AST, owner: str | None, features: frozenset[str], helper
       helpers: Receives the names of the generated inner functions.
     """
     _strip(node)
+    mark_shared(node)
     if isinstance(node, ast.Lambda):
         node.body = _Rewriter(node, owner, features, helpers).expression(node.body)
         return node
@@ -109,7 +111,8 @@ class _Rewriter(ast.NodeTransformer):
     def function(self, node: Any) -> Any:
         names, way = names_of(node.body), suspends(node.body)
         self._globals = names.declared_global
-        self._nonlocals = names.declared_nonlocal
+        own = own_names(node)
+        self._nonlocals = names.declared_nonlocal | (names.changed - own)
         node.body = _without_declarations(node.body)
         if "LISTS" in self._features:
             node = _Lists().visit(node)
@@ -128,9 +131,9 @@ class _Rewriter(ast.NodeTransformer):
             head.append(rest.pop(0))  # the docstring
         if self._globals:
             head.append(ast.Global(names=sorted(self._globals)))
-        if names.declared_nonlocal:
-            head.append(ast.Nonlocal(names=sorted(names.declared_nonlocal)))
-        known = {*self._parameters, *self._globals, *names.declared_nonlocal}
+        if self._nonlocals:
+            head.append(ast.Nonlocal(names=sorted(self._nonlocals)))
+        known = {*self._parameters, *self._globals, *self._nonlocals}
         for name in sorted(self._moved - known):  # declares a variable of this function; has no other effect
             head.append(
                 ast.AnnAssign(
@@ -158,6 +161,7 @@ class _Rewriter(ast.NodeTransformer):
             node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
             return node
         names = names_of([*node.body, *node.orelse])
+        names.bound |= names.changed
         live = names.bound & (node.live_out | self._nonlocals)  # type: ignore[attr-defined]
         test = self.visit(node.test)
         then = self._helper("if_body", self._statements(node.body), names.bound, node)
@@ -182,6 +186,7 @@ class _Rewriter(ast.NodeTransformer):
             node.body = self._statements(body)
             return node
         names = names_of([*body, node.test])
+        names.bound |= names.changed
         test = self._helper("loop_test", [_like(ast.Return(self.visit(node.test)), node.test)], set(), node)
         made = self._helper("loop_body", self._statements(body), names.bound, node)
         asked = _ag("while_", _load(test.name), _load(made.name), *self._loop_state(node, names, options))
@@ -195,6 +200,7 @@ class _Rewriter(ast.NodeTransformer):
             node.iter = _like(_ag("counted", self.visit(node.iter), ast.Constant(way)), node.iter)
             return self._python_loop(node, body, way)
         names = names_of([*body, node.target])
+        names.bound |= names.changed
         item = self._fresh("item")
         iterated = self.visit(node.iter)
         first = _like(ast.Assign(targets=[self.visit(node.target)], value=_load(item)), node.target)
@@ -371,9 +377,12 @@ class _Rewriter(ast.NodeTransformer):
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         if any(binds_in_expression(value) for value in node.values[1:]):
             return self.generic_visit(node)
+        shared = _shared(node.values[1:])
         first, *rest = [self.visit(value) for value in node.values]
         name = "and_" if isinstance(node.op, ast.And) else "or_"
-        return _like(_ag(name, first, *[_thunk(value) for value in rest]), node)
+        call = _ag(name, first, *[_thunk(value) for value in rest])
+        call.keywords += [ast.keyword("shared", value) for value in shared]
+        return _like(call, node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         operand = self.visit(node.operand)
@@ -383,7 +392,8 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        if len(node.ops) == 1 or any(binds_in_expression(x) for x in node.comparators[1:]):
+        late = node.comparators[1:]
+        if not late or any(binds_in_expression(x) for x in late) or _shared(late):
             return self.generic_visit(node)
         first, second, *rest = [self.visit(x) for x in (node.left, *node.comparators)]
         signs = [ast.Constant(_COMPARISONS[type(op)]) for op in node.ops]
@@ -395,8 +405,9 @@ class _Rewriter(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         if binds_in_expression(node.body) or binds_in_expression(node.orelse):
             return self.generic_visit(node)
+        shared = _shared([node.body, node.orelse])
         test, body, orelse = (self.visit(x) for x in (node.test, node.body, node.orelse))
-        return _like(_ag("if_expression", test, _thunk(body), _thunk(orelse)), node)
+        return _like(_ag("if_expression", test, _thunk(body), _thunk(orelse), *shared), node)
 
 
 class _Lists(ast.NodeTransformer):
@@ -485,6 +496,12 @@ def _loaded(node: ast.AST) -> Any:
 def _thunk(value: ast.expr) -> ast.Lambda:
     args = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
     return ast.Lambda(args=args, body=value)
+
+
+def _shared(nodes: list[ast.expr]) -> list[ast.expr]:
+    """A function whose cells are the variables that calls in these expressions change; none if they change none."""
+    changed = [_load(name) for name in sorted(names_of(nodes).changed)]
+    return [_thunk(ast.Tuple(elts=changed, ctx=ast.Load()))] if changed else []
 
 
 def _expression(value: ast.expr, like: ast.AST) -> Any:
