@@ -110,3 +110,36 @@ def test_every_derivative_of_rows_that_branch_and_share_values_is_that_of_a_loop
 
 def _outside(f: Any) -> Row:
     return lambda x, b, c: f(x, c)
+
+
+def _grown(c: Any) -> Any:
+    array = tf.TensorArray(tf.float64, 0, dynamic_size=True)
+    for k in range(3):
+        if c > k - 1.0:
+            array = array.write(array.size(), c + float(k))
+    return tf.reduce_sum(array.stack())
+
+
+def _stretched(c: Any) -> Any:
+    return tf.reduce_sum(
+        tf.cond(c > 0.0, lambda: c * tf.ones([3], tf.float64), lambda: c * tf.ones([1], tf.float64))
+    )
+
+
+def _steps_of_its_own(c: Any) -> Any:
+    long = lambda y: tf.concat([y, y[:1]], 0)  # noqa: E731
+    shapes = [tf.TensorShape([None])]
+    return tf.reduce_sum(tf.while_loop(lambda y: tf.reduce_sum(y) < 3.0 * c, long, [c[None]], shapes)[0])
+
+
+@pytest.mark.parametrize("row", [_grown, _stretched, _steps_of_its_own], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("traced", [False, True])
+def test_rows_whose_branches_give_other_shapes_are_refused(row: Callable[[Any], Any], traced: bool) -> None:
+    f = tf.function(row) if traced else row
+    x = tf.constant([1.5, -0.5, 0.5], tf.float64)
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="one branch gives results of shape|must have one shape"
+    ):
+        tf.vectorized_map(f, x)
+    one_by_one = tf.map_fn(tf.function(row), x)
+    np.testing.assert_allclose(one_by_one, [row(v) for v in x], rtol=1e-12)

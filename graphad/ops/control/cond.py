@@ -33,7 +33,7 @@ from graphad.core.errors import (
 from graphad.core.levels import trace_in_progress
 from graphad.core.op import IO, WRITES, define
 from graphad.core.schema import Count
-from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.graph.builder import GraphBuilder
@@ -177,6 +177,8 @@ class Cond(Structured):
                 out.append(next(then_values) + next(else_values))
             else:
                 a, b = next(then_values), next(else_values)
+                if np.shape(a) != np.shape(b):
+                    _require_one_shape(a, b)
                 rows = predicate.reshape(predicate.shape + (1,) * (np.ndim(a) - predicate.ndim))
                 out.append(np.where(rows, a, b))
         return tuple(out)
@@ -198,7 +200,7 @@ class Cond(Structured):
             iter(ctx.inline(then_graph, operands)),
             iter(ctx.inline(else_graph, operands)),
         )
-        out = []
+        out: list[Tensor] = []
         for kind in self.kinds:
             if kind == THEN:
                 out.append(next(then_values))
@@ -207,7 +209,12 @@ class Cond(Structured):
             elif kind == SUM:
                 out.append(bind(ADD, next(then_values), next(else_values)))
             else:
-                out.append(select_rows(predicate, next(then_values), next(else_values)))
+                a, b = next(then_values), next(else_values)
+                if not is_definite(a.dims) or a.dims != b.dims:
+                    # `eval` compares the shapes; a choice element by element would stretch axes of size 1.
+                    op = Cond(then_graph, else_graph, self.kinds, self.depth, self.full)
+                    return ctx.node(op, (predicate, *operands))
+                out.append(select_rows(predicate, a, b))
         return tuple(out)
 
     def _specialised(self, ctx: FoldContext, graph: Graph, operands: Sequence[Tensor]) -> Graph:
@@ -452,6 +459,25 @@ def joined(
         else:
             out.append(join(next(first), next(second)))
     return out
+
+
+def _require_one_shape(a: Array, b: Array) -> None:
+    """Compare the shapes that the branches give to rows.
+
+    What is stretched must be zeros: a sum of cotangents whose size is unknown begins with zeros of size 1.
+
+    Raises: InvalidArgumentError: the shapes differ.
+    """
+    try:
+        common = np.broadcast_shapes(np.shape(a), np.shape(b))
+    except ValueError:
+        common = None
+    if any(np.shape(x) != common and (common is None or np.any(x)) for x in (a, b)):
+        raise InvalidArgumentError(
+            f"cond: a tensor differs from row to row and decides which branch each row takes; one branch gives results of shape "
+            f"{format_dims(np.shape(a))}, rows included, the other of shape {format_dims(np.shape(b))}. Rows that are computed at "
+            "once must have one shape: give both branches the same, or use map_fn, which computes row after row."
+        )
 
 
 def select_rows(predicate: Tensor, a: Tensor, b: Tensor) -> Tensor:
