@@ -498,9 +498,9 @@ def _thunk(value: ast.expr) -> ast.Lambda:
     return ast.Lambda(args=args, body=value)
 
 
-def _shared(nodes: list[ast.expr]) -> list[ast.expr]:
+def _shared(nodes: Sequence[ast.expr]) -> list[ast.expr]:
     """A function whose cells are the variables that calls in these expressions change; none if they change none."""
-    changed = [_load(name) for name in sorted(names_of(nodes).changed)]
+    changed: list[ast.expr] = [_load(name) for name in sorted(names_of(list(nodes)).changed)]
     return [_thunk(ast.Tuple(elts=changed, ctx=ast.Load()))] if changed else []
 
 

@@ -6,9 +6,9 @@
     for x in xs:
         add(x)               reads and changes `total`, though it names it nowhere
 
-Each use of a name that may stand for such a function is marked with the variables that a call reads and changes (`reads` and
-`changes` of its node), which `names.py` counts as the code's own. A name may stand for an inner function that is defined under it,
-and for all whose names occur, other than as what is called, in a value that it is given: `g = add`, `fs.append(add)`.
+Each use of a name that may stand for such a function is marked with the variables that a call reads and changes (`reads`
+and `changes` of its node), which `names.py` counts as the code's own. A name may stand for an inner function that is defined
+under it, and for all whose names occur, other than as what is called, in a value that it is given: `g = add`, `fs.append(add)`.
 """
 
 from __future__ import annotations

@@ -83,6 +83,14 @@ class Attribute:
             delattr(base, self._key)
 
 
+def _has_items(x: object) -> bool:
+    """Whether items are assigned to an object that keeps what it is given: a list, a dict, or one of the user's classes."""
+    kind = type(x)
+    if isinstance(x, list | dict):
+        return True
+    return hasattr(kind, "__getitem__") and hasattr(kind, "__setitem__") and not is_dynamic(x)
+
+
 class Item:
     """An item that is assigned: `d['k']`."""
 
@@ -98,7 +106,7 @@ class Item:
             base, key = self._base(), self._key()
         except (NameError, AttributeError, LookupError):
             return None
-        if not isinstance(base, list | dict) or is_symbolic(key):
+        if not _has_items(base) or is_symbolic(key):
             return None
         return Item(self.name, lambda: base, lambda: key)
 
@@ -112,8 +120,8 @@ class Item:
         base, key = self._base(), self._key()
         if value is not UNBOUND:
             base[key] = value
-        elif isinstance(base, dict):
-            base.pop(key, None)
+        elif not isinstance(base, list) and self.read() is not UNBOUND:
+            del base[key]
 
 
 class Local:

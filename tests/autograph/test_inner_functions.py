@@ -255,12 +255,13 @@ def test_a_variable_that_one_branch_gives_no_value_is_named():
             nonlocal y
             y = x * 2.0
 
+        for _ in ():
+            y = x
         if x > 1.0:
             first()
         else:
             pass
         return y
-        y = x
 
     with pytest.raises(InvalidArgumentError, match="'y' must also be initialized in the else branch"):
         tf.function(program)(tf.constant(2.0))

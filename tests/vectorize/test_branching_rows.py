@@ -137,9 +137,7 @@ def _steps_of_its_own(c: Any) -> Any:
 def test_rows_whose_branches_give_other_shapes_are_refused(row: Callable[[Any], Any], traced: bool) -> None:
     f = tf.function(row) if traced else row
     x = tf.constant([1.5, -0.5, 0.5], tf.float64)
-    with pytest.raises(
-        tf.errors.InvalidArgumentError, match="one branch gives results of shape|must have one shape"
-    ):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"one branch gives results of shape"):
         tf.vectorized_map(f, x)
     one_by_one = tf.map_fn(tf.function(row), x)
     np.testing.assert_allclose(one_by_one, [row(v) for v in x], rtol=1e-12)

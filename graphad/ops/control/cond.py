@@ -474,9 +474,9 @@ def _require_one_shape(a: Array, b: Array) -> None:
         common = None
     if any(np.shape(x) != common and (common is None or np.any(x)) for x in (a, b)):
         raise InvalidArgumentError(
-            f"cond: a tensor differs from row to row and decides which branch each row takes; one branch gives results of shape "
-            f"{format_dims(np.shape(a))}, rows included, the other of shape {format_dims(np.shape(b))}. Rows that are computed at "
-            "once must have one shape: give both branches the same, or use map_fn, which computes row after row."
+            f"cond: a tensor differs from row to row and decides which branch each row takes; one branch gives results of "
+            f"shape {format_dims(np.shape(a))}, rows included, the other of shape {format_dims(np.shape(b))}. Rows that are "
+            "computed at once must have one shape: give both branches the same, or use map_fn, which computes row after row."
         )
 
 
