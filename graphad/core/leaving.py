@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import itertools
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core import late
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.frames import library_of
 from graphad.core.levels import is_followed, note_exit
-
-if TYPE_CHECKING:
-    from graphad.core.tensor import Handle, Tensor
 
 # The ways by which a number leaves for Python. It may decide or be printed, so that it ends no derivative for certain.
 NUMBERS = ("item()", "tolist()", "float()", "int()", "complex()")
