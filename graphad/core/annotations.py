@@ -47,6 +47,10 @@ if TYPE_CHECKING:
         def is_free(self) -> bool:
             """Whether nothing follows what the rule computes, and the one cotangent and the inputs have their data or shape."""
 
+        @property
+        def is_masked(self) -> bool:
+            """Whether zeros of the cotangent are elements that `where` did not take."""
+
         def needs(self, i: int) -> bool:
             """Whether a cotangent of input i is needed."""
 

@@ -111,6 +111,9 @@ class Op(metaclass=OpType):
       moves: It only moves elements, so that known elements of an input are known elements of the result.
       gives_sizes: It returns sizes of its input, whatever the elements are.
       lowers_alike: Its form depends on the dtypes of its inputs alone.
+      pointwise: Each element of its result depends on one element of each operand, that of its place.
+      masks: Its rule has zeros for elements that it did not take.
+      carries_masks: Where cotangents of its results are zeros, those of the elements that these were computed from are zeros.
       takes_spread: The steps of its rule take a cotangent of ones that all lie in one place as quickly as any other, or quicker.
       takes_symbols: Whether `eval` also computes with symbols for sizes, in arrays of objects; or the positions of the inputs
         that may hold some.
@@ -154,6 +157,9 @@ class Op(metaclass=OpType):
     gives_sizes: ClassVar[bool] = False
     lowers_alike: ClassVar[bool] = False
     takes_spread: ClassVar[bool] = False
+    pointwise: ClassVar[bool] = False
+    masks: ClassVar[bool] = False
+    carries_masks: ClassVar[bool] = False
     takes_symbols: ClassVar[bool | tuple[int, ...]] = True
     spreads: ClassVar[bool] = False
     returns_input: ClassVar[bool] = False

@@ -6,13 +6,17 @@ entries on a path from a source to a target.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.device import along
 from graphad.core.errors import InternalError
-from graphad.core.ieee import SHORT_WAY_ENDS
+from graphad.core.ieee import SHORT_WAY_ENDS, unreported
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import busy
 from graphad.core.op import Op, named
@@ -21,6 +25,9 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.ops.array.create import zeros_of
 from graphad.ops.math.arithmetic import add
+from graphad.ops.math.compare import NOT_EQUAL
+from graphad.ops.math.select import SELECT
+from graphad.ops.rules import scalar_like
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Transforms
@@ -55,7 +62,7 @@ class Dropped:
 class Context:
     """The context of a derivative rule; see `core.annotations.VjpContext`."""
 
-    __slots__ = ("_marks", "inputs", "is_free", "op", "outputs", "transforms")
+    __slots__ = ("_marks", "inputs", "is_free", "is_masked", "op", "outputs", "transforms")
 
     def __init__(
         self,
@@ -70,7 +77,7 @@ class Context:
         self.outputs = outputs
         self._marks = marks
         self.transforms = transforms
-        self.is_free = False
+        self.is_free = self.is_masked = False
 
     def needs(self, i: int) -> bool:
         return self._marks[i] is not None
@@ -140,6 +147,7 @@ def backward(
     on_path = wanted if all_on_path else _dependents(entries, wanted)
     context = Context(None, (), (), (), transforms)  # shared by all entries, since no rule keeps it
     is_free = busy() is None
+    masked: set[Any] = set()  # marks whose cotangents are 0 where a branch was not taken
     for position in range(len(entries) - 1, -1, -1):
         op, inputs, outputs, marks, out_marks = entries.pop() if consume else entries[position]
         if len(out_marks) == 1:
@@ -168,6 +176,7 @@ def backward(
         if not all_on_path:
             marks = [mark if mark in on_path else None for mark in marks]
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
+        context.is_masked = is_masked = bool(masked) and out_marks[0] in masked
         try:
             x_bars: Any = None
             if has_data and op.quick_vjp is not None:
@@ -175,16 +184,48 @@ def backward(
                     x_bars = op.quick_vjp(context, bar.data)
                 except SHORT_WAY_ENDS:
                     x_bars = None
+                if is_masked and x_bars is not None and not all(map(_is_finite, x_bars)):
+                    x_bars = None  # the rule knows of masks
             if x_bars is None:
                 x_bars = op.vjp(context, *y_bars)
         except Exception as error:  # raised again with the name of the op
             error = named(error, op)
             raise error
+        if op.masks or is_masked:
+            if op.pointwise and op.keeps != (False, False):
+                x_bars = [_zero_where_zero(y_bars[0], bar, context.is_free) for bar in x_bars]
+            if op.carries_masks or op.moves or op.spreads:
+                masked.update(marks)
         for mark, bar in zip(marks, x_bars, strict=True):
             if bar is not None and mark is not None:
                 before = bars.get(mark)
                 bars[mark] = bar if before is None else add_bars(before, bar)
     return bars
+
+
+def _is_finite(bar: Any) -> bool:
+    """Whether a cotangent is known to have no infinity and no NaN; None has none."""
+    if bar is None:
+        return True
+    data = bar.data
+    if data.size > _FEW and data.flags.c_contiguous and data.dtype.char in "fd":
+        flat = data.reshape(-1)
+        return math.isfinite(
+            unreported(np.dot, flat, flat)
+        )  # a third of the time; False for huge numbers too
+    return bool(np.isfinite(data).all())
+
+
+_FEW = 256  # elements
+
+
+def _zero_where_zero(y_bar: Any, x_bar: Any, is_free: bool) -> Any:
+    """The cotangent of an operand, and 0 where that of the result is 0, whatever the derivative is there."""
+    if x_bar is None or isinstance(x_bar, IndexedSlices) or x_bar.dims != y_bar.dims:
+        return x_bar
+    if is_free and _is_finite(x_bar):
+        return x_bar
+    return bind(SELECT, bind(NOT_EQUAL, y_bar, scalar_like(0, y_bar)), x_bar, scalar_like(0, x_bar))
 
 
 def _dependents(entries: Sequence[Entry], wanted: set[Any]) -> set[Any]:

@@ -57,7 +57,7 @@ class Elementwise(Op):
 
     total = True
     formula: ClassVar[Callable[..., Any]]
-    lowers_alike = takes_spread = True
+    lowers_alike = takes_spread = pointwise = carries_masks = True
     letters: ClassVar[str] = ""  # the NumPy kinds for which `quick` needs no further check
     kinds: ClassVar[frozenset[str]] = NUMERIC
     scalar: ClassVar[str | Steps | None] = None

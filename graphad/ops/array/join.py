@@ -54,7 +54,7 @@ class Concat(Op):
     """Tensors joined along an existing axis; their other sizes are equal."""
 
     name = "concat"
-    takes_spread = True
+    takes_spread = carries_masks = True
     moves = True
     keeps = (False, False)
     axis: Axis
@@ -157,7 +157,7 @@ class Stack(Op):
     """Tensors of one shape joined along a new axis, which counts in the result."""
 
     name = "stack"
-    takes_spread = True
+    takes_spread = carries_masks = True
     moves = True
     keeps = (False, False)
     axis: Axis

@@ -71,7 +71,7 @@ class Pad(Op):
     """x with (before, after) elements of the scalar `value` along each axis."""
 
     name = "pad"
-    takes_spread = True
+    takes_spread = carries_masks = True
     total = True
     keeps = (False, False)
     paddings: Given[Pairs]

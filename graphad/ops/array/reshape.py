@@ -213,7 +213,7 @@ class ExpandDims(Op):
     """x with axes of size 1 put in at `axes`, which count in the result."""
 
     name = "expand_dims"
-    takes_spread = True
+    takes_spread = carries_masks = True
     moves = True
     keeps = (False, False)
     aliases = {0: 0}
@@ -266,7 +266,7 @@ class Squeeze(Op):
     """x without the axes of size 1 named by `axes`, for an empty tuple all of them."""
 
     name = "squeeze"
-    takes_spread = True
+    takes_spread = carries_masks = True
     moves = True
     keeps = (False, False)
     aliases = {0: 0}

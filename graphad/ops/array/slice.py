@@ -79,7 +79,7 @@ class GetItem(Op):
     """The part of x at `key`."""
 
     name = "getitem"
-    takes_spread = True
+    takes_spread = carries_masks = True
     moves = True
     eval_checks = True
     keeps = (False, False)
@@ -154,7 +154,7 @@ class Slice(Op):
     """
 
     name = "slice"
-    takes_spread = True
+    takes_spread = carries_masks = True
     total = True
     keeps = (False, False)
     aliases = {0: 0}

@@ -55,7 +55,7 @@ class Tile(Op):
     """x repeated multiples[i] times along axis i, whole copies one after another."""
 
     name = "tile"
-    takes_spread = True
+    takes_spread = carries_masks = True
     copies = True
     total = True
     keeps = (False, False)

@@ -68,7 +68,7 @@ class Transpose(Op):
     """Axis i of the result is axis perm[i] of x; "reversed" stands for all axes in reverse order."""
 
     name, version = "transpose", 2
-    takes_spread = True
+    takes_spread = carries_masks = True
     total = True
     keeps = (False, False)
     aliases = {0: 0}
@@ -190,7 +190,7 @@ class SwapAxes(Op):
     """x with axes a and b exchanged."""
 
     name = "swap_axes"
-    takes_spread = True
+    takes_spread = carries_masks = True
     total = True
     keeps = (False, False)
     aliases = {0: 0}
@@ -312,7 +312,7 @@ class Reverse(Op):
     """x with the order of its elements reversed along `axes`."""
 
     name = "reverse"
-    takes_spread = True
+    takes_spread = carries_masks = True
     total = True
     keeps = (False, False)
     aliases = {0: 0}

@@ -61,7 +61,7 @@ class Diagonal(Op):
     """
 
     name = "diagonal"
-    takes_spread = True
+    takes_spread = carries_masks = True
     keeps = (False, False)
     first: Axis  # the axis that comes first in x
     second: Axis
@@ -175,7 +175,7 @@ class DiagPart(Op):
     """The diagonal j - i = k of the last two axes, as the last axis."""
 
     name = "diag_part"
-    takes_spread = True
+    takes_spread = carries_masks = True
     keeps = (False, False)
     k: Offset
 

@@ -63,9 +63,10 @@ def _sub_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def _mul_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
+    times = MUL_ZERO if ctx.is_masked else MUL
     return (
-        unbroadcast(ctx, 0, bind(MUL, g, conjugate(y))) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, bind(MUL, g, conjugate(x))) if ctx.needs(1) else None,
+        unbroadcast(ctx, 0, bind(times, g, conjugate(y))) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(times, g, conjugate(x))) if ctx.needs(1) else None,
     )
 
 

@@ -73,7 +73,7 @@ class Reduction(Op):
     kernel.
     """
 
-    total = True
+    total = carries_masks = True
     keeps = (False, False)
     kinds: ClassVar[frozenset[str]] = NUMERIC
     combine: ClassVar[str | None] = None

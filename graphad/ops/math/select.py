@@ -53,7 +53,7 @@ class Select(Op):
     """x where `condition`, a bool, is true, else y; all three broadcast together."""
 
     name = "select"
-    total = takes_spread = True
+    total = takes_spread = masks = carries_masks = True
     keeps = ((0,), False)
 
     def infer(self, condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
@@ -122,8 +122,8 @@ def where(
       x: Tensor that broadcasts with `condition` and `y`.
       y: Tensor with the dtype of `x`.
     Returns: Tensor of the broadcast shape. With one argument an int64 tensor [number of true elements, rank]. Only the chosen
-      branch has a gradient, but 0 times an infinite derivative of the other branch is nan: choose safe arguments before a
-      division or a logarithm, not after it.
+      branch has a gradient: what the other one was computed from, element by element, gets exact zeros, even where its
+      derivative is infinite or nan.
     Raises: InvalidArgumentError: one argument while vectorizing, where rows may have different numbers of true elements.
     Example:
       >>> where([True, False], [1, 2], [3, 4]).numpy()
