@@ -533,25 +533,11 @@ class _Tracing:
 
     def _results(self, outputs: Sequence[Tensor], n: int) -> list[Any]:
         results: list[Any] = []
-        number = 0
+        carried, late = iter(outputs), iter(outputs[n:])
         for parts, old in zip(self._parts, self._state.before, strict=True):
-            if parts is None:
-                results.append(old)
-                continue
-            leaves = list(parts.leaves)
-            for k, dynamic in enumerate(parts.dynamic):
-                if dynamic:
-                    leaves[k] = outputs[number]
-                    number += 1
-            results.append(parts.build(leaves) if any(parts.dynamic) else old)
-        number = n
+            results.append(old if parts is None or not any(parts.dynamic) else parts.filled(carried))
         for place, parts in self._late:
-            leaves = list(parts.leaves)
-            for k, dynamic in enumerate(parts.dynamic):
-                if dynamic:
-                    leaves[k] = outputs[number]
-                    number += 1
-            results[place] = parts.build(leaves)
+            results[place] = parts.filled(late)
         return results
 
 

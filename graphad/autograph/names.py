@@ -8,7 +8,7 @@ flags, so control flows only forwards, around loops, and from exceptions to thei
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -161,13 +161,13 @@ def _suspensions(nodes: Any) -> Iterator[str]:
             waiting += ast.iter_child_nodes(node)
 
 
-def mark_liveness(body: Sequence[ast.stmt], out: Iterable[str] = ()) -> None:
+def mark_liveness(body: Sequence[ast.stmt]) -> None:
     """Give each `if` and loop of a function the attribute `live_out`, and each loop `live_head`.
 
     Attribute `weak_out` has the names that are read where a later exception may end: in the handlers and the `finally` of an
     enclosing `try`, and after a `with`, whose manager may swallow it.
     """
-    _block(body, set(out), frozenset())
+    _block(body, set(), frozenset())
 
 
 def _block(body: Sequence[ast.stmt], out: set[str], escape: frozenset[str]) -> set[str]:

@@ -7,7 +7,7 @@ any other leaf is a Python object that must stay the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import CellType
 from typing import TYPE_CHECKING, Any
 
@@ -179,3 +179,8 @@ class Parts:
 
     def build(self, leaves: Sequence[Any]) -> Any:
         return self._rebuild(list(leaves))
+
+    def filled(self, tensors: Iterator[Tensor]) -> Any:
+        """The value with the next ones of `tensors` in the places of the leaves that go into the graph."""
+        leaves = zip(self.leaves, self.dynamic, strict=True)
+        return self.build([next(tensors) if dynamic else leaf for leaf, dynamic in leaves])

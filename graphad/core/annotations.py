@@ -115,7 +115,6 @@ if TYPE_CHECKING:
             self,
             graph: Graph,
             stacked: Sequence[bool] | None = ...,
-            all_stacked: bool = ...,
             operands: Sequence[Any] | None = ...,
         ) -> tuple[Any, tuple[bool, ...]]:
             """The graph batched over its inputs, and which of its outputs are stacked."""

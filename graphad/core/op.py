@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 READS, WRITES, IO = 1, 2, 4
 _REFUSED: dict[str, Callable[[Any], Any]] = {"zero": lambda x: x == 0, "negative": lambda x: x < 0}
 _HELD = 256  # unused ops of one class that are kept alive
-Specs = TensorSpec | tuple[TensorSpec, ...]
 P = TypeVar("P", bound="Op")
 T = TypeVar("T")
 

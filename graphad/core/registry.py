@@ -92,7 +92,7 @@ def all_ops() -> dict[str, Any]:
     return dict(_OPS)
 
 
-def register_gradient(name: str, rule: Callable[..., Any] | None, where: str, has_rule: bool = False) -> None:
+def register_gradient(name: str, rule: Callable[..., Any] | None, where: str) -> None:
     """Register a gradient function for the op called `name`; None means that it has no gradient.
 
     Raises:

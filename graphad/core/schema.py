@@ -322,12 +322,12 @@ def _is_number(x: float) -> bool:
     return _is_offset(x) or (type(x) is float and math.isfinite(x))
 
 
-def _at_least(name: str, least: int, words: str = "integer") -> Kind:
+def _at_least(name: str, least: int) -> Kind:
     return Kind(
         name,
         lambda x: type(x) is int and least <= x < _MOST,
         _INTS,
-        words,
+        "integer",
         f"at least {least}",
         f"is less than {least}",
     )

@@ -17,15 +17,14 @@ from graphad.graph.walk import gives_result, unchanging
 
 
 def rewired(
-    graph: Graph, inputs: Sequence[TensorSpec], positions: Sequence[int], outputs: Sequence[int] | None = None
+    graph: Graph, inputs: Sequence[TensorSpec], positions: Sequence[int]
 ) -> tuple[Graph, dict[int, int]]:
     """The graph with other inputs, where input i becomes number positions[i]; returns also the new numbers of values."""
     number = dict(enumerate(positions))
     shift = len(inputs) - len(graph.inputs)
     number.update((i, i + shift) for i in range(len(graph.inputs), graph.first_node_value))
     nodes = renumbered(graph.nodes, number, graph.first_node_value + shift)
-    kept = graph.outputs if outputs is None else outputs
-    return Graph(inputs, graph.constants, nodes, [number[i] for i in kept], graph.name), number
+    return Graph(inputs, graph.constants, nodes, [number[i] for i in graph.outputs], graph.name), number
 
 
 def with_inputs(graph: Graph, kept: Sequence[int]) -> Graph:

@@ -1,4 +1,4 @@
-"""Queries of a graph: uses, producers, dependencies; and the graph with other outputs."""
+"""Questions about a graph: last uses, sub-graphs, constants, what stays the same; and the graph with other outputs."""
 
 from __future__ import annotations
 
@@ -13,24 +13,6 @@ from graphad.graph.ir import Graph, Node, renumbered
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
-
-
-def uses(graph: Graph) -> list[list[int]]:
-    """For every value, the positions in `graph.nodes` of the nodes that read it (a node once per read)."""
-    found: list[list[int]] = [[] for _ in range(graph.size)]
-    for position, node in enumerate(graph.nodes):
-        for value in node.inputs:
-            found[value].append(position)
-    return found
-
-
-def producers(graph: Graph) -> list[int]:
-    """For every value, the position of the node that makes it, -1 for inputs and constants."""
-    found = [-1] * graph.size
-    for position, node in enumerate(graph.nodes):
-        for value in node.outputs:
-            found[value] = position
-    return found
 
 
 def last_uses(graph: Graph, kept: Iterable[int] = ()) -> list[list[int]]:
@@ -111,9 +93,9 @@ def expanded_nodes(graph: Graph) -> int:
     return found
 
 
-def with_outputs(graph: Graph, outputs: Sequence[int], keep_all: bool = False) -> Graph:
+def with_outputs(graph: Graph, outputs: Sequence[int]) -> Graph:
     """The same graph with other outputs; nodes that are no longer needed are dropped."""
-    nodes = list(graph.nodes) if keep_all else needed_nodes(graph.nodes, outputs)
+    nodes = needed_nodes(graph.nodes, outputs)
     if len(nodes) == len(graph.nodes):
         return Graph(graph.inputs, graph.constants, graph.nodes, outputs, graph.name)
     number = {i: i for i in range(graph.first_node_value)}

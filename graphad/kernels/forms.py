@@ -14,7 +14,7 @@ from graphad.core.dims import Size
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
 from graphad.kernels import scalars as table
-from graphad.kernels.record import Record
+from graphad.kernels.record import Record, digest_of
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -227,12 +227,7 @@ class Kernel(Record):
 
     def digest(self) -> str:
         """sha256 of the canonical text."""
-        state = self.__dict__
-        if "_digest" not in state:
-            import hashlib
-
-            state["_digest"] = hashlib.sha256(self.text().encode()).hexdigest()
-        return str(state["_digest"])
+        return digest_of(self)
 
     def check(self) -> Kernel:
         """Returns the kernel. Raises: InternalError: it is not well formed."""

@@ -72,6 +72,16 @@ class Record:
         return f"{type(self).__name__}({named})"
 
 
+def digest_of(printed: Any) -> str:
+    """sha256 of the text of a record with the method `text`, computed once."""
+    state = printed.__dict__
+    if "_digest" not in state:
+        import hashlib
+
+        state["_digest"] = hashlib.sha256(printed.text().encode()).hexdigest()
+    return str(state["_digest"])
+
+
 @dataclass_transform()
 class Struct:
     """Mutable named fields, compared by identity. A list or dict as default is copied for each instance."""

@@ -14,7 +14,7 @@ from graphad.core.dims import Size, evaluate
 from graphad.core.errors import InternalError
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import Kernel, block_layout
-from graphad.kernels.record import Record
+from graphad.kernels.record import Record, digest_of
 
 OUTSIDE = -1
 # Words of the block: the range of rows (2), the workspace, the rows of a block, all rows, and for held values their start in
@@ -62,12 +62,7 @@ class Stages(Record):
 
     def digest(self) -> str:
         """sha256 of the canonical text."""
-        state = self.__dict__
-        if "_digest" not in state:
-            import hashlib
-
-            state["_digest"] = hashlib.sha256(self.text().encode()).hexdigest()
-        return str(state["_digest"])
+        return digest_of(self)
 
 
 class Bases(Record):

@@ -48,9 +48,8 @@ from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import MANY, PLAIN_SUM, summed
-from graphad.ops.array.broadcast import SumTo
+from graphad.ops.array.broadcast import sum_to_input
 from graphad.ops.array.reshape import ExpandDims
-from graphad.ops.array.shape import shape_of
 
 
 def broadcast_specs(op: str, specs: Sequence[TensorSpec], dtype: DType) -> TensorSpec:
@@ -93,12 +92,11 @@ def unbroadcast(ctx: VjpContext, i: int, g: Tensor) -> Tensor:
                 return EagerTensor(PLAIN_SUM(data, 0) if data.size < MANY else summed(data, (0,)))
             except SHORT_WAY_ENDS:
                 pass
-    want, given = shape_of(ctx, i)
-    return g if not given and g.dims == want else bind(SumTo(want), g, *given)
+    return sum_to_input(ctx, i, g)
 
 
 def align_stacked(ctx: BatchContext, xs: Sequence[Any]) -> list[Any]:
-    """Elementwise operands made to broadcast when some carry the loop axis first.
+    """Operands whose axes are aligned from the right, made to broadcast when some carry the loop axis first.
 
     A stacked operand of lower row rank gets axes of size 1 after the loop axis.
     """

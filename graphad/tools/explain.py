@@ -27,6 +27,7 @@ from graphad.function.concrete import ConcreteFunction
 from graphad.graph.evaluate import place_of
 from graphad.graph.ir import Graph
 from graphad.graph.text import print_graph
+from graphad.tools.profile_report import duration
 from graphad.tools.svg import svg_of
 from graphad.trace.specialise import specialise_call
 
@@ -72,7 +73,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         from graphad.core.html import box, folded, note, pre, table  # in notebooks alone
 
-        times = table(["", "time"], [[name, _duration(s)] for name, s in self.seconds.items()])
+        times = table(["", "time"], [[name, duration(s)] for name, s in self.seconds.items()])
         parts = [f'<div style="overflow:auto;max-height:600px">{self.picture}</div>', note(self.tier), times]
         parts += [folded(f"graph, {stage}", pre(text)) for stage, text in self.graphs.items()]
         parts += [folded("units", pre(self.units))] if self.units else []
@@ -99,7 +100,7 @@ class Explanation:
             parts.append(_section("call", self.plan.rstrip()))
         parts.append(_section("tier", self.tier))
         parts.append(
-            _section("time", "\n".join(f"{name}: {_duration(s)}" for name, s in self.seconds.items()))
+            _section("time", "\n".join(f"{name}: {duration(s)}" for name, s in self.seconds.items()))
         )
         return "\n\n".join(parts)
 
@@ -251,10 +252,3 @@ def _shape(value: Handle | Array) -> tuple[int, ...]:
 
 def _section(title: str, text: str) -> str:
     return f"== {title} ==\n{text}"
-
-
-def _duration(seconds: float) -> str:
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"

@@ -277,7 +277,6 @@ def trace_flat(
     function: Callable[..., Sequence[Any]],
     specs: Sequence[TensorSpec],
     name: str = "graph",
-    names: Sequence[str | None] | None = None,
     keep_all: bool = False,
     adopted: Trace | None = None,
 ) -> Traced:
@@ -287,13 +286,12 @@ def trace_flat(
       function: Called once with a symbol for each spec.
       specs: The inputs.
       name: The name of the graph.
-      names: Names of the inputs, for messages.
       keep_all: Keep nodes that nothing reads (a user's trace: rules may still close over them).
       adopted: A finished trace whose symbols may be captured.
     """
     trace = Trace(name, adopted)
     with entered(trace):
-        symbols = [trace.input(spec, None if names is None else names[i]) for i, spec in enumerate(specs)]
+        symbols = [trace.input(spec) for spec in specs]
         outputs = list(function(*symbols))
         graph = trace.finish(outputs, RETURN, keep_all, symbols)
     return Traced(graph, trace.captures, trace)

@@ -137,7 +137,6 @@ class BatchContext:
         self,
         graph: Graph,
         stacked: Sequence[bool] | None = None,
-        all_stacked: bool = False,
         operands: Sequence[Any] | None = None,
     ) -> tuple[Graph, tuple[bool, ...]]:
         """The graph batched over its inputs, and which of its outputs are stacked.
@@ -145,7 +144,6 @@ class BatchContext:
         Args:
           graph: A graph on rows.
           stacked: Which of its inputs are stacked; by default its inputs are those of the op.
-          all_stacked: Repeat outputs that are the same in every row.
           operands: Its inputs (or their specs) as the user's code sees them, if they are not those of the op.
         """
         if operands is None and stacked is None:
@@ -153,7 +151,7 @@ class BatchContext:
         graph = closed(graph)
         if operands is not None and any(not spec.is_definite for spec in graph.specs):
             graph = _definite(graph, operands, self.level.below)
-        return batched(graph, tuple(self._stacked if stacked is None else stacked), self.size, all_stacked)
+        return batched(graph, tuple(self._stacked if stacked is None else stacked), self.size)
 
     def batched_later(self, graph: Graph, stacked: Sequence[bool]) -> Callable[[], Graph]:
         """A function that returns the batched graph with all outputs stacked, for a graph that may be recursive."""

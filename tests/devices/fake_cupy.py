@@ -109,12 +109,6 @@ def _raw(x: Any) -> Any:
     return x
 
 
-def _wrap(y: Any) -> Any:
-    if isinstance(y, np.ndarray | np.generic):
-        return ndarray(np.asarray(y), _local.current)
-    return type(y)(_wrap(item) for item in y) if type(y) in (list, tuple) else y
-
-
 def _done(function: Any, args: Any, kwargs: Any) -> Any:
     """What a function gives, when its stream comes to it."""
     given, named = [_raw(x) for x in args], {key: _raw(x) for key, x in kwargs.items()}

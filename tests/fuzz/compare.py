@@ -42,9 +42,6 @@ class Failure:
         return Failure(type(error).__name__, str(error)[:500], builtin)
 
 
-Outcome = "dict[str, Any] | Failure"
-
-
 @dataclass(frozen=True)
 class Difference:
     """One result of one mode that differs from the reference."""

@@ -16,8 +16,6 @@ import numpy as np
 from graphad.core.dtypes import bfloat16
 from tests.support.op_case import OpCase, real
 
-SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0])
-
 
 def with_arrays(case: OpCase, arrays: Sequence[Any], label: str, **attributes: Any) -> OpCase:
     """The case with other arrays in the same places."""

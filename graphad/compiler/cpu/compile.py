@@ -28,17 +28,16 @@ def compile_for(text: str, processor: str) -> bytes:
     return compile_source(text)
 
 
-def compile_source(text: str, function: str = "kernel") -> bytes:
+def compile_source(text: str) -> bytes:
     """Object code of one function of one int64 argument.
 
     Args:
-      text: Python source that defines `function`; see `emit` for what it may use.
-      function: The name of the function in the text.
+      text: Python source that defines `kernel`; see `emit` for what it may use.
     Raises: CompileError: it does not compile, or the object would need symbols of a process.
     """
     with _lock:
         try:
-            return objects.check_kernel(_machine().emit_object(_optimised(_printed(text, function))), SYMBOL)
+            return objects.check_kernel(_machine().emit_object(_optimised(_printed(text))), SYMBOL)
         except GraphadError as error:
             raise CompileError(f"compile: {error}") from error
         except Exception as error:  # any error of Numba or LLVM on generated source
@@ -65,7 +64,7 @@ def _machine() -> Any:
     return target.machine(target.host())
 
 
-def _printed(text: str, function: str) -> str:
+def _printed(text: str) -> str:
     """The IR that Numba prints for the function, named `SYMBOL`, before any optimisation.
 
     Only Numba's front end runs, with the few passes that plain loops need. Its back end would run the optimiser twice and the
@@ -82,14 +81,14 @@ def _printed(text: str, function: str) -> str:
     scope: dict[str, Any] = {}
     tree = ast.fix_missing_locations(_Calls().visit(ast.parse(text)))
     exec(compile(tree, "<graphad_kernel_source>", "exec"), scope)
-    plain: Callable[..., Any] = scope[function]
+    plain: Callable[..., Any] = scope["kernel"]
     scope |= intrinsics.namespace(plain.__code__.co_names)
     flags = compiler.Flags()
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.release_gil = True
     flags.error_model = "numpy"
     flags.fastmath = {"contract"} if may_contract(plain) else set()
     with global_compiler_lock:
-        library = cpu_target.target_context.codegen().create_library(function)
+        library = cpu_target.target_context.codegen().create_library("kernel")
         library._optimize_functions = lambda module: None  # optimisation comes after linking
         made = compiler.compile_extra(
             cpu_target.typing_context,

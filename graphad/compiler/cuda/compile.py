@@ -75,21 +75,21 @@ class Translated:
     contracts: bool
 
 
-def compile_source(text: str, capability: tuple[int, int] = (9, 0), function: str = "kernel") -> Cubin:
+def compile_source(text: str, capability: tuple[int, int] = (9, 0)) -> Cubin:
     """The cubin of one function whose arguments are all int64 words.
 
     Raises: CompileError: it does not compile. UnavailableError: the extra `cuda` is not installed.
     """
-    return link(translate(text, capability, function), capability)
+    return link(translate(text, capability), capability)
 
 
-def translate(text: str, capability: tuple[int, int], function: str = "kernel") -> Translated:
+def translate(text: str, capability: tuple[int, int]) -> Translated:
     """The first part of `compile_source`, which takes most of the time."""
     reason = why_unavailable()
     if reason is not None:
         raise UnavailableError(f"cuda: {reason}")
     with _compiling():
-        return _translate(text, capability, function)
+        return _translate(text, capability)
 
 
 def link(made: Translated, capability: tuple[int, int]) -> Cubin:
@@ -121,7 +121,7 @@ def _compiling() -> Iterator[None]:
             raise CompileError(f"cuda: {type(error).__name__}: {str(error).strip()[:2000]}") from error
 
 
-def _translate(text: str, capability: tuple[int, int], function: str) -> Translated:
+def _translate(text: str, capability: tuple[int, int]) -> Translated:
     _prepare()
     from numba import cuda
     from numba.cuda import types
@@ -130,11 +130,11 @@ def _translate(text: str, capability: tuple[int, int], function: str) -> Transla
 
     scope: dict[str, Any] = {}
     exec(compile(text, "<graphad_kernel_source>", "exec"), scope)
-    plain = scope[function]
+    plain = scope["kernel"]
     scope |= intrinsics.namespace(plain.__code__.co_names)
     signature = types.void(*[types.int64] * plain.__code__.co_argcount)
     code, _ = cuda.compile(plain, signature, device=False, abi="numba", cc=capability, output="ltoir")
-    return Translated(function, code, may_contract(plain))
+    return Translated("kernel", code, may_contract(plain))
 
 
 @functools.cache

@@ -33,7 +33,6 @@ MAX_WORKSPACE_BYTES, MIN_ALIGNMENT_BYTES = 1, (5, 6, 7, 8)
 COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_64F = 68, 77, 70
 R_32F, R_64F = 0, 1
 NOT_SUPPORTED = 15
-_ALGORITHM_BYTES = 64
 
 
 def words_of(dtype: str, a: Walk, b: Walk, c: Walk, ending: Ending) -> list[int] | None:

@@ -1,6 +1,7 @@
 """Scatter ops that multiply, divide, or take the maximum or minimum.
 
-`scatter_combine` is only for assignments to variables, which have no derivative; `scatter_extreme` has one.
+`scatter_extreme` has a derivative. `scatter_combine` has none: it is in files whose functions multiply or divide slices of a
+variable, which is `assign_slices` now.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ from graphad.ops.array.support import all_stacked, index_tensor
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import EQUAL
 
-Combination = Literal["mul", "div", "floordiv"]
 COMBINE: dict[str, np.ufunc] = {"mul": np.multiply, "div": np.divide, "floordiv": np.floor_divide}
 EXTREME: dict[str, np.ufunc] = {"max": np.maximum, "min": np.minimum}
 

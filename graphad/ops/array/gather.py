@@ -40,7 +40,7 @@ from graphad.ops.array.positions import READS_ANYWHERE, WRITES_ANYWHERE, by_coor
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.shape import shape, shape_of, sizes_of
 from graphad.ops.array.sizes import joined, shape_was_claimed
-from graphad.ops.array.support import all_stacked, index_tensor, put_back, static_int
+from graphad.ops.array.support import all_stacked, index_tensor, put_back, row_beside, same_row, static_int
 from graphad.ops.array.transpose import move_axis
 
 _MANY = 1024  # elements; fewer are taken as quickly by NumPy's own function
@@ -540,11 +540,7 @@ class TakeAlong(Op):
         return bind(TakeAlong(self.axis % (len(x.dims) - 1) + 1), x, indices)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        found = {axis for axis in axes if axis is not None}
-        if not found:
-            return None
-        row = found.pop()
-        return MIXED if found or row == self.axis % len(specs[0].dims or (0,)) else row
+        return row_beside(same_row(axes), specs[0], self.axis)
 
 
 @define

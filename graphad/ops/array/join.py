@@ -41,7 +41,15 @@ from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.ensure import EnsureShape
 from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.shape import shape, sizes_of
-from graphad.ops.array.support import all_stacked, merge_dims, same_row, shifted, static_array, static_int
+from graphad.ops.array.support import (
+    all_stacked,
+    merge_dims,
+    row_beside,
+    same_row,
+    shifted,
+    static_array,
+    static_int,
+)
 
 
 def _same_dtype(op: str, specs: Sequence[TensorSpec]) -> None:
@@ -112,8 +120,7 @@ class Concat(Op):
         return bind(Concat(shifted(self.axis, len(values[0].dims) - 1)), *values)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        row = same_row(axes)
-        return MIXED if row is not None and row == self.axis % len(specs[0].dims or (0,)) else row
+        return row_beside(same_row(axes), specs[0], self.axis)
 
 
 def concat(values: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
@@ -404,7 +411,7 @@ class Split(TupleOp):
         return bind(Split(self.sizes, shifted(self.axis, len(x.dims) - 1)), x, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
-        return MIXED if axes[0] is not None and axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
+        return row_beside(axes[0], specs[0], self.axis)
 
     def settled(self, ctx: FoldContext, x: Ranked) -> tuple[Tensor, ...]:
         return bind(Split(split_sizes(self.sizes, x.dims, self.axis), self.axis), x)

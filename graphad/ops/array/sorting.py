@@ -15,7 +15,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, else_eval, no_gradient
+from graphad.core.op import Op, define, else_eval, no_gradient
 from graphad.core.schema import Axis, Given
 from graphad.core.shapes import format_dims, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
@@ -23,7 +23,7 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
 from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.order import descending_order, sorted_values, stable_order
-from graphad.ops.array.support import requested_size, shifted, static_int
+from graphad.ops.array.support import requested_size, row_beside, shifted, static_int
 from graphad.ops.directly import is_free
 
 _IN_ORDER = "a place in the order is told by all other elements"
@@ -62,7 +62,7 @@ class ArgSort(Op):
         return bind(ArgSort(shifted(self.axis, len(x.dims) - 1), self.descending, self.dtype), x)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return MIXED if axes[0] is not None and axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
+        return row_beside(axes[0], specs[0], self.axis)
 
 
 @define
@@ -115,7 +115,7 @@ class TopIndices(Op):
         return bind(self, x, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return MIXED if axes[0] is not None and axes[0] == len(specs[0].dims or ()) - 1 else axes[0]
+        return row_beside(axes[0], specs[0], -1)
 
 
 _FEW = 4096  # numbers, whose order is found before their largest are picked out

@@ -72,6 +72,14 @@ def same_row(axes: RowAxes) -> RowAxis:
     return None if not found else found.pop() if len(found) == 1 else MIXED
 
 
+def row_beside(row: RowAxis, spec: TensorSpec, *combined: int) -> RowAxis:
+    """The row axis of a result with the axes of `spec` that combines elements along some: `row`, MIXED if it is one of these."""
+    if row is None:
+        return None
+    rank = len(spec.dims or (0,))
+    return MIXED if row in [axis % rank for axis in combined] else row
+
+
 INTEGERS = frozenset({int})
 
 

@@ -39,7 +39,7 @@ from graphad.ops.array.reshape import ExpandDims, Reshape, reshape
 from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.sizes import requested
 from graphad.ops.array.slice import GetItem
-from graphad.ops.array.support import static_array, static_integers
+from graphad.ops.array.support import row_beside, static_array, static_integers
 
 if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
@@ -215,7 +215,7 @@ class Repeat(Op):
         return bind(Gather(self.axis % len(x.dims)), x, lift(copies))
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return MIXED if axes[1] is not None or axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
+        return row_beside(axes[0], specs[0], self.axis) if axes[1] is None else MIXED
 
 
 def _require_vector(op: str, repeats: TensorSpec, least: int = 0) -> None:
@@ -270,7 +270,7 @@ class RepeatGrad(Op):
         return bind(RepeatGrad(self.axis % (len(g.dims) - 1) + 1), g, repeats)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return MIXED if axes[1] is not None or axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
+        return row_beside(axes[0], specs[0], self.axis) if axes[1] is None else MIXED
 
 
 def repeat(

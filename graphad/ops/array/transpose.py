@@ -40,7 +40,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ElementCount
 from graphad.ops.array.join import Concat
 from graphad.ops.array.reshape import Reshape, reshape
-from graphad.ops.array.support import index_tensor, static_array, static_axes
+from graphad.ops.array.support import index_tensor, row_beside, static_array, static_axes
 from graphad.ops.math.arithmetic import MOD
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.complexes import CONJ
@@ -334,10 +334,7 @@ class Reverse(Op):
         return bind(Reverse(tuple(axis % rank + 1 for axis in self.axes)), x)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        if axes[0] is None:
-            return None
-        rank = len(specs[0].dims or ())
-        return MIXED if axes[0] in [axis % rank for axis in self.axes] else axes[0]
+        return row_beside(axes[0], specs[0], *self.axes)
 
     def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
         dims = x.dims or ()
@@ -435,10 +432,7 @@ class Roll(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[1] is not None:
             return MIXED
-        if axes[0] is None:
-            return None
-        rank = len(specs[0].dims or ())
-        return MIXED if axes[0] in [axis % rank for axis in self.axes] else axes[0]
+        return row_beside(axes[0], specs[0], *self.axes)
 
 
 def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:

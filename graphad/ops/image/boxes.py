@@ -5,7 +5,7 @@ Coordinates of `crop_and_resize` go from 0 at the first row or column to 1 at th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,20 @@ def _coordinates(places: Sequence[Tensor]) -> Tensor:
     return stack([place + zero for place in places], -1)
 
 
+def shared_parts(boxes: Any) -> Callable[[int], Any]:
+    """A function of a box's number that gives its intersection over union with each of the boxes [n, 4]; 0 for empty ones."""
+    low, high = (f(boxes[:, :2], boxes[:, 2:]) for f in (np.minimum, np.maximum))
+    areas = np.prod(high - low, axis=1)
+
+    def of(k: int) -> Any:
+        sides = np.minimum(high, high[k]) - np.maximum(low, low[k])
+        shared = np.prod(np.maximum(sides, 0), axis=1)
+        whole = areas + areas[k] - shared
+        return np.where((areas > 0) & (areas[k] > 0), shared / np.where(whole > 0, whole, 1), 0)
+
+    return of
+
+
 @define
 class NonMaxSuppression(TupleOp):
     """The indices of at most `most` boxes [n, 4] and their scores, best first. Repeatedly the box with the highest score is
@@ -151,8 +165,7 @@ class NonMaxSuppression(TupleOp):
                 f"{self.name}: {len(boxes)} boxes have {len(scores)} scores; the numbers must be equal."
             )
         boxes, scores = (arrays.here(x, "search for boxes") for x in (boxes, scores))
-        low, high = (f(boxes[:, :2], boxes[:, 2:]) for f in (np.minimum, np.maximum))
-        areas = np.prod(high - low, axis=1)
+        shared = shared_parts(boxes)
         left = np.where(scores > self.lowest, scores, -np.inf).astype(
             np.result_type(scores.dtype, np.float32)
         )
@@ -164,10 +177,7 @@ class NonMaxSuppression(TupleOp):
                 break
             chosen.append(best)
             kept.append(left[best])
-            sides = np.minimum(high, high[best]) - np.maximum(low, low[best])
-            shared = np.prod(np.maximum(sides, 0), axis=1)
-            whole = areas + areas[best] - shared
-            part = np.where((areas > 0) & (areas[best] > 0), shared / np.where(whole > 0, whole, 1), 0)
+            part = shared(best)
             if self.sigma > 0:
                 left = left * np.exp(-(part**2) / (2 * self.sigma))
                 left = np.where(left > self.lowest, left, -np.inf)

@@ -25,7 +25,7 @@ from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
 from graphad.ops.array.support import static_int
 from graphad.ops.control.scan import map_fn
-from graphad.ops.image.boxes import non_max_suppression
+from graphad.ops.image.boxes import non_max_suppression, shared_parts
 
 if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
@@ -257,17 +257,8 @@ class SuppressByClass(TupleOp):
         return found, points, kinds, counts
 
     def _of_class(self, boxes: DeviceArray | Array, scores: DeviceArray | Array) -> list[int]:
-        low, high = (f(boxes[:, :2], boxes[:, 2:]) for f in (np.minimum, np.maximum))
-        areas = np.prod(high - low, axis=1)
-
-        def covered(best: int) -> Array:
-            sides = np.minimum(high, high[best]) - np.maximum(low, low[best])
-            shared = np.prod(np.maximum(sides, 0), axis=1)
-            whole = areas + areas[best] - shared
-            has_area = (areas > 0) & (areas[best] > 0)
-            return np.where(has_area, shared / np.where(whole > 0, whole, 1), 0) > self.overlap
-
-        return _best(scores, self.each, self.lowest, covered)
+        shared = shared_parts(boxes)
+        return _best(scores, self.each, self.lowest, lambda best: shared(best) > self.overlap)
 
     vjp = no_gradient("the selection of boxes is piecewise constant")
     batch = no_batch("it takes a batch")

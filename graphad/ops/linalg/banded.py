@@ -48,13 +48,12 @@ from graphad.ops.linalg.diagonal import matrix_rows
 from graphad.ops.linalg.diagonals import diag, diag_part, set_diag
 from graphad.ops.linalg.eigen import eigh, eigvalsh
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
-from graphad.ops.linalg.matmul import align_matrices
 from graphad.ops.linalg.systems import SINGULAR, require_matrix
 from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import conj, conjugate
 from graphad.ops.math.reduce import reduce_sum
-from graphad.ops.rules import same_dtype, unbroadcast
+from graphad.ops.rules import align_stacked, same_dtype, unbroadcast
 
 
 @define
@@ -146,7 +145,7 @@ class BandedSolve(Op):
         return bar, unbroadcast(ctx, 1, b_bar) if ctx.needs(1) else None
 
     def batch(self, ctx: BatchContext, bands: Ranked, b: Ranked) -> Tensor:
-        return bind(self, *align_matrices(ctx, (bands, b)))
+        return bind(self, *align_stacked(ctx, (bands, b)))
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return matrix_rows(specs, axes, (2, 2)) if axes != [None, None] else None

@@ -43,9 +43,9 @@ from graphad.ops.array.slice import getitem
 from graphad.ops.linalg import functions_there
 from graphad.ops.linalg.diagonal import matrix_rows
 from graphad.ops.linalg.direct import lapack
-from graphad.ops.linalg.matmul import adjoint, align_matrices
+from graphad.ops.linalg.matmul import adjoint
 from graphad.ops.linalg.systems import require_matrix
-from graphad.ops.rules import broadcast_specs, same_dtype, unbroadcast
+from graphad.ops.rules import align_stacked, broadcast_specs, same_dtype, unbroadcast
 
 if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
@@ -80,11 +80,16 @@ def _each(function: Callable[..., Any], x: DeviceArray | Array) -> Array:
             out[place] = np.nan
             continue
         y = lapack(function, x[place])
-        if np.iscomplexobj(y) and x.dtype.kind != "c":
-            rounding = 100 * np.finfo(x.dtype).eps * np.abs(y).max(initial=0.0)
-            y = y.real if np.abs(y.imag).max(initial=0.0) <= rounding else np.nan
-        out[place] = y
+        out[place] = _of_kind(y, x.dtype)
     return out
+
+
+def _of_kind(y: Array, dtype: np.dtype) -> Array | float:
+    """A matrix for a result of a dtype: where that is real and y is not, but for rounding, NaN."""
+    if not np.iscomplexobj(y) or dtype.kind == "c":
+        return y
+    rounding = 100 * np.finfo(dtype).eps * np.abs(y).max(initial=0.0)
+    return y.real if np.abs(y.imag).max(initial=0.0) <= rounding else np.nan
 
 
 @define
@@ -188,7 +193,7 @@ class MatrixDirection(Op):
         return x_bar, d_bar
 
     def batch(self, ctx: BatchContext, x: Ranked, d: Ranked) -> Tensor:
-        return bind(self, *align_matrices(ctx, (x, d)))
+        return bind(self, *align_stacked(ctx, (x, d)))
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return matrix_rows(specs, axes, (2, 2))
@@ -201,10 +206,7 @@ def _along_directions(xs: Array, ds: Array, of: str) -> Array | None:
         y = _along(of, xs[place], ds[place])
         if y is None:
             return None
-        if np.iscomplexobj(y) and xs.dtype.kind != "c":
-            rounding = 100 * np.finfo(xs.dtype).eps * np.abs(y).max(initial=0.0)
-            y = y.real if np.abs(y.imag).max(initial=0.0) <= rounding else np.nan
-        out[place] = y
+        out[place] = _of_kind(y, xs.dtype)
     return out
 
 

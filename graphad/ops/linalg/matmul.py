@@ -35,7 +35,7 @@ from graphad.ops.linalg import direct
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import CONJ
-from graphad.ops.rules import NUMERIC, require_numeric, same_dtype, unbroadcast
+from graphad.ops.rules import NUMERIC, align_stacked, require_numeric, same_dtype, unbroadcast
 from graphad.ops.short import of_two
 
 
@@ -125,7 +125,7 @@ class MatMul(Op):
             # One product of all rows instead of one per matrix.
             flat = bind(self, bind(Reshape((product(a.dims[:-1]), a.dims[-1])), a), b)
             return bind(Reshape((*a.dims[:-1], ranked(flat.dims)[-1])), flat)
-        return bind(self, *align_matrices(ctx, (a, b)))
+        return bind(self, *align_stacked(ctx, (a, b)))
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         shapes = [spec.dims or () for spec in specs]
@@ -193,16 +193,6 @@ def _right(a: Tensor, g: Tensor, transpose_a: bool, dims: Sequence[int | None] |
         a = bind(Reshape((product(a.dims[:-1]), a.dims[-1])), a)
         g = bind(Reshape((product(g.dims[:-1]), g.dims[-1])), g)
     return bind(MatMul(not transpose_a, False), a, g)
-
-
-def align_matrices(ctx: BatchContext, xs: Sequence[Any]) -> list[Any]:
-    """Stacks of matrices aligned for broadcasting when some of them carry the loop axis first."""
-    rank = max(len(x.dims) - ctx.stacked(i) for i, x in enumerate(xs))
-    out = []
-    for i, x in enumerate(xs):
-        missing = rank - (len(x.dims) - 1)
-        out.append(bind(ExpandDims(tuple(range(1, 1 + missing))), x) if ctx.stacked(i) and missing else x)
-    return out
 
 
 def times(a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False) -> Tensor:

@@ -37,13 +37,13 @@ from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
 from graphad.ops.linalg.direct import lapack
 from graphad.ops.linalg.held import is_operator
-from graphad.ops.linalg.matmul import adjoint, align_matrices, times
+from graphad.ops.linalg.matmul import adjoint, times
 from graphad.ops.math.arithmetic import MUL, NEG
 from graphad.ops.math.complexes import CONJ, imag, real
 from graphad.ops.math.complexes import complex as complex_of
 from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_sum
-from graphad.ops.rules import same_dtype, scalar_like, unbroadcast
+from graphad.ops.rules import align_stacked, same_dtype, scalar_like, unbroadcast
 
 _BLOCK, _WHOLE = 32, 48  # rows of a triangular system that are solved at once
 FACTORISED = "a matrix is factorised as a whole, by a library"
@@ -157,7 +157,7 @@ class _System(Op):
             size, n, m = b.dims
             wide = bind(Reshape((n, size * m)), bind(Transpose((1, 0, 2)), b))
             return bind(Transpose((1, 0, 2)), bind(Reshape((n, size, m)), bind(self, a, wide)))
-        return bind(self, *align_matrices(ctx, (a, b)))
+        return bind(self, *align_stacked(ctx, (a, b)))
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         rank = len(specs[1].dims or ())

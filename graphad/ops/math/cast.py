@@ -27,11 +27,12 @@ from graphad.core.convert import lift, lift_own
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import Op, define, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.ops.array.support import row_beside
 from graphad.ops.math.select import clip_by_value
 from graphad.ops.short import short_way
 
@@ -200,7 +201,7 @@ class Bitcast(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[0] is None or specs[0].dtype.itemsize >= self.dtype.itemsize:
             return axes[0]
-        return MIXED if axes[0] == len(specs[0].dims or ()) - 1 else axes[0]
+        return row_beside(axes[0], specs[0], -1)
 
 
 def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:

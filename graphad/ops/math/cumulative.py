@@ -28,12 +28,13 @@ from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, else_eval, no_form
+from graphad.core.op import Op, define, else_eval, no_form
 from graphad.core.schema import Axis
 from graphad.core.shapes import are_compatible, format_dims, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, running, widened
+from graphad.ops.array.support import row_beside, same_row
 from graphad.ops.directly import directly
 from graphad.ops.math.arithmetic import ADD, MUL, SUB
 from graphad.ops.math.complexes import conjugate
@@ -48,14 +49,6 @@ from graphad.ops.rules import (
     same_dtype,
     scalar_like,
 )
-
-
-def _along_axis_rows(axis: int, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-    found = {row for row in axes if row is not None}
-    if not found:
-        return None
-    row = found.pop()
-    return MIXED if found or row == axis % len(specs[0].dims or ()) else row
 
 
 def _check_axis(op: str, axis: int, x: TensorSpec) -> TensorSpec:
@@ -99,7 +92,7 @@ class _Running(Op):
         return bind(type(self)(_behind(self.axis, x), self.exclusive, self.reverse), x)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return _along_axis_rows(self.axis, specs, axes)
+        return row_beside(same_row(axes), specs[0], self.axis)
 
     def accumulate(self, x: Array, formula: np.ufunc, fill: float) -> Array:
         x = np.flip(x, self.axis) if self.reverse else x
@@ -208,7 +201,7 @@ class ProductOfOthers(Op):
         return bind(ProductOfOthers(_behind(self.axis, x)), x)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return _along_axis_rows(self.axis, specs, axes)
+        return row_beside(same_row(axes), specs[0], self.axis)
 
 
 _SHORT = 64  # elements
@@ -265,7 +258,7 @@ class Shift(Op):
         return bind(Shift(_behind(self.axis, x), self.reverse), x)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return _along_axis_rows(self.axis, specs, axes)
+        return row_beside(same_row(axes), specs[0], self.axis)
 
 
 @define
@@ -334,7 +327,7 @@ class Recurrence(Op):
         return bind(Recurrence(_behind(self.axis, b), self.reverse, self.transposed), a, b)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return _along_axis_rows(self.axis, specs, axes)
+        return row_beside(same_row(axes), specs[0], self.axis)
 
 
 @define

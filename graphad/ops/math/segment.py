@@ -12,7 +12,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import int64, uint64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INEXACT, require_kind
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import Op, define, no_gradient
 from graphad.core.schema import IntegerSpec, Text
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -21,7 +21,7 @@ from graphad.ops.array.join import concat
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.array.shape import shape
-from graphad.ops.array.support import index_tensor, static_array
+from graphad.ops.array.support import index_tensor, row_beside, static_array
 from graphad.ops.math.arithmetic import abs, sign
 from graphad.ops.math.cast import cast
 from graphad.ops.math.power import sqrt
@@ -59,8 +59,7 @@ class SortedIds(Op):
         return bind(self, ids)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        rank = len(specs[0].dims or ())
-        return MIXED if axes[0] is not None and axes[0] == rank - 1 else axes[0]
+        return row_beside(axes[0], specs[0], -1)
 
 
 def sorted_segments(op: str, segment_ids: TensorLike) -> tuple[Any, Any]:

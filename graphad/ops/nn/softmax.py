@@ -18,12 +18,13 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import Op, define
 from graphad.core.schema import Axis
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
+from graphad.ops.array.support import row_beside
 from graphad.ops.math import exp, log, reduce_max, reduce_sum
 from graphad.ops.rules import FLOATING, require_kind, require_rank
 
@@ -49,8 +50,7 @@ class AlongAxis(Op):
         return bind(type(self)(self.axis % (len(x.dims) - 1) + 1), x)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        rank = len(specs[0].dims or ())
-        return MIXED if axes[0] is not None and axes[0] == self.axis % rank else axes[0]
+        return row_beside(axes[0], specs[0], self.axis)
 
 
 @define

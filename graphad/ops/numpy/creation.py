@@ -347,6 +347,14 @@ def _dims(x: Tensor) -> list[int | None] | tuple[None]:
     return (None,) if x.dims is None else [size if isinstance(size, int) else None for size in x.dims]
 
 
+def _floats(start: TensorLike, stop: TensorLike) -> list[Tensor]:
+    """The ends of a progression in their common dtype, integers and bools as floats."""
+    ends = promoted(start, stop)
+    if ends[0].dtype.is_differentiable:
+        return ends
+    return [math.cast(end, usual_float()) for end in ends]
+
+
 def _are_known(*xs: object) -> bool:
     return not any(stands_for_tensor(x) for x in xs)
 
@@ -447,9 +455,7 @@ def linspace(
         found, step = by_numpy("linspace", np.linspace, start, stop, num, endpoint, True, wanted, axis)
         found = found if wanted else narrowed([start, stop, 1.0], found)
         return (lift(found), lift(step)) if retstep else lift(found)
-    start, stop = promoted(start, stop)
-    if not start.dtype.is_differentiable:
-        start, stop = math.cast(start, usual_float()), math.cast(stop, usual_float())
+    start, stop = _floats(start, stop)
     whole = array.linspace(start, stop, num if endpoint else num + 1, axis=axis)
     if not endpoint:
         whole = whole[(*(slice(None),) * (axis % rank_of("linspace", whole)), slice(None, -1))]
@@ -519,9 +525,7 @@ def geomspace(
       >>> numpy.geomspace(1.0, 8.0, 4).numpy()
       array([1., 2., 4., 8.])
     """
-    start, stop = promoted(start, stop)
-    if not start.dtype.is_differentiable:
-        start, stop = math.cast(start, usual_float()), math.cast(stop, usual_float())
+    start, stop = _floats(start, stop)
     if any(is_eager(x) and not np.all(x.data) for x in (start, stop)):
         raise InvalidArgumentError("geomspace: an end is 0, to which no geometric progression leads.")
     start, stop = broadcast_arrays(start, stop)

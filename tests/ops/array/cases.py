@@ -8,7 +8,6 @@ import numpy as np
 
 import graphad as tf
 from graphad.core.bind import bind
-from graphad.core.dtypes import as_dtype
 from graphad.ops import array as a
 from graphad.ops.array.combine import ScatterCombine
 from graphad.ops.array.create import Eye
@@ -18,7 +17,6 @@ from graphad.ops.array.transpose import move_axis, swap_axes
 from tests.support.op_case import OpCase, boolean, complex_, integer, real
 
 SIZES = ("sizes",)
-FLOAT64 = as_dtype("float64")
 INDEX = np.array([[0, 2], [1, 1]], np.int32)
 
 

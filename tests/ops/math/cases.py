@@ -44,10 +44,6 @@ def _erfc(x: Any) -> Any:
     return np.vectorize(math.erfc)(x)
 
 
-def _logsumexp(x: Any, axis: Any = None) -> Any:
-    return np.log(np.sum(np.exp(x), axis))
-
-
 def mul_high(x: Any, y: Any) -> Any:
     return bind(MulHigh(), x, y)
 

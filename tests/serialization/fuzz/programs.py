@@ -9,7 +9,6 @@ import numpy as np
 
 import graphad as gd
 from graphad.core.nest import flatten
-from graphad.core.tensor import EagerTensor
 from tests.ops.array import cases as array
 from tests.ops.linalg import cases as linalg
 from tests.ops.math import cases as math
@@ -219,8 +218,3 @@ def _written() -> list[Program]:
 def programs() -> list[Program]:
     """All of them, the written ones several times: there is more in them to get wrong."""
     return [*_written() * 8, *_of_cases()]
-
-
-def tensors(arrays: list[Any]) -> list[EagerTensor]:
-    """Arguments for a call."""
-    return [EagerTensor(x) for x in arrays]

@@ -16,7 +16,6 @@ import numpy as np
 from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import native
 
-STEP = "i32 (ptr, ptr, i64)"
 NOT_READY = -1005  # a row has no function yet
 INTERRUPTED = -1007  # a signal handler raised; the exception is pending in the thread
 

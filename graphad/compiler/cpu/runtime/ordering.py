@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 # words of the step's block; KEPT is how many places are stored
 SOURCE, TARGET, WORK, OUTER, COUNT, INNER, KEPT, DESCENDING, WIDE = range(9)
-WORD_COUNT = WIDE + 1
 
 # dtype: the type of its elements, its bits, and how it is ordered
 KINDS = {
