@@ -432,3 +432,24 @@ def test_files_stay_readable():
 def test_every_module_says_its_idea():
     silent = [path for path, tree in sources().values() if tree.body and not ast.get_docstring(tree)]
     none([str(path.relative_to(ROOT)) for path in silent])
+
+
+def _subjects(package: Path) -> list[str]:
+    """The modules that the docstring of a package lists: each line a subject, and names with commas between."""
+    text = (
+        ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")), clean=False) or ""
+    )
+    lines = [line for line in text.splitlines() if line.startswith("    ")]
+    return [name for line in lines for name in line[26:].strip(" ,").split(", ")]
+
+
+def test_a_package_of_many_modules_lists_them_by_subject():
+    many = []
+    for place in sorted((ROOT / "graphad").rglob("__init__.py")):
+        modules = {module.stem for module in place.parent.glob("*.py")} - {"__init__"}
+        if len(modules) > 20:
+            many.append(place.parent)
+            listed = _subjects(place.parent)
+            where = place.relative_to(ROOT)
+            assert sorted(listed) == sorted(modules), f"{where}: each module once, under its subject"
+    assert len(many) >= 8

@@ -1,6 +1,16 @@
 """From a graph to something that runs: passes, kernels, cache, plan, executables.
 
 Imported when the first graph runs, since a program that stays eager needs none of it.
+
+The modules by subject:
+
+    a graph               pipeline, foresight
+    into units            partition, lower, raising, fuse, cuts, endings, order, chain, stack, blocks, units
+    loops and branches    repeat, branch, rounds
+    into source text      source, plain, lowering, oracle
+    into code             service, launch, worker, cache, objects, assembly
+    on a device           backend, rows
+    for users             apart
 """
 
 from __future__ import annotations

@@ -1,4 +1,18 @@
 """The ground floor: types, errors, ops, and `bind`, the one door through which every op passes.
 
 Nothing here imports from another part of graphad.
+
+The modules by subject:
+
+    values                dtypes, dims, dimension, shapes, spec, tensor, indexed_slices, sparse, device,
+                          floatx
+    ops                   op, interning, inputs, schema, references, kinds, registry, annotations
+    the door              levels, bind, scopes, convert, conversions, names
+    nests                 nest, nests, composites
+    parts of models       trackable, registered, configured, tree
+    public names          late, absent, outside, arithmetic, guests, enabled, texts
+    errors                errors, refusal, blame, frames, recursion, tracebacks
+    arrays                arrays, ieee, dlpack, owners, pages
+    threads, forks        forks, turns, collector, memo
+    settings and output   flags, logs, progress, html, version
 """

@@ -1,1 +1,10 @@
-"""Derivatives: tapes, gradient graphs, forward mode, Jacobians, custom gradients."""
+"""Derivatives: tapes, gradient graphs, forward mode, Jacobians, custom gradients.
+
+The modules by subject:
+
+    tapes                 tape, recorder, backward, held, unconnected, explain_none
+    graphs                reverse, transforms, of_graph, closing
+    forward mode          forward
+    Jacobians             jacobian, jacobian_plan, independence
+    rules of users        custom, recompute, host, registry, rules_in_process, function_key
+"""

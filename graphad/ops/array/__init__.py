@@ -1,6 +1,16 @@
 """Create, reshape, join, slice, gather, scatter, sort.
 
 Modules on which `math` stands (create, join, reshape, broadcast, shape) compute with the operators of tensors.
+
+The modules by subject:
+
+    making                create, sequence, placeholder
+    shapes as data        shape, sizes, static, ensure
+    other shapes          reshape, squeezing, broadcast, transpose, join, tiling, padding
+    x[key]                slice, block, advanced, stepped, keys
+    by position           gather, scatter, combine, positions, indicators, partition
+    order                 sorting, order, approximate, distinct
+    for all of them       support
 """
 
 from graphad.core.late import attach

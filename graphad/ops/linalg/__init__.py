@@ -1,4 +1,14 @@
-"""Matrix products, Einstein sums, linear systems, factorisations, norms."""
+"""Matrix products, Einstein sums, linear systems, factorisations, norms.
+
+The modules by subject:
+
+    products              matmul, contraction, direct
+    systems, factors      systems, factors, eigen, banded, iterative
+    diagonals             diagonal, diagonals
+    matrix functions      functions, functions_there, composed, norms
+    linear operators      operators, shaped, held, structured, circulant, identities, low_rank,
+                          operator_products
+"""
 
 import graphad.ops.linalg.matmul  # before the function of the same name is bound
 from graphad.core.late import attach

@@ -1,4 +1,16 @@
-"""Elementwise functions, comparisons, reductions, cumulative and special functions."""
+"""Elementwise functions, comparisons, reductions, cumulative and special functions.
+
+The modules by subject:
+
+    elementwise           arithmetic, exponential, power, trigonometric, rounding, truncated, integers,
+                          complexes, cast, sinc, digits
+    comparing             compare, select
+    reductions            reduce, statistics, sums, sum_of_products, position, cumulative
+    segments, places      segment, segment_extremes, segment_others, search, counts, histogram, places
+    special functions     special, gamma, digamma_zeros, incomplete, parameter_slopes, beta_density, bessel,
+                          bessel_far, bessel_zeros, series, compiled_loops
+    composed              composed, polynomial
+"""
 
 from graphad.core.late import attach
 

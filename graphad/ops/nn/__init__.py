@@ -1,4 +1,15 @@
-"""Functions of neural networks: activations, softmax and cross-entropies, normalisation, convolution, pooling."""
+"""Functions of neural networks: activations, softmax and cross-entropies, normalisation, convolution, pooling.
+
+The modules by subject:
+
+    activations           activation, softmax, isotonic
+    normalisation         normalize, statistics
+    convolutions          convolutions, conv, windows, morphology
+    pools                 pools, pooling, fractional
+    on both               arguments, direct, blocks
+    losses                cross_entropy, sampled, ctc, ctc_beams, ranks
+    others                embeddings, composed
+"""
 
 from graphad.core.late import attach
 

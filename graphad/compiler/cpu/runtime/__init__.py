@@ -4,4 +4,12 @@
 their addresses and walk the step table, `blas` and `movement` are ready-made steps, `pool` shares the rows of
 a region among sleeping threads. Everything native is LLVM IR text printed by `assembly` and made callable by
 `native`; llvmlite is imported at first use, Numba never.
+
+The modules by subject:
+
+    a plan's call         plan_block, entry, entry_text, entry_ctypes, layout, driver
+    threads               pool, limit
+    steps of plans        movement, indexing, ordering, lapack, calls, branch, repeat
+    products              blas, blas_text, multiplying, tiles_text, convolving, convolving_text
+    text into code        native
 """
