@@ -8,7 +8,7 @@ exceeds the error bound.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -198,9 +198,16 @@ def _checked(
         )
     rows = [_chosen(y.size, elements) for y in base]
     columns = [_chosen(int(np.prod(leaf.value.shape.as_list())), elements) for leaf in leaves]
-    reverse = _reverse(f, lifted, rebuild, leaves, rows, columns)
-    forward = _forward(f, lifted, rebuild, leaves, rows, columns)
-    found = GradientCheck(modes=("reverse",) if forward is None else ("reverse", "forward"))
+    tables = {
+        "reverse": _reverse(f, lifted, rebuild, leaves, rows, columns),
+        "forward": _forward(f, lifted, rebuild, leaves, rows, columns),
+    }
+    known = {mode: table for mode, table in tables.items() if table is not None}
+    found = GradientCheck(modes=tuple(known))
+    results = [
+        _Result("result" if len(outputs) == 1 else f"result {o}", y, chosen)
+        for o, (y, chosen) in enumerate(zip(base, rows, strict=True))
+    ]
     wrong: list[tuple[float, Mismatch]] = []
     for k, leaf in enumerate(leaves):
         tolerance = rtol if rtol is not None else _TOLERANCE[leaf.value.dtype.name]
@@ -210,42 +217,72 @@ def _checked(
             if slopes is None:
                 found.unsure.append(where)
                 continue
-            at_kink = False
-            at_edge = not all(np.isfinite(bounds).all() for bounds in slopes[1])
-            for o, chosen in enumerate(rows):
-                for r, row in enumerate(chosen):
-                    numeric, bound, low, high = (float(part[o][r]) for part in slopes)
-                    shown = _element("result" if len(outputs) == 1 else f"result {o}", base[o].shape, row)
-                    if not np.isfinite(bound):
-                        edge = where if np.isfinite(base[o].reshape(-1)[row]) else shown
-                        found.unsure += [] if edge in found.unsure else [edge]
-                        continue
-                    for mode, table in (("reverse", reverse), ("forward", forward)):
-                        if table is None:
-                            continue
-                        exact = float(table[o][k][r, c])
-                        if at_edge and not np.isfinite(exact):  # 0 times a pole
-                            found.unsure += [] if where in found.unsure else [where]
-                            continue
-                        found.compared += 1
-                        error = abs(exact - numeric)
-                        allowed = tolerance * max(abs(numeric), abs(exact)) + bound
-                        if low < high:
-                            at_kink = True
-                            if low - allowed <= exact <= high + allowed:
-                                continue
-                        if error <= allowed:
-                            if exact and bound <= tolerance * abs(exact):
-                                found.largest_error = max(found.largest_error, error / abs(exact))
-                            continue
-                        scale = max(abs(numeric), 1e-30)
-                        size = error / scale if np.isfinite(error) else np.inf
-                        wrong.append((size, Mismatch(shown, where, exact, numeric, bound, mode)))
-            if at_kink:
-                found.kinks.append(where)
+            derivatives = {mode: [of_result[k][:, c] for of_result in table] for mode, table in known.items()}
+            wrong += _compared(found, where, slopes, results, derivatives, tolerance)
     if wrong:
         raise _mismatch(prefix + _title(f), wrong, found.compared)
     return found
+
+
+class _Result(NamedTuple):
+    """A result: what messages call it, its value, and the elements that are looked at."""
+
+    name: str
+    value: np.ndarray
+    elements: np.ndarray
+
+
+def _compared(
+    found: GradientCheck,
+    argument: str,
+    slopes: tuple[list[np.ndarray], ...],
+    results: Sequence[_Result],
+    derivatives: Mapping[str, Sequence[np.ndarray]],
+    tolerance: float,
+) -> list[tuple[float, Mismatch]]:
+    """The derivatives by one element of an argument that differ from its differences, with the sizes of the errors.
+
+    Args:
+      found: Where it is noted what was compared, what is not known, and where the function has a kink.
+      argument: The element, for messages.
+      slopes: What `_differences` gives along that element.
+      derivatives: By mode, for each result and element.
+    """
+    wrong, has_kink = [], False
+    is_edge = not all(np.isfinite(bounds).all() for bounds in slopes[1])
+    for o, result in enumerate(results):
+        for r, row in enumerate(result.elements):
+            numeric, bound, low, high = (float(part[o][r]) for part in slopes)
+            shown = _element(result.name, result.value.shape, row)
+            if not np.isfinite(bound):
+                _note(found.unsure, argument if np.isfinite(result.value.reshape(-1)[row]) else shown)
+                continue
+            for mode, of_results in derivatives.items():
+                exact = float(of_results[o][r])
+                if is_edge and not np.isfinite(exact):  # 0 times a pole
+                    _note(found.unsure, argument)
+                    continue
+                found.compared += 1
+                error = abs(exact - numeric)
+                allowed = tolerance * max(abs(numeric), abs(exact)) + bound
+                if low < high:
+                    has_kink = True
+                    if low - allowed <= exact <= high + allowed:
+                        continue
+                if error <= allowed:
+                    if exact and bound <= tolerance * abs(exact):
+                        found.largest_error = max(found.largest_error, error / abs(exact))
+                    continue
+                size = error / max(abs(numeric), 1e-30) if np.isfinite(error) else np.inf
+                wrong.append((size, Mismatch(shown, argument, exact, numeric, bound, mode)))
+    if has_kink:
+        found.kinks.append(argument)
+    return wrong
+
+
+def _note(places: list[str], place: str) -> None:
+    if place not in places:
+        places.append(place)
 
 
 def _mismatch(title: str, wrong: list[tuple[float, Mismatch]], compared: int) -> GradientMismatchError:
