@@ -113,11 +113,7 @@ def _joint(first: Any, other: Any) -> tuple[Any] | None:
             found.append(mine)
         else:
             return None
-    return (_described(rebuild(found)),)
-
-
-def _described(x: NestLike) -> Any:
-    return mapped(lambda leaf: sparse_spec(leaf) or leaf, x)
+    return (mapped(lambda leaf: sparse_spec(leaf) or leaf, rebuild(found)),)
 
 
 def _of_known_ranks(first: Any, other: Any) -> tuple[Any, Any]:

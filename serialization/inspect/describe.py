@@ -41,7 +41,7 @@ from serialization.schema.values import (
     StructValue,
 )
 from serialization.storage import MANIFEST, read_model
-from serialization.wire.arrays import TensorRecord, byte_count, payload_name, plan_layout
+from serialization.wire.arrays import byte_count, payload_name, plan_layout
 from serialization.wire.header import DIGEST_BYTES, HEADER_BYTES
 
 if TYPE_CHECKING:
@@ -181,21 +181,13 @@ def _variables(model: ModelRecord) -> list[Described]:
                     "name": node.name,
                     "tensor": node.tensor,
                     "dtype": node.dtype,
-                    "shape": _shape(node.shape),
+                    "shape": None if node.shape is None else list(node.shape),
                     "value_shape": list(tensor.shape),
-                    "bytes": _bytes(tensor),
+                    "bytes": byte_count(tensor.dtype, tensor.shape),
                     "trainable": node.trainable,
                 }
             )
     return found
-
-
-def _bytes(tensor: TensorRecord) -> int:
-    return byte_count(tensor.dtype, tensor.shape)
-
-
-def _shape(shape: Sequence[Any] | None) -> list[Any] | None:
-    return None if shape is None else list(shape)
 
 
 # -- functions -----------------------------------------------------------------------------------------------------------

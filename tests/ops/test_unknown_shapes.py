@@ -1,7 +1,7 @@
 """Traced with unknown sizes or unknown rank, derivatives of every case are what they are eagerly, for other batches too.
 
 Value, gradient, second gradient, Jacobian, the gradient of the Jacobian and the Jacobian of the gradient, inside one function,
-for the rows that the case has and for none, one and three of them.
+for the rows that the case has and for other numbers of them.
 """
 
 from __future__ import annotations
@@ -59,6 +59,10 @@ def _jacobian(program: Program, sources: Sequence[int]) -> Program:
     return run
 
 
+# Numbers of rows beside the case's own. A size that a trace has taken for a constant shows with any other number; with no row and
+# with one, shapes are special too. Second derivatives, which take most of the time, are not computed for three rows.
+ROWS = {0: (0, 1, 3), 1: (0, 1, 3), 2: (0, 1)}
+ROWS_OF_UNKNOWN_RANK = {**ROWS, 2: (0,)}
 # Each with the number of derivatives it takes.
 MODES: dict[str, tuple[int, Callable[[Program, Sequence[int]], Program]]] = {
     "value": (0, lambda p, s: p),
@@ -109,7 +113,7 @@ def test_derivatives_with_unknown_shapes_are_those_of_eager_calls(case: OpCase) 
             for kind, specs in kinds.items()
             if kind in case.unknown
         }
-        for n in (None, 0, 1, 3):
+        for n in (None, *ROWS[derivatives]):
             arrays = _resized(case.arrays, n)
             if arrays is None or (n is not None and case.function.__name__ in DEGENERATE):
                 continue
@@ -118,6 +122,8 @@ def test_derivatives_with_unknown_shapes_are_those_of_eager_calls(case: OpCase) 
             except GraphadError:
                 continue  # the case does not make sense for so many rows
             for kind, f in functions.items():
+                if kind == "rank" and n not in (None, *ROWS_OF_UNKNOWN_RANK[derivatives]):
+                    continue
                 found = [y.numpy() for y in f(*map(tf.constant, arrays))]
                 assert len(found) == len(want)
                 for y, z in zip(found, want, strict=True):

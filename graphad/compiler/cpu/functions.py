@@ -56,7 +56,7 @@ def has_function(fn: str, code: str) -> bool:
     """Whether a scalar function on operands of this type has native code."""
     if plain.has_plain(fn, code):
         return True
-    return code[0] in "fb" and code != "b1" and _dtype_name(code) in _vector_functions().get(fn, ())
+    return code[0] in "fb" and code != "b1" and _dtype_name(code) in vectormath.SUPPORTED.get(fn, ())
 
 
 @cache
@@ -79,10 +79,6 @@ def digest(kernel: Kernel) -> str:
 
 def _dtype_name(code: str) -> str:
     return NAMES["f64" if code == "f64" else "f32"]
-
-
-def _vector_functions() -> dict[str, tuple[str, ...]]:
-    return vectormath.SUPPORTED
 
 
 def _vectormath() -> Any:

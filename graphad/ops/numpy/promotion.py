@@ -23,7 +23,7 @@ from graphad.ops import array, math
 from graphad.ops.numpy.modes import combined
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
+    from graphad.core.annotations import AxisLike, TensorLike
 
 
 NUMBERS = (bool, int, float, complex)
@@ -219,6 +219,11 @@ def known_sizes(name: str, sizes: Sequence[Any], what: str) -> tuple[int, ...]:
 def along(axis: int, item: object) -> tuple[Any, ...]:
     """The indexing key that has `item` at a non-negative axis."""
     return (*(slice(None),) * axis, item)
+
+
+def numpys_axes(axis: AxisLike) -> Any:
+    """One axis or several as NumPy takes them: not in a list."""
+    return tuple(axis) if isinstance(axis, list) else axis
 
 
 def on_axis(x: Tensor, axis: int | None) -> tuple[Tensor, Any]:

@@ -16,7 +16,16 @@ from graphad.core.shapes import no_axis, normalize_axes, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly, parts_directly
-from graphad.ops.numpy.promotion import along, cast_to, inexact, on_axis, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import (
+    along,
+    cast_to,
+    inexact,
+    numpys_axes,
+    on_axis,
+    promoted,
+    rank_of,
+    tensor_of,
+)
 from graphad.ops.numpy.types import default_dtype
 
 
@@ -125,7 +134,7 @@ def _extreme(
         if chosen:
             a = math.where(tensor_of(where), a, tensor_of(initial, a.dtype))
         if initial is not None and None not in (a.dims or (None,)) and 0 in a.dims:
-            shape = np.empty(a.dims).sum(axis=_axes(axis), keepdims=keepdims).shape
+            shape = np.empty(a.dims).sum(axis=numpys_axes(axis), keepdims=keepdims).shape
             return array.fill(shape, tensor_of(initial, a.dtype))
         if initial is None:
             _require_elements(name, a, axis)
@@ -164,10 +173,6 @@ def _require_elements(name: str, a: Tensor, axis: AxisLike) -> None:
         raise InvalidArgumentError(
             f"{name}: a tensor of shape {dims} has no element along axis {axis}; give initial=, which stands for none."
         )
-
-
-def _axes(axis: AxisLike) -> Any:
-    return tuple(axis) if isinstance(axis, list) else axis
 
 
 max = amax = _extreme("max", math.reduce_max, math.reduce_any, math.maximum)

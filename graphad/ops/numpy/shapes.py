@@ -20,7 +20,7 @@ from graphad.ops.array.sizes import is_one_size
 from graphad.ops.array.static import broadcast_dynamic_shape
 from graphad.ops.directly import directly
 from graphad.ops.linalg import diagonals
-from graphad.ops.numpy.promotion import cast_to, rank_of, tensor_of
+from graphad.ops.numpy.promotion import cast_to, numpys_axes, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
 
@@ -378,16 +378,12 @@ def flip(m: TensorLike, axis: AxisLike = None) -> Tensor:
       array([3, 2, 1])
     """
     m = tensor_of(m)
-    found = directly(np.flip, m, axis=_axes(axis))
+    found = directly(np.flip, m, axis=numpys_axes(axis))
     if found is not None:
         return found
     rank = rank_of("flip", m)
     axes = [normalize_axis("flip", k, rank) for k in (range(rank) if axis is None else listed(axis))]
     return array.reverse(m, axes) if axes else bind(IDENTITY, m)
-
-
-def _axes(axis: AxisLike) -> Any:
-    return tuple(axis) if isinstance(axis, list) else axis
 
 
 def fliplr(m: TensorLike) -> Tensor:
