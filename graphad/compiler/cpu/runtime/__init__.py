@@ -10,6 +10,6 @@ The modules by subject:
     a plan's call         plan_block, entry, entry_text, entry_ctypes, layout, driver
     threads               pool, limit
     steps of plans        movement, indexing, ordering, lapack, calls, branch, repeat
-    products              blas, blas_text, multiplying, tiles_text, convolving, convolving_text
+    products              blas, blas_text, multiplying, tiles_text, convolving, convolving_text, convolving_lines
     text into code        native
 """
