@@ -405,7 +405,8 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **option
     Args:
       equation: One label (a letter) for each axis of each operand, and for each axis of the result. Labels left out of the
         result are summed over; a label repeated in one operand takes its diagonal; "..." stands for any further axes, which
-        broadcast; the result may leave it out where there are none. Without "->" the labels of the result are those that occur once, in alphabetical order.
+        broadcast; the result may leave it out where there are none. Without "->" the labels of the result are those that
+        occur once, in alphabetical order.
       inputs: The operands, of one numeric dtype.
       options: `optimize` is accepted; the order of contraction is chosen by size.
     Returns: Tensor of the dtype of the operands, with an axis for each label of the result.
