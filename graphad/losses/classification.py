@@ -43,7 +43,7 @@ from graphad.ops.nn import (
     sparse_softmax_cross_entropy_with_logits,
 )
 from graphad.ops.nn.ranks import same_rank
-from graphad.ops.rules import require_fit
+from graphad.ops.rules import require_fit, require_same_shape
 
 
 @blaming
@@ -150,7 +150,7 @@ def binary_crossentropy(
     y_true = lift(y_true)
     y_true = y_true if y_true.dtype == y_pred.dtype else cast(y_true, y_pred.dtype)
     y_true, y_pred = same_rank(y_true, y_pred)
-    require_fit("binary_crossentropy", y_true, y_pred, ("y_true", "y_pred"))
+    require_same_shape("binary_crossentropy", y_true, y_pred, ("y_true", "y_pred"))
     if label_smoothing:
         y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
     if from_logits:

@@ -44,7 +44,7 @@ from graphad.core.kinds import (
     same_dtype as same_dtype,
 )
 from graphad.core.op import MIXED
-from graphad.core.shapes import broadcast_dims, format_dims
+from graphad.core.shapes import are_compatible, broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import MANY, PLAIN_SUM, summed
@@ -70,6 +70,20 @@ def require_fit(op: str, x: Tensor, y: Tensor, names: tuple[str, str]) -> None:
             f"{op}: Incompatible shapes: {names[0]} has shape {format_dims(x.dims)}, {names[1]} {format_dims(y.dims)}; "
             "they do not broadcast together."
         ) from cause
+
+
+def require_same_shape(op: str, x: Tensor, y: Tensor, names: tuple[str, str]) -> None:
+    """Raise under the name of `op` unless two operands of a composed function have one dtype and, as far as is known, one shape.
+
+    Labels [batch] beside logits [batch, 1] would broadcast to a loss for each pair.
+    Raises: DTypeError: the dtypes differ; InvalidArgumentError: the shapes do.
+    """
+    require_same_dtype(op, x, y, names)
+    if not are_compatible(x.dims, y.dims):
+        raise InvalidArgumentError(
+            f"{op}: Incompatible shapes: {names[0]} has shape {format_dims(x.dims)}, {names[1]} {format_dims(y.dims)}; they must "
+            "be the same. Use reshape or broadcast_to."
+        )
 
 
 def require_rank(op: str, spec: TensorSpec, least: int, name: str = "x") -> None:

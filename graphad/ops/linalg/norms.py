@@ -24,7 +24,11 @@ from graphad.ops.math.sum_of_products import sum_of_products
 
 
 def l2_normalize(
-    x: TensorLike, axis: AxisLike = None, epsilon: float = 1e-12, name: str | None = None
+    x: TensorLike,
+    axis: AxisLike = None,
+    epsilon: float = 1e-12,
+    name: str | None = None,
+    dim: AxisLike = None,
 ) -> Tensor:
     """`x` divided by the larger of its Euclidean norm along `axis` and sqrt(epsilon).
 
@@ -32,12 +36,20 @@ def l2_normalize(
       x: Tensor of any shape, a float or complex dtype.
       axis: The axis or axes over which the norm is taken; all by default.
       epsilon: A lower bound on the squared norm.
+      dim: An older name of `axis`.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): another dtype.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or both `axis` and `dim` are given; DTypeError (a
+      TypeError): another dtype.
     Example:
       >>> math.l2_normalize([3.0, 4.0]).numpy()
       array([0.6, 0.8], dtype=float32)
     """
+    if dim is not None:
+        if axis is not None:
+            raise InvalidArgumentError(
+                f"l2_normalize: axis is {axis} and dim {dim}; dim is the older name of axis: give one."
+            )
+        axis = dim
     x = lift(x)
     size = abs(x) if x.dtype.is_complex else x
     scale = rsqrt(maximum(sum_of_products(size, size, axis, True), epsilon))

@@ -28,7 +28,7 @@ from graphad.ops.math.select import where
 from graphad.ops.nn.activation import relu
 from graphad.ops.nn.arguments import channels_first, in_order, per_axis
 from graphad.ops.nn.windows import layout
-from graphad.ops.rules import require_fit
+from graphad.ops.rules import require_same_shape
 
 
 def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
@@ -63,7 +63,7 @@ def weighted_cross_entropy_with_logits(
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
     x, z = lift_pair("weighted_cross_entropy_with_logits", logits, labels)
-    require_fit("weighted_cross_entropy_with_logits", z, x, ("labels", "logits"))
+    require_same_shape("weighted_cross_entropy_with_logits", z, x, ("labels", "logits"))
     weight = 1 + (lift_like("weighted_cross_entropy_with_logits", pos_weight, z.dtype) - 1) * z
     return (1 - z) * x + weight * softplus(-x)
 
@@ -84,7 +84,7 @@ def log_poisson_loss(
     Source: Cameron and Trivedi, Regression analysis of count data, 1998, with Stirling's approximation for the factorial.
     """
     c, z = lift_pair("log_poisson_loss", log_input, targets)
-    require_fit("log_poisson_loss", z, c, ("targets", "log_input"))
+    require_same_shape("log_poisson_loss", z, c, ("targets", "log_input"))
     loss = exp(c) - z * c
     if not compute_full_loss:
         return loss

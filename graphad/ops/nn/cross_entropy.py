@@ -39,7 +39,15 @@ from graphad.ops.choice import larger
 from graphad.ops.directly import directly
 from graphad.ops.math import cast, equal, exp, reduce_any, reduce_sum, softplus, where
 from graphad.ops.nn.softmax import LogSoftmax, log_softmax
-from graphad.ops.rules import FLOATING, INTEGER, require_fit, require_kind, require_rank, scalar_like
+from graphad.ops.rules import (
+    FLOATING,
+    INTEGER,
+    require_fit,
+    require_kind,
+    require_rank,
+    require_same_shape,
+    scalar_like,
+)
 
 if TYPE_CHECKING:
     from graphad.core.dims import Dim
@@ -268,7 +276,7 @@ def sigmoid_cross_entropy_with_logits(
       array([0.6931472], dtype=float32)
     """
     x, z = lift_pair("sigmoid_cross_entropy_with_logits", logits, labels)
-    require_fit("sigmoid_cross_entropy_with_logits", z, x, ("labels", "logits"))
+    require_same_shape("sigmoid_cross_entropy_with_logits", z, x, ("labels", "logits"))
     found = directly(_of_sigmoids, x, z)
     if found is not None:
         return found

@@ -507,3 +507,9 @@ def test_the_result_of_einsum_leaves_out_an_ellipsis_that_stands_for_no_axes():
     np.testing.assert_array_equal(ranked([1.0, 2.0]), [1.0, 2.0])
     with pytest.raises(ValueError, match="einsum"):
         ranked([[1.0, 2.0]])
+
+
+def test_the_older_name_of_an_axis_to_normalise_along_is_taken():
+    np.testing.assert_array_equal(tf.nn.l2_normalize(A, dim=1), tf.nn.l2_normalize(A, axis=1))
+    with pytest.raises(ValueError, match="axis is 0 and dim 1; dim is the older name"):
+        tf.math.l2_normalize(A, 0, dim=1)

@@ -436,7 +436,24 @@ def test_cross_entropies_name_themselves_and_both_operands(op: Callable[..., Any
         op(tf.ones([2, 3]), tf.ones([2, 4]))
     with pytest.raises(TypeError, match=f"^{name}: labels have dtype float64, logits has float32"):
         op(tf.ones([2, 3], tf.float64), tf.ones([2, 3]))
-    assert op(tf.ones([1, 3]), tf.ones([2, 3])).shape[0] == 2
+
+
+def test_losses_of_each_element_refuse_labels_that_would_broadcast() -> None:
+    labels, logits = tf.ones([3]), tf.ones([3, 1])
+    for loss in (
+        nn.sigmoid_cross_entropy_with_logits,
+        lambda z, x: tf.nn.weighted_cross_entropy_with_logits(z, x, 2.0),
+        tf.nn.log_poisson_loss,
+    ):
+        for f in (loss, tf.function(loss)):
+            with pytest.raises(ValueError, match=r"has shape \(3,\), log\w+ \(3, 1\); they must be the same"):
+                f(labels, logits)
+        some = tf.function(loss, input_signature=[tf.TensorSpec([None, 1]), tf.TensorSpec(None)])
+        assert some(logits, logits).shape == (3, 1)
+    for from_logits in (False, True):
+        with pytest.raises(ValueError, match=r"binary_crossentropy: .*they must be the same"):
+            tf.keras.losses.binary_crossentropy(tf.ones([3, 1]), tf.ones([3, 2]), from_logits=from_logits)
+    assert tf.nn.softmax_cross_entropy_with_logits(tf.ones([1, 3]), tf.ones([2, 3])).shape == (2,)
 
 
 @pytest.mark.parametrize("run", [None, False, True])
