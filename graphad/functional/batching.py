@@ -13,6 +13,7 @@ from graphad.core.nest import is_nested
 from graphad.core.refusal import check_function
 from graphad.core.shapes import format_dims
 from graphad.functional.arguments import tensor
+from graphad.ops.array.sequence import range as arange
 from graphad.ops.array.transpose import transpose
 from graphad.vectorize.batch import BatchedTensor, BatchLevel
 from graphad.vectorize.vectorized_map import vectorized_map
@@ -31,7 +32,9 @@ Axes = Any
 """An int, None, or a nest of these that is a prefix of the value's structure."""
 
 
-def vmap(f: Callable[P, R], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[P, R]:
+def vmap(
+    f: Callable[P, R], in_axes: Axes = 0, out_axes: Axes = 0, axis_size: int | None = None
+) -> Callable[P, R]:
     """The function that applies `f` to every entry of a batch, computed for all at once.
 
     Args:
@@ -41,6 +44,7 @@ def vmap(f: Callable[P, R], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[P
         batched along axis 0.
       out_axes: The batch axis of each result: an int for all, None for a result that is the same for all entries, or a nest
       like the result.
+      axis_size: The number of entries, where no argument has it; else it is that of the arguments.
     Returns: A function of batches.
     Raises: Nothing until it is called.
     Raises (when it is called): InvalidArgumentError: nothing is batched, sizes of the batch differ, an axis is not there.
@@ -55,12 +59,14 @@ def vmap(f: Callable[P, R], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[P
         axes = _axes_of_arguments(in_axes, args)
         leaves, rebuild = flatten_present((args, kwargs))
         kinds = _spread("in_axes", axes, args) + [0] * len(flatten_present(kwargs)[0])
-        if not any(axis is not None for axis in kinds):
+        if axis_size is None and not any(axis is not None for axis in kinds):
             raise InvalidArgumentError(
-                f"vmap: in_axes={in_axes!r} batches nothing; at least one axis has to be a number."
+                f"vmap: in_axes={in_axes!r} batches nothing; at least one axis has to be a number, or axis_size given."
             )
         stacks = [_to_front(x, axis) for x, axis in zip(leaves, kinds, strict=True) if axis is not None]
-        _check_sizes(stacks)
+        if axis_size is not None:
+            stacks.append(arange(axis_size))  # which `one` does not look at
+        _check_sizes(stacks, "" if axis_size is None else " (the last is axis_size)")
 
         same: dict[int, Any] = {}
         rebuilds: list[Any] = []
@@ -139,12 +145,12 @@ def _rank(x: Tensor) -> int:
     return len(x.dims)
 
 
-def _check_sizes(stacks: Sequence[Any]) -> None:
+def _check_sizes(stacks: Sequence[Any], last: str) -> None:
     sizes = [None if x.dims is None else x.dims[0] for x in stacks]
     known = {size for size in sizes if isinstance(size, int)}
     if len(known) > 1:
         raise InvalidArgumentError(
-            f"vmap: batched arguments have {sizes} entries along their axes; these have to be equal."
+            f"vmap: batched arguments have {sizes} entries along their axes{last}; these have to be equal."
         )
 
 

@@ -54,6 +54,17 @@ def test_results_have_axes_of_their_own():
     assert rest["c"].shape == (2,)
 
 
+def test_the_number_of_entries_may_be_given():
+    f = gd.vmap(lambda x: gd.reduce_sum(x) + gd.ones(2), in_axes=None, axis_size=3)
+    np.testing.assert_array_equal(f(gd.ones([4])), np.full((3, 2), 5.0))
+    np.testing.assert_array_equal(gd.function(f)(gd.ones([4])), np.full((3, 2), 5.0))
+    np.testing.assert_array_equal(gd.vmap(lambda x: 2.0 * x, axis_size=2)(gd.ones([2])), [2.0, 2.0])
+    with pytest.raises(ValueError, match=r"^vmap: batched arguments have \[2, 3\] entries .*axis_size"):
+        gd.vmap(lambda x: x, axis_size=3)(gd.ones([2]))
+    with pytest.raises(ValueError, match="or axis_size given"):
+        gd.vmap(lambda x: x, in_axes=None)(gd.ones([2]))
+
+
 def test_maps_nest():
     distances = gd.vmap(lambda a: gd.vmap(lambda b: gd.reduce_sum((a - b) ** 2))(gd.constant(X[1])))(X[0])
     expected = ((X[0][:, None] - X[1][None]) ** 2).sum(-1)

@@ -49,3 +49,13 @@ def test_signed_and_unsigned_integers_of_64_bits_are_compared_by_value(name: str
         function = getattr(tf.numpy, name)
         for found in (function(tf.constant(x), tf.constant(y)), tf.function(function)(x, y)):
             np.testing.assert_array_equal(found, getattr(np, name)(x, y))
+
+
+@pytest.mark.parametrize("name", ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64", "uint64"])
+def test_integers_are_compared_with_numbers_that_their_dtype_lacks(name: str, dtype: str) -> None:
+    ufunc, function, x = getattr(np, name), getattr(tf.numpy, name), np.array([1, 100], dtype)
+    for number in (5, -1, -129, 300, 2**63, 2**70, -(2**70)):
+        for by in (ufunc, function, tf.function(function)):
+            np.testing.assert_array_equal(by(tf.constant(x), number), ufunc(x, number))
+            np.testing.assert_array_equal(by(number, tf.constant(x)), ufunc(number, x))
