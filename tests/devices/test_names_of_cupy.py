@@ -13,6 +13,7 @@ import pytest
 from graphad.compiler.cuda import epilogues
 from graphad.devices import array, substitutes
 from tests.devices import fake_cupy, fake_driver
+from tests.support import cuda_headers
 
 
 @pytest.fixture(scope="module")
@@ -144,46 +145,7 @@ DECLARED = {
 @pytest.mark.parametrize("name", DECLARED)
 def test_the_headers_declare_what_the_walk_calls(name: str) -> None:
     """As far as the toolkit's headers are installed."""
-    from importlib.util import find_spec
-
-    found = find_spec("nvidia")
-    headers = (
-        [Path(place) / "cu13" / "include" for place in (found.submodule_search_locations or ())]
-        if found
-        else []
-    )
-    texts = [
-        path.read_text(errors="replace")
-        for place in headers
-        for path in [place / name for name in ("cuda.h", "cublas_api.h", "cublasLt.h", "cusolverDn.h")]
-        if path.exists()
-    ]
-    declared = [
-        match.group(1)
-        for text in texts
-        for match in re.finditer(rf"\b(?:CUDAAPI|CUBLASWINAPI|CUSOLVERAPI)\s+{name}\(([^)]*)\);", text)
-    ]
-    if not declared:
+    kinds = cuda_headers.parameters(name)
+    if kinds is None:
         pytest.skip("the toolkit's headers are not installed")
-    kinds = ""
-    for part in declared[0].split(","):
-        words = part.replace("*", " * ").split()
-        is_pointer = "*" in words or "[" in part or any(word in _HANDLES for word in words)
-        is_long = bool(words) and (words[0] in _LONG or words.count("long") == 2)
-        kinds += "p" if is_pointer else "l" if is_long else "i"
     assert kinds == DECLARED[name]
-
-
-_HANDLES = {
-    "CUfunction",
-    "CUgraphExec",
-    "CUstream",
-    "cublasHandle_t",
-    "cudaStream_t",
-    "cublasLtHandle_t",
-    "cusolverDnHandle_t",
-    "cublasLtMatmulDesc_t",
-    "cublasLtMatrixLayout_t",
-    "cublasLtMatmulPreference_t",
-}
-_LONG = {"CUdeviceptr", "size_t", "uint64_t", "int64_t"}
