@@ -30,6 +30,9 @@ OFFSET = 1 << 52
 SHARED, PARAMETERS = 48 << 10, 4096  # bytes that every device gives a block, and a launch
 OPT_IN = 99 << 10  # bytes that a block gets of this device if the driver is asked
 threads_of: Callable[[int, int], tuple[int, int]] = lambda x, y: (1, 1)  # noqa: E731
+watch: Callable[[Any, int, dict[str, Any]], None] | None = (
+    None  # may change what the names of a thread's text mean
+)
 launches: list[str] = []  # the texts that ran
 products: list[tuple[int, ...]] = []
 copies: list[str] = []
@@ -291,6 +294,8 @@ class _Block:
         for name in self.kernel.__code__.co_names:
             if name not in names and name not in ("range", *_CUDA):
                 names[name] = _meaning(name)
+        if watch is not None:
+            watch(self, tid, names)
         types.FunctionType(self.kernel.__code__, {**names, "range": range})(*self.words)
 
 

@@ -47,7 +47,7 @@ RIGHT = {
     "in a loop of all": "for b in range(ix(cuda.blockIdx.x), n, ix(cuda.gridDim.x)):\n  cuda.syncthreads()",
     "behind a branch of some": "if tid == 0:\n  q[0] = ld_f64(a, ix(0))\ncuda.syncthreads()",
     "where the flag says": "if f[0] == cuda.gridDim.x - 1:\n  cuda.syncthreads()",
-    "an exchange of the first warp": "if tid < 32:\n  k = ix(4)\n  while k > 0:\n    t = further_f64(t, k)\n    k = ixdiv(k, ix(2))",
+    "an exchange of the first warp": "if tid < 32:\n  k = ix(4)\n  while k > 0:\n    t = further_f64(t, k)\n    k = k - 1",
     "a number that all have again": "k = tid\nk = n\nif k > 0:\n  cuda.syncthreads()",
 }
 WRONG = {
