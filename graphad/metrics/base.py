@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
-from graphad.core.tensor import Tensor
+from graphad.core.levels import chain
+from graphad.core.tensor import CPU, Tensor
 from graphad.core.trackable import Trackable
 from graphad.eager.variable import Variable
 from graphad.layers import initializers
@@ -23,6 +25,35 @@ from graphad.ops.nn.ranks import same_rank
 
 if TYPE_CHECKING:
     from graphad.core.annotations import DTypeLike, NestLike, TensorLike
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def beside_state(update: F) -> F:
+    """A decorator of `update_state`, which runs on the device of the variables, with copies of what is elsewhere."""
+
+    @functools.wraps(update)
+    def updated(self: Any, *args: Any, **options: Any) -> Any:
+        kept = self.variables[0].device
+        here = next((level.place for level in chain() if getattr(level, "is_place", False)), CPU)
+        if here == kept and all(_is_at(x, kept) for x in (*args, *options.values())):
+            return update(self, *args, **options)
+        from graphad.devices.level import on  # which programs without devices do not need
+        from graphad.devices.transfer import copied
+
+        with on(kept):
+            args = tuple([x if _is_at(x, kept) else copied(x, kept) for x in args])
+            return update(
+                self,
+                *args,
+                **{name: x if _is_at(x, kept) else copied(x, kept) for name, x in options.items()},
+            )
+
+    return updated  # type: ignore[return-value]
+
+
+def _is_at(x: object, place: str) -> bool:
+    return not (isinstance(x, Tensor) and x.has_value) or x.device == place
 
 
 class Metric(Configured, Trackable):

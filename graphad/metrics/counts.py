@@ -9,7 +9,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
-from graphad.metrics.base import Metric
+from graphad.metrics.base import Metric, beside_state
 from graphad.ops.array import broadcast_to, expand_dims, one_hot, reshape, shape
 from graphad.ops.array import top_k as largest
 from graphad.ops.linalg import diag_part, matmul
@@ -50,6 +50,7 @@ class _Counts(Metric):
         for kind in self.kinds:
             setattr(self, kind, self.add_variable((len(self.thresholds),), name=kind))
 
+    @beside_state
     def update_state(
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
     ) -> None:
@@ -286,6 +287,7 @@ class AUC(_Counts):
         super().__init__([-edge, *sorted(thresholds), 1.0 + edge], name, dtype)
         self.curve, self.summation_method, self.from_logits = curve, summation_method, from_logits
 
+    @beside_state
     def update_state(
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
     ) -> None:
@@ -363,6 +365,7 @@ class MeanIoU(Metric):
         self.ignore_class, self.axis = ignore_class, axis
         self.total_cm = self.add_variable((num_classes, num_classes), name="total_confusion_matrix")
 
+    @beside_state
     def update_state(
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
     ) -> None:

@@ -158,3 +158,30 @@ def test_what_a_program_gives_from_two_places_is_refused() -> None:
         tf.linalg.lstsq(there(X.T), tf.constant(np.ones((4, 1))), 0.5)
     with pytest.raises(ValueError, match=r"on 'cuda:0' and operand 1 on 'cpu:0'"):
         tf.linalg.solve(there(np.eye(2)), tf.constant(np.ones((2, 1))))
+
+
+@pytest.mark.parametrize("name", ["AUC", "Precision", "TruePositives", "MeanIoU"])
+def test_metrics_keep_their_counts_where_they_were_made(name: str) -> None:
+    """What they are given is copied there, from a device to the CPU and the other way round."""
+    guesses = np.linspace(0, 1, 12, dtype=np.float32)
+    labels = (guesses * 7 % 2 > 1).astype(np.float32)
+    if name == "MeanIoU":
+        guesses, labels = (guesses > 0.4).astype(np.int64), labels.astype(np.int64)
+
+    def metric() -> Any:
+        return tf.keras.metrics.MeanIoU(2) if name == "MeanIoU" else getattr(tf.keras.metrics, name)()
+
+    plain, mine = metric(), metric()
+    with tf.device("cuda"):
+        theirs = metric()
+    want = float(plain(labels, guesses))
+    assert float(mine(there(labels), there(guesses))) == want
+    assert float(theirs(tf.constant(labels), tf.constant(guesses))) == want
+    assert {v.device for v in mine.variables} == {"cpu:0"} and {v.device for v in theirs.variables} == {
+        "cuda:0"
+    }
+    with tf.device("cuda"):
+        mine.update_state(labels, guesses)
+    np.testing.assert_allclose(
+        float(mine.result()), float(want) * (2 if name == "TruePositives" else 1), rtol=1e-6
+    )
