@@ -194,7 +194,12 @@ def to_numpy(x: object, dtype: DType | None = None) -> Any:
     if dtype is None and isinstance(x, np.generic) and dtypes.is_known(x.dtype):
         return x  # immutable already
     if isinstance(x, TensorShape):
-        x = x.as_list() or np.zeros(0, np.int32)  # the shape of a scalar has no number to take a dtype from
+        sizes = x.as_list()
+        if dtype is not None and dtype.is_integer and any(size is not None and size > dtype.max for size in sizes):
+            raise InvalidArgumentError(
+                f"Cannot convert the shape {tuple(sizes)} to {dtype.name}: a size is too large; use int64."
+            )
+        x = sizes or np.zeros(0, np.int32)  # the shape of a scalar has no number to take a dtype from
     if isinstance(x, np.ndarray | np.generic):
         array = np.array(x)
         if not array.dtype.isnative:

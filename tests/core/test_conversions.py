@@ -115,3 +115,14 @@ def test_lists_of_integers_of_64_bits_are_unsigned_integers_where_that_is_asked_
         assert found.numpy().tolist() == given
     with pytest.raises(TypeError, match="constant"):
         tf.constant([-1, 2**64 - 1], tf.uint64)
+
+
+def test_a_shape_with_a_size_that_does_not_fit_is_not_wrapped():
+    shape = tf.TensorShape([2**31, 2])
+    assert tf.convert_to_tensor(shape).dtype == tf.int64
+    assert tf.convert_to_tensor(shape, dtype=tf.uint32).numpy().tolist() == [2**31, 2]
+    with pytest.raises(
+        ValueError, match=r"the shape \(2147483648, 2\) to int32: a size is too large; use int64"
+    ):
+        tf.convert_to_tensor(shape, dtype=tf.int32)
+    assert tf.convert_to_tensor(tf.TensorShape([]), dtype=tf.int8).shape == (0,)

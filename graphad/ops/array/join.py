@@ -480,6 +480,10 @@ def split(
         raise ArgumentTypeError(
             f"split: num_or_size_splits must be an integer or a vector of them, got {wanted.dtype.name} of shape {wanted.shape}."
         )
+    if wanted.ndim and num is not None and num != len(wanted):
+        raise InvalidArgumentError(
+            f"split: num is {num}, num_or_size_splits has {len(wanted)} sizes; the two must be equal. Omit num."
+        )
     pieces: Any = int(wanted) if wanted.ndim == 0 else tuple([int(size) for size in wanted])
     if isinstance(pieces, int) and pieces < 1:
         raise InvalidArgumentError(f"split: the number of pieces is {pieces}; it must be 1 or more.")

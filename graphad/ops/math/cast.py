@@ -33,6 +33,8 @@ from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.ops.array.support import row_beside
+from graphad.ops.math.complexes import complex as of_parts
+from graphad.ops.math.complexes import imag, real
 from graphad.ops.math.select import clip_by_value
 from graphad.ops.short import short_way
 
@@ -146,7 +148,7 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
     """`value` converted to `dtype`, numbers outside its range becoming its smallest or largest number.
 
     Args:
-      value: Tensor of a real dtype.
+      value: Tensor of any dtype; of a complex one the parts are limited one by one, or the real part is for a real `dtype`.
       dtype: The dtype of the result.
     Returns: Tensor with the shape of `value`.
     Raises: ArgumentTypeError (a TypeError): no such dtype.
@@ -156,8 +158,17 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
     """
     value, wanted = lift_own(value), dtypes.as_dtype(dtype)
     source = value.dtype
-    if wanted.is_complex or source.is_bool or wanted.is_bool or source.is_complex:
+    if source.is_bool or wanted.is_bool:
         return cast(value, wanted)
+    if wanted.is_complex:
+        part = wanted.real_dtype
+        if source.is_integer or source.real_dtype.max <= part.max:
+            return cast(value, wanted)
+        if source.is_complex:
+            return of_parts(saturate_cast(real(value), part), saturate_cast(imag(value), part))
+        return cast(saturate_cast(value, part), wanted)
+    if source.is_complex:
+        return saturate_cast(real(value), wanted)
     if source.is_integer and wanted.is_integer and source.min >= wanted.min and source.max <= wanted.max:
         return cast(value, wanted)
     return cast(clip_by_value(value, *_bounds(source, wanted)), wanted)

@@ -254,6 +254,16 @@ def test_casts_saturate_or_read_bits() -> None:
     assert m.saturate_cast(infinite, np.int64).numpy().tolist() == [-(2**63), 2**63 - 1024]
     assert m.saturate_cast(m.cast(infinite, "bfloat16"), "float16").numpy().tolist() == [-65280, 65280]
     assert m.saturate_cast(m.cast(infinite, "bfloat16"), np.uint64).numpy().tolist() == [0, 255 * 2**56]
+    most = np.finfo(np.float32).max
+    wide = lift(np.array([1e300 + 3j, 2 - 1e301j]))
+    assert m.saturate_cast(wide, np.complex64).numpy().tolist() == [complex(most, 3), complex(2, -most)]
+    assert m.saturate_cast(wide, np.float32).numpy().tolist() == [most, 2]
+    assert m.saturate_cast(wide, np.uint8).numpy().tolist() == [255, 2]
+    assert m.saturate_cast(lift(np.array([-1e300, 3.0])), np.complex64).numpy().tolist() == [-most, 3]
+    assert m.saturate_cast(lift(np.array([1, -2])), np.complex64).numpy().tolist() == [1, -2]
+    assert m.saturate_cast(lift(np.complex64(complex(np.inf, 1))), np.complex128).numpy() == complex(
+        np.inf, 1
+    )
     assert m.bitcast(lift(1.0), np.int32).numpy() == 0x3F800000
     with pytest.raises(InvalidArgumentError, match="bitcast"):
         m.bitcast(lift([1, 2, 3]), np.int64)
