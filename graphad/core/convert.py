@@ -195,7 +195,11 @@ def to_numpy(x: object, dtype: DType | None = None) -> Any:
         return x  # immutable already
     if isinstance(x, TensorShape):
         sizes = x.as_list()
-        if dtype is not None and dtype.is_integer and any(size is not None and size > dtype.max for size in sizes):
+        if (
+            dtype is not None
+            and dtype.is_integer
+            and any(size is not None and size > dtype.max for size in sizes)
+        ):
             raise InvalidArgumentError(
                 f"Cannot convert the shape {tuple(sizes)} to {dtype.name}: a size is too large; use int64."
             )
