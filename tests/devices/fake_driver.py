@@ -433,7 +433,7 @@ def _gemm(dtype: Any) -> Any:
         beta: int, c: int, ldc: int, sc: int, count: int,
     ) -> None:
         # fmt: on
-        assert handle == 1 and min(lda, ldb, ldc) >= 1
+        assert handle == 1 and min(lda, ldb, ldc) >= 1 and k > 0
         is_rounded = size == 4 and modes.get(handle) == TF32
         one = np.frombuffer(_host(alpha, size), dtype)[0]
         assert one == 1 and np.frombuffer(_host(beta, size), dtype)[0] == 0

@@ -118,6 +118,13 @@ def test_a_training_step_is_one_plan_on_the_device(optimizer: Any) -> None:
     assert fake_driver.products and array.runs_on_host == before
 
 
+def test_a_product_over_nothing_is_zeros() -> None:
+    f = tf.function(lambda a, b: tf.matmul(a, b) + 1.0, jit_compile=True)
+    for shape, other in (((3, 0), (0, 2)), ((2, 3, 0), (2, 0, 2)), ((0, 4), (4, 2))):
+        a, b = np.ones(shape, np.float32), np.ones(other, np.float32)
+        np.testing.assert_array_equal(f(there(a), there(b)).numpy(), a @ b + 1)
+
+
 def test_long_reductions_are_cut_into_parts_that_the_last_block_adds_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

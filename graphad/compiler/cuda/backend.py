@@ -128,9 +128,12 @@ class Cuda(Backend):
 
     def products(self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool) -> list[Part]:
         words = products.words_of(dtype, a, b, c)
-        return (
-            [] if words is None else [Part(Step(PRODUCT, words, products.PLACES), ((0, 0), (1, 0), (2, 0)))]
-        )
+        if words is None:
+            return []
+        if not words[products.K] and not products.is_empty(words):
+            # Sums of nothing: what cuBLAS does without an operand's memory is not documented.
+            return [Part(self.fill(np.zeros((), dtype), *c), ((2, 0),))]
+        return [Part(Step(PRODUCT, words, products.PLACES), ((0, 0), (1, 0), (2, 0)))]
 
     def ends(self, ending: Ending) -> bool:
         return True
