@@ -29,6 +29,7 @@ from graphad import saved_model as saved_model
 from graphad import sets as sets
 from graphad import signal as signal
 from graphad import sparse as sparse
+from graphad import summary as summary
 from graphad import test as test
 from graphad import train as train
 from graphad import types as types

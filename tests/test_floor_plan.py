@@ -54,7 +54,19 @@ SERIALIZATION_FLOORS = (
 # Rooms of the compiler that hold a device each, behind `compiler/backend.py`.
 BACKENDS = ("cpu", "cuda")
 # Packages that only give public names a second place; single files directly in `graphad` are the same.
-ROOF = ("compat", "config", "experimental", "keras", "linalg", "math", "nn", "numpy", "random", "types")
+ROOF = (
+    "compat",
+    "config",
+    "experimental",
+    "keras",
+    "linalg",
+    "math",
+    "nn",
+    "numpy",
+    "random",
+    "summary",
+    "types",
+)
 WITHOUT_GRAPHAD = (
     "serialization.wire",
     "serialization.schema",

@@ -25,14 +25,15 @@ _SUBJECTS = {
     "there are no quantised dtypes": "quantization qint8 qint16 qint32 quint8 quint16",
     "input pipelines are left to other packages; data.Dataset reads from memory": "queue lookup feature_column",
     "reading files, images and audio is left to other packages":
-        "io gfile audio load_library load_op_library decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg "
+        "io gfile graphad.audio load_library load_op_library decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg "
         "decode_jxl decode_png decode_webp encode_jpeg encode_png extract_jpeg_shape is_jpeg adjust_jpeg_quality "
         "random_jpeg_quality stateless_random_jpeg_quality",
     "use slices of the image, random_crop or non_max_suppression":
         "extract_glimpse generate_bounding_box_proposals sample_distorted_bounding_box stateless_sample_distorted_bounding_box",
     "programs run on one device": "distribute dtensor tpu DeviceSpec",
     "models are saved by `saved_model` alone": "lite mlir make_ndarray make_tensor_proto",
-    "event logs and traces are left to other packages": "summary profiler",
+    "event logs and traces are left to other packages":
+        "profiler create_file_writer trace_export trace_off trace_on graphad.compat.v1.summary graphad.summary.graph",
     "there are no sessions and no graphs built by hand; `function` traces a graph":
         "Graph Operation Session InteractiveSession ConfigProto placeholder get_default_graph "
         "reset_default_graph get_variable variable_scope "
@@ -58,6 +59,7 @@ _SUBJECTS = {
 # The reason for any other name that a namespace does not list.
 _SPACES = {
     "compat.v1": "use the TensorFlow 2 name and arguments",
+    "compat.v1.losses": "losses are not collected",
     "compat": "graphad has no forward compatibility dates",
     "compat.v1.logging": "use the methods of the Python logger that get_logger returns",
     "config": "a program runs in one process on one machine",
@@ -71,7 +73,7 @@ _SPACES = {
     "keras": "only layers, losses, metrics, optimizers, initializers, regularizers, constraints, activations and a few utils are "
     "included",
     "keras.activations": "any function of a tensor can be an activation",
-    "keras.backend": "use the functions of graphad, graphad.math and graphad.nn",
+    "keras.backend": "Keras' functions of arrays are included, its recurrent loop and its switches are not",
     "keras.initializers": "any function of (shape, dtype) can be an initializer",
     "keras.layers": "most Keras layers are left out; write a module with graphad.nn",
     "keras.losses": "any function of (labels, predictions) can be a loss",

@@ -1,4 +1,4 @@
-"""Settings of layers and losses."""
+"""Settings of layers and losses, and Keras' own functions of arrays."""
 
 from graphad.core.late import attach
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.oracle import cases, further, images, mathematics, networks, sparse
+from tests.oracle import cases, further, images, mathematics, networks, older, sparse
 from tests.oracle.programs import PROGRAMS
 
 Volume = tuple[Callable[[], list[cases.Case]], dict[str, Callable[[Any], dict[str, Any]]]]
@@ -17,4 +17,5 @@ VOLUMES: dict[str, Volume] = {
     "sparse": (sparse.all_cases, {}),
     "mathematics": (mathematics.all_cases, {}),
     "further": (further.all_cases, {}),
+    "older": (older.all_cases, {}),
 }

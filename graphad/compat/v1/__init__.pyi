@@ -194,6 +194,7 @@ from graphad.compat.v1 import debugging as debugging
 from graphad.compat.v1 import image as image
 from graphad.compat.v1 import linalg as linalg
 from graphad.compat.v1 import logging as logging
+from graphad.compat.v1 import losses as losses
 from graphad.compat.v1 import math as math
 from graphad.compat.v1 import nn as nn
 from graphad.core.dimension import Dimension as Dimension

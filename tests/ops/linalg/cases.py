@@ -105,6 +105,7 @@ EINSUM = [
     _einsum("ij,jk,kl->il", real(2, 3), real(3, 4), real(4, 2)),
     _einsum("...ij,...jk->...ik", real(5, 2, 3), real(3, 4)),
     _einsum("i...,ij...->j...", real(3, 2), real(3, 4, 2), unknown=SIZES),
+    _einsum("...ij,kjl->kil", real(2, 3), real(2, 3, 4), unknown=SIZES),
     _einsum("bxby->bxy", real(2, 3, 2, 4)),
     _einsum("ii", real(3, 3)),
     _einsum("ii->i", real(3, 3)),
