@@ -227,6 +227,12 @@ from graphad.eager.assigned import assign_add as assign_add
 from graphad.eager.assigned import assign_sub as assign_sub
 from graphad.errors import OpError as OpError
 from graphad.image import random_crop as random_crop
+from graphad.layers.variable_scopes import AUTO_REUSE as AUTO_REUSE
+from graphad.layers.variable_scopes import GraphKeys as GraphKeys
+from graphad.layers.variable_scopes import VariableScope as VariableScope
+from graphad.layers.variable_scopes import get_variable as get_variable
+from graphad.layers.variable_scopes import get_variable_scope as get_variable_scope
+from graphad.layers.variable_scopes import variable_scope as variable_scope
 from graphad.linalg import cholesky as cholesky
 from graphad.linalg import cholesky_solve as cholesky_solve
 from graphad.linalg import cross as cross
