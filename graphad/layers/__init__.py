@@ -1,4 +1,16 @@
-"""Layers: modules that make their variables when they first see an input."""
+"""Layers: modules that make their variables when they first see an input.
+
+The modules by subject:
+
+    what a layer is       base, named, sizes, inputs
+    values of weights     initializers, regularizers, constraints, variable_scopes
+    layers                dense, embedding, convolutions, pooling, cells, activations, batch_normalization,
+                          layer_normalization
+    shapes                reshaping, rearranging, merging
+    models                model, sequential
+
+`backend/` has Keras' own functions of arrays.
+"""
 
 from graphad.core.late import attach
 
