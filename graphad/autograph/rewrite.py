@@ -318,7 +318,7 @@ class _Rewriter(ast.NodeTransformer):
         for name in sorted(names.bound & self._globals):
             refs.append(_ag("global_", ast.Constant(self._mangled(name)), ast.Call(_load("globals"), [], [])))
         for text, place in sorted(names.places.items()):
-            if names_of(_loaded(place)).read & names.bound:
+            if {node.id for node in ast.walk(place) if isinstance(node, ast.Name)} & names.bound:
                 continue  # the object of the attribute is reassigned too
             base = _thunk(_loaded(place.value))
             if isinstance(place, ast.Attribute):

@@ -141,6 +141,6 @@ def _passed(node: ast.AST | None) -> set[str]:
     if isinstance(node, ast.Name):
         return {node.id}
     children = list(ast.iter_child_nodes(node))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        children.remove(node.func)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Subscript):
+        children.remove(node.func)  # `f(x)` and `fs[0](x)` give a result; `fs.pop()` may give a function
     return {name for child in children for name in _passed(child)}

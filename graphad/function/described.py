@@ -37,14 +37,10 @@ class FunctionType(inspect.Signature):
         self, signature: Signature, arguments: Arguments, output: Any, captured: Sequence[Any]
     ) -> None:
         typed = typed_parameters(signature, arguments)
-        kinds = [getattr(inspect.Parameter, kind) for _, kind, _ in typed]
-        only = inspect.Parameter.POSITIONAL_ONLY
-        before = max((k for k, kind in enumerate(kinds) if kind is only), default=0)
-        kinds[:before] = [only] * before  # what stands before those of `*args` is passed by position too
         super().__init__(
             [
-                Parameter(name, kind, value, not _has_specs(value))
-                for (name, _, value), kind in zip(typed, kinds, strict=True)
+                Parameter(name, getattr(inspect.Parameter, kind), value, not _has_specs(value))
+                for name, kind, value in typed
             ]
         )
         self.output = output

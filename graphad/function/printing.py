@@ -58,10 +58,11 @@ def typed_parameters(signature: Signature, arguments: Arguments) -> list[tuple[s
         for p in signature.signature.parameters.values()
         if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
     ]
-    out = []
-    for i, value in enumerate(args):
-        kind = known[i] if i < len(known) else "POSITIONAL_ONLY"  # one of `*args`
-        out.append((signature.positional_name(i), kind, value))
+    if any(p.kind is kinds.VAR_POSITIONAL for p in signature.signature.parameters.values()):
+        known = ["POSITIONAL_ONLY"] * len(
+            args
+        )  # those before `*args` cannot be given by name where there are some
+    out = [(signature.positional_name(i), known[i], value) for i, value in enumerate(args)]
     return out + [(key, "KEYWORD_ONLY", value) for key, value in kwargs.items()]
 
 

@@ -488,6 +488,9 @@ class SignatureFunction:
     def __repr__(self) -> str:
         return f"<signature ({', '.join(self.input_names)}) -> ({', '.join(self.output_names)})>"
 
+    def __str__(self) -> str:
+        return f"ConcreteFunction {self.pretty_printed_signature()}"
+
 
 def _fitted(name: str, value: object, spec: TensorSpec) -> Any:
     """A keyword argument of a signature as the tensor, or the variable, that its trace takes."""

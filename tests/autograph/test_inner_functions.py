@@ -174,6 +174,30 @@ def largest(x):
     return best, place
 
 
+class Pair:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+def beside_attributes(x):
+    pair, total = Pair(x, x), x * 0.0
+
+    def add(v):
+        nonlocal total
+        total = total + v
+        return v * 0.5, v
+
+    functions = [add]
+    pair.keep = add
+    for _ in tf.range(3):
+        if pair.a > 0.5:
+            pair.a = pair.a * 0.7
+            pair.b = functions[-1](x)[0] + pair.b
+        else:
+            pair.a = pair.a + x
+    return pair.a, pair.b, total
+
+
 PROGRAMS = [
     counts_in_a_loop,
     sums_in_a_loop,
@@ -186,6 +210,7 @@ PROGRAMS = [
     reads_what_a_step_changes,
     hides_a_name,
     largest,
+    beside_attributes,
 ]
 
 

@@ -211,7 +211,7 @@ def test_kinds_of_parameters_are_printed():
     shown = [line.strip().split(":")[0] for line in lines[1:7]]
     assert shown == [
         "x (POSITIONAL_ONLY)",
-        "y (POSITIONAL_OR_KEYWORD)",
+        "y (POSITIONAL_ONLY)",  # by name it could stand before `rest` only
         "rest_0 (POSITIONAL_ONLY)",
         "rest_1 (POSITIONAL_ONLY)",
         "flag (KEYWORD_ONLY)",

@@ -117,6 +117,7 @@ def test_what_a_signature_says_of_itself(through):
     assert serve.variables[0] is loaded.v
     assert serve.trainable_variables[0] is loaded.v
     assert isinstance(serve.name, bytes)
+    assert str(serve) == f"ConcreteFunction {serve.pretty_printed_signature()}"
     lines = serve.pretty_printed_signature().splitlines()
     spec = "TensorSpec(shape=(None,), dtype=tf.float32, name={})"
     assert lines[1] == f"  x (KEYWORD_ONLY): {spec.format(repr('x'))}"
