@@ -146,3 +146,17 @@ def test_the_version_stands_in_one_place():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert "version" in project["project"]["dynamic"]
     assert project["tool"]["hatch"]["version"]["path"] == "graphad/core/version.py"
+
+
+def test_decisions_are_listed_in_order_with_their_titles():
+    pages = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+    text = (ROOT / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^- \[(\d+)\]\((.+)\) (.+)$", text, re.MULTILINE)
+    assert listed == [
+        (
+            page.name[:4],
+            page.name,
+            page.read_text(encoding="utf-8").split("\n")[0].removeprefix(f"# {int(page.name[:4])}. "),
+        )
+        for page in pages
+    ]
