@@ -193,6 +193,18 @@ def _resolved(ufunc: np.ufunc, given: Sequence[Any]) -> tuple[DType, ...]:
     return tuple([dtypes.from_numpy(dtype) for dtype in loop[: ufunc.nin]])
 
 
+def by_value(x: Any, other: Any) -> Any:
+    """A Python integer that is compared with integers whose dtype has no such number: of a dtype that has, or a float."""
+    if type(x) is not int or 0 <= x < 128 or type(other) in NUMBERS:
+        return x
+    dtype = tensor_of(other).dtype
+    if not dtype.is_integer or dtype.min <= x <= dtype.max:
+        return x
+    if -(2**63) <= x < 2**64:
+        return lift(np.uint64(x) if x >= 2**63 else np.int64(x))
+    return lift(np.float64(x))
+
+
 def rank_of(name: str, x: Tensor) -> int:
     """The rank of a tensor. Raises: InvalidArgumentError: it is not known while tracing."""
     return len(dims_of(name, x))

@@ -21,7 +21,7 @@ from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.directly import directly, has_no_nan
 from graphad.ops.math import digits, incomplete, truncated
-from graphad.ops.numpy.promotion import NUMBERS, cast_to, operands, promoted, tensor_of
+from graphad.ops.numpy.promotion import NUMBERS, by_value, cast_to, operands, promoted
 
 _Unary = Callable[..., Tensor]
 
@@ -79,7 +79,7 @@ def _binary(
         if of_truth:
             x1, x2 = (bool(x) if type(x) in NUMBERS else x for x in (x1, x2))
         elif is_comparison:
-            x1, x2 = _by_value(x1, x2), _by_value(x2, x1)
+            x1, x2 = by_value(x1, x2), by_value(x2, x1)
         if not (
             isinstance(x1, Tensor)
             and isinstance(x2, Tensor)
@@ -95,18 +95,6 @@ def _binary(
 
 
 _COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
-
-
-def _by_value(x: Any, other: Any) -> Any:
-    """A Python integer that is compared with integers whose dtype has no such number: of a dtype that has, or a float."""
-    if type(x) is not int or 0 <= x < 128 or type(other) in NUMBERS:
-        return x
-    dtype = tensor_of(other).dtype
-    if not dtype.is_integer or dtype.min <= x <= dtype.max:
-        return x
-    if -(2**63) <= x < 2**64:
-        return lift(np.uint64(x) if x >= 2**63 else np.int64(x))
-    return lift(np.float64(x))
 
 
 _LETTERS = {"bool": "?", "integer": "bBhHiIlLqQ", "float": "efd", "complex": "FD"}
