@@ -34,14 +34,17 @@ def entries_of(file: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes]]:
         number, position = varint(footer[:40], position)
         handles.append(number)
     total = count = taken = 0
+    left = limits.manifest_bytes  # of what blocks are when they are not compressed
     last: bytes | None = None
-    for _, handle in _entries(_block(file, handles[2], handles[3], limits)):
+    for _, handle in _entries(_block(file, handles[2], handles[3], left)):
         offset, position = varint(handle, 0)
         size, _ = varint(handle, position)
         taken += size + _TRAILER
         if taken > len(file):
             raise CorruptModelError("its blocks lie one over the other.")
-        for key, value in _entries(_block(file, offset, size, limits)):
+        block = _block(file, offset, size, left)
+        left -= len(block)
+        for key, value in _entries(block):
             if last is not None and key <= last:
                 raise CorruptModelError("its keys are not in order.")
             last = key
@@ -56,14 +59,14 @@ def entries_of(file: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes]]:
             yield key, value
 
 
-def _block(file: bytes, offset: int, size: int, limits: Limits) -> bytes:
+def _block(file: bytes, offset: int, size: int, most: int) -> bytes:
     if offset + size + _TRAILER > len(file) - _FOOTER:
         raise CorruptModelError(f"a block at {offset} of {size} bytes in a file of {len(file)}.")
     end = offset + size
     if masked(crc32c(file[offset : end + 1])) != int.from_bytes(file[end + 1 : end + _TRAILER], "little"):
         raise CorruptModelError(f"bytes {offset} to {end} are damaged: their checksum does not match.")
     if file[end] == _SNAPPY:
-        return uncompressed(file[offset:end], limits.manifest_bytes)
+        return uncompressed(file[offset:end], most)
     if file[end] != _PLAIN:
         raise UnsupportedModelError(
             f"a block is compressed in a way (kind {file[end]}) that checkpoints do not use."

@@ -619,6 +619,34 @@ def test_blocks_that_lie_one_over_the_other_are_refused():
         list(entries_of(file, DEFAULT_LIMITS))
 
 
+def test_compressed_blocks_share_one_limit(tmp_path):
+    """Blocks of zeros are a twentieth as large in the file."""
+
+    def sealed(block, kind):
+        return block + kind + masked(crc32c(block + kind)).to_bytes(4, "little")
+
+    zeros = 500 * 64
+    blocks = []
+    for k in range(10):
+        entry = number(0) + number(2) + number(zeros) + bytes([0, k])
+        end = (0).to_bytes(4, "little") + (1).to_bytes(4, "little")
+        elements = [bytes([(len(entry) - 1) << 2]) + entry, bytes([60 << 2, 63]) + bytes(64)]
+        elements += [bytes([63 << 2 | 2, 64, 0])] * 499 + [bytes([7 << 2]) + end]
+        blocks.append(sealed(number(len(entry) + zeros + 8) + b"".join(elements), b"\1"))
+    starts = list(itertools.accumulate(map(len, blocks), initial=0))
+    index = block_of(
+        [(bytes([k]), number(start) + number(len(b) - 5)) for k, (start, b) in enumerate(zip(starts, blocks))]
+    )
+    footer = number(0) + number(0) + number(starts[-1]) + number(len(index))
+    file = b"".join(blocks) + sealed(index, b"\0") + footer.ljust(40, b"\0") + MAGIC
+    assert len(list(entries_of(file, DEFAULT_LIMITS))) == 10
+    with pytest.raises(
+        LimitExceededError,
+        match=r"a compressed block of 320\d\d bytes where the limit 'manifest_bytes' leaves",
+    ):
+        list(entries_of(file, Limits(manifest_bytes=9 * zeros)))
+
+
 def test_a_string_is_not_read_before_its_size_is_looked_at():
     bundle = Bundle(place("sequential-1"), DEFAULT_LIMITS)
     name = "_CHECKPOINTABLE_OBJECT_GRAPH"
