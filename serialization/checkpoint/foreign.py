@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from serialization.checkpoint.saved import Node, Saved, Slot, Stored
+from serialization.checkpoint.saved import Node, Saved, Slot, Stored, in_order
 from serialization.errors import LimitExceededError, LoadError, UnsupportedModelError
 from serialization.tensorflow import GRAPH, INDEX, STRING, Bundle, ObjectNode, nodes_of
 from serialization.wire.limits import Limits
 
 _VARIABLES = "_trainable_variables"
+_INDEX = "_index_dict"  # of optimizers of Keras 2: the slots are in the order of the variables, which are not named
 # Keras' lists of an optimizer's slots, with the names that graphad's optimizers may have for them.
 _LISTS: dict[str, tuple[str, ...]] = {
     "_momentums": ("m", "momentum"),
@@ -36,11 +37,12 @@ _LISTS: dict[str, tuple[str, ...]] = {
 _IN_TURN = {"_r": ("r", True), "_c": ("c", True), "_v": ("v", False)}
 # Older files name slots one by one; where the name is another, it is one of these.
 _OLDER = {
-    "vhat": "largest_v",
-    "rms": "velocity",
-    "mg": "average_gradient",
-    "accum_grad": "accumulated_grad",
-    "accum_var": "accumulated_delta",
+    "v": ("v", "u"),
+    "vhat": ("largest_v",),
+    "rms": ("velocity",),
+    "mg": ("average_gradient",),
+    "accum_grad": ("accumulated_grad",),
+    "accum_var": ("accumulated_delta",),
 }
 
 
@@ -113,8 +115,17 @@ def _slots(
 ) -> tuple[tuple[Slot, ...], int]:
     """An optimizer's slots, and how many list entries were read for them."""
     looked_at = 0
-    slots = [Slot(_OLDER.get(name, name), *places) for name, *places in node.slots]
+    slots = [Slot(kind, *places) for name, *places in node.slots for kind in _OLDER.get(name, (name,))]
     variables = node.children.get(_VARIABLES)
+    if variables is None and _INDEX in node.children:
+        for name, kinds in _LISTS.items():
+            kept = node.children.get(name)
+            there = {} if kept is None else listed[kept].children
+            looked_at += len(kinds) * len(there)
+            found = [(k, there.get(str(k))) for k in range(len(there))]
+            slots += [
+                Slot(kind, in_order(k), slot) for k, slot in found if slot is not None for kind in kinds
+            ]
     if variables is not None:
         of = listed[variables].children
         for name, kinds in _LISTS.items():

@@ -35,7 +35,7 @@ from serialization.checkpoint.contents import (
     slots_of,
     state_of,
 )
-from serialization.checkpoint.saved import SLOTS, Node, Saved, Stored, find_child
+from serialization.checkpoint.saved import SLOTS, Node, Saved, Stored, find_child, in_order
 from serialization.errors import shown
 
 if TYPE_CHECKING:
@@ -175,9 +175,13 @@ class Restoration:
             x = step.nodes.get(node, self.nodes.get(node))
             if x is None:
                 continue
-            there = {(id(variable), name): slot for name, variable, slot in slots_of(x)}
+            listed = list(slots_of(x))
+            there = {(id(variable), name): slot for name, variable, slot in listed}
+            # the variables of the program's optimizer, for files that tell the place of one among them
+            places = {in_order(k): one for k, one in enumerate({id(v): v for _, v, _ in listed}.values())}
             for name, variable_node, slot_node in self.saved.nodes[node].slots:
-                variable = step.nodes.get(variable_node, self.nodes.get(variable_node))
+                nodes = places if variable_node < 0 else step.nodes
+                variable = nodes.get(variable_node, self.nodes.get(variable_node))
                 slot = there.get((id(variable), name))
                 if slot is not None and id(slot) not in self.objects and id(slot) not in step.objects:
                     self._take(step, slot, slot_node)

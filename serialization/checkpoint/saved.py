@@ -29,11 +29,16 @@ _SLOT = ".OPTIMIZER_SLOT"
 
 
 class Slot(Record):
-    """A variable that an optimizer keeps for another one; both are nodes."""
+    """A variable that an optimizer keeps for another one; both are nodes, the other one perhaps a place, `in_order`."""
 
     name: str
     variable: int
     slot: int
+
+
+def in_order(place: int) -> int:
+    """What stands for a node where a file tells only at which place among the variables of its optimizer a variable was."""
+    return ~place
 
 
 class Node(Record):

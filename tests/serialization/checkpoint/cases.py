@@ -36,6 +36,14 @@ STEPS: dict[str, dict[str, Any]] = {
     "Adafactor_all": {**_MEANS, **_SUMS},
 }
 
+KERAS_2: dict[str, dict[str, Any]] = {
+    "SGD": {"momentum": 0.9},
+    "Adam": {"amsgrad": True},
+    "RMSprop": {"momentum": 0.5, "centered": True},
+    "Nadam": {},
+    "Adamax_legacy": {},
+}
+
 
 def train_pair(tf: Any, net: Any, optimizer: Any, count: int) -> None:
     """Steps of a training of a matrix and a vector."""

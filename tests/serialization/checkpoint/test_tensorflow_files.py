@@ -22,7 +22,7 @@ from serialization.tensorflow.slices import WHOLE, key_of
 from serialization.tensorflow.snappy import uncompressed
 from serialization.tensorflow.table import entries_of
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
-from tests.serialization.checkpoint.cases import OPTIMIZERS, STEPS, train_pair
+from tests.serialization.checkpoint.cases import KERAS_2, OPTIMIZERS, STEPS, train_pair
 from tests.serialization.checkpoint.foreign import (
     EXPECTED,
     Small,
@@ -193,6 +193,19 @@ def test_averages_sums_of_gradients_and_moments_of_keras_go_on(name, built):
     close([net.m, net.v], EXPECTED["steps"][name], 1e-5)
     if "Adafactor" not in name:  # which has scalars for what a matrix, or another variable, does not need
         status.assert_existing_objects_matched()
+
+
+@pytest.mark.parametrize("built", [False, True])
+@pytest.mark.parametrize("name", KERAS_2)
+def test_optimizers_of_keras_2_go_on_whose_files_name_no_variables(name, built):
+    net, optimizer = tf.Module(), getattr(tf.keras.optimizers, name.split("_")[0])(0.01, **KERAS_2[name])
+    net.m, net.v = tf.Variable(np.zeros((3, 2), np.float32)), tf.Variable([0.0, 0.0])
+    if built:
+        optimizer.build([net.m, net.v])
+    status = tf.train.Checkpoint(nets={name: net}, optimizers={name: optimizer}).read(place("keras_2"))
+    train_pair(tf, net, optimizer, 3)
+    status.assert_existing_objects_matched()
+    close([net.m, net.v], EXPECTED["keras_2"][name], 1e-4)
 
 
 CUT = {

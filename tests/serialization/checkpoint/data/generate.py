@@ -1,4 +1,4 @@
-"""Writes the files of this folder, and `expected.json` with what is in them. It needs TensorFlow; the tests do not:
+"""Writes the files of this folder, and `expected.json` with what is in them. It needs TensorFlow and tf_keras; the tests do not:
 
 python tests/serialization/checkpoint/data/generate.py
 """
@@ -290,6 +290,25 @@ def steps() -> Any:
     return results
 
 
+def keras_2() -> Any:
+    """Optimizers of Keras 2, of both its kinds, in the middle of a training, and the losses' variables later."""
+    import tf_keras
+
+    results, nets, made = {}, {}, {}
+    for name, options in cases.KERAS_2.items():
+        net = nets[name] = tf.Module()
+        net.m, net.v = tf.Variable([[1.0, -2.0], [0.5, 4.0], [3.0, 1.0]]), tf.Variable([2.0, -1.0])
+        kind, _, legacy = name.partition("_")
+        kinds = tf_keras.optimizers.legacy if legacy else tf_keras.optimizers
+        made[name] = getattr(kinds, kind)(0.01, **options)
+        cases.train_pair(tf, net, made[name], 5)
+    tf.train.Checkpoint(nets=nets, optimizers=made).write(place("keras_2"))
+    for name, net in nets.items():
+        cases.train_pair(tf, net, made[name], 3)
+        results[name] = [net.m.numpy().tolist(), net.v.numpy().tolist()]
+    return results
+
+
 def cut() -> None:
     """Several data files, and values that are cut along an axis: some keep what belongs to their size in two of them."""
     from tensorflow.python.checkpoint.sharding import sharding_policies
@@ -332,6 +351,7 @@ def main() -> None:
         "mixed": mixed(),
         "optimizers": optimizers(),
         "steps": steps(),
+        "keras_2": keras_2(),
         "bfloat16": bfloat16(),
     }
     cut()
