@@ -176,9 +176,11 @@ class Optimizer(Configured, Trackable):
         return f"<{type(self).__name__}: learning rate {rate}, {f'step {step}' if step else 'not used yet'}>"
 
     @property
-    def iterations(self) -> Any:
+    def iterations(self) -> Variable:
         steps = self.gradient_accumulation_steps
-        return self._graphad_count if steps is None else floordiv(self._graphad_count, steps)
+        if steps is None:
+            return self._graphad_count
+        return floordiv(self._graphad_count, steps)  # type: ignore[return-value] # only few optimizers have steps of several calls
 
     @iterations.setter
     def iterations(self, variable: Variable) -> None:
