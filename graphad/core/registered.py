@@ -49,7 +49,7 @@ def register_keras_serializable(
     return register
 
 
-def get_registered_name(obj: Any) -> str:
+def get_registered_name(obj: type | Callable[..., object]) -> str:
     """The name that a class or function is registered under, else its own.
 
     Args: obj: A class or a function.

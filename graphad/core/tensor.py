@@ -430,7 +430,9 @@ class EagerTensor(Exports, Tensor):
         return self
 
     def __deepcopy__(self, memo: dict[str, Any]) -> EagerTensor:
-        return EagerTensor(self.numpy())
+        return EagerTensor(
+            self.data.copy()
+        )  # asked for by who wants another tensor: no value has left by mistake
 
     def __reduce__(self) -> tuple[Any, tuple[Any]]:
         return EagerTensor, (self.data,)

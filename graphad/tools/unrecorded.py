@@ -15,14 +15,16 @@ from graphad.core.convert import lift
 from graphad.core.names import name_scope
 from graphad.core.tensor import Tensor
 
-_step: list[Any] = [None]
+_step: list[TensorLike | None] = [None]
 
 
 def _unrecorded() -> Tensor:
     return lift(False)
 
 
-def scalar(name: str, data: TensorLike, step: Any = None, description: str | None = None) -> Tensor:
+def scalar(
+    name: str, data: TensorLike, step: TensorLike | None = None, description: str | None = None
+) -> Tensor:
     """Nothing, for there is no writer.
 
     Args:
@@ -36,7 +38,11 @@ def scalar(name: str, data: TensorLike, step: Any = None, description: str | Non
 
 
 def histogram(
-    name: str, data: TensorLike, step: Any = None, buckets: int | None = None, description: str | None = None
+    name: str,
+    data: TensorLike,
+    step: TensorLike | None = None,
+    buckets: int | None = None,
+    description: str | None = None,
 ) -> Tensor:
     """Nothing, for there is no writer.
 
@@ -52,7 +58,11 @@ def histogram(
 
 
 def image(
-    name: str, data: TensorLike, step: Any = None, max_outputs: int = 3, description: str | None = None
+    name: str,
+    data: TensorLike,
+    step: TensorLike | None = None,
+    max_outputs: int = 3,
+    description: str | None = None,
 ) -> Tensor:
     """Nothing, for there is no writer.
 
@@ -71,7 +81,7 @@ def audio(
     name: str,
     data: TensorLike,
     sample_rate: int,
-    step: Any = None,
+    step: TensorLike | None = None,
     max_outputs: int = 3,
     encoding: str | None = None,
     description: str | None = None,
@@ -91,7 +101,7 @@ def audio(
     return _unrecorded()
 
 
-def text(name: str, data: object, step: Any = None, description: str | None = None) -> Tensor:
+def text(name: str, data: object, step: TensorLike | None = None, description: str | None = None) -> Tensor:
     """Nothing, for there is no writer.
 
     Args:
@@ -105,7 +115,7 @@ def text(name: str, data: object, step: Any = None, description: str | None = No
 
 
 def write(
-    tag: str, tensor: object, step: Any = None, metadata: object = None, name: str | None = None
+    tag: str, tensor: object, step: TensorLike | None = None, metadata: object = None, name: str | None = None
 ) -> Tensor:
     """Nothing, for there is no writer.
 
@@ -120,7 +130,7 @@ def write(
     return _unrecorded()
 
 
-def write_raw_pb(tensor: object, step: Any = None, name: str | None = None) -> Tensor:
+def write_raw_pb(tensor: object, step: TensorLike | None = None, name: str | None = None) -> Tensor:
     """Nothing, for there is no writer.
 
     Args:
@@ -168,20 +178,20 @@ def summary_scope(
         yield scope.rstrip("/"), scope
 
 
-def set_step(step: Any) -> None:
+def set_step(step: TensorLike | None) -> None:
     """What `get_step` gives from now on.
 
     Args:
-      step: An integer, a variable or None.
+      step: An integer, a variable of shape () or None.
     Raises: Nothing.
     """
     _step[0] = step
 
 
-def get_step() -> Any:
+def get_step() -> TensorLike | None:
     """What `set_step` was given last, None before.
 
-    Returns: An integer, a variable or None.
+    Returns: An integer, a variable of shape () or None.
     """
     return _step[0]
 
@@ -190,7 +200,7 @@ class SummaryWriter:
     """A writer that records nothing; `create_noop_writer` makes one."""
 
     @contextmanager
-    def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
+    def as_default(self, step: TensorLike | None = None) -> Iterator[SummaryWriter]:
         """A block in which it is the writer; `get_step` is `step` there, if one is given."""
         outer = get_step()
         if step is not None:
@@ -201,7 +211,7 @@ class SummaryWriter:
             if step is not None:
                 set_step(outer)
 
-    def set_as_default(self, step: Any = None) -> None:
+    def set_as_default(self, step: TensorLike | None = None) -> None:
         """It is the writer from now on; `get_step` is `step`, if one is given."""
         if step is not None:
             set_step(step)

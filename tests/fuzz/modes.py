@@ -107,16 +107,18 @@ class Case:
             others.append(self._in_double(rows))
             variables = self.variables()
             others.append(self.run(self.bound(variables, zeros=True), self.arrays(rows), variables))
+            if self.program.has_masks:
+                others.append(self._by(Unmasked, rows, base))
             if self.program.has_branches:
-                others.append(self._everywhere(rows, base))
+                others.append(self._by(Everywhere, rows, base))
             moved = spread_of(base, [x for x in others if not isinstance(x, Failure)])
             self.spreads[rows] = moved
         return self.spreads[rows]
 
-    def _everywhere(self, rows: int, base: Any) -> Any:
-        """With all branches run: where a trace's zeros for the one that is not taken meet a pole, NaN comes here too."""
+    def _by(self, library: type[Unmasked], rows: int, base: Any) -> Any:
+        """By another form of the library: where zeros for what is not taken meet a pole in a trace, NaN comes here too."""
         variables = self.variables()
-        found = self.run(self.bound(variables, library=Everywhere(self.tf)), self.arrays(rows), variables)
+        found = self.run(self.bound(variables, library=library(self.tf)), self.arrays(rows), variables)
         return connected(found, base)
 
     def _in_double(self, rows: int) -> Any:
@@ -133,31 +135,36 @@ def connected(found: Any, base: Any) -> Any:
     return {key: x for key, x in found.items() if base.get(key) is not None}
 
 
-class Everywhere:
+class Unmasked:
+    """The library with a `where` in a function of its own: what is computed outside of it knows of nothing that it did not take."""
+
+    def __init__(self, tf: Any) -> None:
+        self._tf = tf
+        self.where = tf.function(tf.where, autograph=False, jit_compile=False)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tf, name)
+
+
+class Everywhere(Unmasked):
     """The library with branches that are all run, one result selected, and loops whose steps all hang on those before.
 
     So a derivative comes to what a trace's comes to, with zeros where the program on its own is not connected.
     """
 
-    def __init__(self, tf: Any) -> None:
-        self._tf = tf
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._tf, name)
-
     def cond(self, pred: Any, true_fn: Any, false_fn: Any) -> Any:
-        return self._tf.where(pred, true_fn(), false_fn())
+        return self.where(pred, true_fn(), false_fn())
 
     def case(self, pairs: Any, default: Any) -> Any:
         y = default()
         for pred, branch in reversed(pairs):
-            y = self._tf.where(pred, branch(), y)
+            y = self.where(pred, branch(), y)
         return y
 
     def switch_case(self, index: Any, branches: Any) -> Any:
         *first, y = [branch() for branch in branches]
         for k, x in reversed(list(enumerate(first))):
-            y = self._tf.where(self._tf.equal(index, k), x, y)
+            y = self.where(self._tf.equal(index, k), x, y)
         return y
 
     def while_loop(self, test: Any, body: Any, start: Any, **options: Any) -> Any:
@@ -180,7 +187,7 @@ class Everywhere:
         """`after`, with zeros for the slope by `before`."""
         if before.shape != after.shape:
             return after
-        return self._tf.where(self._tf.zeros_like(after, dtype=self._tf.bool), before, after)
+        return self.where(self._tf.zeros_like(after, dtype=self._tf.bool), before, after)
 
 
 def _wide(x: np.ndarray) -> np.ndarray:

@@ -152,6 +152,11 @@ class Program:
         structures = r"tf\.(cond|case|switch_case|while_loop|scan|foldl|foldr|map_fn)\("
         return "flow" in self.traits or re.search(structures, self.source()) is not None
 
+    @property
+    def has_masks(self) -> bool:
+        """Whether a `where` chooses; derivatives of a function know nothing of one outside of it."""
+        return "tf.where(" in self.source()
+
     def source(self) -> str:
         """`def program(tf, ...)` as text."""
         names = ", ".join(["tf", *(x.value.name for x in self.inputs)])

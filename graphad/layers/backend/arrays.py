@@ -19,10 +19,14 @@ from graphad.ops.sparse.elementwise import to_dense as dense_of
 from graphad.ops.sparse.places import concat as concat_sparse
 from graphad.ops.sparse.tensor import SparseTensor
 
+_Expression = TensorLike | Callable[[], TensorLike]
+
 # -- what is made ------------------------------------------------------------------------------------------------------------
 
 
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike = "int32") -> Tensor:
+def arange(
+    start: TensorLike, stop: TensorLike | None = None, step: TensorLike = 1, dtype: DTypeLike = "int32"
+) -> Tensor:
     """As `graphad.range`, of the dtype of its arguments for "int32"; without stop from 0, and empty for a negative start.
 
     Args:
@@ -30,7 +34,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike = "int3
       stop: The number that is not reached.
       step: The distance of neighbours.
       dtype: The dtype; `floatx` for None.
-    Returns: Tensor.
+    Returns: Tensor [n].
     Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
     """
     if stop is None:
@@ -98,7 +102,7 @@ def one_hot(indices: TensorLike, num_classes: int) -> Tensor:
 # -- what a tensor is --------------------------------------------------------------------------------------------------------
 
 
-def count_params(x: Any) -> int:
+def count_params(x: TensorLike) -> int:
     """The number of elements.
 
     Args:
@@ -109,7 +113,7 @@ def count_params(x: Any) -> int:
     return int(lift(x).shape.num_elements() or 0)
 
 
-def dtype(x: Any) -> str:
+def dtype(x: TensorLike) -> str:
     """The name of the dtype.
 
     Args:
@@ -120,7 +124,7 @@ def dtype(x: Any) -> str:
     return str(lift(x).dtype.name)
 
 
-def int_shape(x: Any) -> tuple[int | None, ...] | None:
+def int_shape(x: TensorLike | SparseTensor) -> tuple[int | None, ...] | None:
     """The sizes as a tuple, None where a size is not known; None for an unknown rank.
 
     Args:
@@ -128,11 +132,11 @@ def int_shape(x: Any) -> tuple[int | None, ...] | None:
     Returns: As described.
     Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
     """
-    sizes = x.shape if hasattr(x, "shape") else lift(x).shape
+    sizes: Any = x.shape if hasattr(x, "shape") else lift(x).shape
     return None if getattr(sizes, "rank", 0) is None else tuple(sizes)
 
 
-def ndim(x: Any) -> int | None:
+def ndim(x: TensorLike | SparseTensor) -> int | None:
     """The number of axes, None where it is not known.
 
     Args:
@@ -166,12 +170,12 @@ def is_sparse(tensor: object) -> bool:
     return isinstance(tensor, SparseTensor)
 
 
-def to_dense(tensor: Any) -> Any:
+def to_dense(tensor: TensorLike | SparseTensor) -> TensorLike:
     """A `SparseTensor` as a tensor; all else stays.
 
     Args:
-      tensor: Anything.
-    Returns: What the arguments say.
+      tensor: Tensor of any shape and dtype, sparse or not.
+    Returns: Tensor of its shape and dtype.
     Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
     """
     return dense_of(tensor) if isinstance(tensor, SparseTensor) else tensor
@@ -195,17 +199,18 @@ def batch_flatten(x: TensorLike) -> Tensor:
     return array.reshape(x, array.stack([-1, math.reduce_prod(array.shape(x)[1:])]))
 
 
-def concatenate(tensors: Sequence[Any], axis: int = -1) -> Any:
+def concatenate(tensors: Sequence[TensorLike | SparseTensor], axis: int = -1) -> Tensor | SparseTensor:
     """As `graphad.concat`, along the last axis by default; all of them sparse give a sparse tensor.
 
     Args:
-      tensors: Tensors that are equal but for the size along the axis.
+      tensors: Tensors or sparse tensors, of one dtype, whose shapes are equal but for the size along the axis.
       axis: An axis or several, None for all.
-    Returns: What the arguments say.
+    Returns: A tensor of their dtype, or a sparse one.
     Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
     """
-    if all(map(is_sparse, tensors)):
-        return concat_sparse(axis, tensors)
+    sparse = [x for x in tensors if isinstance(x, SparseTensor)]
+    if len(sparse) == len(tensors):
+        return concat_sparse(axis, sparse)
     return array.concat([to_dense(x) for x in tensors], axis)
 
 
@@ -256,7 +261,7 @@ def permute_dimensions(x: TensorLike, pattern: TensorLike) -> Tensor:
     return array.transpose(x, pattern)
 
 
-def repeat(x: TensorLike, n: Any) -> Tensor:
+def repeat(x: TensorLike, n: TensorLike) -> Tensor:
     """[batch, features] as [batch, n, features].
 
     Args:
@@ -320,7 +325,7 @@ def stack(x: Sequence[TensorLike], axis: int = 0) -> Tensor:
     return array.stack(x, axis)
 
 
-def tile(x: TensorLike, n: Any) -> Tensor:
+def tile(x: TensorLike, n: TensorLike) -> Tensor:
     """As `graphad.tile`.
 
     Args:
@@ -504,7 +509,7 @@ def map_fn(
     return scan.map_fn(fn, elems, dtype)
 
 
-def switch(condition: TensorLike, then_expression: Any, else_expression: Any) -> Any:
+def switch(condition: TensorLike, then_expression: _Expression, else_expression: _Expression) -> Tensor:
     """One of two values: of a scalar condition as `graphad.cond`, else element by element, along the first axes of the values.
 
     Args:
@@ -517,7 +522,9 @@ def switch(condition: TensorLike, then_expression: Any, else_expression: Any) ->
     if condition.dtype.name != "bool":
         condition = math.cast(condition, "bool")
     if condition.ndim == 0:
-        return branch.cond(condition, _function(then_expression), _function(else_expression))
+        return branch.cond(  # type: ignore[no-any-return]
+            condition, _function(then_expression), _function(else_expression)
+        )
     one, other = (lift(x() if callable(x) else x) for x in (then_expression, else_expression))
     if condition.ndim is not None and one.ndim is not None:
         if condition.ndim > one.ndim:
@@ -530,5 +537,5 @@ def switch(condition: TensorLike, then_expression: Any, else_expression: Any) ->
     return math.where(condition, one, other)
 
 
-def _function(expression: Any) -> Callable[[], Any]:
+def _function(expression: _Expression) -> Callable[[], Any]:
     return expression if callable(expression) else lambda: expression

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
@@ -27,7 +26,7 @@ def abs(x: TensorLike) -> Tensor:
     return math.abs(x)
 
 
-def clip(x: TensorLike, min_value: Any, max_value: Any) -> Tensor:
+def clip(x: TensorLike, min_value: float | TensorLike | None, max_value: float | TensorLike | None) -> Tensor:
     """As `graphad.clip_by_value`; a bound of None is none, and a number below min_value counts as min_value.
 
     Args:

@@ -223,8 +223,7 @@ def ctc_decode(
 
 def _dense(indices: Tensor, labels: Tensor, shape: Tensor) -> Tensor:
     """The labels [batch, frames], -1 where there are none."""
-    one: Tensor = to_dense(SparseTensor(indices, labels + 1, shape))
-    return one - 1
+    return lift(to_dense(SparseTensor(indices, labels + 1, shape))) - 1
 
 
 def _merged(labels: SparseTensor, shape: Tensor) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
@@ -23,7 +22,7 @@ from graphad.ops.sparse.tensor import SparseTensor
 _Numbers = int | Sequence[int]
 
 
-def dot(x: Any, y: TensorLike) -> Tensor:
+def dot(x: TensorLike | SparseTensor, y: TensorLike) -> Tensor:
     """The product over the last axis of x and the axis before the last one of y; of a sparse x too.
 
     Args:
@@ -40,7 +39,7 @@ def dot(x: Any, y: TensorLike) -> Tensor:
     return linalg.tensordot(x, y, [[x.ndim - 1], [y.ndim - 2]])
 
 
-def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Tensor:
+def batch_dot(x: TensorLike, y: TensorLike, axes: int | Sequence[int] | None = None) -> Tensor:
     """For each row of a batch the product over an axis of x and one of y.
 
     Args:
@@ -229,7 +228,7 @@ def _convolved(
 def conv2d_transpose(
     x: TensorLike,
     kernel: TensorLike,
-    output_shape: Any,
+    output_shape: Sequence[int | Tensor | None] | Tensor,
     strides: _Numbers = (1, 1),
     padding: str = "valid",
     data_format: str | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from graphad.gradient.of_graph import gradients as gradients_of
 from graphad.layers.backend.arrays import to_dense
 from graphad.layers.backend.formats import LAST, dtype_of
 from graphad.ops import array, math, nn, random
+from graphad.ops.sparse.tensor import SparseTensor
 
 _uids: Counter[str] = Counter()
 
@@ -52,7 +53,7 @@ def get_uid(prefix: str = "") -> int:
 
 
 def variable(
-    value: Any,
+    value: TensorLike,
     dtype: DTypeLike | None = None,
     name: str | None = None,
     constraint: Callable[[Tensor], Tensor] | None = None,
@@ -149,7 +150,7 @@ def random_uniform_variable(
     return variable(random_uniform(shape, low, high, dtype, seed), dtype, name)
 
 
-def get_value(x: Any) -> Any:
+def get_value(x: object) -> object:
     """The value of a tensor or variable as an array; all else stays.
 
     Args:
@@ -160,7 +161,7 @@ def get_value(x: Any) -> Any:
     return x.numpy() if isinstance(x, Tensor | Variable) else x
 
 
-def eval(x: Any) -> Any:
+def eval(x: TensorLike | SparseTensor) -> object:
     """As `get_value`, of a sparse tensor too.
 
     Args:
@@ -182,12 +183,12 @@ def batch_get_value(tensors: Iterable[Any]) -> list[Any]:
     return [x.numpy() for x in tensors]
 
 
-def set_value(x: Variable, value: Any) -> None:
+def set_value(x: Variable, value: TensorLike) -> None:
     """Assign a value, as an array of the variable's dtype.
 
     Args:
       x: A variable.
-      value: Anything that converts to a tensor.
+      value: Anything that converts to a tensor of the variable's shape.
     Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
     """
     x.assign(np.asarray(value, x.dtype.numpy))
@@ -254,7 +255,7 @@ def moving_average_update(x: Variable, value: TensorLike, momentum: TensorLike) 
     return x.assign_sub((x - new) * (1 - kept))
 
 
-def cast_to_floatx(x: Any) -> Any:
+def cast_to_floatx(x: TensorLike) -> Tensor | np.ndarray:
     """A tensor or an array in dtype `floatx`.
 
     Args:
@@ -269,7 +270,7 @@ def cast_to_floatx(x: Any) -> Any:
 # -- derivatives -------------------------------------------------------------------------------------------------------------
 
 
-def gradients(loss: Any, variables: Any) -> Any:
+def gradients(loss: TensorLike, variables: Variable | Tensor | Sequence[Variable | Tensor]) -> Any:
     """As `graphad.gradients`, inside of a function that is being traced.
 
     Args:
@@ -281,12 +282,14 @@ def gradients(loss: Any, variables: Any) -> Any:
     return gradients_of(loss, variables)
 
 
-def stop_gradient(variables: Any) -> Any:
+def stop_gradient(
+    variables: TensorLike | list[TensorLike] | tuple[TensorLike, ...],
+) -> Tensor | Iterator[Tensor]:
     """As `graphad.stop_gradient`, of each of a list too.
 
     Args:
-      variables: Tensors or variables, one or a list.
-    Returns: What the arguments say.
+      variables: Tensors or variables of any shape and dtype, one or a list.
+    Returns: A tensor of its shape and dtype, or an iterator over those of a list.
     Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
     """
     if isinstance(variables, list | tuple):

@@ -242,7 +242,7 @@ def test_a_kernel_of_angles_is_vectorised(name, dtype):
         "def kernel(blk):\n    n = word(blk, 0)\n    o = word(blk, 1)\n    for i in range(0, n):\n"
         f"        x = ld_{code}_o0(o, i)\n        st_{code}_o0(o, i, {inner})\n"
     )
-    module = str(compiling._optimised(compiling._printed(text, "kernel")))
+    module = str(compiling._optimised(compiling._printed(text)))
     for called in {name, "cos"}:
         assert re.search(rf"call <\d+ x \w+> @graphad_{called}_{code}_far\d+\(", module)
     assert compiling.compile_source(text)
