@@ -51,7 +51,8 @@ def settle() -> None:
     For a moment at which nearly all of them stay, such as the end of an import: otherwise the collector's first pass walks each
     of them, which takes a fifth of the time of `import graphad`.
     """
-    if not gc.get_freeze_count():  # else the program has frozen objects itself, which thawing would undo
+    # What the program has frozen would be thawed; Python 3.12 has frozen some objects of its own, so that nothing is done there.
+    if not gc.get_freeze_count():
         gc.freeze()
         gc.unfreeze()
 
