@@ -24,6 +24,7 @@ _BETWEEN = tuple(
     for name in ("numpy", "scipy")
 )
 _PASSED_FILES: dict[str, bool] = {}
+_STANDARD_LIBRARY = (os.path.dirname(os.__file__) + os.sep, "<frozen ")
 _LIBRARIES: dict[str, str | None] = {}
 _NOTES = 5
 
@@ -168,13 +169,20 @@ def note_user_line(error: Exception, name: str, otherwise: str = "an unknown pla
     notes = [note for note in getattr(error, "__notes__", ()) if "while tracing" in note]
     if len(notes) >= _NOTES:
         return
-    lines = []
+    lines: list[str] = []
+    of_python: list[str] = []
     trace = error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
         if not is_own(code.co_filename):
-            lines.append(f"{code.co_filename}:{trace.tb_lineno} in {code.co_name}")
+            is_pythons = (
+                code.co_filename.startswith(_STANDARD_LIBRARY) and "-packages" not in code.co_filename
+            )
+            (of_python if is_pythons else lines).append(
+                f"{code.co_filename}:{trace.tb_lineno} in {code.co_name}"
+            )
         trace = trace.tb_next
+    lines = lines or of_python
     where = (lines[0] if notes else lines[-1]) if lines else otherwise
     error.add_note(f"{'called from' if notes else 'in user code:'} {where}, while tracing {name}")
 
