@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphad.compiler.cpu.runtime import convolving_text as t
-from graphad.compiler.cpu.runtime.tiles_text import WIDE, Body, Shape
+from graphad.compiler.cpu.runtime.tiles_text import WIDE, Body, Shape, add_products, places_of, store_first
 
 # Words behind those of `convolving_text`. Lines are those of the results, counted over all images.
 LINES, PADDED, ZEROS, COPIES, DIRECT = range(t.WORD_COUNT, t.WORD_COUNT + 5)
@@ -48,34 +48,8 @@ def _tile(shape: Shape, suffix: str, rows: int, wide: int) -> str:
         begin = f.item(f.pointer("%table", at), "%start")
         for pointer, first in zip(pointers, firsts, strict=True):
             pointer.set(f.item(begin, first))
-        with f.loop(0, "%depth"):
-            b = panel.get()
-            vectors = [f.load(f.item(b, w * shape.lanes)) for w in range(wide)]
-            starts = [pointer.get() for pointer in pointers]
-            for r in range(rows):
-                number = f.emit(f"load {shape.kind}, ptr {f.item(starts[r // 3], steps[r % 3])}")
-                factor = f.splat(number, shape.kind)
-                for slot, vector in zip(sums[r * wide : (r + 1) * wide], vectors, strict=True):
-                    slot.set(
-                        f.emit(
-                            f"call {v} @llvm.fmuladd.{suffix}({v} {factor}, {v} {vector}, {v} {slot.get()})"
-                        )
-                    )
-            for pointer, start in zip(pointers, starts, strict=True):
-                pointer.set(f.item(start, "%column"))
-            panel.set(f.item(b, "%step"))
-    places = [
-        f.item(f.item("%c", f.math("mul", "%ldc", r)), w * shape.lanes)
-        for r in range(rows)
-        for w in range(wide)
-    ]
-    masks = [f.first(f.math("sub", "%width", w * shape.lanes)) for w in range(wide)] * rows
-    with f.when("%more"):
-        for slot, place, mask in zip(sums, places, masks, strict=True):
-            slot.set(f.emit(f"fadd {v} {f.load_some(place, mask)}, {slot.get()}"))
-    for slot, place, mask in zip(sums, places, masks, strict=True):
-        f.store_some(slot.get(), place, mask)
-    f.ret()
+        add_products(f, sums, wide, pointers, steps, panel)
+    store_first(f, list(zip(sums, places_of(f, rows, wide), strict=True)), wide)
     return f.text()
 
 

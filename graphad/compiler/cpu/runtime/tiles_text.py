@@ -9,7 +9,7 @@ kernel computes an element, and in what order, depends on sizes and layouts alon
 
 from __future__ import annotations
 
-from graphad.compiler.assembly import Function
+from graphad.compiler.assembly import Function, Slot
 from graphad.kernels.record import Record
 
 DEPTH = 256  # steps of k in a panel
@@ -140,26 +140,8 @@ def _tile(shape: Shape, suffix: str, rows: int, wide: int) -> str:
     steps: list[str | int] = [0, "%row", f.math("shl", "%row", 1)]
     pointers = [f.slot("ptr", f.item("%a", f.math("mul", "%row", r))) for r in range(0, rows, 3)]
     panel = f.slot("ptr", "%b")
-    with f.loop(0, "%depth"):
-        b = panel.get()
-        vectors = [f.load(f.item(b, w * shape.lanes)) for w in range(wide)]
-        starts = [pointer.get() for pointer in pointers]
-        for r in range(rows):
-            number = f.emit(f"load {shape.kind}, ptr {f.item(starts[r // 3], steps[r % 3])}")
-            factor = f.splat(number, shape.kind)
-            for slot, vector in zip(sums[r * wide : (r + 1) * wide], vectors, strict=True):
-                slot.set(
-                    f.emit(f"call {v} @llvm.fmuladd.{suffix}({v} {factor}, {v} {vector}, {v} {slot.get()})")
-                )
-        for pointer, start in zip(pointers, starts, strict=True):
-            pointer.set(f.item(start, "%column"))
-        panel.set(f.item(b, "%step"))
-    places = [
-        f.item(f.item("%c", f.math("mul", "%ldc", r)), w * shape.lanes)
-        for r in range(rows)
-        for w in range(wide)
-    ]
-    stores = list(zip(sums, places, strict=True))
+    add_products(f, sums, wide, pointers, steps, panel)
+    stores = list(zip(sums, places_of(f, rows, wide), strict=True))
     full = f.test("eq", "%width", wide * shape.lanes)
     with f.when(full):
         with f.when("%more"):
@@ -168,14 +150,53 @@ def _tile(shape: Shape, suffix: str, rows: int, wide: int) -> str:
         for slot, place in stores:
             f.store(slot.get(), place)
         f.ret()
-    masks = [f.first(f.math("sub", "%width", w * shape.lanes)) for w in range(wide)] * rows
+    store_first(f, stores, wide)
+    return f.text()
+
+
+def add_products(
+    f: Body, sums: list[Slot], wide: int, pointers: list[Slot], steps: list[str | int], panel: Slot
+) -> None:
+    """Add A[rows, depth] B[depth, wide vectors] to the sums of a tile, row by row, and move on.
+
+    Each pointer stands for three rows of A, which are `steps` behind it.
+    """
+    shape, v = f.shape, f.shape.vector
+    with f.loop(0, "%depth"):
+        b = panel.get()
+        vectors = [f.load(f.item(b, w * shape.lanes)) for w in range(wide)]
+        starts = [pointer.get() for pointer in pointers]
+        for r in range(len(sums) // wide):
+            number = f.emit(f"load {shape.kind}, ptr {f.item(starts[r // 3], steps[r % 3])}")
+            factor = f.splat(number, shape.kind)
+            for slot, vector in zip(sums[r * wide : (r + 1) * wide], vectors, strict=True):
+                slot.set(
+                    f.emit(f"call {v} @llvm.fmuladd.{f.suffix}({v} {factor}, {v} {vector}, {v} {slot.get()})")
+                )
+        for pointer, start in zip(pointers, starts, strict=True):
+            pointer.set(f.item(start, "%column"))
+        panel.set(f.item(b, "%step"))
+
+
+def places_of(f: Body, rows: int, wide: int) -> list[str]:
+    """Where the vectors of a tile of C are, row by row."""
+    return [
+        f.item(f.item("%c", f.math("mul", "%ldc", r)), w * f.shape.lanes)
+        for r in range(rows)
+        for w in range(wide)
+    ]
+
+
+def store_first(f: Body, stores: list[tuple[Slot, str]], wide: int) -> None:
+    """Store the first %width numbers of each row of a tile, or add them where %more, and return."""
+    shape = f.shape
+    masks = [f.first(f.math("sub", "%width", w * shape.lanes)) for w in range(wide)] * (len(stores) // wide)
     with f.when("%more"):
         for (slot, place), mask in zip(stores, masks, strict=True):
-            slot.set(f.emit(f"fadd {v} {f.load_some(place, mask)}, {slot.get()}"))
+            slot.set(f.emit(f"fadd {shape.vector} {f.load_some(place, mask)}, {slot.get()}"))
     for (slot, place), mask in zip(stores, masks, strict=True):
         f.store_some(slot.get(), place, mask)
     f.ret()
-    return f.text()
 
 
 def _copy_rows(shape: Shape, suffix: str, wide: int) -> str:
