@@ -136,7 +136,7 @@ def connected(found: Any, base: Any) -> Any:
 
 
 class Unmasked:
-    """The library with a `where` in a function of its own: what is computed outside of it knows of nothing that it did not take."""
+    """The library with `where` in a function of its own: what is computed outside of it then knows nothing of the mask."""
 
     def __init__(self, tf: Any) -> None:
         self._tf = tf
