@@ -11,7 +11,6 @@ import atexit
 import base64
 import contextlib
 import json
-import logging
 import os
 import subprocess
 import threading
@@ -31,7 +30,6 @@ HANDSHAKE = 20.0  # seconds within which a worker must report
 DEATHS = 3
 QUEUE = 3  # waiting requests of the first worker that start a second one
 IDLE = 10.0  # seconds without work after which the second one ends
-_log = logging.getLogger("graphad")
 _services: weakref.WeakSet[CompileService] = weakref.WeakSet()
 
 
@@ -159,7 +157,9 @@ class CompileService:
 
     def _give_up(self, reason: str) -> None:
         if self._deaths < DEATHS:
-            _log.warning(
+            import logging  # not above: it has hooks of forks, and another thread imports this module while one may fork
+
+            logging.getLogger("graphad").warning(
                 "graphad: the compile worker %s; kernels are compiled in the process when waited for, else not at all.",
                 reason,
             )

@@ -117,7 +117,7 @@ def digest_of_files(folder: str, *names: str) -> str | None:
 
 def named_key(parts: Mapping[str, Any]) -> str:
     """sha256 of named parts, independent of their order."""
-    lines = (f"{name}={str(value).encode().hex()}" for name, value in sorted(parts.items()))
+    lines = (f"{name}={repr(value).encode().hex()}" for name, value in sorted(parts.items()))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 

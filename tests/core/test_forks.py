@@ -164,6 +164,38 @@ def test_a_child_forked_while_kernels_are_awaited_compiles_them(moment: str, tmp
     )
 
 
+WATCHED = """
+import os, sys, threading
+os.environ["GRAPHAD_CACHE_DIR"] = sys.argv[1]
+import graphad as tf
+from graphad.compiler.plan import tiers
+
+class Watch:
+    def find_spec(self, name, path, target=None):
+        if name == "logging" and threading.current_thread() is not threading.main_thread():
+            found.append(threading.current_thread().name)
+
+found = []
+sys.meta_path.insert(0, Watch())
+
+@tf.function
+def f(x):
+    return tf.reduce_sum(tf.tanh(x) * x + tf.exp(x))
+
+compilation = lambda: f.concrete_functions[0].executable.classes[0].compilation
+f(tf.ones([3]))
+while compilation().state != tiers.READY:
+    f(tf.ones([3]))
+assert compilation().compiled > 0
+assert not found, found
+"""
+
+
+def test_no_thread_of_graphad_s_own_imports_what_has_hooks_of_forks(tmp_path: object) -> None:
+    """A hook that is registered while a fork waits for that thread would run behind the fork, but not before it."""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", WATCHED, str(tmp_path)], check=True, timeout=WAIT)
+
+
 def test_all_locks_are_made_where_a_fork_frees_them() -> None:
     bare = [
         str(path.relative_to(ROOT))
