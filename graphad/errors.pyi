@@ -22,6 +22,7 @@ from graphad.core.errors import AlreadyExistsError as AlreadyExistsError
 from graphad.core.errors import ArgumentTypeError as ArgumentTypeError
 from graphad.core.errors import AxisError as AxisError
 from graphad.core.errors import CancelledError as CancelledError
+from graphad.core.errors import CaughtInTraceError as CaughtInTraceError
 from graphad.core.errors import DataLossError as DataLossError
 from graphad.core.errors import DeadlineExceededError as DeadlineExceededError
 from graphad.core.errors import DTypeError as DTypeError

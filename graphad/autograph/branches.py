@@ -11,6 +11,7 @@ import numpy as np
 from graphad.autograph.state import MARKS, NO_RETURN, UNBOUND, Local, Parts, bound_references, locals_of
 from graphad.core.convert import lift, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, MissingReturnError
+from graphad.core.escapes import Deciding
 from graphad.core.tensor import Tensor
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.branch import bind_cond, conditional
@@ -68,24 +69,26 @@ def staged_if(
 
         return Part("if", run, (), side)
 
-    try:
-        parts = _both(traced, then, otherwise, sides)
-        now = [
-            growing(old, a.value, b.value)
-            for old, a, b in zip(before, sides["then"], sides["else"], strict=False)
-        ]
-        if any(x is not old for x, old in zip(now, before, strict=False)):  # lists of different lengths
-            before[: len(now)] = now
+    with Deciding():
+        try:
             parts = _both(traced, then, otherwise, sides)
-    finally:
-        back()
-    merged = Merge(
-        [_label(place.name, mark) for place, mark in zip(places, marks, strict=True)],
-        marks,
-        sides["then"],
-        sides["else"],
-    )
-    for place, value in zip(places, merged.finish(predicate, parts), strict=True):
+            now = [
+                growing(old, a.value, b.value)
+                for old, a, b in zip(before, sides["then"], sides["else"], strict=False)
+            ]
+            if any(x is not old for x, old in zip(now, before, strict=False)):  # lists of different lengths
+                before[: len(now)] = now
+                parts = _both(traced, then, otherwise, sides)
+        finally:
+            back()
+        merged = Merge(
+            [_label(place.name, mark) for place, mark in zip(places, marks, strict=True)],
+            marks,
+            sides["then"],
+            sides["else"],
+        )
+        chosen = merged.finish(predicate, parts)
+    for place, value in zip(places, chosen, strict=True):
         place.write(value)
     for place in hidden:
         place.write(UNBOUND)
@@ -114,9 +117,10 @@ def staged_value(
 
         return Part("if", run, (), side)
 
-    parts = _both(traced, then, otherwise, sides)
-    merged = Merge([_VALUE], [""], sides["then"], sides["else"])
-    return merged.finish(predicate, parts)[0]
+    with Deciding():
+        parts = _both(traced, then, otherwise, sides)
+        merged = Merge([_VALUE], [""], sides["then"], sides["else"])
+        return merged.finish(predicate, parts)[0]
 
 
 _VALUE = "the value of the conditional expression"

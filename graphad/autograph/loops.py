@@ -18,6 +18,7 @@ from graphad.autograph.state import MARKS, UNBOUND, Local, Parts, bound_referenc
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
+from graphad.core.escapes import Deciding, Retrace
 from graphad.core.shapes import Dims, TensorShape, as_dims, common_dims, format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
@@ -103,7 +104,7 @@ class Elements:
         return nest if self.make is None else self.make(nest)
 
 
-class _Wider(Exception):
+class _Wider(Retrace):
     """Raised to trace a loop again, with shapes that its first trace has found to change.
 
     Attributes:
@@ -226,7 +227,8 @@ class _State:
             while results is None:
                 tracing = _Tracing(self, chosen.get("shape_invariants"), wider)
                 try:
-                    results = tracing.bind(test, body, elements, chosen.get("maximum_iterations"))
+                    with Deciding():
+                        results = tracing.bind(test, body, elements, chosen.get("maximum_iterations"))
                 except Again as again:  # a step determined the shapes of an array's elements
                     if again.owner is not self:
                         raise

@@ -138,6 +138,10 @@ class MissingReturnError(InvalidArgumentError, NotImplementedError):
     """A converted function returns a value on one path and none on another, and a tensor decides which path is taken."""
 
 
+class CaughtInTraceError(InvalidArgumentError, NotImplementedError):
+    """An exception of a branch or loop that a tensor decides was caught outside of it."""
+
+
 class NotFoundError(GraphadError, LookupError):
     """A file, or a value in one, does not exist."""
 

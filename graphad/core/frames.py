@@ -157,18 +157,8 @@ def warn_user(message: str) -> None:
     warnings.warn(message, stacklevel=level)
 
 
-def note_user_line(error: Exception, name: str, otherwise: str = "an unknown place") -> None:
-    """Add a note to an error with the user's line that raised it in a traced function; each outer function adds its line of the
-    call.
-
-    Args:
-      error: The error, while it is handled.
-      name: What was being traced.
-      otherwise: The text where the traceback has no user's line.
-    """
-    notes = [note for note in getattr(error, "__notes__", ()) if "while tracing" in note]
-    if len(notes) >= _NOTES:
-        return
+def lines_of(error: BaseException) -> list[str]:
+    """The user's lines in the traceback of an error, outermost first; those of Python's library if it has no others."""
     lines: list[str] = []
     of_python: list[str] = []
     trace = error.__traceback__
@@ -182,7 +172,22 @@ def note_user_line(error: Exception, name: str, otherwise: str = "an unknown pla
                 f"{code.co_filename}:{trace.tb_lineno} in {code.co_name}"
             )
         trace = trace.tb_next
-    lines = lines or of_python
+    return lines or of_python
+
+
+def note_user_line(error: Exception, name: str, otherwise: str = "an unknown place") -> None:
+    """Add a note to an error with the user's line that raised it in a traced function; each outer function adds its line of the
+    call.
+
+    Args:
+      error: The error, while it is handled.
+      name: What was being traced.
+      otherwise: The text where the traceback has no user's line.
+    """
+    notes = [note for note in getattr(error, "__notes__", ()) if "while tracing" in note]
+    if len(notes) >= _NOTES:
+        return
+    lines = lines_of(error)
     where = (lines[0] if notes else lines[-1]) if lines else otherwise
     error.add_note(f"{'called from' if notes else 'in user code:'} {where}, while tracing {name}")
 

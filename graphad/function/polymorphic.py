@@ -431,6 +431,7 @@ class Function(Printed, Generic[P, R]):
                 if isinstance(error, RecursionError) and not isinstance(error, EndlessRecursionError):
                     self._explain_recursion(error)
                 note_user_line(error, self._name, _where(self._python))
+                trace.escapes.hand_on(trace.below)
                 raise
             self._check_unmodified(before, args, kwargs)
             flat, rebuild = flatten_composites(value)

@@ -19,6 +19,7 @@ from graphad.core.errors import (
     SymbolicConversionError,
     SymbolicValueError,
 )
+from graphad.core.escapes import Escapes
 from graphad.core.frames import user_line, why_unconverted
 from graphad.core.levels import Level, current, entered, here
 from graphad.core.op import Op, output_specs
@@ -150,6 +151,7 @@ class Trace:
         self.capture_serials: list[int] = []
         self.adopted = adopted
         self.number: dict[int, int] | None = None
+        self.escapes = Escapes()
         self.creation: Any = None  # decides on variables created inside a function in progress
         self._known: dict[int, int] = {}
         self._arguments: dict[
@@ -239,6 +241,7 @@ class Trace:
         own_inputs: Sequence[SymbolicTensor] = (),
     ) -> Graph:
         """The graph with inputs `own_inputs` followed by the captures."""
+        self.escapes.check(_of_user(self))
         serials = [self.serial(y, op) for y in outputs]
         first = [self._arguments.get(id(x), (x, x.index))[1] for x in own_inputs]
         order = first + self.capture_serials
@@ -269,6 +272,14 @@ class Traced:
         self.trace = trace
 
 
+def _of_user(trace: Trace) -> str:
+    """The name of the function that a trace is part of."""
+    level: Any = trace
+    while level.name in _PLACES and getattr(level.below, "name", None):
+        level = level.below
+    return str(level.name)
+
+
 # Represents the `return` of a traced function in messages; it is never bound.
 RETURN: Any = SimpleNamespace(name="return")
 
@@ -292,7 +303,12 @@ def trace_flat(
     trace = Trace(name, adopted)
     with entered(trace):
         symbols = [trace.input(spec) for spec in specs]
-        outputs = list(function(*symbols))
+        try:
+            outputs = list(function(*symbols))
+        except Exception:
+            if adopted is None:
+                trace.escapes.hand_on(trace.below)
+            raise
         graph = trace.finish(outputs, RETURN, keep_all, symbols)
     return Traced(graph, trace.captures, trace)
 

@@ -15,6 +15,7 @@ from graphad.core.bind import bind, bind_all, check_inputs
 from graphad.core.convert import lift
 from graphad.core.dims import questions
 from graphad.core.errors import InvalidArgumentError, OutOfScopeError, UnansweredError
+from graphad.core.escapes import Escapes
 from graphad.core.levels import current, entered, here
 from graphad.core.memo import Memo
 from graphad.core.op import Op, in_tuple, named, output_specs
@@ -221,6 +222,7 @@ class BatchLevel:
         self.recorders: tuple[Any, ...] = ()
         self.owner = here()
         self.entries = 0
+        self.escapes = Escapes()
         self._line: str | None = None
 
     @property

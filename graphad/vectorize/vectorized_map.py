@@ -69,7 +69,12 @@ def _mapped(fn: Callable[[Any], Any], elems: NestLike) -> Any:
     level = BatchLevel(counts.pop() if counts else 1)
     with entered(level):
         rows_of = rebuild([x if s else level.wrap(x) for x, s in zip(stacks, is_shared, strict=True)])
-        out = fn(reranked(rows_of, of_slice))
+        try:
+            out = fn(reranked(rows_of, of_slice))
+        except Exception:
+            level.escapes.hand_on(level.below)
+            raise
+        level.escapes.check("vectorized_map")
         flat, rebuild_out = flatten_records(out)
         flat = [lift(y) for y in flat]
     rows = [stack_rows(level, y) for y in flat]

@@ -204,9 +204,9 @@ def f(x):
             if k < 2:
                 continue
     try:
+        tf.ensure_shape(x, [7])
         if x[0] > 100.0:
             return x + 1.0
-        tf.ensure_shape(x, [7])
     finally:
         return x
 """

@@ -13,6 +13,7 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.escapes import Deciding
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import BOTH, Cond, as_predicate, at_hand
@@ -77,12 +78,13 @@ def conditional(
 
         return Part("cond", run, (), side)
 
-    then_part = traced(then_fn, "then", None)
-    else_part = traced(else_fn, "else", found["then"])
-    if lacks(found["then"], found["else"]):
-        then_part = traced(then_fn, "then", found["else"])
-    then_nest, else_nest = nests["then"], nests["else"]
-    _check_same(then_nest, else_nest, then_part, else_part, names)
+    with Deciding():
+        then_part = traced(then_fn, "then", None)
+        else_part = traced(else_fn, "else", found["then"])
+        if lacks(found["then"], found["else"]):
+            then_part = traced(then_fn, "then", found["else"])
+        then_nest, else_nest = nests["then"], nests["else"]
+        _check_same(then_nest, else_nest, then_part, else_part, names)
     return then_nest.build(bind_cond(test, then_part, else_part))
 
 

@@ -20,6 +20,7 @@ from graphad.core.composites import (
 )
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
+from graphad.core.escapes import Retrace
 from graphad.core.levels import current
 from graphad.core.nest import Rebuild, is_nested
 from graphad.core.shapes import format_dims
@@ -101,7 +102,7 @@ class _Shown:
         return f"{x.dtype.name}{format_dims(x.dims)}"
 
 
-class Again(Exception):
+class Again(Retrace):
     """Raised to trace again with a completed value, after the trace has determined its unknown parts.
 
     Attributes:

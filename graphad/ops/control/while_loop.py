@@ -17,6 +17,7 @@ from graphad.core.bind import bind
 from graphad.core.composites import flatten_records, is_complete, is_composite, is_record, record_of
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
+from graphad.core.escapes import Deciding
 from graphad.core.levels import trace_in_progress
 from graphad.core.shapes import TensorShape, are_compatible, as_dims, format_dims
 from graphad.core.sparse import Sparse
@@ -190,9 +191,10 @@ def _traced(
         rows.update(rows_of([write for write, leaf in writes if not nest.is_fixed(leaf)], specs, carry, ()))
         return [*after, *[row.value for row in rows.values()]]
 
-    test_part = Part("while_loop", run_test, specs, "test")
-    body_part = Part("while_loop", run_body, specs, "body")
-    check_carry(specs, body_part.graph.output_specs, labels)
+    with Deciding():
+        test_part = Part("while_loop", run_test, specs, "test")
+        body_part = Part("while_loop", run_body, specs, "body")
+        check_carry(specs, body_part.graph.output_specs, labels)
     stacked = collected(test_part, body_part, rows, values, ())
     kept = [k for k in range(len(values)) if k not in stacked]
     outputs = bind_loop(test_part, body_part, limit, [values[k] for k in kept], (), [specs[k] for k in kept])

@@ -1,0 +1,72 @@
+"""Exceptions that leave code of which a tensor decides whether it runs: a branch, or a step of a loop.
+
+While tracing, such code runs whatever the value will be. An exception from it may end the trace. But a trace that goes on, since
+someone caught the exception outside of the branch, would run what catches it for all values, without what the branch did before.
+So each level remembers these exceptions, and refuses to end well after one.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from graphad.core.errors import CaughtInTraceError
+from graphad.core.frames import lines_of, user_line
+from graphad.core.levels import current
+
+
+class Retrace(Exception):
+    """The base of what is raised only to trace again, with more knowledge."""
+
+
+class Escapes:
+    """The exceptions of one level, as messages show them."""
+
+    __slots__ = ("_seen", "_shown")
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self._shown: list[str] = []
+
+    def add(self, error: Exception) -> None:
+        """Remember an exception on its way out of a branch or step."""
+        if id(error) in self._seen:
+            return
+        self._seen.add(id(error))
+        where = (lines_of(error) or [user_line()])[
+            -1
+        ]  # the traceback begins at the statement that was traced
+        said = f"{type(error).__name__}: {error}".rstrip(": .")
+        self._shown.append(said if where is None else f"{said} ({where})")
+
+    def hand_on(self, below: Any) -> None:
+        """After an exception has ended this level: it passes through the level below."""
+        outer = getattr(below, "escapes", None)
+        if outer is not None:
+            outer._seen |= self._seen
+            outer._shown += self._shown
+
+    def check(self, name: str) -> None:
+        """Raise an error if the level goes on after an exception."""
+        if self._shown:
+            raise CaughtInTraceError(
+                f"{name}: an exception was raised in a branch or loop that a tensor decides, and caught outside of it: "
+                f"{self._shown[0]}. Such code is traced for all values, so what catches the exception would run for all of "
+                "them. Put the `try` inside of the branch, let a Python value decide, or check values with "
+                "tf.debugging.Assert, which raises when the function runs."
+            )
+
+
+class Deciding:
+    """Around the tracing of branches or of a loop's steps: tells the level of an exception that leaves them."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception) and not isinstance(error, Retrace):
+            escapes = getattr(current(), "escapes", None)
+            if escapes is not None:
+                escapes.add(error)
