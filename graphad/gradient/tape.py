@@ -99,10 +99,10 @@ class GradientTape(Recorder):
     def stop_recording(self) -> Iterator[None]:
         """Pause this tape inside the block; its record is kept, and other tapes continue.
 
-        Raises: FailedPreconditionError (a RuntimeError): the tape was never entered; InvalidArgumentError (a ValueError): it is
-          paused already, or its block has ended.
+        Raises: FailedPreconditionError (a RuntimeError): the tape was never entered, or is used up; InvalidArgumentError (a
+          ValueError): it is paused already, or its block has ended.
         """
-        if not self._entered:
+        if self._used or not self._entered:
             raise FailedPreconditionError("Trying to stop recording a tape which is not recording.")
         if self._level is None:
             raise InvalidArgumentError("Tape is not recording.")

@@ -272,10 +272,15 @@ class Traced:
         self.trace = trace
 
 
+def _is_inside(traced: str) -> bool:
+    """Whether what is traced under that name is a branch or a loop of a function."""
+    return traced in _PLACES
+
+
 def _of_user(trace: Trace) -> str:
     """The name of the function that a trace is part of."""
     level: Any = trace
-    while level.name in _PLACES and getattr(level.below, "name", None):
+    while _is_inside(level.name) and getattr(level.below, "name", None):
         level = level.below
     return str(level.name)
 
