@@ -33,9 +33,8 @@ class Escapes:
         if id(error) in self._seen:
             return
         self._seen.add(id(error))
-        where = (lines_of(error) or [user_line()])[
-            -1
-        ]  # the traceback begins at the statement that was traced
+        lines = lines_of(error)  # from the statement that was traced inward
+        where = lines[-1] if lines else user_line()
         said = f"{type(error).__name__}: {error}".rstrip(": .")
         self._shown.append(said if where is None else f"{said} ({where})")
 

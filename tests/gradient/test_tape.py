@@ -192,8 +192,13 @@ def test_stop_recording_before_the_block_is_refused():
 
 
 def test_stop_recording_of_a_tape_that_has_stopped_is_refused():
-    with pytest.raises(ValueError, match=r"^Tape is not recording\."):
+    with pytest.raises(RuntimeError, match=r"^Trying to stop recording a tape which is not recording\."):
         with used_tape()[0].stop_recording():
+            pass
+    with tf.GradientTape() as left:
+        pass
+    with pytest.raises(ValueError, match=r"^Tape is not recording\."):
+        with left.stop_recording():
             pass
     with tf.GradientTape() as tape, tape.stop_recording():
         with pytest.raises(ValueError, match=r"^Tape is not recording\."):
