@@ -30,6 +30,7 @@ Expected = tuple[Any, Any]  # dtype and shape of an argument; None: any
 
 # What a step of a routine may point to: operands, the result, the workspace, and where a lower triangle is, as bools.
 FIRST, SECOND, THIRD, RESULT, WORK, MASK = range(6)
+RESULTS = RESULT, MASK + 1, MASK + 2  # of a routine with several results
 
 
 class Part(NamedTuple):

@@ -38,6 +38,7 @@ from graphad.core.dims import UndecidedSize, product
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
+from graphad.graph.walk import gives_result
 from graphad.kernels import forms
 from graphad.kernels.sites import Site, row_strides, same_size
 
@@ -194,10 +195,12 @@ class Lowered:
 
     def _lower(self, node: Node) -> Any:
         op = node.op
-        if op.structured or op.multiple or not node.inputs or may_fail(self.graph, node):
+        if op.structured or not node.inputs or may_fail(self.graph, node):
             return None
         specs = [self.specs[value] for value in node.inputs]
-        if any(value not in self.sites for value in node.inputs) or not is_definite(node.specs[0].dims):
+        if any(value not in self.sites for value in node.inputs):
+            return None
+        if not all(is_definite(spec.dims) for spec in node.specs):
             return None
         if op.lowers_alike:
             key = (op, *[spec.dtype for spec in specs])
@@ -356,15 +359,18 @@ class Lowered:
         values = [node.inputs[k] for k in given]
         ranks = [len(self.sites[value].shape) for value in values]
         dtypes = [self.specs[value].dtype.name for value in values]
-        if not self._has_routines or not self.backend.has_routine(form, dtypes, ranks):
+        if not self._has_routines and not gives_result(self.graph, node):
+            return False
+        if not self.backend.has_routine(form, dtypes, ranks):
             return False
         if not isinstance(form, forms.Library):  # LAPACK's have operands with strides
             values = [v if is_contiguous(self.sites[v]) else self._plain(v) for v in values]
         unit = self._unit(ROUTINE, [self.sites[v].root for v in values])
-        unit.nodes, unit.reads, unit.writes = [node], [self.sites[v] for v in values], [node.start]
+        unit.nodes, unit.reads, unit.writes = [node], [self.sites[v] for v in values], list(node.outputs)
         unit.routine = form
-        self.maker[node.start] = unit.index
-        self._own(node.start)
+        for value in node.outputs:
+            self.maker[value] = unit.index
+            self._own(value)
         self.chain.add_raising(unit.index)
         return True
 

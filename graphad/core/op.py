@@ -105,7 +105,8 @@ class Op(metaclass=OpType):
       loads: It returns the value of its first input, a variable.
       stores: It assigns its second input to the variable that is
       its first.
-      guarded: It reads and writes a variable in one step, and locks the variable's guard itself.
+      sets: The same, where a plan must ask its `eval` to do so.
+      guarded: It reads and writes a variable in one step, and takes the variable's guard itself.
       infix: Its Python operator, "{} + {}"; the fastest way to compute it on NumPy scalars.
       moves: It only moves elements, so that known elements of an input are known elements of the result.
       gives_sizes: It returns sizes of its input, whatever the elements are.
@@ -150,6 +151,7 @@ class Op(metaclass=OpType):
     branches: ClassVar[bool] = False
     loads: ClassVar[bool] = False
     stores: ClassVar[bool] = False
+    sets: ClassVar[bool] = False
     guarded: ClassVar[bool] = False
     infix: ClassVar[str | None] = None
     moves: ClassVar[bool] = False
@@ -316,6 +318,13 @@ class Op(metaclass=OpType):
         """The same in terms of ops that have kernel forms, for devices where those beat steps of `eval`; None: there is nothing.
 
         Called while tracing, with inputs of definite shapes, whose sizes may be symbols.
+        """
+        return None
+
+    @property
+    def in_steps(self) -> tuple[Op, Array, Op] | None:
+        """For an op that gives the value of the variable that is its first input and then adds a constant to it: the op that
+        only gives the value, the constant, and the op that assigns the sum. None for others.
         """
         return None
 

@@ -451,6 +451,9 @@ class Handle(Exports):
 
     __slots__ = ("__weakref__", "_spec", "_trainable", "data", "guard", "mark")
     away: ClassVar[bool] = False  # whether its array is on another device than the CPU
+    within: ClassVar[bool] = (
+        False  # whether single ops take its guard while a call holds others, so it comes behind these
+    )
     device = CPU
 
     def __init__(self, data: object, spec: HandleSpec, trainable: bool) -> None:

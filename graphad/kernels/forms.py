@@ -149,7 +149,28 @@ class Ordered(Record):
     descending: bool
 
 
-Routine = Library | Indexed | Running | Band | Ordered
+class Drawn(Record):
+    """Random numbers, drawn with the keys [..., 2] that are the first operand; the others are scalar limits.
+
+    kind: "bits", "integers", "normal" or "uniform", as in `ops/random/philox.py`. dtype: That of the numbers.
+    """
+
+    kind: str
+    dtype: DType
+
+
+class Factorised(Record):
+    """What `numpy.linalg` gives of stacks of matrices, by the routine of LAPACK behind it: "getri" the inverse, "getrf" the
+    determinant, "getrf_log" its sign and logarithm, "geqrf" orthogonal and triangular factors, "syevd" and "gesdd" eigenvalues
+    and singular values with their vectors, or without: "syevd_values" and "gesdd_values". The results are in the order of the
+    op's outputs, with `full` square where that makes a difference.
+    """
+
+    name: str
+    full: bool = False
+
+
+Routine = Library | Indexed | Running | Band | Ordered | Drawn | Factorised
 Form = Map | Reduce | View | Windows | Contract | Routine
 
 

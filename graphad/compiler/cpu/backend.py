@@ -14,7 +14,9 @@ from graphad.compiler.cpu.functions import supported
 from graphad.compiler.cpu.runtime import (
     branch,
     calls,
+    drawing,
     entry,
+    factorising,
     indexing,
     lapack,
     movement,
@@ -33,6 +35,8 @@ from graphad.core.dtypes import as_dtype
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import (
     Band,
+    Drawn,
+    Factorised,
     Form,
     Indexed,
     Kernel,
@@ -182,6 +186,10 @@ class Cpu(Backend):
             return dtype in indexing.ADDED
         if isinstance(form, Ordered):
             return dtype in ordering.KINDS
+        if isinstance(form, Drawn):
+            return drawing.has(form.kind, form.dtype.name)
+        if isinstance(form, Factorised):
+            return dtype in self.product_dtypes and factorising.has(form)
         if dtype not in self.product_dtypes or max(ranks) > 2 + lapack.BATCH_RANK:
             return False
         # One matrix with a stack of right-hand sides is factorised once for all.
@@ -191,12 +199,18 @@ class Cpu(Backend):
     def routine_workspace(self, form: Routine, dtype: str, shapes: Sequence[Sequence[int]]) -> int:
         if isinstance(form, Indexed):
             return indexing.workspace(form, shapes[-1])
+        if isinstance(form, Factorised):
+            return factorising.workspace(form, shapes[0])
+        if isinstance(form, Drawn):
+            return drawing.workspace(form, shapes[0], shapes[-1])
         if isinstance(form, Ordered):
             return ordering.workspace(shapes[0][form.axis]) if form.way == "order" else 0
         return lapack.workspace(form.name, *shapes[-1][-2:]) if isinstance(form, Library) else 0
 
     def routine(self, form: Routine, dtypes: Sequence[str], walks: Sequence[Walk]) -> list[Part]:
         shapes = [shape for shape, _ in walks]
+        if isinstance(form, Factorised):
+            return factorising.parts(form, dtypes[0], shapes[0])
         if isinstance(form, Indexed):
             sizes = [as_dtype(dtype).itemsize for dtype in dtypes]
             function, words = indexing.indexed(form, dtypes[0], sizes[0], sizes[1], shapes)
@@ -212,6 +226,15 @@ class Cpu(Backend):
             function, words = ordering.ordered(form, dtypes[0], as_dtype(dtypes[1]).itemsize, shapes)
             places = {ordering.SOURCE: FIRST, ordering.TARGET: RESULT}
             places |= {ordering.WORK: WORK} if form.way == "order" else {}
+        elif isinstance(form, Drawn):
+            if 0 in shapes[-1]:
+                return []
+            name = form.dtype.name
+            function = drawing.kernel(form.kind, name)
+            words = drawing.words_of(form.kind, name, as_dtype(dtypes[0]).itemsize, shapes[0], shapes[-1])
+            places = {drawing.KEYS: FIRST, drawing.TARGET: RESULT}
+            places |= {drawing.LOW: SECOND, drawing.HIGH: THIRD} if len(walks) == 4 else {}
+            places |= {drawing.WORK: WORK} if form.kind == "normal" else {}
         elif isinstance(form, Running):
             function, words = indexing.running(form, dtypes[0], shapes[0])
             places = {indexing.R_SOURCE: FIRST, indexing.R_TARGET: RESULT}

@@ -5,7 +5,8 @@ after:   %1 = read(v);  %2, %3 = loop(n, h, %1), step(h, x): %4 = add(x, h);  re
 
 The loop then has no effect, so that it can be native. Nobody sees the values between: a call has its variables to itself. But an
 error in a round would leave what earlier rounds have assigned. So only where no node of the rounds can raise one, and the loop
-does nothing else that is seen. Assignments in branches inside of the rounds become results of the branches.
+does nothing else that is seen. Assignments in branches inside of the rounds become results of the branches. An op that reads and
+increases a variable in one step, such as one that takes a key from a generator, says in which steps that can be done.
 
 So do those of a cond outside of loops, if they are small: where the branch is not taken, a variable is given a copy of its value.
 Values that branches only read are read before the cond, whatever its nodes may raise.
@@ -25,6 +26,7 @@ from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
+from graphad.ops.math.arithmetic import ADD
 
 TABLE = RuleTable()
 _WITHIN = RuleTable()  # of what is inside of a round
@@ -52,7 +54,7 @@ def carried(s: Sweep, node: Node) -> Sequence[int] | None:
         return None
     if not all(is_definite(body.inputs[k].dims) for k in handles):
         return None
-    values = {k: _read(s, operands[k], node) for k in handles}
+    values = {k: _read(s, operands[k], node, graphs, k) for k in handles}
     stored, held = [k for k in handles if k in assigned], [k for k in handles if k not in assigned]
     rest = [k for k in places.invariants if k not in values]
     order = [*places.carries, *stored, *held, *rest]
@@ -89,6 +91,8 @@ def _given(s: Sweep, node: Node, most: int | None) -> Sequence[int] | None:
     if op.depth or not _only_assigns(op) or not op.effects:
         return None
     may_raise = not op.effects & WRITES
+    if most is not None and any(n.op.in_steps for g in (op.then_graph, op.else_graph) for n in g.nodes):
+        return None  # only a call with a loop holds the guard that such an op takes
     graphs = [sweep(graph, _WITHIN) for graph in (op.then_graph, op.else_graph)]
     operands = node.inputs[1:]
     handles = [k for k, spec in enumerate(graphs[0].inputs) if spec.is_handle]
@@ -106,7 +110,7 @@ def _given(s: Sweep, node: Node, most: int | None) -> Sequence[int] | None:
     order = list(range(len(operands)))
     parts = [_without_handles(graph, order, stored, len(graph.outputs)) for graph in graphs]
     made = op.changed(then_graph=parts[0], else_graph=parts[1], kinds=(*op.kinds, *["both"] * len(stored)))
-    values = [_read(s, v, node) if k in handles else v for k, v in enumerate(operands)]
+    values = [_read(s, v, node, graphs, k) if k in handles else v for k, v in enumerate(operands)]
     last = [_value_spec(graphs[0].inputs[k]) for k in stored]
     found = s.add(made, [node.inputs[0], *values], [*node.specs, *last], node.line)
     for k, value in zip(stored, found[len(node.specs) :], strict=True):
@@ -123,20 +127,27 @@ def _value_spec(handle: TensorSpec) -> TensorSpec:
     return TensorSpec.of(handle.dims, handle.dtype)
 
 
-def _read(s: Sweep, handle: int, node: Node) -> int:
+def _read(s: Sweep, handle: int, node: Node, graphs: Sequence[Graph], k: int) -> int:
+    """The value of a variable, input k of `graphs`, in front of the node that holds these."""
     from graphad.ops.state.variables import Read  # programs without variables do without it
 
-    (value,) = s.add(Read(), (handle,), [_value_spec(s.spec(handle))], node.line)
+    steps = next((n.op.in_steps for g in graphs for n in g.nodes if n.op.in_steps and n.inputs[0] == k), None)
+    (value,) = s.add(steps[0] if steps else Read(), (handle,), [_value_spec(s.spec(handle))], node.line)
     return value
+
+
+def _sets(op: Any) -> bool:
+    return op.stores or op.sets  # type: ignore[no-any-return]
 
 
 def _assigned(graph: Graph) -> set[int]:
     """The values that nodes of a graph assign to."""
-    return {node.inputs[0] for node in graph.nodes if node.op.stores}
+    return {node.inputs[0] for node in graph.nodes if _sets(node.op) or node.op.in_steps}
 
 
 def _store(graph: Graph, handle: int) -> Any:
-    return next(node.op for node in graph.nodes if node.op.stores and node.inputs[0] == handle)
+    node = next(n for n in graph.nodes if (_sets(n.op) or n.op.in_steps) and n.inputs[0] == handle)
+    return node.op.in_steps[2] if node.op.in_steps else node.op
 
 
 def _accepts(graph: Graph, may_raise: bool = False) -> bool:
@@ -145,9 +156,9 @@ def _accepts(graph: Graph, may_raise: bool = False) -> bool:
     n = len(graph.inputs)
     for node in graph.nodes:
         op: Any = node.op
-        if op.loads or op.stores:
+        if op.loads or _sets(op) or op.in_steps:
             handle = graph.specs[node.inputs[0]]
-            value = graph.specs[node.inputs[1]] if op.stores else node.specs[0]
+            value = graph.specs[node.inputs[1]] if _sets(op) else node.specs[0]
             if (
                 node.inputs[0] >= n
                 or value.dtype is not handle.dtype
@@ -185,9 +196,14 @@ def _without_handles(graph: Graph, order: Sequence[int], stored: Sequence[int] =
     for node in graph.nodes:
         if node.op.loads:
             known.append(now[node.inputs[0]])
-        elif node.op.stores:
+        elif _sets(node.op):
             now[node.inputs[0]] = known[node.inputs[1]]
             known.append(known[node.inputs[1]])
+        elif node.op.in_steps:
+            before, (_, added, _) = now[node.inputs[0]], node.op.in_steps
+            known.append(before)
+            operands = before, builder.add_constant(added)
+            now[node.inputs[0]] = builder.add_node(ADD, operands, node.specs, node.line)
         else:
             start = builder.add_node(node.op, [known[i] for i in node.inputs], node.specs, node.line)
             known += range(start, start + len(node.specs))

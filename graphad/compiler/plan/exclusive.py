@@ -18,23 +18,45 @@ _NO_GUARD = object()
 
 
 def written(graph: Graph) -> tuple[int, ...]:
-    """The variables among the inputs that a graph writes; none if it runs user code, which may wait for anything."""
+    """The variables among the inputs that a graph writes; none if it runs user code, which may wait for anything.
+
+    An op that takes a guard itself needs none of the call's. But a loop may carry the variable of such an op, and assign it once
+    at its end; then the call holds the guards of all such ops, so that none of them waits while the call holds another one.
+    """
     if not graph.effects & WRITES or any(runs_user_code(node.op) for node in graph.nodes):
         return ()
     found: dict[int, None] = {}
+    single: dict[int, None] = {}
     for node in graph.nodes:
-        if _assigns(node.op):
-            for value in node.inputs:
-                if value < len(graph.inputs) and graph.inputs[value].is_handle:
-                    found[value] = None
+        if node.op.effects & WRITES:
+            into = found if _assigns(node.op) else single
+            into.update({v: None for v in node.inputs if v < len(graph.inputs) and graph.inputs[v].is_handle})
+    if any(_may_carry(node.op) for node in graph.nodes):
+        found.update(single)
     return tuple(found)
 
 
 def _assigns(op: Op) -> bool:
+    """Whether an op assigns variables whose guards the call holds."""
     if not op.effects & WRITES:
         return False
     inner = sub_graphs(op)
-    return any(_assigns(node.op) for graph in inner for node in graph.nodes) if inner else not op.guarded
+    if not inner:
+        return not op.guarded
+    return op.repeats or any(_assigns(node.op) for graph in inner for node in graph.nodes)
+
+
+def _may_carry(op: Op) -> bool:
+    """Whether an op has a loop that may carry the variable of an op that takes its guard itself."""
+    if not op.effects & WRITES:
+        return False
+    nodes = [node for graph in sub_graphs(op) for node in graph.nodes]
+    return any(_may_carry(node.op) or (op.repeats and _is_guarded(node.op)) for node in nodes)
+
+
+def _is_guarded(op: Op) -> bool:
+    inner = sub_graphs(op)
+    return op.guarded or any(_is_guarded(node.op) for graph in inner for node in graph.nodes)
 
 
 class Guards:
@@ -55,8 +77,10 @@ class Guards:
         return context
 
     def _of_others(self, values: Sequence[Any]) -> Any:
-        found = guards_of([values[place] for place in self._places])
-        ordered = sorted(set(found), key=id)
+        handles = [values[place] for place in self._places]
+        found = guards_of(handles)
+        behind = {id(guard) for guard, handle in zip(found, handles, strict=True) if handle.within}
+        ordered = sorted(set(found), key=lambda guard: (id(guard) in behind, id(guard)))
         # Variables that were first written together share one guard, which then is the context itself.
         context = ordered[0] if len(ordered) == 1 else _InOrder(ordered)
         self._known = list(zip(self._places, found, strict=True)), context

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphad.compiler.backend import MASK, RESULT, WORK
+from graphad.compiler.backend import MASK, RESULTS, WORK
 from graphad.compiler.plan.places import FIXED, Made, Place
 from graphad.compiler.units import Unit
 from graphad.core.errors import UnavailableError
@@ -70,9 +70,9 @@ def _nanoseconds(a: Walk, c: Walk) -> float:
     return 300 + 0.04 * a[0][-1] * math.prod(c[0])
 
 
-def routine(scope: Scope, unit: Unit, target: Site, workspace: Place | None) -> list[Made]:
+def routine(scope: Scope, unit: Unit, workspace: Place | None) -> list[Made]:
     """The rows of a routine, none where there is nothing to do."""
-    sites = [*unit.reads, target]
+    sites = [*unit.reads, *[scope.part.sites[value] for value in unit.writes]]
     dtypes = [scope.part.specs[site.root].dtype for site in sites]
     walks = [scope.strided(site) for site in sites]
     form = unit.routine
@@ -81,7 +81,7 @@ def routine(scope: Scope, unit: Unit, target: Site, workspace: Place | None) -> 
     if not steps:
         return []
     found = {
-        k if k < len(unit.reads) else RESULT: scope.checked(site, walk, dtype.itemsize)
+        k if k < len(unit.reads) else RESULTS[k - len(unit.reads)]: scope.checked(site, walk, dtype.itemsize)
         if 0 not in walk[0]
         else scope.place(site)
         for k, (site, walk, dtype) in enumerate(zip(sites, walks, dtypes, strict=True))
@@ -93,6 +93,6 @@ def routine(scope: Scope, unit: Unit, target: Site, workspace: Place | None) -> 
         scope.keep.append(kept)
         found[MASK] = Place.of(FIXED, address, 0, kept.nbytes)
     work = sum([float(math.prod(shape)) for shape, _ in walks])
-    if isinstance(form, forms.Library):
+    if isinstance(form, forms.Library | forms.Factorised):
         work *= walks[0][0][-1]
     return [scope.step(step, [found[k].shifted(at) for k, at in places], work) for step, places in steps]

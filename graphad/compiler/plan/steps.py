@@ -233,7 +233,7 @@ class Scope:
         if unit.kind == GEMM:
             return products(self, unit, target, workspace, is_inside)
         if unit.kind == ROUTINE:
-            return routine(self, unit, target, workspace)
+            return routine(self, unit, workspace)
         raise InternalError(f"plan: a native segment holds a {unit.kind} unit")
 
     def filled(

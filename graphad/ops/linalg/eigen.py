@@ -29,9 +29,10 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import MatrixError, MissingGradientError
-from graphad.core.op import Op, TupleOp, define, no_form
+from graphad.core.op import Op, TupleOp, define, else_eval
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels import forms
 from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
 from graphad.ops.linalg.direct import lapack
@@ -93,7 +94,6 @@ class Eigh(TupleOp):
     """
 
     name = "eigh"
-    lower = no_form(FACTORISED)
     keeps = (False, True)
 
     def infer(self, a: TensorSpec) -> tuple[TensorSpec, ...]:
@@ -103,6 +103,10 @@ class Eigh(TupleOp):
     def eval(self, a: Array) -> tuple[Array, ...]:
         values, vectors = iterated("eigh", np.linalg.eigh, a)
         return values, vectors
+
+    @else_eval(FACTORISED)
+    def lower(self, a: TensorSpec) -> forms.Form | None:
+        return forms.Factorised("syevd")
 
     def vjp(self, ctx: VjpContext, e_bar: Tensor | None, v_bar: Tensor | None) -> Cotangents:
         e, v = ctx.outputs
@@ -134,8 +138,6 @@ class _Values(Op):
 
     keeps = ((0,), False)
 
-    lower = no_form(FACTORISED)
-
     def batch(self, ctx: BatchContext, a: Ranked) -> Tensor:
         return bind(self, a)
 
@@ -157,6 +159,10 @@ class HermitianEigenvalues(_Values):
     def eval(self, a: Array) -> Array:
         return iterated("eigvalsh", np.linalg.eigvalsh, a)  # type: ignore[no-any-return]
 
+    @else_eval(FACTORISED)
+    def lower(self, a: TensorSpec) -> forms.Form | None:
+        return forms.Factorised("syevd_values")
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         _, vectors = bind(Eigh(), ctx.inputs[0])
         return (_in_lower_triangle(times(_scaled(vectors, g), vectors, adjoint_b=True)),)
@@ -175,6 +181,10 @@ class SingularValues(_Values):
     def eval(self, x: Array) -> Array:
         return iterated("svd", np.linalg.svdvals, x)  # type: ignore[no-any-return]
 
+    @else_eval(FACTORISED)
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        return forms.Factorised("gesdd_values")
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         _, u, v = bind(Svd(False), ctx.inputs[0])
         return (times(_scaled(u, g), v, adjoint_b=True),)
@@ -187,7 +197,6 @@ class Svd(TupleOp):
     """
 
     name = "svd"
-    lower = no_form(FACTORISED)
     keeps = (True, True)
     full: bool
 
@@ -207,6 +216,10 @@ class Svd(TupleOp):
     def eval(self, x: Array) -> tuple[Array, ...]:
         u, s, vh = iterated("svd", np.linalg.svd, x, self.full)
         return s, u, arrays.contiguous(np.conj(np.swapaxes(vh, -1, -2)))
+
+    @else_eval(FACTORISED)
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        return forms.Factorised("gesdd", self.full)
 
     def vjp(
         self, ctx: VjpContext, s_bar: Tensor | None, u_bar: Tensor | None, v_bar: Tensor | None

@@ -24,9 +24,10 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, as_dtype, int32, int64
 from graphad.core.errors import ArgumentTypeError, MatrixError, MissingGradientError
-from graphad.core.op import TupleOp, define, no_form
+from graphad.core.op import TupleOp, define, else_eval, no_form
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels import forms
 from graphad.ops import library
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import zeros_like
@@ -100,6 +101,10 @@ class Qr(_Factors):
     def eval(self, x: Array) -> tuple[Array, Array]:
         q, r = lapack(np.linalg.qr, x, "complete" if self.full else "reduced")
         return q, r
+
+    @else_eval(FACTORISED)
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        return forms.Factorised("geqrf", self.full)
 
     def vjp(self, ctx: VjpContext, q_bar: Tensor | None, r_bar: Tensor | None) -> Cotangents:
         # Walter and Lehmann (2018), "On evaluating higher-order derivatives of the QR decomposition of tall matrices with full

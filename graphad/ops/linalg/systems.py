@@ -25,7 +25,7 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import complex64, complex128, float32, float64
 from graphad.core.errors import InvalidArgumentError, MatrixError
 from graphad.core.kinds import require_dtype
-from graphad.core.op import Op, TupleOp, define, else_eval, no_form
+from graphad.core.op import Op, TupleOp, define, else_eval
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -265,7 +265,6 @@ class Inverse(_OfMatrix):
     """The inverse of the last two axes; a singular matrix is an error."""
 
     name = "inv"
-    lower = no_form(FACTORISED)
     keeps = (False, True)
 
     def infer(self, x: TensorSpec) -> TensorSpec:
@@ -283,6 +282,12 @@ class Inverse(_OfMatrix):
                 "inv: Input is not invertible: a matrix of it is singular; tf.linalg.pinv gives a pseudo-inverse."
             ) from cause
 
+    @else_eval(FACTORISED)
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        if not x.dims or (len(x.dims) == 2 and (type(x.dims[0]) is not int or x.dims[0] > _WHOLE)):
+            return None  # perhaps by its factors alone
+        return forms.Factorised("getri")
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         y = ctx.outputs[0]
         return (bind(NEG, times(y, times(g, y, adjoint_b=True), adjoint_a=True)),)
@@ -297,7 +302,6 @@ class Determinant(_OfMatrix):
     """The determinant of the last two axes."""
 
     name = "det"
-    lower = no_form(FACTORISED)
     keeps = (True, True)
 
     def infer(self, x: TensorSpec) -> TensorSpec:
@@ -306,6 +310,10 @@ class Determinant(_OfMatrix):
 
     def eval(self, x: Array) -> Array:
         return lapack(np.linalg.det, x)  # type: ignore[no-any-return]
+
+    @else_eval(FACTORISED)
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        return forms.Factorised("getrf")
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         y = ctx.outputs[0]
@@ -320,7 +328,6 @@ class SLogDet(_OfMatrix, TupleOp):
     """
 
     name = "slogdet"
-    lower = no_form(FACTORISED)
     keeps = (True, (0,))
 
     def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
@@ -330,6 +337,10 @@ class SLogDet(_OfMatrix, TupleOp):
     def eval(self, x: Array) -> tuple[Array, ...]:
         sign, value = lapack(np.linalg.slogdet, x)
         return sign.astype(x.dtype), value.astype(x.dtype)
+
+    @else_eval(FACTORISED)
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        return forms.Factorised("getrf_log")
 
     def vjp(self, ctx: VjpContext, sign_bar: Tensor | None, g: Tensor | None) -> Cotangents:
         if ctx.inputs[0].dtype.is_complex:

@@ -6,12 +6,12 @@ as usual.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from graphad.core import arrays, dtypes, forks
+from graphad.core import arrays, dtypes
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -26,27 +26,30 @@ from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
 from graphad.core.kinds import FLOATING, INTEGER, require_dtype, require_kind_of
 from graphad.core.op import MIXED, READS, WRITES, Op, define, no_gradient
 from graphad.core.references import entries_of
-from graphad.core.schema import Given
+from graphad.core.schema import Count, Given
 from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
-from graphad.core.tensor import Handle, Tensor
+from graphad.core.tensor import Handle, Tensor, guard_of
+from graphad.kernels import forms
 from graphad.ops.random import blocks, philox
 from graphad.ops.state.variables import require_assignable
 
 Distribution = Literal["bits", "integers", "normal", "truncated_normal", "uniform"]
-_lock = forks.lock()
 KEY = (2,)
 
 
 @define
 class RandomKey(Op):
-    """The current state, [2] int64; afterwards the count in the variable, its second element, is increased by one."""
+    """The current state, [2] int64; afterwards the count in the variable, its second element, is increased by `count`, the
+    number of keys that are taken.
+    """
 
     name = "random_key"
     guarded = True
     keeps = (False, False)
     effects = READS | WRITES
     per_row = True
+    count: Count = 1
 
     def infer(self, state: HandleSpec) -> TensorSpec:
         return TensorSpec.of(KEY, dtypes.int64)
@@ -55,12 +58,15 @@ class RandomKey(Op):
         _require_state(self.name, *specs)
 
     def eval(self, state: Handle) -> Array:
-        with _lock:
+        with state.guard or guard_of(state):
             key = state.data
-            after = key.copy()
-            after[1] += 1
-            state.data = after
+            if self.count:
+                state.data = key + np.array([0, self.count])
         return key  # type: ignore[no-any-return]
+
+    @property
+    def in_steps(self) -> tuple[Op, Array, Op]:
+        return RandomKey(0), np.array([0, self.count]), SET_STATE
 
     vjp = no_gradient("a key is an integer")
 
@@ -182,6 +188,15 @@ class Draw(Op):
     def eval(self, key: Array, *limits: Array) -> Array:
         return _drawn(self.kind, key, self.shape, self.dtype.numpy, limits)
 
+    def takes_all(self, specs: Sequence[TensorSpec], number: Callable[[int], Any]) -> bool:
+        if self.refers or self.kind != "integers":
+            return not self.refers
+        low, high = number(1), number(2)
+        return low is not None and high is not None and bool(low <= high)
+
+    def lower(self, key: TensorSpec, *limits: TensorSpec) -> forms.Form | None:
+        return None if self.kind == "truncated_normal" else forms.Drawn(self.kind, self.dtype)
+
     def expanded(self, key: Ranked, *limits: Ranked) -> Tensor | None:
         return blocks.drawn(self.kind, key, self.shape, self.dtype)
 
@@ -210,7 +225,7 @@ class SetState(Op):
     """Sets the state of a generator to a new value, which is also the output."""
 
     name = "random_set_state"
-    guarded = True
+    sets = True
     keeps = (False, False)
     effects = WRITES
 
@@ -221,7 +236,7 @@ class SetState(Op):
         _require_state(self.name, *specs)
 
     def eval(self, state: Handle, value: Any) -> Array:
-        with _lock:
+        with state.guard or guard_of(state):
             # On the CPU always: each call changes it, and a device would have to be waited for.
             state.data = value if arrays.is_here(value) else value.host()
         return value  # type: ignore[no-any-return]
@@ -240,4 +255,4 @@ class SetState(Op):
 
 RANDOM_KEY, SET_STATE = RandomKey(), SetState()
 
-__all__ = ["RANDOM_KEY", "SET_STATE", "Draw", "SplitKey", "require_key", "rows_of_keys"]
+__all__ = ["RANDOM_KEY", "SET_STATE", "Draw", "RandomKey", "SplitKey", "require_key", "rows_of_keys"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.core import dtypes
+from graphad.core import dtypes, forks
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
@@ -32,7 +32,7 @@ from graphad.ops.array.sorting import ArgSort
 from graphad.ops.math.cast import cast
 from graphad.ops.random import philox
 from graphad.ops.random.algorithm import Algorithm, check_algorithm
-from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Distribution, Draw
+from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Distribution, Draw, RandomKey
 from graphad.ops.random.samples import counts_of
 from graphad.ops.state.variables import READ
 
@@ -127,6 +127,11 @@ class State(Handle):
     """The state of a generator: [2] int64, a seed and the number of keys taken so far."""
 
     __slots__ = ()
+    within = True
+
+    def __init__(self, data: object, spec: HandleSpec, trainable: bool) -> None:
+        super().__init__(data, spec, trainable)
+        self.guard = forks.rlock()  # never that of variables, which a whole call may hold
 
     @property
     def shape(self) -> TensorShape:
@@ -234,8 +239,7 @@ class Generator:
     def skip(self, delta: int) -> Tensor:
         """Advance the state as if `delta` keys had been taken; returns the new state."""
         require_count("Generator.skip", delta, "delta")
-        state = bind(READ, self._state)
-        return bind(SET_STATE, self._state, state + lift(np.array([0, delta], np.int64)))
+        return bind(RandomKey(int(delta)), self._state) + lift(np.array([0, delta], np.int64))
 
     def make_seeds(self, count: int = 1) -> Tensor:
         """Seeds for the stateless functions, [2, count] int64; each column is a seed."""

@@ -23,6 +23,12 @@ def numbers(*shape: int) -> Any:
     return tf.constant(_rng.normal(size=shape).astype(np.float32))
 
 
+def factors(a: Any) -> Any:
+    """Two results of an op without native code: the diagonal of its first one, and that."""
+    found, order = tf.linalg.lu(a)
+    return tf.linalg.diag_part(found) + tf.cast(order, tf.float32), found
+
+
 def is_native(f: Any, *given: Any) -> bool:
     units = explain(f)(*given).units
     return "repeat" in units and "host" not in units
@@ -42,7 +48,7 @@ def steps(x: Any) -> Any:
     total = tf.zeros([3])
     kept = tf.TensorArray(tf.float32, 7)
     for i in tf.range(7):
-        values, vectors = tf.linalg.eigh(x[i] + tf.transpose(x[i]))
+        values, vectors = factors(x[i] + tf.transpose(x[i]))
         total = total * 0.5 + tf.abs(values) + vectors[0] * 0.25
         kept = kept.write(i, total + values)
     return total, kept.stack()
@@ -54,7 +60,7 @@ def test_a_round_calls_evals_with_several_results() -> None:
 
 def test_the_test_of_a_loop_calls_an_eval() -> None:
     def f(x: Any) -> Any:
-        while tf.linalg.det(x) * 2.0 + 1.0 < 100.0:
+        while factors(x)[0][1] * 2.0 + 1.0 < 100.0:
             x = x * 1.5 + 0.25 * tf.eye(3) - 0.125 * x
         return x
 
@@ -78,7 +84,7 @@ def test_a_gradient_through_rounds_with_an_eval() -> None:
             tape.watch(x)
             y = x
             for _ in tf.range(5):
-                values, vectors = tf.linalg.eigh(y + tf.transpose(y))
+                values, vectors = factors(y + tf.transpose(y))
                 y = y * 0.5 + 0.1 * tf.abs(vectors * values) + 0.01 * tf.exp(-(y**2))
             z = tf.reduce_sum(y**2)
         return z, tape.gradient(z, x)
@@ -93,7 +99,7 @@ def test_sizes_that_are_not_known() -> None:
     @tf.function(input_signature=[tf.TensorSpec([None, None])], jit_compile=True)
     def f(x: Any) -> Any:
         for _ in tf.range(3):
-            x = x * 0.5 + tf.abs(x) * 0.25 + tf.linalg.inv(x + 5.0 * tf.eye(tf.shape(x)[0])) * 0.125
+            x = x * 0.5 + tf.abs(x) * 0.25 + factors(x + 5.0 * tf.eye(tf.shape(x)[0]))[1] * 0.125
         return x
 
     for n in (2, 5, 3):
@@ -104,7 +110,7 @@ def test_sizes_that_are_not_known() -> None:
 def test_an_error_in_a_round_is_the_op_s_own() -> None:
     def f(x: Any) -> Any:
         for _ in tf.range(3):
-            x = x * 0.5 + tf.abs(x) - tf.linalg.inv(x) * 0.25 + 0.125 * x
+            x = x * 0.5 + tf.abs(x) - factors(x)[1] * 0.25 + 0.125 * x
         return x
 
     compiled = tf.function(f, jit_compile=True)
@@ -123,7 +129,7 @@ def _slow(rounds: int) -> Any:
     @tf.function(jit_compile=True)
     def f(x: Any) -> Any:
         for _ in tf.range(rounds):
-            x = x * 0.5 + tf.abs(x) * 0.25 + 0.125 * tf.linalg.eigh(x + tf.transpose(x))[1]
+            x = x * 0.5 + tf.abs(x) * 0.25 + 0.125 * factors(x + tf.transpose(x))[1]
         return x
 
     return f
@@ -172,7 +178,7 @@ def test_a_variable_that_is_assigned_meanwhile_is_read_as_it_was() -> None:
     def f() -> Any:
         x, y = v.read_value(), tf.zeros([3, 3])
         for _ in tf.range(3000):
-            y = y * 0.5 + tf.abs(x) * 0.25 + 0.125 * tf.linalg.eigh(x)[1]
+            y = y * 0.5 + tf.abs(x) * 0.25 + 0.125 * factors(x)[1]
         return y
 
     want = f().numpy()
@@ -196,7 +202,7 @@ def test_a_variable_that_is_assigned_meanwhile_is_read_as_it_was() -> None:
 def test_a_loop_that_only_calls_evals_stays_a_step_in_python() -> None:
     def f(x: Any) -> Any:
         for _ in tf.range(3):
-            x = tf.linalg.inv(x)
+            x = tf.linalg.lu(x)[0]
         return x + 1
 
     assert "repeat" not in explain(tf.function(f, jit_compile=True))(tf.eye(2)).units
