@@ -19,7 +19,7 @@ def main(arguments):
     python = environment.prepare("dev", place)
     workers = str(min(4, os.cpu_count() or 1))
     environment.say(f"running the tests in {workers} processes")
-    return environment.run(python, ["-m", "pytest", "-q", "-n", workers] + arguments)
+    return environment.run(python, ["-m", "pytest", "-q", "-n", workers, "--dist", "worksteal"] + arguments)
 
 
 if __name__ == "__main__":

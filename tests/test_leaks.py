@@ -17,7 +17,7 @@ from tests.support import leaks
 
 @pytest.mark.parametrize("workload", leaks.WORKLOADS, ids=lambda f: f.__name__)
 def test_nothing_stays_behind_after(workload: Callable[[], None]) -> None:
-    left = leaks.left_by(workload, cycles=25)
+    left = leaks.left_by(workload, cycles=12)
     # an object in every cycle is a leak; hash tables grow now and then, and some code is freed late
     assert left.objects < 0.9, left
     assert left.bytes < 3000, left

@@ -227,7 +227,7 @@ def checked(tmp_path_factory, program, kind):
         "[mypy]\nstrict = True\nfollow_imports = silent\n" + SKIPPED, encoding="utf-8"
     )
     command = [sys.executable, "-m", "mypy", "--no-pretty", "--config-file", "mypy.ini", "program.py"]
-    command += ["--cache-dir", str(ROOT / ".mypy_cache")]
+    command += ["--cache-dir", os.environ.get("MYPY_CACHE_DIR", str(ROOT / ".mypy_cache"))]
     paths = {"MYPYPATH": str(ROOT), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         command, cwd=root, env=os.environ | paths, capture_output=True, text=True, check=False

@@ -48,6 +48,8 @@ def start(parent: int, idle: float) -> subprocess.Popen[bytes]:
     """
     program = START.format(places=places(), package=PACKAGE)
     flags = ["-I", "-S", *(["-B"] if sys.dont_write_bytecode else [])]
+    if sys.pycache_prefix:  # isolated mode ignores the variable; bytecode is where this process has it
+        flags += ["-X", f"pycache_prefix={os.path.abspath(sys.pycache_prefix)}"]
     environment = {**os.environ, "GRAPHAD_WORKER": "0"}  # a worker starts no worker
     if environment.get("GRAPHAD_CACHE_DIR"):
         environment["GRAPHAD_CACHE_DIR"] = os.path.abspath(environment["GRAPHAD_CACHE_DIR"])

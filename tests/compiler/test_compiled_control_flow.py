@@ -122,6 +122,14 @@ STRUCTURES: dict[str, Callable[[Step, Any, Any], Any]] = {
 ONE_ROW_AT_LEAST = {"map_fn"}  # eagerly it does not know what a row of none would be
 
 
+def _ways(structure: str, step: str) -> tuple[bool, bool]:
+    """Whether tapes are inside of what is compiled, and outside of it. Every structure has two kinds of steps both ways, and each
+    of the others one way: those of the same kind take turns, so that every kind is in half of the structures each way."""
+    place = (list(STRUCTURES).index(structure) + list(STEPS).index(step)) % 2
+    both = step in ("product", "host")
+    return both or place == 0, both or place == 1
+
+
 @pytest.fixture(autouse=True)
 def only_what_asks_is_compiled() -> Iterator[None]:
     before = tf.config.jit()
@@ -149,15 +157,17 @@ def test_compiled_control_flow_of_unknown_sizes_gives_what_eager_calls_give(
     traced = tf.function(program)
     outer = tf.function(program, input_signature=specs, jit_compile=True)
     whole = tf.function(inside, input_signature=specs, jit_compile=True)
+    inside_too, outside_too = _ways(structure, step)
     for call, rows in enumerate(ROWS):
         if not rows and structure in ONE_ROW_AT_LEAST:
             continue
         x = tf.constant(np.random.default_rng(call).uniform(-1.0, 1.0, (rows, WIDTH)))
         want = plain(measure(tf, program, [x], [w], Wanted()))
-        found = {
-            "tapes outside": plain(measure(tf, outer, [x], [w], Wanted())),
-            "tapes inside": plain(whole(x)),
-        }
+        found = {}
+        if outside_too:
+            found["tapes outside"] = plain(measure(tf, outer, [x], [w], Wanted()))
+        if inside_too:
+            found["tapes inside"] = plain(whole(x))
         for name, got in found.items():
             for key, y in want.items():
                 where = f"{name}, call {call} with {rows} rows, {key}"

@@ -1,12 +1,14 @@
 """Traced with unknown sizes or unknown rank, derivatives of every case are what they are eagerly, for other batches too.
 
 Value, gradient, second gradient, Jacobian, the gradient of the Jacobian and the Jacobian of the gradient, inside one function,
-for the rows that the case has and for other numbers of them.
+for the rows that the case has and for other numbers of them. The first case of a function takes all of them; its others, which
+have other axes, options or dtypes, take turns with the numbers of rows and with the two mixed second derivatives.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,7 @@ MODES: dict[str, tuple[int, Callable[[Program, Sequence[int]], Program]]] = {
     "gradient_of_jacobian": (2, lambda p, s: _gradient(_jacobian(p, s), s)),
     "jacobian_of_gradient": (2, lambda p, s: _jacobian(_gradient(p, s), s)),
 }
+MIXED = ("gradient_of_jacobian", "jacobian_of_gradient")
 
 
 def _resized(arrays: Sequence[Any], n: int | None) -> list[Any] | None:
@@ -88,20 +91,28 @@ def _resized(arrays: Sequence[Any], n: int | None) -> list[Any] | None:
 
 
 def _cases() -> list[Any]:
-    out, seen = [], {}
+    """Each case and which of its function it is, 0 for the first; functions without a name count as one each."""
+    out, seen, turns = [], Counter(), Counter()
     for family in FAMILIES:
         for case in importlib.import_module(f"tests.ops.{family}.cases").CASES:
             if case.unknown and any(np.ndim(x) for x in case.arrays):
-                seen[case.name] = seen.get(case.name, 0) + 1
-                out.append(pytest.param(case, id=f"{family}-{case.name}#{seen[case.name]}"))
+                seen[case.name] += 1
+                function = case.function.__name__
+                turn = 0 if function == "<lambda>" else turns[family, function]
+                turns[family, function] += 1
+                out.append(pytest.param(case, turn, id=f"{family}-{case.name}#{seen[case.name]}"))
     return out
 
 
-@pytest.mark.parametrize("case", _cases())
-def test_derivatives_with_unknown_shapes_are_those_of_eager_calls(case: OpCase) -> None:
+def _other_rows(rows: tuple[int, ...], turn: int) -> tuple[int, ...]:
+    return rows if turn == 0 else (rows[turn % len(rows)],)
+
+
+@pytest.mark.parametrize("case, turn", _cases())
+def test_derivatives_with_unknown_shapes_are_those_of_eager_calls(case: OpCase, turn: int) -> None:
     order = case.order if case.sources else 0
     for mode, (derivatives, make) in MODES.items():
-        if derivatives > order:
+        if derivatives > order or (turn and mode == MIXED[turn % 2]):
             continue
         program = make(case.call, case.sources)
         kinds = {
@@ -113,7 +124,7 @@ def test_derivatives_with_unknown_shapes_are_those_of_eager_calls(case: OpCase) 
             for kind, specs in kinds.items()
             if kind in case.unknown
         }
-        for n in (None, *ROWS[derivatives]):
+        for n in (None, *_other_rows(ROWS[derivatives], turn)):
             arrays = _resized(case.arrays, n)
             if arrays is None or (n is not None and case.function.__name__ in DEGENERATE):
                 continue
@@ -132,7 +143,14 @@ def test_derivatives_with_unknown_shapes_are_those_of_eager_calls(case: OpCase) 
                     np.testing.assert_allclose(y, z, rtol=1e-6, atol=1e-8, err_msg=shown)
 
 
-@pytest.mark.parametrize("case", [p for p in _cases() if len(p.values[0].arrays) > 1 and p.values[0].sources])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(p.values[0], id=p.id)
+        for p in _cases()
+        if len(p.values[0].arrays) > 1 and p.values[0].sources
+    ],
+)
 def test_operands_that_are_let_go_while_others_have_unknown_shapes_leave_their_shapes(case: OpCase) -> None:
     """Each operand unknown in turn, the others values that the tape need not keep."""
     tensors = [tf.constant(x) for x in case.arrays]

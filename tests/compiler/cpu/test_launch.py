@@ -114,6 +114,16 @@ def test_a_package_beside_the_program_has_a_worker(tmp_path: Path) -> None:
     assert run(tmp_path, "program.py", PYTHONPATH="") == "compiled"
 
 
+def test_the_worker_keeps_its_bytecode_where_the_caller_does(tmp_path: Path) -> None:
+    """Isolated mode ignores the variable, and would write beside the modules."""
+    shutil.copytree(ROOT / "graphad", tmp_path / "graphad", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "program.py").write_text(PROGRAM)
+    places = {"PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode"), "PYTHONDONTWRITEBYTECODE": ""}
+    assert run(tmp_path, "program.py", PYTHONPATH="", **places) == "compiled"
+    assert list((tmp_path / "bytecode").rglob("graphad/compiler/worker.*.pyc"))
+    assert not list((tmp_path / "graphad").rglob("__pycache__"))
+
+
 @pytest.mark.parametrize(
     "cure", ["sys.frozen = True", "sys.executable = '/opt/app/model-server'", "sys.executable = ''"]
 )
