@@ -192,7 +192,8 @@ WRONG = [
         AttributeError,
         r"'numpy': all rows are computed together",
     ),
-    (lambda: tf.keras.optimizers.SGD().minimize, AttributeError, r"'minimize': take .*GradientTape"),
+    (lambda: tf.keras.optimizers.SGD().get_gradients, AttributeError, r"compute_gradients.*GradientTape"),
+    (lambda: tf.keras.optimizers.SGD().minimize(tf.constant(1.0), []), TypeError, "without the tape.*tape="),
     # gradients
     (
         one_gradient,

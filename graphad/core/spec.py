@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,12 @@ class TensorSpec(TypeSpec):
         spec.name = None
         spec._hash = 0
         return spec
+
+    @property
+    def value_type(self) -> type:
+        """The class of what it describes."""
+        tensor: type = importlib.import_module("graphad.core.tensor").Tensor
+        return tensor
 
     @classmethod
     def from_tensor(cls, tensor: TensorLike, name: str | None = None) -> TensorSpec:

@@ -6,6 +6,7 @@ A list that a function returns is the exception: it is a tuple, as a function of
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import Dims, TensorShape, as_dims, format_dims
 from graphad.core.sparse import Sparse
-from graphad.core.spec import TensorSpec
+from graphad.core.spec import TensorSpec, TypeSpec
 from graphad.core.tensor import Tensor
 from graphad.data.sparse import SparseArray, sparse_spec
 from graphad.ops.sparse.tensor import SparseTensor, SparseTensorSpec
@@ -49,7 +50,7 @@ def leaves(x: NestLike) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class DatasetSpec:
+class DatasetSpec(TypeSpec):
     """The spec of a window, which is a data set.
 
     Args: element_spec: The specs of its elements.
@@ -63,6 +64,12 @@ class DatasetSpec:
 
     def __repr__(self) -> str:
         return f"DatasetSpec({self.element_spec!r}, TensorShape([]))"
+
+    @property
+    def value_type(self) -> type:
+        """The class of what it describes."""
+        found: type = importlib.import_module("graphad.data.dataset").Dataset
+        return found
 
     @staticmethod
     def from_value(value: Any) -> DatasetSpec:

@@ -19,6 +19,7 @@ from graphad.core.shapes import format_dims
 from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable, arrived, settle
 from graphad.eager.variable import Variable, pin
+from graphad.gradient.tape import GradientTape
 from graphad.ops.array import zeros_like
 from graphad.ops.control.branch import cond
 from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
@@ -145,8 +146,8 @@ class Optimizer(Configured, Trackable):
         def __getattr__(self, name: str) -> Any:
             """What is said of an attribute that is not there."""
             cure = (
-                ": take the gradients from a tf.GradientTape and apply them by apply_gradients(zip(gradients, variables))"
-                if name in ("minimize", "compute_gradients", "get_gradients")
+                ": compute_gradients(loss, variables) and tf.GradientTape give gradients"
+                if name == "get_gradients"
                 else ""
             )
             raise AttributeError(
@@ -302,6 +303,43 @@ class Optimizer(Configured, Trackable):
         self._average()
         self._graphad_count.assign_add(1)
         return self._graphad_count
+
+    def compute_gradients(
+        self, loss: Any, var_list: Any, tape: GradientTape | None = None
+    ) -> list[tuple[Any, Any]]:
+        """Pairs of gradients and variables, for `apply_gradients`.
+
+        Args:
+          loss: A function of no arguments, recorded here; or a tensor, with the tape that recorded it.
+          var_list: The variables; with a function as loss also a function that lists them, called after it.
+          tape: The tape of the loss; by default a new one.
+        Raises: ArgumentTypeError (a TypeError): a tensor without its tape.
+        """
+        if callable(loss):
+            with GradientTape() if tape is None else tape as tape:
+                if not callable(var_list):
+                    tape.watch(var_list)
+                loss = loss()
+        elif tape is None:
+            raise ArgumentTypeError(
+                f"{self.name}: the loss is {loss!r}, a tensor without the tape that recorded it; pass tape=, or a function of no "
+                "arguments that returns the loss."
+            )
+        variables = list(var_list() if callable(var_list) else var_list)
+        return list(zip(tape.gradient(loss, variables), variables, strict=True))
+
+    def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Variable:
+        """One step towards less of `loss`: `compute_gradients` and then `apply_gradients`.
+
+        Args: loss, var_list, tape: As for `compute_gradients`.
+        Returns: The variable that counts the calls.
+        Example:
+          >>> v = Variable(3.0)
+          >>> steps = keras.optimizers.SGD(0.1).minimize(lambda: v * v, [v])
+          >>> v.numpy()
+          np.float32(2.4)
+        """
+        return self.apply_gradients(self.compute_gradients(loss, var_list, tape))
 
     def _step(self, gradients: list[Any], variables: list[Any]) -> None:
         """Clip, decay and update."""

@@ -216,6 +216,7 @@ def test_structures_are_told_of_data_sets_and_their_iterators():
     spec = tf.data.DatasetSpec.from_value(numbers)
     assert spec == tf.data.DatasetSpec(tf.TensorSpec([], tf.int64)) and spec.is_compatible_with(numbers)
     assert not spec.is_compatible_with(Dataset.zip(numbers, numbers))
+    assert isinstance(spec, tf.TypeSpec) and spec.value_type is Dataset
 
 
 def test_older_functions_are_for_apply():

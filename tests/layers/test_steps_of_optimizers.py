@@ -185,3 +185,36 @@ def test_averages_and_sums_have_the_shape_of_the_variable_whatever_the_slots_hav
         optimizer.apply_gradients([(tf.ones([2, 3]), v)])
     optimizer.finalize_variable_values([v])
     assert v.shape == (2, 3) and float(v[0, 0]) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("make", "first", "second"),
+    [
+        (lambda: K.SGD(0.1, momentum=0.9), [-0.96067876, -1.8103095], 0.7381521),
+        (lambda: K.Adam(0.1), [0.62562406, 1.6330029], 2.7050707),
+    ],
+)
+def test_minimize_takes_functions_or_a_tensor_with_its_tape(make, first, second):
+    optimizer, v, w = make(), tf.Variable([1.0, 2.0]), tf.Variable(3.0)
+
+    @tf.function
+    def step():
+        optimizer.minimize(lambda: tf.reduce_sum(v * v) * w, lambda: [v, w])
+
+    count = optimizer.minimize(lambda: tf.reduce_sum(v * v) + w**2, [v, w])
+    step()
+    step()
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.sin(v))
+    optimizer.minimize(loss, [v], tape=tape)
+    assert int(count) == 4
+    np.testing.assert_allclose(v, first, 1e-5)  # as Keras 2 on TensorFlow 2.21 computed
+    np.testing.assert_allclose(w, second, 1e-5)
+
+
+def test_what_minimize_is_made_of():
+    optimizer, v = K.SGD(0.5), tf.Variable(3.0)
+    ((gradient, variable),) = optimizer.compute_gradients(lambda: v * v, [v])
+    assert float(gradient) == 6.0 and variable is v and float(v) == 3.0
+    with pytest.raises(TypeError, match="a tensor without the tape that recorded it; pass tape="):
+        optimizer.compute_gradients(tf.constant(1.0), [v])

@@ -14,9 +14,17 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dims import UNKNOWN
 from graphad.core.dtypes import DType, as_dtype, float32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims
+from graphad.core.shapes import (
+    Dims,
+    TensorShape,
+    are_compatible,
+    as_dims,
+    common_dims,
+    describes,
+    format_dims,
+)
 from graphad.core.sparse import Sparse
-from graphad.core.spec import TensorSpec
+from graphad.core.spec import TensorSpec, TypeSpec
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.gather import gather_nd
 from graphad.ops.array.reshape import reshape
@@ -199,7 +207,7 @@ class SparseTensor(Sparse):
         return f"SparseTensor(indices={self.indices!s}, values={self.values!s}, dense_shape={self.dense_shape!s})"
 
 
-class SparseTensorSpec(Sparse):
+class SparseTensorSpec(Sparse, TypeSpec):
     """The spec of a SparseTensor, for `input_signature` and `get_concrete_function`.
 
     Args:
@@ -211,6 +219,7 @@ class SparseTensorSpec(Sparse):
     __slots__ = ("_dims", "_dtype")
     title = SparseTensor.title
     fields = SparseTensor.fields
+    value_type = SparseTensor
 
     def __init__(self, shape: ShapeLike | None = None, dtype: DTypeLike = float32) -> None:
         self._dims = as_dims(shape)
@@ -248,6 +257,30 @@ class SparseTensorSpec(Sparse):
         if not isinstance(x, SparseTensor | SparseTensorSpec):
             return False
         return x.dtype is self._dtype and are_compatible(x.dims, self._dims)
+
+    def is_subtype_of(self, other: object) -> bool:
+        """Whether the other spec describes every sparse tensor that this one describes."""
+        return (
+            isinstance(other, SparseTensorSpec)
+            and other._dtype is self._dtype
+            and describes(other._dims, self._dims)
+        )
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> SparseTensorSpec | None:
+        """The spec of least freedom that describes what this one and `others` describe; None where kinds or dtypes differ."""
+        dims = self._dims
+        for other in others:
+            if not isinstance(other, SparseTensorSpec) or other._dtype is not self._dtype:
+                return None
+            dims = common_dims(dims, other._dims)
+        return SparseTensorSpec(dims, self._dtype)
+
+    def most_specific_compatible_type(self, other: object) -> SparseTensorSpec:
+        """The same for two specs. Raises: InvalidArgumentError (a ValueError): kinds or dtypes differ."""
+        found = self.most_specific_common_supertype([other])
+        if found is None:
+            raise InvalidArgumentError(f"No TypeSpec is compatible with both {self} and {other}")
+        return found
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SparseTensorSpec):

@@ -260,6 +260,20 @@ def test_what_does_not_fit_is_refused_by_name(call, words):
 # -- sizes that change in loops and branches -----------------------------------------------------------------------------
 
 
+def test_a_sparse_spec_is_a_spec_as_others_are():
+    narrow, wide = tf.SparseTensorSpec([2, 3]), tf.SparseTensorSpec([None, 3])
+    assert isinstance(narrow, tf.TypeSpec) and narrow.value_type is tf.SparseTensor
+    assert tf.TensorSpec([2]).value_type is tf.Tensor
+    assert narrow.is_subtype_of(wide) and not wide.is_subtype_of(narrow)
+    assert not narrow.is_subtype_of(tf.TensorSpec([2, 3]))
+    assert narrow.most_specific_common_supertype([tf.SparseTensorSpec([4, 3])]) == wide
+    assert narrow.most_specific_compatible_type(wide) == wide
+    for other in (tf.TensorSpec([2, 3]), tf.SparseTensorSpec([2, 3], tf.float64)):
+        assert narrow.most_specific_common_supertype([other]) is None
+        with pytest.raises(ValueError, match="compatible with both"):
+            narrow.most_specific_compatible_type(other)
+
+
 def small():
     return tf.SparseTensor([[0, 0], [1, 1]], [1.0, 2.0], [3, 3])
 
