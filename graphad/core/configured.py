@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Self
 
+from graphad.core.registered import in_configuration
 from graphad.core.trackable import PRIVATE
 
 _ARGUMENTS = PRIVATE + "arguments"
@@ -41,10 +42,15 @@ class Configured(KeepsArguments):
         return {}
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments with which an object like this one is made: a dict for `from_config`."""
+        """The arguments with which an object like this one is made: a dict for `from_config`. An initializer, a regularizer, a
+        constraint and a schedule in it are dicts of their class and its arguments."""
         config = self.base_config()
-        if type(self).get_config is not Configured.get_config:
-            return config
+        if type(self).get_config is Configured.get_config:
+            config = self._with_arguments(config)
+        return {name: in_configuration(value) for name, value in config.items()}
+
+    def _with_arguments(self, config: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of the constructor, those of `config` as there."""
         bound = self._graphad_made_with()
         kinds = bound.signature.parameters
         takes_more = any(p.kind is p.VAR_KEYWORD for p in kinds.values())

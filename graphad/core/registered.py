@@ -92,6 +92,15 @@ def serialized(x: Any) -> Any:
     return get_registered_name(x) if callable(x) and hasattr(x, "__name__") else x
 
 
+def in_configuration(value: Any) -> Any:
+    """An argument of a constructor as `get_config` gives it: an initializer, a regularizer, a constraint or a schedule as the
+    dict of `serialized`, so that configurations can be written down; anything else, and what no name would find again, as it is."""
+    kind = type(value)
+    is_described = getattr(kind, "described_in_configurations", False)
+    is_found = kind in _names or kind.__module__.partition(".")[0] == __name__.partition(".")[0]
+    return serialized(value) if is_described and is_found else value
+
+
 def made_again(
     kind: str,
     config: Any,

@@ -21,6 +21,8 @@ EPSILON = 1e-7  # keeps the quotient of a weight without length finite
 class Constraint(Configured):
     """Base class of constraints: a function of a weight that gives an allowed one of the same shape and dtype."""
 
+    described_in_configurations = True
+
     def __call__(self, w: TensorLike) -> Tensor:
         """The allowed weight. Raises: InvalidArgumentError: a subclass does not define it."""
         raise InvalidArgumentError(f"{type(self).__name__}: a constraint must define __call__(w).")

@@ -43,6 +43,8 @@ class Initializer(Configured):
     Two that are made with the same arguments give the same numbers, if they have a seed or draw none.
     """
 
+    described_in_configurations = True
+
     _takes_any_shape: ClassVar[bool] = False  # a tensor of sizes that are not known while tracing
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **options: Any) -> Tensor:

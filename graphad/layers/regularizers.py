@@ -19,6 +19,8 @@ from graphad.ops.math import multiply, reduce_sum, square
 class Regularizer(Configured):
     """Base class of regularizers: a function of a weight that gives a scalar, its penalty."""
 
+    described_in_configurations = True
+
     def __call__(self, x: TensorLike) -> Tensor:
         """The penalty. Raises: InvalidArgumentError: a subclass does not define it."""
         raise InvalidArgumentError(f"{type(self).__name__}: a regularizer must define __call__(x).")

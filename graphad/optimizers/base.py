@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from graphad.ops.array import zeros_like
 from graphad.ops.control.branch import cond
 from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
 from graphad.ops.math import cast, clip_by_value, equal, floordiv, floormod, not_equal
-from graphad.optimizers.decay import LearningRateSchedule
+from graphad.optimizers.decay import LearningRateSchedule, deserialize
 
 if TYPE_CHECKING:
     from graphad.core.annotations import RateLike, TensorLike
@@ -163,6 +163,11 @@ class Optimizer(Configured, Trackable):
             "learning_rate": rate,
             **{word: getattr(self, word) for word in _FOR_ALL},
         }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        rate = config.get("learning_rate")
+        return cls(**{**config, "learning_rate": deserialize(rate)} if isinstance(rate, Mapping) else config)
 
     @property
     def name(self) -> str:

@@ -24,6 +24,8 @@ class LearningRateSchedule(Trackable):
     Subclasses define `__call__(self, step)`.
     """
 
+    described_in_configurations = True
+
     # A subclass says what it takes, which `Any` alone allows.
     def __call__(self, step: Any) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__}: a schedule must define __call__(self, step).")

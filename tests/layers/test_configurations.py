@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,31 @@ def test_the_learning_rate_is_that_of_now_and_a_schedule_stays_one():
     schedule = K.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
     again = K.optimizers.SGD.from_config(K.optimizers.SGD(schedule).get_config())
     np.testing.assert_array_equal(again.learning_rate, schedule(0))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: K.optimizers.Adam(K.optimizers.schedules.CosineDecay(0.1, 5, warmup_target=0.2, warmup_steps=2)),
+        lambda: K.layers.Dense(3, kernel_initializer=K.initializers.HeNormal(seed=1), kernel_regularizer=K.regularizers.L1(0.1)),
+        lambda: K.layers.Conv2D(2, 3, bias_constraint=K.constraints.MaxNorm(1.5), bias_initializer=K.initializers.Constant(2.0)),
+        lambda: K.layers.Embedding(4, 2, embeddings_initializer=K.initializers.RandomUniform(-1.0, 1.0, seed=2)),
+    ],
+)  # fmt: skip
+def test_configurations_of_all_but_own_classes_can_be_written_as_json_and_read_again(make):
+    made = make()
+    config = made.get_config()
+    again = type(made).from_config(json.loads(json.dumps(config)))
+    assert again.get_config() == config
+
+
+def test_an_object_of_an_own_class_that_no_name_finds_stays_itself():
+    class Twice(K.initializers.Initializer):
+        def values(self, shape, dtype):
+            return tf.fill(shape, tf.cast(2.0, dtype))
+
+    mine = Twice()
+    assert K.layers.Dense(3, kernel_initializer=mine).get_config()["kernel_initializer"] is mine
 
 
 def test_dropout_draws_together_along_axes_of_size_1_and_again_with_a_seed():
