@@ -93,8 +93,11 @@ def serialized(x: Any) -> Any:
 
 
 def in_configuration(value: Any) -> Any:
-    """An argument of a constructor as `get_config` gives it: an initializer, a regularizer, a constraint or a schedule as the
-    dict of `serialized`, so that configurations can be written down; what no name would find again, and anything else, as it is."""
+    """An argument of a constructor as `get_config` gives it.
+
+    An initializer, a regularizer, a constraint or a schedule is the dict of `serialized`, so that configurations can be written
+    down; what no name would find again, and anything else, stays as it is.
+    """
     kind = type(value)
     is_described = getattr(kind, "described_in_configurations", False)
     is_found = kind in _names or kind.__module__.partition(".")[0] == __name__.partition(".")[0]
