@@ -17,12 +17,14 @@ from graphad.core.composites import of_slice, of_stack
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, StructureError
+from graphad.core.scopes import executing_eagerly
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.data.described import INFINITE, UNKNOWN, positive, seeds_of
+from graphad.data.described import INFINITE, UNKNOWN, made_by, positive, seeds_of
 from graphad.data.elements import (
     Alike,
     DatasetSpec,
+    applied,
     at,
     called,
     copied,
@@ -40,7 +42,9 @@ from graphad.data.elements import (
     stacked,
 )
 from graphad.data.mixing import Mixtures
+from graphad.data.resumed import Resumed, again, each, flattened, shuffled, side_by_side
 from graphad.data.sparse import SparseArray, sparse_spec
+from graphad.data.stream import traced_reduction
 from graphad.function.decorator import function
 from graphad.ops.sparse.tensor import SparseTensorSpec
 
@@ -137,7 +141,7 @@ class Dataset(Mixtures):
             return mapped(fitted, output_signature, tuple(item) if type(output_signature) is tuple else item)
 
         return Dataset(
-            lambda: (element(item) for item in generator(*args)),
+            lambda: map(element, generator(*args)),
             UNKNOWN,
             lambda: output_signature,
         )
@@ -161,10 +165,12 @@ class Dataset(Mixtures):
         known = [part._count for part in parts if part._count != INFINITE]
         count = INFINITE if not known else UNKNOWN if UNKNOWN in known else min(known)
 
+        def joined(row: list[Any]) -> Any:
+            items = iter(row)
+            return mapped(lambda part: next(items), nest)
+
         def make() -> Iterator[Any]:
-            for items in zip(*[part._make() for part in parts], strict=False):
-                rest = iter(items)
-                yield mapped(lambda part, rest=rest: next(rest), nest)
+            return map(joined, side_by_side([part._make() for part in parts]))
 
         return Dataset(make, count, lambda: mapped(lambda part: part._spec(), nest))
 
@@ -239,11 +245,11 @@ class Dataset(Mixtures):
     def flat_map(self, map_func: Callable[..., Dataset], name: str | None = None) -> Dataset:
         """The elements of the data sets that `map_func` returns, concatenated."""
         return Dataset(
-            lambda: itertools.chain.from_iterable(
-                called(map_func, element)._make() for element in self._make()
+            lambda: flattened(
+                each(lambda element: made_by("flat_map", map_func, element)._make(), self._make())
             ),
             UNKNOWN,
-            lambda: called(map_func, next(self._make()))._spec(),
+            lambda: made_by("flat_map", map_func, next(self._make()))._spec(),
         )
 
     def batch(
@@ -298,10 +304,11 @@ class Dataset(Mixtures):
     def unbatch(self, name: str | None = None) -> Dataset:
         """The slices of each element as elements."""
 
+        def slices(element: NestLike) -> Iterator[Any]:
+            return (at(i, element) for i in range(leaves(element)[0].shape[0]))
+
         def make() -> Iterator[Any]:
-            for element in self._make():
-                for i in range(leaves(element)[0].shape[0]):
-                    yield at(i, element)
+            return flattened(map(slices, self._make()))
 
         def spec(rows: Any) -> Any:
             return like(rows, rows.shape[1:])
@@ -315,13 +322,17 @@ class Dataset(Mixtures):
         rows = self.unbatch()
 
         def make() -> Iterator[Any]:
-            elements = rows._make()
-            for size in itertools.cycle(sizes):
-                found = list(itertools.islice(elements, size))
-                if found and (len(found) == size or not drop_remainder):
-                    yield stacked(found)
-                if len(found) < size:
-                    return
+            elements, turns = rows._make(), itertools.cycle(sizes)
+
+            def rest() -> Iterator[Any]:
+                for size in turns:
+                    found = list(itertools.islice(elements, size))
+                    if found and (len(found) == size or not drop_remainder):
+                        yield stacked(found)
+                    if len(found) < size:
+                        return
+
+            return Resumed(rest)
 
         size = sizes[0] if drop_remainder and len(set(sizes)) == 1 else None
         return Dataset(
@@ -340,10 +351,14 @@ class Dataset(Mixtures):
 
         def make() -> Iterator[Any]:
             state = begin
-            for element in self._make():
-                after, out = returned(scan_func(state, shown(element)))
+
+            def step(element: NestLike) -> Any:
+                nonlocal state
+                after, out = returned(applied(scan_func, state, shown(element)))
                 state = mapped(lift, after)
-                yield on_host(out)
+                return on_host(out)
+
+            return map(step, self._make())
 
         return Dataset(
             make,
@@ -360,12 +375,14 @@ class Dataset(Mixtures):
 
         def make() -> Iterator[Any]:
             seen = set()
-            for element in self._make():
+
+            def is_new(element: NestLike) -> bool:
                 array = leaves(element)[0]
-                key = (array.shape, array.tobytes())
-                if key not in seen:
-                    seen.add(key)
-                    yield element
+                key, before = (array.shape, array.tobytes()), len(seen)
+                seen.add(key)
+                return len(seen) > before
+
+            return filter(is_new, self._make())
 
         return Dataset(make, UNKNOWN, self._spec)
 
@@ -381,15 +398,7 @@ class Dataset(Mixtures):
         rounds = seeds_of(seed, reshuffle_each_iteration in (None, True))
 
         def make() -> Iterator[Any]:
-            draw = np.random.default_rng(next(rounds))
-            elements = self._make()
-            waiting = list(itertools.islice(elements, size))
-            for element in elements:
-                i = draw.integers(len(waiting))
-                yield waiting[i]
-                waiting[i] = element
-            for i in draw.permutation(len(waiting)):
-                yield waiting[i]
+            return shuffled(self._make(), size, np.random.default_rng(next(rounds)))
 
         return Dataset(make, self._count, self._spec)
 
@@ -398,13 +407,7 @@ class Dataset(Mixtures):
         times = -1 if count is None else int(count)
 
         def make() -> Iterator[Any]:
-            for _ in itertools.repeat(None) if times < 0 else itertools.repeat(None, times):
-                is_empty = True
-                for element in self._make():
-                    is_empty = False
-                    yield element
-                if is_empty:
-                    return
+            return again(self._make, itertools.repeat(None) if times < 0 else itertools.repeat(None, times))
 
         if times < 0:
             return Dataset(make, INFINITE if self._count else 0, self._spec)
@@ -453,8 +456,13 @@ class Dataset(Mixtures):
     def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
         """Tuples of a number, int64, and an element."""
         first = int(start)
+
+        def make() -> Iterator[Any]:
+            numbers = itertools.count(first)  # of the elements that there are: one that fails has none
+            return each(lambda element: (np.asarray(next(numbers), np.int64), element), self._make())
+
         return Dataset(
-            lambda: ((np.asarray(i, np.int64), element) for i, element in enumerate(self._make(), first)),
+            make,
             self._count,
             lambda: (TensorSpec((), "int64"), self._spec()),
         )
@@ -469,13 +477,17 @@ class Dataset(Mixtures):
 
         def make() -> Iterator[Any]:
             if kept:
-                yield from kept[0]
-                return
-            seen = []
-            for element in self._make():
-                seen.append(element)
-                yield element
-            kept[:] = [seen]
+                return iter(kept[0])
+            seen: list[Any] = []
+            elements = self._make()
+
+            def rest() -> Iterator[Any]:
+                for element in elements:
+                    seen.append(element)
+                    yield element
+                kept[:] = [seen]
+
+            return Resumed(rest)
 
         return Dataset(make, self._count, self._spec)
 
@@ -498,10 +510,12 @@ class Dataset(Mixtures):
     def reduce(
         self, initial_state: NestLike, reduce_func: Callable[..., Any], name: str | None = None
     ) -> Any:
-        """The final state of `reduce_func(state, element)` over all elements."""
+        """The final state of `reduce_func(state, element)` over all elements; in a traced function, of each run of it."""
         state = mapped(lift, initial_state)
+        if not executing_eagerly():
+            return traced_reduction(self.__graphad_stream__(), state, reduce_func)
         for element in self._make():
-            state = mapped(lift, returned(reduce_func(state, shown(element))))
+            state = mapped(lift, returned(applied(reduce_func, state, shown(element))))
         return state
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.refusal import refuse
 from graphad.core.tensor import Tensor
-from graphad.data.elements import DatasetSpec, leaves, mapped, shown
+from graphad.data.elements import DatasetSpec, called, leaves, mapped, shown
 from graphad.data.iterators import Elements, TracedElements, check_iterated
+from graphad.data.resumed import each
 from graphad.data.sparse import SparseArray
 from graphad.data.stream import Stream
 from graphad.ops.random import uniform
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import NestLike
 
 INFINITE, UNKNOWN = -1, -2
 _SEEDS = 2**31 - 1
@@ -43,8 +47,8 @@ class Described:
         return TracedElements(self.__graphad_stream__())
 
     def as_numpy_iterator(self) -> Iterator[Any]:
-        """An iterator of elements as NumPy arrays and scalars."""
-        return (mapped(_plain, element) for element in self._make())
+        """An iterator of elements as NumPy arrays and scalars. Raises: ArgumentTypeError: they are windows."""
+        return each(lambda element: mapped(_plain, element), self._make())
 
     def get_single_element(self, name: str | None = None) -> Any:
         """The only element. Raises: InvalidArgumentError: there is none, or more than one."""
@@ -81,7 +85,26 @@ def _plain(x: Any) -> Any:
     """A leaf as an array or a NumPy scalar."""
     if isinstance(x, SparseArray):
         return x.dense()
+    if isinstance(x, Described):
+        raise ArgumentTypeError(
+            "as_numpy_iterator: the elements are windows, data sets of their own; make tensors of them by flat_map."
+        )
     return x[()] if x.ndim == 0 else x
+
+
+def require_dataset(method: str, made: Any) -> Described:
+    """What a function returned, if it is a data set. Raises: ArgumentTypeError: it is none."""
+    if not isinstance(made, Described):
+        raise ArgumentTypeError(
+            f"{method}: the function returned {made!r:.100}, of type {type(made).__name__}; it must return a Dataset, such as "
+            "Dataset.from_tensor_slices of it."
+        )
+    return made
+
+
+def made_by(method: str, function: Callable[..., Any], element: NestLike) -> Described:
+    """The data set that `function` makes of an element."""
+    return require_dataset(method, called(function, element))
 
 
 def positive(method: str, argument: str, given: Any) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphad.core.composites import flatten_fields, flatten_records, is_record, of_slice, of_stack, reranked
 from graphad.core.convert import lift
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.shapes import Dims, TensorShape, as_dims, format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec, TypeSpec
@@ -161,12 +161,17 @@ class Alike:
 
     def of(self, elements: Iterator[Any]) -> Iterator[Any]:
         """The same elements; the first of them is checked when it is taken."""
-        for element in elements:
-            spec = spec_of(element)
-            self._spec = spec if self._spec is None else joint_specs(self._op, self._spec, spec)
-            yield element
-            break
-        yield from elements
+        is_checked = False
+
+        def checked(element: NestLike) -> Any:
+            nonlocal is_checked
+            if not is_checked:
+                spec = spec_of(element)
+                self._spec = spec if self._spec is None else joint_specs(self._op, self._spec, spec)
+                is_checked = True
+            return element
+
+        return map(checked, elements)
 
 
 def _is_window(leaf: object) -> bool:
@@ -229,7 +234,18 @@ def shown(x: NestLike) -> Any:
 def called(function: Callable[..., Any], element: NestLike) -> Any:
     """`function` of an element, whose parts are its arguments if it is a tuple."""
     x = shown(element)
-    return function(*x) if type(x) is tuple else function(x)
+    return applied(function, *x) if type(x) is tuple else applied(function, x)
+
+
+def applied(function: Callable[..., Any], *arguments: Any) -> Any:
+    """`function(*arguments)`. Raises: OutOfRangeError: it raised StopIteration, which would end the data set without a word."""
+    try:
+        return function(*arguments)
+    except StopIteration as cause:
+        raise OutOfRangeError(
+            "Dataset: the function of an element asked an iterator for its next element and there is none; "
+            "next(iterator, None) gives None instead."
+        ) from cause
 
 
 def reranked_each(x: NestLike, change: Callable[[TensorShape], TensorShape]) -> Any:

@@ -15,8 +15,9 @@ from graphad.core.dtypes import int64
 from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.logs import get_logger
 from graphad.core.tensor import Tensor
-from graphad.data.described import UNKNOWN, Described, positive, seeds_of
-from graphad.data.elements import Alike, DatasetSpec, called, joint_specs, mapped, on_host, spec_of
+from graphad.data.described import UNKNOWN, Described, made_by, positive, require_dataset, seeds_of
+from graphad.data.elements import Alike, DatasetSpec, applied, called, joint_specs, mapped, on_host, spec_of
+from graphad.data.resumed import END, Resumed, each, flattened, grouped, in_turn
 
 if TYPE_CHECKING:
     from graphad.core.annotations import NestLike, TensorLike
@@ -89,20 +90,22 @@ class Mixtures(Described):
     ) -> Self:
         """`block_length` elements, by default one, of each of `cycle_length` data sets that `map_func` returns, in turn.
 
-        Without `cycle_length` there are as many as the machine has processors.
+        Without `cycle_length` there are as many as this process has processors, or `num_parallel_calls` where that is less.
         """
         cycle = (
-            (os.cpu_count() or 1)
+            _processors(num_parallel_calls)
             if cycle_length in (None, -1)
             else positive("interleave", "cycle_length", cycle_length)
         )
         block = 1 if block_length is None else positive("interleave", "block_length", block_length)
         return type(self)(
-            lambda: interleaved(
-                (called(map_func, element)._make() for element in self._make()), cycle, block
+            lambda: in_turn(
+                each(lambda element: made_by("interleave", map_func, element)._make(), self._make()),
+                cycle,
+                block,
             ),
             UNKNOWN,
-            lambda: called(map_func, next(self._make()))._spec(),
+            lambda: made_by("interleave", map_func, next(self._make()))._spec(),
         )
 
     def window(
@@ -121,12 +124,14 @@ class Mixtures(Described):
         further = n if shift is None else positive("window", "shift", shift)
 
         def make() -> Iterator[Any]:
-            for rows in windows(self._make(), n, further, step, bool(drop_remainder)):
-                yield mapped(
+            return each(
+                lambda rows: mapped(
                     lambda spec, *parts: type(self)(lambda: iter(parts), len(parts), lambda: spec),
                     self._spec(),
                     *rows,
-                )
+                ),
+                windows(self._make(), n, further, step, bool(drop_remainder)),
+            )
 
         count = self._count
         if count >= 0:
@@ -157,11 +162,12 @@ class Mixtures(Described):
             return positive("group_by_window", "window_size", size)
 
         def made(key: int, rows: list[Any]) -> Described:
-            return reduce_func(lift(key, int64), type(self)(lambda: iter(rows), len(rows), self._spec))
+            group = type(self)(lambda: iter(rows), len(rows), self._spec)
+            return require_dataset("group_by_window", applied(reduce_func, lift(key, int64), group))
 
         def make() -> Iterator[Any]:
-            for key, rows in grouped(self._make(), lambda element: int(called(key_func, element)), size_of):
-                yield from made(key, rows)._make()
+            groups = grouped(self._make(), lambda element: int(called(key_func, element)), size_of)
+            return flattened(each(lambda group: made(*group)._make(), groups))
 
         def spec() -> Any:
             first = list(itertools.islice(self._make(), 1))
@@ -256,6 +262,14 @@ class Mixtures(Described):
         return type(self)(lambda: computable(self._make(), log_warning), UNKNOWN, self._spec)
 
 
+def _processors(calls: int | Tensor | None) -> int:
+    """How many iterators one reads in turn who names no number, as TensorFlow counts."""
+    known = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if calls is None:
+        return known
+    return min(int(calls), known) if int(calls) > 0 else (known + 2) // 3
+
+
 def _some(method: str, datasets: Sequence[Described]) -> list[Described]:
     parts = list(datasets)
     if not parts:
@@ -278,52 +292,47 @@ def windows(elements: Iterator[Any], size: int, shift: int, stride: int, drop: b
     """Lists of `size` elements, every `stride`-th, each beginning `shift` elements after the one before."""
     reach = (size - 1) * stride + 1
     waiting: list[Any] = []
-    while True:
-        waiting += itertools.islice(elements, reach - len(waiting))
-        found = waiting[::stride]
-        if not found or (drop and len(found) < size):
-            return
-        yield found
-        if shift > len(waiting):
-            skipped = shift - len(waiting)
-            if len(list(itertools.islice(elements, skipped))) < skipped:
+    passed = 0  # how many elements between two windows are still to be passed over
+
+    def rest() -> Iterator[list[Any]]:
+        nonlocal passed
+        while True:
+            while passed:
+                if next(elements, END) is END:
+                    return
+                passed -= 1
+            while len(waiting) < reach and (element := next(elements, END)) is not END:
+                waiting.append(element)
+            found = waiting[::stride]
+            if not found or (drop and len(found) < size):
                 return
-        del waiting[:shift]
+            yield found
+            passed = max(shift - len(waiting), 0)
+            del waiting[:shift]
 
-
-def interleaved(sources: Iterator[Iterator[Any]], cycle: int, block: int) -> Iterator[Any]:
-    """`block` elements of each of `cycle` iterators in turn; one that has ended makes room for the next."""
-    places: list[Iterator[Any] | None] = [None] * cycle
-    has_more, turn = True, 0
-    while has_more or any(place is not None for place in places):
-        if places[turn] is None and has_more:
-            places[turn] = next(sources, None)
-            has_more = places[turn] is not None
-        place = places[turn]
-        if place is not None:
-            found = list(itertools.islice(place, block))
-            yield from found
-            if len(found) < block:
-                places[turn] = None
-        turn = (turn + 1) % cycle
+    return Resumed(rest)
 
 
 def chosen(parts: Sequence[Iterator[Any]], choices: Iterator[int], stops_when_empty: bool) -> Iterator[Any]:
     """The next element of the iterator that each number chooses; one that has ended is passed over, or ends it all."""
     open_parts: list[Iterator[Any] | None] = list(parts)
-    for number in choices:
-        part = open_parts[number]
-        if part is None:
-            continue
-        found = list(itertools.islice(part, 1))
-        if found:
-            yield found[0]
-        elif stops_when_empty:
-            return
-        else:
-            open_parts[number] = None
-            if not any(open_parts):
+
+    def rest() -> Iterator[Any]:
+        for number in choices:
+            part = open_parts[number]
+            if part is None:
+                continue
+            element = next(part, END)
+            if element is not END:
+                yield element
+            elif stops_when_empty:
                 return
+            else:
+                open_parts[number] = None
+                if not any(open_parts):
+                    return
+
+    return Resumed(rest)
 
 
 def drawn(shares: np.ndarray, seed: Sequence[int]) -> Iterator[int]:
@@ -331,20 +340,6 @@ def drawn(shares: np.ndarray, seed: Sequence[int]) -> Iterator[int]:
     draw, shares = np.random.default_rng(seed), shares / shares.sum()
     while True:
         yield int(draw.choice(len(shares), p=shares))
-
-
-def grouped(
-    elements: Iterator[Any], key_of: Callable[[Any], int], size_of: Callable[[int], int]
-) -> Iterator[tuple[int, list[Any]]]:
-    """Elements of one key together, as soon as there are as many as their key asks for; the rest at the end, by their keys."""
-    waiting: dict[int, list[Any]] = {}
-    for element in elements:
-        key = key_of(element)
-        group = waiting.setdefault(key, [])
-        group.append(element)
-        if len(group) >= size_of(key):
-            yield key, waiting.pop(key)
-    yield from sorted(waiting.items(), key=lambda item: item[0])
 
 
 def resampled(
@@ -357,18 +352,22 @@ def resampled(
     """Classes and elements; one of class c stays with probability in proportion to wanted[c] / share[c]."""
     draw = np.random.default_rng(seed)
     counts = np.ones(wanted.shape)  # of the elements so far; every class counts as seen once
-    for element in elements:
-        number = kind(element)
-        if not 0 <= number < len(wanted):
-            raise InvalidArgumentError(
-                f"rejection_resample: an element has class {number}; there are shares of {len(wanted)} classes."
-            )
-        counts[number] += 1
-        shares = counts / counts.sum() if known is None else known
-        ratios = np.divide(wanted, shares, out=np.zeros_like(wanted), where=shares > 0)
-        ratio = ratios[number] if shares[number] > 0 else np.inf * wanted[number]
-        if draw.random() * ratios.max() < ratio:
-            yield number, element
+
+    def rest() -> Iterator[tuple[Any, Any]]:
+        for element in elements:
+            number = kind(element)
+            if not 0 <= number < len(wanted):
+                raise InvalidArgumentError(
+                    f"rejection_resample: an element has class {number}; there are shares of {len(wanted)} classes."
+                )
+            counts[number] += 1
+            shares = counts / counts.sum() if known is None else known
+            ratios = np.divide(wanted, shares, out=np.zeros_like(wanted), where=shares > 0)
+            ratio = ratios[number] if shares[number] > 0 else np.inf * wanted[number]
+            if draw.random() * ratios.max() < ratio:
+                yield number, element
+
+    return Resumed(rest)
 
 
 def computable(elements: Iterator[Any], logs: bool) -> Iterator[Any]:

@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from graphad.autograph.convert import converted_here
 from graphad.core.dtypes import bool_, int64
 from graphad.core.errors import OutOfRangeError
 from graphad.core.sparse import Sparse
 from graphad.core.tensor import Tensor
-from graphad.data.elements import leaves, mapped
+from graphad.data.elements import leaves, mapped, returned
 from graphad.data.sparse import SparseArray
 from graphad.gradient.host import HostEffect, called
+from graphad.ops.control.while_loop import while_loop
 
 _number = itertools.count()
 
@@ -94,6 +96,19 @@ class Stream:
         if number is not None:
             self._running.pop(number, None)
             self._elements.pop(number, None)
+
+
+def traced_reduction(stream: Stream, state: Any, function: Callable[..., Any]) -> Any:
+    """The last of the states that `function(state, element)` gives, one after another, each time that the traced function runs.
+
+    Raises: StructureError, InvalidArgumentError, DTypeError: a state has another structure, shape or dtype than the first one.
+    """
+    run, step = stream.start(), converted_here(function)
+    return while_loop(
+        lambda _: stream.advance(run),
+        lambda before: [returned(step(before, stream.element(run)))],
+        [state],
+    )[0]
 
 
 def _of_host(function: Callable[..., Any], inputs: list[Tensor], out: Any) -> Any:

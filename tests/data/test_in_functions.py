@@ -226,3 +226,28 @@ def test_a_sum_takes_the_shape_of_what_is_added():
 
     assert weighted(tf.constant([2, 3], tf.int64)).numpy().tolist() == [6, 9]
     assert weighted(tf.constant(1, tf.int64)).numpy() == 6
+
+
+def test_a_traced_reduction_goes_through_the_data_set_in_every_run():
+    rows, weight, seen = Dataset.range(4), tf.Variable(2.0), tf.Variable(0, dtype=tf.int64)
+
+    @tf.function
+    def total(x):
+        def step(state, i):
+            seen.assign_add(i)
+            if i > 1:  # a tensor decides
+                state = (state[0] + i, state[1] * weight)
+            return state
+
+        return rows.reduce((x, tf.constant(1.0)), step)
+
+    for runs in (1, 2):
+        with tf.GradientTape() as tape:
+            count, product = total(tf.constant(3, tf.int64))
+        assert int(count) == 8 and float(product) == 4.0 and int(seen) == 6 * runs
+        assert float(tape.gradient(product, weight)) == 4.0
+    assert int(tf.function(lambda: rows.reduce(0, lambda s, _: s + 1))()) == 4
+    pairs = Dataset.from_tensor_slices((tf.range(3.0), tf.range(3.0)))
+    assert float(tf.function(lambda: pairs.reduce(1.0, lambda s, row: s + row[0] * row[1]))()) == 6.0
+    with pytest.raises(TypeError, match="int64"):
+        tf.function(lambda: rows.reduce(0, lambda s, i: s + i))()

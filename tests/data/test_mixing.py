@@ -252,3 +252,101 @@ def test_older_functions_are_for_apply():
             list(TEN.apply(e.assert_cardinality(count)))
     with pytest.raises(ValueError, match="there is no element"):
         e.from_list([])
+
+
+def _reciprocals() -> Dataset:
+    return Dataset.from_tensor_slices([1.0, 2.0, 0.0, 4.0]).map(
+        lambda x: tf.debugging.check_numerics(1.0 / x, "")
+    )
+
+
+@pytest.mark.parametrize(
+    "stage, expected",
+    [
+        (lambda rows: rows.enumerate(), [(0, 1.0), (1, 0.5), (2, 0.25)]),
+        (lambda rows: rows.repeat(2), [1.0, 0.5, 0.25] * 2),
+        (lambda rows: rows.unique(), [1.0, 0.5, 0.25]),
+        (lambda rows: rows.cache(), [1.0, 0.5, 0.25]),
+        (lambda rows: rows.scan(0.0, lambda s, x: (s + x, s + x)), [1.0, 1.5, 1.75]),
+        (lambda rows: rows.concatenate(Dataset.from_tensors(7.0)), [1.0, 0.5, 0.25, 7.0]),
+        (lambda rows: Dataset.from_tensors(7.0).concatenate(rows), [7.0, 1.0, 0.5, 0.25]),
+        (
+            lambda rows: rows.flat_map(lambda x: Dataset.from_tensors(x).repeat(2)),
+            [1, 1, 0.5, 0.5, 0.25, 0.25],
+        ),
+        (lambda rows: Dataset.range(2).flat_map(lambda _: rows), [1.0, 0.5, 0.25] * 2),
+        (lambda rows: rows.interleave(Dataset.from_tensors, 2), [1.0, 0.5, 0.25]),
+        (lambda rows: Dataset.range(2).interleave(lambda _: rows, 2, 2), [1, 0.5, 1, 0.5, 0.25, 0.25]),
+        (lambda rows: rows.batch(1).unbatch(), [1.0, 0.5, 0.25]),
+        (lambda rows: rows.batch(1).rebatch(1), [[1.0], [0.5], [0.25]]),
+        (lambda rows: rows.window(2).flat_map(lambda x: x), [1.0, 0.5, 0.25]),
+        (lambda rows: rows.window(1, 2).flat_map(lambda x: x), [1.0, 0.25]),
+        (
+            lambda rows: rows.group_by_window(lambda x: tf.constant(0), lambda _, group: group.batch(2), 2),
+            [[1.0, 0.5], [0.25]],
+        ),
+        (
+            lambda rows: Dataset.choose_from_datasets(
+                [rows, Dataset.range(9).map(float)], Dataset.from_tensor_slices([0, 1, 0, 0, 1, 0])
+            ),
+            [1.0, 0.0, 0.5, 1.0, 0.25],
+        ),
+        (
+            lambda rows: Dataset.zip((rows, Dataset.from_tensor_slices([1.0, 2.0, 0.0, 4.0]))),
+            [(1.0, 1.0), (0.5, 2.0), (0.25, 4.0)],
+        ),
+    ],
+)
+def test_no_stage_ends_a_data_set_at_an_element_that_cannot_be_computed(stage, expected):
+    found = [
+        tf.nest.map_structure(lambda x: x.numpy().tolist(), x) for x in stage(_reciprocals()).ignore_errors()
+    ]
+    assert found == expected
+
+
+def test_a_shuffle_keeps_what_waits_when_an_element_fails():
+    assert sorted(float(x) for x in _reciprocals().shuffle(2, seed=1).ignore_errors()) == [0.25, 0.5, 1.0]
+    assert sorted(float(x) for x in _reciprocals().shuffle(9, seed=1).ignore_errors()) == [0.25, 0.5, 1.0]
+
+
+def test_a_generator_goes_on_behind_an_element_that_does_not_fit():
+    rows = iter(
+        Dataset.from_generator(
+            lambda: iter([[1, 1], [2, 2, 2], [3, 3]]), output_signature=tf.TensorSpec([2], tf.int64)
+        )
+    )
+    assert next(rows).numpy().tolist() == [1, 1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"has shape \(3,\)"):
+        next(rows)
+    assert next(rows).numpy().tolist() == [3, 3]
+    assert next(rows, None) is None
+
+
+def test_a_function_that_asks_an_empty_iterator_does_not_end_the_data_set_in_silence():
+    nothing = iter(())
+    for rows in (
+        Dataset.range(3).map(lambda x: next(nothing)),
+        Dataset.range(3).scan(0, lambda s, x: next(nothing)),
+        Dataset.range(3).group_by_window(lambda x: 0, lambda _, group: next(nothing), 2),
+    ):
+        with pytest.raises(tf.errors.OutOfRangeError, match="there is none"):
+            next(rows._make())
+
+
+def test_functions_that_must_return_a_data_set_are_told_so():
+    for rows in (
+        Dataset.range(3).flat_map(lambda x: [x]),
+        Dataset.range(3).interleave(lambda x: [x]),
+        Dataset.range(3).group_by_window(lambda x: 0, lambda _, group: [1], 2),
+    ):
+        with pytest.raises(TypeError, match="of type list; it must return a Dataset"):
+            next(rows._make())
+    with pytest.raises(TypeError, match="windows"):
+        next(Dataset.range(3).window(2).as_numpy_iterator())
+
+
+def test_interleave_counts_the_calls_in_parallel_where_no_cycle_is_given():
+    rows = Dataset.from_tensor_slices([2, 3]).interleave(
+        lambda x: Dataset.from_tensors(x).repeat(2), num_parallel_calls=1
+    )
+    assert [int(x) for x in rows] == [2, 2, 3, 3]
