@@ -447,3 +447,22 @@ def test_a_vector_in_the_order_of_memory_is_in_the_order_of_its_rows():
     np.testing.assert_array_equal(tf.numpy.ravel([[1, 2], [3, 4]], order="F"), [1, 3, 2, 4])
     with pytest.raises(ValueError, match="order 'X' is unknown"):
         tf.numpy.ravel([1], order="X")
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda: tnp.cov(np.ones((3, 3, 3))), ValueError, r"shape \(3, 3, 3\)"),
+        (lambda: tnp.cov(np.ones((2, 3)), np.ones((1, 1, 3))), ValueError, r"shape \(1, 1, 3\)"),
+        (lambda: tnp.corrcoef(np.ones((3, 3, 3))), ValueError, r"shape \(3, 3, 3\)"),
+        (lambda: tnp.cov(np.ones(5), fweights=np.ones((5, 5), int)), ValueError, "fweights has shape"),
+        (lambda: tnp.cov(np.ones((2, 3)), aweights=[1.0, 2.0]), ValueError, "of which there are 3"),
+        (lambda: tnp.cov(np.ones((2, 3)), aweights=[1.0, 2.0, -1.0]), ValueError, "must not be negative"),
+        (lambda: tnp.cov(np.ones((2, 3)), fweights=[1, 2, -1]), ValueError, "must not be negative"),
+        (lambda: tnp.cov(np.ones((2, 3)), fweights=[1, 0.5, 1]), TypeError, "must be integers"),
+        (lambda: tnp.rot90(np.ones((2, 3)), 1, (0,)), ValueError, "two are needed"),
+    ],
+)
+def test_covariances_and_turns_refuse_what_numpy_refuses(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -30,6 +30,8 @@ from graphad.ops.numpy.choosing import take as take
 from graphad.ops.numpy.choosing import take_along_axis as take_along_axis
 from graphad.ops.numpy.choosing import trim_zeros as trim_zeros
 from graphad.ops.numpy.choosing import where as where
+from graphad.ops.numpy.covariance import corrcoef as corrcoef
+from graphad.ops.numpy.covariance import cov as cov
 from graphad.ops.numpy.creation import arange as arange
 from graphad.ops.numpy.creation import array_of
 from graphad.ops.numpy.creation import asanyarray as asanyarray
@@ -211,8 +213,6 @@ from graphad.ops.numpy.skipping import nansum as nansum
 from graphad.ops.numpy.skipping import nanvar as nanvar
 from graphad.ops.numpy.statistics import average as average
 from graphad.ops.numpy.statistics import bincount as bincount
-from graphad.ops.numpy.statistics import corrcoef as corrcoef
-from graphad.ops.numpy.statistics import cov as cov
 from graphad.ops.numpy.statistics import interp as interp
 from graphad.ops.numpy.statistics import mean as mean
 from graphad.ops.numpy.statistics import median as median

@@ -422,6 +422,8 @@ def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
              [1, 3]])
     """
     m, k = tensor_of(m), operator.index(k)
+    if len(axes) != 2:
+        raise InvalidArgumentError(f"rot90: axes are {tuple(axes)}; two are needed, such as (0, 1).")
     found = directly(np.rot90, m, k=k, axes=axes)
     if found is not None:
         return found

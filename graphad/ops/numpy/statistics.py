@@ -11,11 +11,14 @@ from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, stands_for_tensor
-from graphad.core.errors import InvalidArgumentError, OutOfRangeError, UnsupportedOptionError
+from graphad.core.errors import (
+    InvalidArgumentError,
+    UnsupportedOptionError,
+)
 from graphad.core.kinds import BOOLEAN, INTEGER, require_kind
 from graphad.core.shapes import normalize_axes
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.ops import array, linalg, math
+from graphad.ops import array, math
 from graphad.ops.array.gather import TakeAlong
 from graphad.ops.directly import directly, is_eager, is_free
 from graphad.ops.numpy import reductions
@@ -522,79 +525,3 @@ def interp(
         math.greater(x, xp[-1]), fp[-1] if right is None else cast_to(tensor_of(right), fp.dtype), found
     )
     return math.where(math.equal(x, xp[-1]), fp[-1], found)
-
-
-@blaming
-def cov(
-    m: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: bool = False,
-    ddof: int | None = None, fweights: TensorLike | None = None, aweights: TensorLike | None = None,
-) -> Tensor:  # fmt: skip
-    """The covariances of variables, which are the rows of `m`, and those of `y`; the columns with rowvar=False.
-
-    Args:
-      m: Matrix [variables, samples], or a vector of one variable; a float or complex dtype, integers count as float64.
-      y: Further variables.
-      rowvar: Whether variables are rows; columns otherwise.
-      bias: Whether to divide by the number of samples; otherwise by one less.
-      ddof: Subtracted from that number, overriding `bias`.
-      fweights: How often each sample occurred, integers [samples].
-      aweights: The relative weights of the samples [samples].
-    Returns: Tensor [variables, variables], a scalar for one variable.
-    Raises: InvalidArgumentError (a ValueError): the numbers of samples differ.
-    Example:
-      >>> numpy.cov([[0.0, 2.0], [1.0, 5.0]]).numpy()
-      array([[2., 4.],
-             [4., 8.]])
-    """
-    rows = [inexact(x) for x in (m, y) if x is not None]
-    if not rows:
-        raise OutOfRangeError("cov: m is None; give a matrix [variables, samples] or a vector.")
-    rows = [
-        array.expand_dims(x, 0) if rank_of("cov", x) == 1 else x if rowvar else array.transpose(x)
-        for x in rows
-    ]
-    x = array.concat(promoted(*rows), 0) if len(rows) > 1 else rows[0]
-    free = cast_to(tensor_of((0 if bias else 1) if ddof is None else ddof), x.dtype)
-    weights = [cast_to(tensor_of(w), x.dtype) for w in (fweights, aweights) if w is not None]
-    if weights:
-        w = weights[0] * weights[1] if len(weights) > 1 else weights[0]
-        total = math.reduce_sum(w)
-        off = x - array.expand_dims(linalg.matvec(x, w) / total, 1)
-        # Relative weights do not count samples: what is subtracted is scaled by their mean square.
-        count = total - free * (total if aweights is None else math.reduce_sum(w * weights[-1])) / total
-        return array.squeeze(linalg.matmul(off * w, linalg.adjoint(off)) / count)
-    off = x - math.reduce_mean(x, -1, True)
-    count = math.cast(array.shape(x)[1], x.dtype) - free
-    found = linalg.matmul(off, linalg.adjoint(off)) / count
-    return array.squeeze(found)
-
-
-@blaming
-def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) -> Tensor:
-    """The correlation of variables, which are the rows of `x`, and those of `y`; the columns with rowvar=False.
-
-    Args:
-      x: Matrix [variables, samples], or a vector of one variable; a float or complex dtype, integers count as float64.
-      y: Further variables.
-      rowvar: Whether variables are rows; columns otherwise.
-    Returns: Tensor [variables, variables] of numbers from -1 to 1, a scalar for one variable; NaN for a variable that does
-      not vary.
-    Raises: InvalidArgumentError (a ValueError): the numbers of samples differ.
-    Example:
-      >>> numpy.corrcoef([[0.0, 1.0, 2.0], [0.0, -2.0, -4.0]]).numpy()
-      array([[ 1., -1.],
-             [-1.,  1.]])
-    """
-    c = cov(x, y, rowvar)
-    if c.ndim == 0:
-        return math.divide(c, c)
-    spread = math.sqrt(math.real(linalg.diag_part(c)))
-    scaled = (
-        c
-        / math.cast(array.expand_dims(spread, 1), c.dtype)
-        / math.cast(array.expand_dims(spread, 0), c.dtype)
-    )
-    if c.dtype.is_complex:
-        return scaled
-    one = cast_to(1.0, c.dtype)
-    return math.minimum(math.maximum(scaled, -one), one)
