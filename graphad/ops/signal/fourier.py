@@ -215,6 +215,8 @@ def _last_size(x: TensorLike) -> Tensor:
 def with_size(x: Any, axis: int, size: Size) -> Any:
     """x truncated or zero-padded to a size along one of its last axes, counted from the end."""
     n = static_int("fft_length", size, "fft_length")
+    if isinstance(n, int) and n < 0:
+        raise InvalidArgumentError(f"fft_length: a transform of {n} numbers; their number must be 0 or more.")
     have = None if x.dims is None else x.dims[axis]
     if isinstance(n, int) and isinstance(have, int):
         if have > n:

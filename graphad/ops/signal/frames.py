@@ -25,6 +25,7 @@ from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.support import static_int
 from graphad.ops.array.transpose import reverse, swap_axes
+from graphad.ops.math.arithmetic import divide_no_nan
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.math.select import maximum
@@ -195,7 +196,7 @@ def inverse_stft_window_fn(
 ) -> Callable[..., Tensor]:
     """The window with which `inverse_stft` inverts `stft` with the window `forward_window_fn`.
 
-    It is that window divided by the sum of the squares of all windows that overlap at a sample.
+    It is that window divided by the sum of the squares of all windows that overlap at a sample, and 0 where they are all 0.
 
     Args:
       frame_step: The distance between the starts of two frames.
@@ -216,7 +217,7 @@ def inverse_stft_window_fn(
         squares = pad(forward * forward, [(0, count * step - length)])
         total = reduce_sum(reshape(squares, [count, step]), axis=0, keepdims=True)
         total = reshape(concat([total] * count, axis=0), [count * step])
-        return forward / getitem(total, slice(0, length))
+        return divide_no_nan(forward, getitem(total, slice(0, length)))
 
     return window
 

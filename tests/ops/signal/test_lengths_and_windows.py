@@ -1,0 +1,29 @@
+"""Lengths of transforms that cannot be, and windows that are 0 where nothing overlaps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tf.signal.rfft(tf.zeros(3), fft_length=[-1]),
+        lambda: tf.signal.rfft2d(tf.zeros((3, 3)), fft_length=[2, -2]),
+        lambda: tf.signal.fftnd(tf.zeros((3, 3), tf.complex64), fft_length=[-1, 2]),
+        lambda: tf.signal.dct(tf.zeros(3), n=-2),
+    ],
+)
+def test_a_negative_length_is_refused_and_does_not_cut_the_signal(call):
+    with pytest.raises(ValueError, match="must be 0 or more"):
+        call()
+
+
+def test_the_inverse_window_is_zero_where_all_windows_are():
+    found = tf.signal.inverse_stft_window_fn(64)(64, dtype=tf.float32).numpy()
+    forward = tf.signal.hann_window(64).numpy()
+    assert found[0] == 0.0
+    np.testing.assert_allclose(found[1:] * forward[1:], 1.0, rtol=1e-6)
