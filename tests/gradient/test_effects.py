@@ -340,3 +340,11 @@ def test_check_numerics_looks_at_value_and_gradient():
         np.errstate(divide="ignore", invalid="ignore"),
     ):
         tape.gradient(y, x, output_gradients=tf.constant([np.nan, 1.0]))
+
+
+def test_a_shape_may_be_a_string_with_one_symbol_in_each_character():
+    x, y = tf.ones([1, 2, 3, 2]), tf.ones([2, 3, 3])
+    tf.debugging.assert_shapes([(x, "*NQ"), (y, "*ND"), (x, ".23."), (y, "2N.")])
+    for wrong in ([(x, "N2")], [(x, "*NQ"), (y, "*QD")], [(y, "*N2")], [(tf.ones([2, 3]), "N*")]):
+        with pytest.raises(ValueError, match="assert_shapes"):
+            tf.debugging.assert_shapes(wrong)

@@ -12,7 +12,7 @@ from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.escapes import Deciding
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.ops.array.sizes import known_value
@@ -43,7 +43,8 @@ def cond(
         the same structure of tensors with the same dtypes; None stands for no value.
     Returns: A nest like that of the functions' results.
     Raises:
-      ArgumentTypeError (a TypeError): a function is not callable, or the structures of the results differ.
+      ArgumentTypeError (a TypeError): a function is not callable.
+      StructureError (a TypeError and a ValueError): the structures of the results differ.
       DTypeError (a TypeError): the dtypes of the results differ.
     Example:
       >>> cond(constant(3) > 2, lambda: constant(1.0), lambda: constant(2.0)).numpy()
@@ -112,7 +113,7 @@ def _check_same(
                     f"'{name}' must have the same nested structure in the main and else branches."
                 )
     elif not same_structure(then_nest.shape, else_nest.shape):
-        raise ArgumentTypeError(
+        raise StructureError(
             "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure of return "
             f"values.\n\ntrue_fn output: {then_nest}\nfalse_fn output: {else_nest}"
         )

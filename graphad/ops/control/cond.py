@@ -24,6 +24,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dims import is_one
 from graphad.core.dtypes import bool_
 from graphad.core.errors import (
     DTypeError,
@@ -41,7 +42,7 @@ from graphad.graph.compose import append, inputs_behind, values_behind, with_inp
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.walk import with_outputs
-from graphad.ops.array.reshape import ExpandDims
+from graphad.ops.array.reshape import ExpandDims, Squeeze
 from graphad.ops.control.duals import push_cond
 from graphad.ops.control.layers import Layer, Structured, add_zeros, merged, with_stacked_outputs
 from graphad.ops.control.operands import fit, require, require_operands
@@ -505,10 +506,13 @@ def as_predicate(op: str, x: TensorLike) -> Tensor:
     if type(x) is EagerTensor and x.data.__class__ is np.bool_:
         return x
     from_number = at_hand(lift(x))
-    if from_number.dims is not None and from_number.dims != ():
+    dims = from_number.dims
+    if dims and all(map(is_one, dims)):
+        from_number = bind(Squeeze(tuple(range(len(dims)))), from_number)  # one truth value, as `bool(x)` has
+    elif dims is not None and dims != ():
         raise InvalidArgumentError(
-            f"{op}: the predicate has shape {format_dims(from_number.dims)}; it must be a scalar. tf.where chooses element by "
-            "element, tf.reduce_all and tf.reduce_any make one truth value of many."
+            f"{op}: the predicate has shape {format_dims(dims)}; it must be a scalar or have one element. tf.where chooses "
+            "element by element, tf.reduce_all and tf.reduce_any make one truth value of many."
         )
     if from_number.dtype is bool_:
         return from_number

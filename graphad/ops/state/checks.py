@@ -387,7 +387,7 @@ def assert_shapes(
     Args:
       shapes: Pairs (tensor of any dtype, dense or sparse, and shape), or a dict by `tensor.ref()`; a shape holds numbers, names
         (equal names are equal sizes), and None or "." for any size. `...` or "*" as its first entry stands for any number of
-        axes. A scalar is as good as a vector of size 1.
+        axes. A scalar is as good as a vector of size 1. A string such as "*N3" has one symbol in each character.
       data: What the message shows; none is shown.
       summarize: Is taken as TensorFlow takes it.
       message: What the error begins with.
@@ -401,8 +401,12 @@ def assert_shapes(
     for tensor, wanted in pairs:
         x = tensor.deref() if hasattr(tensor, "deref") else tensor
         dims = x.dims if isinstance(x, Sparse) else lift(x).dims
-        symbols = tuple(wanted) if isinstance(wanted, Iterable) and not isinstance(wanted, str) else (wanted,)
+        symbols = tuple(map(_size_of, wanted)) if isinstance(wanted, Iterable) else (wanted,)
         sized: Any = dims or (1,)  # a scalar is a vector of size 1
+        if any(symbol is ... or symbol == "*" for symbol in symbols[1:]):
+            raise InvalidArgumentError(
+                f"{lead}assert_shapes: {symbols} is expected; `...` or '*', any number of axes, may only come first."
+            )
         if symbols[:1] in ((...,), ("*",)):
             given = symbols[1:]
             fits = dims is not None and len(sized) >= len(given)
@@ -420,6 +424,11 @@ def assert_shapes(
             raise InvalidArgumentError(
                 f"{lead}assert_shapes: a tensor has shape {format_dims(dims)}; {symbols} is expected{known}."
             )
+
+
+def _size_of(symbol: Any) -> Any:
+    """A symbol of a shape; digits are a size, so that "*N3" is a shape."""
+    return int(symbol) if isinstance(symbol, str) and symbol.isdecimal() else symbol
 
 
 def is_numeric_tensor(tensor: TensorLike) -> bool:

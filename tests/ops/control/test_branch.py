@@ -221,3 +221,34 @@ def test_unequal_structures_are_shown_with_dtypes_and_shapes():
         f(tf.constant(True), tf.ones([2, 3]))
     assert "true_fn output: (float32(2, 3),)\n" in str(caught.value)
     assert "false_fn output: [float32(2, 3), {'a': int32(), 'b': None}]" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [[2.0], [-2.0], [[1.0]], [[-1.0]]])
+def test_a_predicate_of_one_element_decides_as_it_does_in_python(value):
+    def choose(x):
+        if x > 0:  # the same as `if bool(x > 0)`
+            x = x * 3.0
+        while x < 2.0 and not x < 0.0:
+            x = x + 1.0
+        return x, tf.cond(x > 4.0, lambda: 1, lambda: 2), tf.reduce_sum(x * 2.0 if x > 0 else x)
+
+    x = tf.constant(value)
+    eager, traced = choose(x), tf.function(choose)(x)
+    for found, expected in zip(traced, eager, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.function(choose)(x)[0]
+    np.testing.assert_array_equal(
+        tape.gradient(y, x), np.full_like(value, 3.0 if np.ravel(value)[0] > 0 else 1.0)
+    )
+    rows = tf.vectorized_map(
+        lambda r: tf.cond(r > 0.0, lambda: r * 2.0, lambda: r), tf.constant([[1.0], [-1.0]])
+    )
+    np.testing.assert_array_equal(rows, [[2.0], [-1.0]])
+
+
+def test_results_of_another_structure_are_an_error_of_both_kinds():
+    for kind in (TypeError, ValueError):
+        with pytest.raises(kind, match="overall structure"):
+            tf.function(lambda p: tf.cond(p, lambda: None, lambda: 1))(tf.constant(True))
