@@ -374,7 +374,7 @@ class Dataset(Mixtures):
         """The elements, each of them when it comes first; they are single tensors."""
 
         def make() -> Iterator[Any]:
-            seen = set()
+            seen: set[Any] = set()
 
             def is_new(element: NestLike) -> bool:
                 array = leaves(element)[0]

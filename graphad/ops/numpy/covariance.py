@@ -9,7 +9,7 @@ from graphad.core.blame import blaming
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
-from graphad.ops.numpy.promotion import cast_to, inexact, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, promoted, rank_of, tensor_of
 
 
 @blaming
@@ -55,7 +55,7 @@ def cov(
         (name, tensor_of(w)) for name, w in (("fweights", fweights), ("aweights", aweights)) if w is not None
     ]
     for name, w in given:
-        _require_weights(name, w, x.dims[-1], name == "fweights")
+        _require_weights(name, w, dims_of("cov", x)[-1], name == "fweights")
     weights = [cast_to(w, x.dtype) for _, w in given]
     if weights:
         w = weights[0] * weights[1] if len(weights) > 1 else weights[0]
@@ -72,7 +72,8 @@ def cov(
 
 def _require_weights(name: str, w: Tensor, samples: int | None, is_count: bool) -> None:
     """Raises: InvalidArgumentError: not one for each sample, or one is negative. ArgumentTypeError: a count has a fraction."""
-    if rank_of("cov", w) != 1 or (None not in (w.dims[0], samples) and w.dims[0] != samples):
+    dims = dims_of("cov", w)
+    if len(dims) != 1 or (None not in (dims[0], samples) and dims[0] != samples):
         raise InvalidArgumentError(
             f"cov: {name} has shape {w.shape}; a vector with one number for each sample is needed, of which there are {samples}."
         )
