@@ -660,7 +660,7 @@ def _real_inverse(a: Any, x: Any) -> Any:
 
 def _random_key(a: Any, state: Variable) -> Any:
     key = state.value
-    state.value = key + np.array([0, a["count"]])
+    state.value = key + np.array([0, a.get("count", 1)])
     return key
 
 
