@@ -44,12 +44,16 @@ class RandomKey(Op):
     number of keys that are taken.
     """
 
-    name = "random_key"
+    name, version = "random_key", 2
     guarded = True
     keeps = (False, False)
     effects = READS | WRITES
     per_row = True
     count: Count = 1
+
+    @classmethod
+    def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
+        return {"count": 1, **attributes}  # it took one key
 
     def infer(self, state: HandleSpec) -> TensorSpec:
         return TensorSpec.of(KEY, dtypes.int64)
