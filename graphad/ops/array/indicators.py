@@ -112,7 +112,7 @@ def one_hot(
     depth: TensorLike,
     on_value: TensorLike | None = None,
     off_value: TensorLike | None = None,
-    axis: int = -1,
+    axis: int | None = -1,
     dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -123,7 +123,7 @@ def one_hot(
         of `off_value`.
       depth: The size of the new axis: an int, or an integer scalar tensor.
       on_value, off_value: Scalars, 1 and 0 by default.
-      axis: Where the new axis goes in the result.
+      axis: Where the new axis goes in the result; the last for None.
       dtype: The dtype of the result; that of the values, or float32.
     Returns: Tensor with an axis of size `depth` more than `indices`.
     Raises: InvalidArgumentError (a ValueError): `depth` is negative, or the axis is out of range; DTypeError (a TypeError):
@@ -140,6 +140,7 @@ def one_hot(
         wanted = dtypes.float32 if given is None else given
     on = lift(wanted.numpy.type(1)) if on_value is None else lift(on_value, wanted)
     off = lift(wanted.numpy.type(0)) if off_value is None else lift(off_value, wanted)
+    axis = -1 if axis is None else axis
     if indices.ndim is not None:
         axis = normalize_axis("one_hot", axis, indices.ndim + 1)
     count, given_depth = requested_size("one_hot", depth, "depth")

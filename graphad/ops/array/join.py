@@ -204,10 +204,10 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
     """Tensors of one shape joined along a new axis.
 
     Args:
-      values: A list of tensors of one shape and dtype.
+      values: A list of tensors of one shape and dtype; an empty one gives float32 [0].
       axis: Where the new axis goes in the result.
     Returns: Tensor of the same dtype with one axis more, of size n.
-    Raises: InvalidArgumentError: the shapes differ.
+    Raises: InvalidArgumentError: the shapes differ, or there are none for another axis than the first.
     Example:
       >>> stack([[1, 2], [3, 4]], axis=1).numpy()
       array([[1, 3],
@@ -222,8 +222,8 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
     if not isinstance(values, Iterable):
         raise ArgumentTypeError(f"stack: values is a {type(values).__name__}; a list of tensors is needed.")
     items: list[Any] = list(values)
-    if not items:
-        raise InvalidArgumentError("stack: there are no tensors; give one at least.")
+    if not items and not leads:
+        raise InvalidArgumentError(f"stack: there are no tensors for axis {axis!r}; give one at least.")
     if leads and all(isinstance(x, bool | int | float | complex | np.generic) for x in items):
         return lift(
             items

@@ -118,7 +118,7 @@ def where(
     """`x` where `condition` holds, elsewhere `y`; or, without `x` and `y`, the indices where it holds.
 
     Args:
-      condition: Bool tensor (with one argument of any dtype, nonzero counting as true).
+      condition: Bool tensor, or an array of NumPy in which what is not 0 is true (with one argument of any dtype).
       x: Tensor that broadcasts with `condition` and `y`.
       y: Tensor with the dtype of `x`.
     Returns: Tensor of the broadcast shape. With one argument an int64 tensor [number of true elements, rank]. Only the chosen
@@ -129,9 +129,10 @@ def where(
       >>> where([True, False], [1, 2], [3, 4]).numpy()
       array([1, 4], dtype=int32)
     """
-    condition = lift(condition)
     if x is None and y is None:
-        return bind(WhereIndices(), condition)
+        return bind(WhereIndices(), lift(condition))
+    of_numpy = isinstance(condition, np.ndarray | np.generic) and condition.dtype.kind in "iuf"
+    condition = lift(np.not_equal(condition, 0) if of_numpy else condition)
     if x is None or y is None:
         raise DTypeError("where: x and y must be given together, or neither.")
     x, y = lift_pair("where", x, y)

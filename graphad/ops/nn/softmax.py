@@ -102,12 +102,12 @@ class LogSoftmax(AlongAxis):
         return shifted - log(reduce_sum(exp(shifted), axis=self.axis, keepdims=True))
 
 
-def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
+def softmax(logits: TensorLike, axis: int | None = -1, name: str | None = None) -> Tensor:
     """exp(logits) / sum(exp(logits)) along one axis, without overflow.
 
     Args:
       logits: Tensor [..., n, ...], a float dtype.
-      axis: The axis, the last by default.
+      axis: The axis, the last by default, and for None.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): another dtype.
     Source: Bridle, Probabilistic interpretation of feedforward classification network outputs, 1990.
@@ -116,15 +116,15 @@ def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tens
       array([0.5, 0.5], dtype=float32)
     """
     x = lift(logits)
-    return bind(Softmax(normalize_axis("softmax", axis, x.ndim, "logits", x.dims)), x)
+    return bind(Softmax(normalize_axis("softmax", -1 if axis is None else axis, x.ndim, "logits", x.dims)), x)
 
 
-def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
+def log_softmax(logits: TensorLike, axis: int | None = -1, name: str | None = None) -> Tensor:
     """log(softmax(logits)) along `axis`, accurate for small probabilities.
 
     Args:
       logits: Tensor [..., n, ...], a float dtype.
-      axis: The axis, the last by default.
+      axis: The axis, the last by default, and for None.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): another dtype.
     Source: Bridle, Probabilistic interpretation of feedforward classification network outputs, 1990.
@@ -133,4 +133,6 @@ def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> 
       array([-0.6931472, -0.6931472], dtype=float32)
     """
     x = lift(logits)
-    return bind(LogSoftmax(normalize_axis("log_softmax", axis, x.ndim, "logits", x.dims)), x)
+    return bind(
+        LogSoftmax(normalize_axis("log_softmax", -1 if axis is None else axis, x.ndim, "logits", x.dims)), x
+    )

@@ -228,7 +228,7 @@ def test_equal_elements_share_no_gradient_in_a_sort() -> None:
         (lambda: a.concat([X, X[:, :2]], 0), "concat: shapes .* differ at axis 1"),
         (lambda: a.concat([tf.constant(1.0)], 0), "concat: tensor 0 is a scalar"),
         (lambda: a.stack([X, X[0]]), "stack: shapes .* have different ranks"),
-        (lambda: a.stack([]), "stack: there are no tensors"),
+        (lambda: a.stack([], axis=1), "stack: there are no tensors"),
         (lambda: a.split(X, 3, axis=1), "which 3 does not divide"),
         (lambda: a.split(X, [1, 1], axis=1), "add up to 2"),
         (lambda: a.pad(X, [[1, 1]]), "paddings has 1 rows"),
@@ -631,3 +631,32 @@ def test_whole_floats_are_numbers_of_slices() -> None:
 )
 def test_a_stack_of_numbers_is_their_constant(numbers, dtype) -> None:
     assert tf.stack(numbers).dtype == tf.constant(numbers).dtype == dtype
+
+
+# -- what programs leave open --------------------------------------------------------------------------------------------
+
+
+def test_a_stack_of_no_tensors_is_empty_as_the_constant_of_an_empty_list():
+    for empty in (tf.stack([]), tf.stack(()), tf.function(lambda: tf.stack([]))()):
+        assert empty.dtype is tf.float32
+        assert empty.shape == (0,)
+
+
+@pytest.mark.parametrize("numbers", [np.array([1, 0]), np.array([0.5, 0.0]), np.array([True, False])])
+def test_numbers_of_numpy_choose_where_they_are_not_zero(numbers):
+    x = tf.constant([1.0, 2.0])
+    assert tf.where(numbers, x, -x).numpy().tolist() == [1.0, -2.0]
+    assert tf.function(lambda x: tf.where(numbers, x, -x))(x).numpy().tolist() == [1.0, -2.0]
+
+
+@pytest.mark.parametrize("numbers", [[1, 0], tf.constant([1, 0]), np.array(["a", "b"])])
+def test_other_numbers_do_not_choose(numbers):
+    with pytest.raises(TypeError):
+        tf.where(numbers, [1.0, 2.0], [3.0, 4.0])
+
+
+def test_no_axis_is_the_last_one_for_softmax_and_one_hot():
+    x = tf.constant([[0.0, 1.0], [2.0, 2.0]])
+    assert np.array_equal(tf.nn.softmax(x, axis=None), tf.nn.softmax(x))
+    assert np.array_equal(tf.nn.log_softmax(x, axis=None), tf.nn.log_softmax(x))
+    assert np.array_equal(tf.one_hot([1, 0], 2, axis=None), tf.one_hot([1, 0], 2))
