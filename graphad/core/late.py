@@ -91,7 +91,7 @@ def _parsed(text: str) -> dict[str, tuple[str, str]]:
     places: dict[str, tuple[str, str]] = {}
     private: dict[str, tuple[str, str]] = {}
     # A long import is in parentheses.
-    for line in text.replace("(\n    ", "").replace(",\n)", "").splitlines():
+    for line in text.replace("(\n    ", "").replace(",\n    ", ", ").replace(",\n)", "").splitlines():
         words = line.split()
         if len(words) == 6 and words[4] == "as":  # nearly all lines
             places[words[5]] = words[1], words[3]

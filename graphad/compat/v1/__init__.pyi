@@ -192,11 +192,13 @@ from graphad import version as version
 from graphad import zeros as zeros
 from graphad.compat.v1 import debugging as debugging
 from graphad.compat.v1 import image as image
+from graphad.compat.v1 import initializers as initializers
 from graphad.compat.v1 import linalg as linalg
 from graphad.compat.v1 import logging as logging
 from graphad.compat.v1 import losses as losses
 from graphad.compat.v1 import math as math
 from graphad.compat.v1 import nn as nn
+from graphad.compat.v1 import train as train
 from graphad.core.dimension import Dimension as Dimension
 from graphad.core.dimension import dimension_at_index as dimension_at_index
 from graphad.core.dimension import dimension_value as dimension_value
@@ -227,6 +229,19 @@ from graphad.eager.assigned import assign_add as assign_add
 from graphad.eager.assigned import assign_sub as assign_sub
 from graphad.errors import OpError as OpError
 from graphad.image import random_crop as random_crop
+from graphad.layers.older import (
+    Constant,
+    GlorotNormal,
+    GlorotUniform,
+    Ones,
+    Orthogonal,
+    RandomNormal,
+    RandomUniform,
+    TruncatedNormal,
+    UniformUnitScaling,
+    VarianceScaling,
+    Zeros,
+)
 from graphad.layers.variable_scopes import AUTO_REUSE as AUTO_REUSE
 from graphad.layers.variable_scopes import GraphKeys as GraphKeys
 from graphad.layers.variable_scopes import VariableScope as VariableScope
@@ -401,6 +416,17 @@ from graphad.signal import ifft3d as ifft3d
 set_random_seed = set_seed
 
 __version__: str
+constant_initializer = Constant
+glorot_normal_initializer = GlorotNormal
+glorot_uniform_initializer = GlorotUniform
+ones_initializer = Ones
+orthogonal_initializer = Orthogonal
+random_normal_initializer = RandomNormal
+random_uniform_initializer = RandomUniform
+truncated_normal_initializer = TruncatedNormal
+uniform_unit_scaling_initializer = UniformUnitScaling
+variance_scaling_initializer = VarianceScaling
+zeros_initializer = Zeros
 name_scope = named_by_default
 py_func = numpy_function
 NoGradient = no_gradient

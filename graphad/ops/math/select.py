@@ -131,8 +131,9 @@ def where(
     """
     if x is None and y is None:
         return bind(WhereIndices(), lift(condition))
-    of_numpy = isinstance(condition, np.ndarray | np.generic) and condition.dtype.kind in "iuf"
-    condition = lift(np.not_equal(condition, 0) if of_numpy else condition)
+    if isinstance(condition, np.ndarray | np.generic) and condition.dtype.kind in "iuf":
+        condition = np.not_equal(condition, 0)
+    condition = lift(condition)
     if x is None or y is None:
         raise DTypeError("where: x and y must be given together, or neither.")
     x, y = lift_pair("where", x, y)

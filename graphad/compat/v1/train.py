@@ -1,0 +1,5 @@
+"""What of the trainings of TensorFlow 1 has a meaning without sessions: learning rates, the global step, checkpoints."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__ = attach(__name__)

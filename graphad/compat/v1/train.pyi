@@ -1,0 +1,24 @@
+"""What of the trainings of TensorFlow 1 has a meaning without sessions: learning rates, the global step, checkpoints."""
+
+from graphad.optimizers.older import cosine_decay as cosine_decay
+from graphad.optimizers.older import cosine_decay_restarts as cosine_decay_restarts
+from graphad.optimizers.older import create_global_step as create_global_step
+from graphad.optimizers.older import exponential_decay as exponential_decay
+from graphad.optimizers.older import get_global_step as get_global_step
+from graphad.optimizers.older import get_or_create_global_step as get_or_create_global_step
+from graphad.optimizers.older import inverse_time_decay as inverse_time_decay
+from graphad.optimizers.older import linear_cosine_decay as linear_cosine_decay
+from graphad.optimizers.older import natural_exp_decay as natural_exp_decay
+from graphad.optimizers.older import piecewise_constant as piecewise_constant
+from graphad.optimizers.older import polynomial_decay as polynomial_decay
+from serialization.checkpoint import Checkpoint as Checkpoint
+from serialization.checkpoint import CheckpointManager as CheckpointManager
+from serialization.checkpoint import CheckpointOptions as CheckpointOptions
+from serialization.checkpoint import checkpoints_iterator as checkpoints_iterator
+from serialization.checkpoint import get_checkpoint_state as get_checkpoint_state
+from serialization.checkpoint import latest_checkpoint as latest_checkpoint
+from serialization.checkpoint import list_variables as list_variables
+from serialization.checkpoint import load_checkpoint as load_checkpoint
+from serialization.checkpoint import load_variable as load_variable
+
+piecewise_constant_decay = piecewise_constant
