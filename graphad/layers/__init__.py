@@ -3,7 +3,8 @@
 The modules by subject:
 
     what a layer is       base, named, sizes, inputs
-    values of weights     initializers, regularizers, constraints, variable_scopes
+    values of weights     initializers, regularizers, constraints
+    TensorFlow 1          variable_scopes, older
     layers                dense, embedding, convolutions, pooling, cells, activations, batch_normalization,
                           layer_normalization
     shapes                reshaping, rearranging, merging

@@ -49,7 +49,7 @@ def get_or_create_global_step(graph: object = None) -> Variable:
 
 def exponential_decay(
     learning_rate: TensorLike,
-    global_step: Any,
+    global_step: TensorLike,
     decay_steps: TensorLike,
     decay_rate: TensorLike,
     staircase: bool = False,
@@ -75,7 +75,7 @@ def exponential_decay(
 
 def natural_exp_decay(
     learning_rate: TensorLike,
-    global_step: Any,
+    global_step: TensorLike,
     decay_steps: TensorLike,
     decay_rate: TensorLike,
     staircase: bool = False,
@@ -89,7 +89,7 @@ def natural_exp_decay(
 
 def inverse_time_decay(
     learning_rate: TensorLike,
-    global_step: Any,
+    global_step: TensorLike,
     decay_steps: TensorLike,
     decay_rate: TensorLike,
     staircase: bool = False,
@@ -102,7 +102,7 @@ def inverse_time_decay(
 
 def polynomial_decay(
     learning_rate: TensorLike,
-    global_step: Any,
+    global_step: TensorLike,
     decay_steps: TensorLike,
     end_learning_rate: TensorLike = 0.0001,
     power: TensorLike = 1.0,
@@ -116,7 +116,7 @@ def polynomial_decay(
 
 def cosine_decay(
     learning_rate: TensorLike,
-    global_step: Any,
+    global_step: TensorLike,
     decay_steps: TensorLike,
     alpha: TensorLike = 0.0,
     name: str | None = None,
@@ -127,7 +127,7 @@ def cosine_decay(
 
 def cosine_decay_restarts(
     learning_rate: TensorLike,
-    global_step: Any,
+    global_step: TensorLike,
     first_decay_steps: TensorLike,
     t_mul: TensorLike = 2.0,
     m_mul: TensorLike = 1.0,
@@ -141,7 +141,7 @@ def cosine_decay_restarts(
 
 def linear_cosine_decay(
     learning_rate: TensorLike,
-    global_step: Any,
+    global_step: TensorLike,
     decay_steps: TensorLike,
     num_periods: float = 0.5,
     alpha: float = 0.0,
@@ -166,7 +166,7 @@ def linear_cosine_decay(
 
 
 def piecewise_constant(
-    x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+    x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Rate:
     """values[k] while x is at most boundaries[k], the last value behind; see `exponential_decay`.
 
@@ -179,7 +179,7 @@ def piecewise_constant(
     return _rate("piecewise_constant", decay.PiecewiseConstantDecay(boundaries, values), x)
 
 
-def _rate(own: str, schedule: Callable[[Any], Tensor], step: Any) -> Rate:
+def _rate(own: str, schedule: Callable[[Any], Tensor], step: TensorLike | None) -> Rate:
     if step is None:
         raise InvalidArgumentError(
             f"{own}: global_step is None; give a variable that counts the steps, such as get_or_create_global_step()."
