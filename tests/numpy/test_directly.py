@@ -224,6 +224,38 @@ def test_quantiles_are_the_same_by_both_ways() -> None:
                 _agree(call, x, traced=False)
 
 
+def test_running_results_and_those_of_slices_are_the_same_by_both_ways() -> None:
+    for dtype in (np.float32, np.float64, np.int32, np.uint8, bool):
+        x = _values(dtype, 9, 5)
+        _agree(np.divide.accumulate, x)
+        _agree(np.logical_and.accumulate, x)
+        for ufunc in (np.maximum, np.minimum):
+            _agree(lambda x, ufunc=ufunc: ufunc.reduceat(x, [0, 4, 2, 7], 0), x)
+        for ufunc in (np.gcd, np.bitwise_xor, np.add) if np.dtype(dtype).kind in "iu" else ():
+            _agree(lambda x, ufunc=ufunc: ufunc.accumulate(x, 1), x)
+            _agree(lambda x, ufunc=ufunc: ufunc.reduceat(x, [1, 3, 2], 1), x)
+
+
+def test_integers_are_divided_one_after_the_other_as_floats() -> None:
+    x = np.array([[7, 2, 3], [5, 4, 2]])
+    t = gd.constant(x)
+    np.testing.assert_array_equal(np.divide.accumulate(t, 1).numpy(), np.divide.accumulate(x, 1))
+    np.testing.assert_array_equal(np.divide.reduceat(t, [0, 1], 1).numpy(), np.divide.reduceat(x, [0, 1], 1))
+
+
+def test_bins_of_equal_width_are_the_same_by_both_ways() -> None:
+    for dtype in (np.float16, np.float32, np.float64):
+        x = np.append(_values(dtype, 300, edges=False) * dtype(4), [-3.0, 3.0, 0.0, -0.0, 2.9999]).astype(
+            dtype
+        )
+        for values in (x, np.append(x, [np.inf, -np.inf, 1e4]).astype(dtype), x[:0], np.abs(x)):
+            for ends, count in (([-3.0, 3.0], 100), ([0.0, 0.1], 7), ([-1.0, 1.0], 1)):
+                pair = np.array(ends, dtype)
+                _agree(lambda x, ends=pair, n=count: gd.histogram_fixed_width_bins(x, ends, n), values)
+    with pytest.raises(ValueError, match="first end must be below"):
+        gd.histogram_fixed_width_bins(gd.constant([1.0]), [2.0, 2.0])
+
+
 def test_cross_products_are_the_same_by_both_ways() -> None:
     for dtype in (*FLOATS, np.int32, np.complex64):
         x, y = _values(dtype, 9, 3, edges=False), _values(dtype, 9, 3, edges=False)

@@ -126,15 +126,24 @@ def _largest(x: Array, k: int) -> Array:
     size = x.shape[-1]
     least = np.partition(x, size - k, -1)[:, size - k]
     mask = ~(x < least[:, None])  # NaN counts as the largest
+    places = np.flatnonzero(mask)
+    if places.size == len(x) * k:  # every row has k or more
+        return _ranked(x, places, k)
     found = np.empty((len(x), k), np.int64)
     is_plain = np.count_nonzero(mask, -1) == k  # other rows have ties with the k-th element
     if is_plain.any():
-        places = np.nonzero(mask[is_plain])[1].reshape(-1, k)
-        values = np.take_along_axis(x[is_plain], places, -1)
-        found[is_plain] = np.take_along_axis(places, descending_order(values), -1)
-    if not is_plain.all():
-        found[~is_plain] = descending_order(x[~is_plain])[:, :k]
+        plain = x[is_plain]
+        found[is_plain] = _ranked(plain, np.flatnonzero(mask[is_plain]), k)
+    found[~is_plain] = descending_order(x[~is_plain])[:, :k]
     return found
+
+
+def _ranked(x: Array, places: Array, k: int) -> Array:
+    """Places in all of x, k of each row and in order, as places in their rows, the largest element first."""
+    values = x.reshape(-1)[places].reshape(-1, k)
+    columns = (places % x.shape[-1]).reshape(-1, k)
+    ranked: Array = np.take_along_axis(columns, descending_order(values), -1)
+    return ranked
 
 
 class TopK(NamedTuple):

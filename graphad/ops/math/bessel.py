@@ -2,10 +2,10 @@
 and what `scipy.special` of tensors needs: `gamma` and `erfcx`.
 
 Derivatives are formulas in the same functions, so every order exists. The accuracy is SciPy's, or that of `series`: `dawsn` and
-`spence` are within 4 units in the last place, Fresnel's integrals and modified Bessel functions within 8, I1 and `expint` within
-16. For |x| up to 25 j0, j1, y0 and y1 are within 32, their zeros included, from there to 2^22 within 8 of the larger of the
-result and a thousandth of the amplitude sqrt(2 / (pi |x|)); beyond, the error is within 4 units of the amplitude: small in
-absolute terms, but not relative to a result close to a zero.
+`spence`, I0 and I1 are within 4 units in the last place, Fresnel's integrals, K0 and K1 within 8, `expint` within 16. For |x| up
+to 25 j0, j1, y0 and y1 are within 32, their zeros included, from there to 2^22 within 8 of the larger of the result and a
+thousandth of the amplitude sqrt(2 / (pi |x|)); beyond, the error is within 4 units of the amplitude: small in absolute terms, but
+not relative to a result close to a zero.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from graphad.ops.math import bessel_far, bessel_zeros, series
 from graphad.ops.math.arithmetic import MUL_ZERO, NEG
 from graphad.ops.math.arithmetic import abs as absolute
 from graphad.ops.math.arithmetic import sign as _sign
+from graphad.ops.math.bessel_modified import modified
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal, greater_equal, less
 from graphad.ops.math.exponential import exp, log
@@ -72,13 +73,18 @@ def _over(y: Tensor, x: Tensor, at_zero: float) -> Tensor:
 
 
 def _but(
-    source: str, near: Callable[[Any], Any], formula: Callable[[Any], Any], place: int | None = None
+    source: str,
+    near: Callable[[Any], Any],
+    formula: Callable[[Any], Any],
+    place: int | None = None,
+    in_float32: bool = True,
 ) -> Any:
     """SciPy's function, replaced by a formula of `series` on part of its domain.
 
     Args:
       near: Gives the mask of the arguments for which the formula is used.
       place: The index of the result, if the function has several.
+      in_float32: Whether it is used in float32 too; not where SciPy, which computes in float64, is off by some of its units.
     """
 
     def of_special(special: ModuleType) -> Callable[..., Any]:
@@ -86,6 +92,8 @@ def _but(
             y = arrays.as_array(
                 getattr(special, source)(x) if place is None else getattr(special, source)(x)[place]
             )
+            if not in_float32 and x.dtype.itemsize < 8:
+                return y if y.ndim else y[()]
             mask = arrays.as_array(near(x))
             if mask.any():
                 y = arrays.copy(y)
@@ -138,6 +146,15 @@ def _oscillating(name: str, far: Callable[[Any], Any]) -> Any:
         return chosen(np.isinf(x), 0.0, far(chosen(np.isinf(x), _FAR, x)))
 
     return of_special
+
+
+def _here_or(here: Callable[[Any], Any], by_library: Callable[..., Any]) -> Callable[..., Any]:
+    """A formula of NumPy's for the CPU, and on a device what its library has in one kernel."""
+
+    def formula(x: Any) -> Any:
+        return here(x) if isinstance(x, np.ndarray | np.generic) else by_library(x)
+
+    return formula
 
 
 _FAR = 25.0
@@ -265,11 +282,14 @@ def _row(
     doc: str,
     function: Callable[..., Any] | None = None,
     digits: str = "",
+    here: Callable[[Any], Any] | None = None,
 ) -> UnaryFunction:
-    """One function: its name, SciPy's name, its derivative from x and y, what it computes, and a sentence on its digits."""
+    """One function: its name, SciPy's name, its derivative from x and y, what it computes, a sentence on its digits, and a
+    formula of our own for the CPU."""
+    by_library = of_scipy(function or (lambda special: getattr(special, source)))
     op_class = elementwise(
         name,
-        of_scipy(function or (lambda special: getattr(special, source))),
+        by_library if here is None else _here_or(here, by_library),
         vjp=lambda ctx, g: (bind(MUL_ZERO, g, slope(ctx.inputs[0], ctx.outputs[0])),),
         kinds=FLOATING,
         keeps=(True, True),
@@ -287,6 +307,8 @@ _OF_J_AND_Y = (
     "Up to 25 within 32 units in the last place; from there to 2^22 within 8 units of the larger of the result and a thousandth "
     "of sqrt(2 / (pi abs(x))); beyond, the error is within 4 units of that root."
 )
+_OF_I = "Within 4 units in the last place."
+_OF_SCALED_I = "Within 4 units in the last place, the derivative up to 64 within 8 units of the larger of 1 and the result."
 _OF_SCALED = "Within 16 units in the last place, the derivative up to 64 within 8 units of the larger of 1 and the result."
 _OF_DAWSN = "Within 4 units in the last place, the derivative up to 12 within 4 units of the larger of 1 and the result."
 
@@ -312,23 +334,29 @@ bessel_i0: UnaryFunction = _row(
     lambda x, y: bessel_i1(x),
     "The modified Bessel function of the first kind of order 0",
     _ended("i0", lambda x: np.abs(x) >= 700, _large_i(0), np.abs),
+    _OF_I,
+    modified(0, scaled=False),
 )
 bessel_i0e: UnaryFunction = _row(
     "bessel_i0e",
     "i0e",
     _scaled(0, -1.0, lambda x, y: bessel_i1e(x) - _sign(x) * y),
     "exp(-|x|) times the modified Bessel function I0",
-    digits=_OF_SCALED,
+    digits=_OF_SCALED_I,
+    here=modified(0, scaled=True),
 )
 bessel_i1: UnaryFunction = _row(
     "bessel_i1", "i1", _i1_slope,
     "The modified Bessel function of the first kind of order 1",
     _ended("i1", lambda x: np.abs(x) >= 700, _large_i(1), lambda x: x),
+    _OF_I,
+    modified(1, scaled=False),
 )  # fmt: skip
 bessel_i1e: UnaryFunction = _row(
     "bessel_i1e", "i1e", _scaled(1, -1.0, lambda x, y: bessel_i0e(x) - _sign(x) * y - _over(y, x, 0.5)),
     "exp(-|x|) times the modified Bessel function I1",
-    digits=_OF_SCALED,
+    digits=_OF_SCALED_I,
+    here=modified(1, scaled=True),
 )  # fmt: skip
 bessel_k0: UnaryFunction = _row(
     "bessel_k0",
@@ -403,7 +431,7 @@ gamma: UnaryFunction = _row(
 dawsn: UnaryFunction = _row(
     "dawsn", "dawsn", _dawsn_slope,
     "exp(-x ** 2) times the integral of exp(t ** 2) from 0 to x",
-    _but("dawsn", lambda x: (np.abs(x) < 0.5) | ((np.abs(x) >= 10) & (np.abs(x) < np.inf)), series.dawsn),
+    _but("dawsn", lambda x: (np.abs(x) < 0.5) | ((np.abs(x) >= 10) & (np.abs(x) < np.inf)), series.dawsn, in_float32=False),
     _OF_DAWSN,
 )  # fmt: skip
 expint: UnaryFunction = _row(

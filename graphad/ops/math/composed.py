@@ -21,6 +21,7 @@ from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.scatter import scatter_nd
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.squeezing import squeeze
+from graphad.ops.directly import is_eager
 from graphad.ops.math.arithmetic import divide_no_nan
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
@@ -115,13 +116,25 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     by_terms = logical_and(
         reduce_all(x > 0, axis=-1, keepdims=True), logical_and(total >= _STIRLING, total < np.inf)
     )
-    plain = reduce_sum(lgamma(where(by_terms, 1.0, x)), axis=-1) - lgamma(
-        squeeze(where(by_terms, 1.0, total), -1)
+    is_large = logical_and(by_terms, x >= _STIRLING)
+    parts = lgamma(where(is_large, 1.0, x))  # of large elements and sums the terms that are left
+    inside = where(by_terms, total, _STIRLING)
+    terms = parts - where(by_terms, x, 0.0) * (log(inside) - 1.0)
+    if not _has_none(is_large):
+        terms = where(is_large, _large_terms(where(is_large, x, _STIRLING), x), terms)
+    of_total = where(
+        by_terms, 0.5 * log(inside) - _HALF - _correction(inside), -lgamma(where(by_terms, 1.0, total))
     )
-    return plain + squeeze(where(by_terms, _lbeta_by_terms(where(by_terms, x, _STIRLING)), 0.0), -1)
+    return reduce_sum(terms, axis=-1) + squeeze(of_total, -1)
+
+
+def _has_none(mask: Tensor) -> bool:
+    """Whether the elements of a mask are known, and all False."""
+    return is_eager(mask) and type(mask.data) is np.ndarray and not mask.data.any()
 
 
 _STIRLING = 10.0  # from here on the series below is exact in float64
+_HALF = 0.5 * math.log(2 * math.pi)
 _CORRECTION = tuple(b / (2 * k * (2 * k - 1)) for k, b in enumerate(BERNOULLI[:9], 1))
 
 
@@ -131,19 +144,10 @@ def _correction(x: Tensor) -> Tensor:
     return over * polyval(list(_CORRECTION[::-1]), over * over)
 
 
-def _lbeta_by_terms(x: Tensor) -> Tensor:
-    """x log(x), x and their like of the sum cancel those of its elements; what is left, [..., 1]."""
-    half = 0.5 * math.log(2 * math.pi)
+def _large_terms(large: Tensor, x: Tensor) -> Tensor:
+    """Of elements from 10 on; x log(x), x and their like of the sum cancel those of its elements."""
     others = cumsum(x, -1, exclusive=True) + cumsum(x, -1, exclusive=True, reverse=True)
-    total = reduce_sum(x, axis=-1, keepdims=True)
-    is_large = x >= _STIRLING
-    large, small = where(is_large, x, _STIRLING), where(is_large, 1.0, x)
-    terms = where(
-        is_large,
-        _correction(large) + half - large * log1p(others / large) - 0.5 * log(large),
-        lgamma(small) - small * (log(total) - 1.0),
-    )
-    return reduce_sum(terms, axis=-1, keepdims=True) + 0.5 * log(total) - half - _correction(total)
+    return _correction(large) + _HALF - large * log1p(others / large) - 0.5 * log(large)
 
 
 def accumulate_n(

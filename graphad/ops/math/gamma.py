@@ -49,7 +49,8 @@ _LARGEST_FACTORIAL = 170  # in float64
 
 
 # SciPy's log |gamma| is exact relative to 1 alone near its zeros, which are 1, 2 and many below 0. In float32 that does not show
-# at 1 and 2, whose neighbours are far away, nor for results of this size.
+# at 1 and 2, whose neighbours are far away, nor for results of this size; in float64 it does between these two numbers.
+_LOST_IN_FLOAT64 = 0.45, 2.15
 _CLOSE_IN_FLOAT32 = 1e-3
 _LOWEST_IN_FLOAT32 = -1e4
 _SMALLEST = float(np.finfo(np.float64).tiny)
@@ -57,7 +58,10 @@ _lgamma_narrow = by_loop(
     series.lgamma, "gammaln", lambda x: x >= _LOWEST_IN_FLOAT32, _CLOSE_IN_FLOAT32, on_device="gammaln"
 )
 _lgamma_wide = by_loop(
-    series.lgamma, "gammaln", lambda x: (x >= 3.0) | ((x >= _SMALLEST) & (x <= 0.3)), on_device="gammaln"
+    series.lgamma,
+    "gammaln",
+    lambda x: (x >= _LOST_IN_FLOAT64[1]) | ((x >= _SMALLEST) & (x <= _LOST_IN_FLOAT64[0])),
+    on_device="gammaln",
 )
 
 

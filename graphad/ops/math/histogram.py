@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from graphad.core.annotations import DTypeLike, TensorLike
+import numpy as np
+
+from graphad.core.annotations import Array, DTypeLike, TensorLike
 from graphad.core.convert import lift, lift_pair
-from graphad.core.dtypes import as_dtype, float64, int32
+from graphad.core.dtypes import DType, as_dtype, float64, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import REAL, require_kind
 from graphad.core.tensor import Tensor
@@ -12,6 +14,7 @@ from graphad.ops.array.create import ones_like
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.array.support import static_array, static_int
+from graphad.ops.directly import directly
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import is_nan
 from graphad.ops.math.select import clip_by_value, where
@@ -37,7 +40,7 @@ def histogram_fixed_width(
     Raises: InvalidArgumentError (a ValueError): `nbins` is not positive, or the range is empty; DTypeError (a TypeError):
       dtypes that differ.
     """
-    at = _bins("histogram_fixed_width", values, value_range, nbins)
+    at = _bins(*_checked("histogram_fixed_width", values, value_range, nbins))
     at = reshape(where(is_nan(at), -ones_like(at), at), [-1])
     return unsorted_segment_sum(ones_like(at, dtype=as_dtype(dtype)), cast(at, int32), nbins)
 
@@ -61,11 +64,46 @@ def histogram_fixed_width_bins(
     Raises: InvalidArgumentError (a ValueError): `nbins` is not positive, or the range is empty; DTypeError (a TypeError):
       dtypes that differ.
     """
-    return cast(_bins("histogram_fixed_width_bins", values, value_range, nbins), as_dtype(dtype))
+    values, value_range, nbins = _checked("histogram_fixed_width_bins", values, value_range, nbins)
+    found = directly(_numbers, values, value_range, nbins, dtype=as_dtype(dtype))
+    return cast(_bins(values, value_range, nbins), as_dtype(dtype)) if found is None else found
 
 
-def _bins(op: str, values: object, value_range: TensorLike, nbins: object) -> Tensor:
-    """The indices of bins as float64, with a fraction that a cast to integers leaves out, and NaN for NaN."""
+_BLOCK = 8192  # numbers, whose steps in float64 stay in the cache
+_LARGEST = 2.0**31 - 1  # what int32 holds
+
+
+def _numbers(values: Array, ends: Array, count: Array, dtype: DType) -> Array | None:
+    """The steps of `_bins`, and the cast, of floats without NaN; None for others."""
+    flat = values.reshape(-1)
+    if type(values) is not np.ndarray or values.dtype.kind != "f" or not flat.size or dtype.numpy.kind != "i":
+        return None
+    low, high = ends.astype(np.float64)
+    bins = np.float64(count)
+    reach = [
+        (np.float64(f(flat)) - low) / (high - low) * bins for f in (np.minimum.reduce, np.maximum.reduce)
+    ]
+    if not (reach[0] > -_LARGEST and reach[1] < _LARGEST and bins < _LARGEST):  # NaN too
+        return None
+    found = np.empty(flat.size, dtype.numpy)
+    last = dtype.numpy.type(count - 1)
+    for start in range(0, flat.size, _BLOCK):
+        at = np.subtract(flat[start : start + _BLOCK], low, dtype=np.float64)
+        at /= high - low
+        at *= bins
+        part = found[start : start + _BLOCK]
+        np.copyto(part, at, casting="unsafe")
+        if reach[0] < 0:
+            np.maximum(part, 0, out=part)
+        if reach[1] >= bins:
+            np.minimum(part, last, out=part)
+    return found.reshape(values.shape)
+
+
+def _checked(
+    op: str, values: object, value_range: TensorLike, nbins: object
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The arguments as tensors."""
     values, value_range = lift_pair(op, values, value_range)
     require_kind(op, values, REAL, "values")
     if value_range.dims is not None and value_range.dims != (2,):
@@ -79,7 +117,12 @@ def _bins(op: str, values: object, value_range: TensorLike, nbins: object) -> Te
         raise InvalidArgumentError(
             f"{op}: value_range is ({ends[0]}, {ends[1]}); the first end must be below the second."
         )
-    bins = cast(lift(nbins), float64)
+    return values, value_range, lift(nbins)
+
+
+def _bins(values: Tensor, value_range: Tensor, nbins: Tensor) -> Tensor:
+    """The indices of bins as float64, with a fraction that a cast to integers leaves out, and NaN for NaN."""
+    bins = cast(nbins, float64)
     low, high = cast(value_range[0], float64), cast(value_range[1], float64)
     at = (cast(values, float64) - low) / (high - low) * bins
     return clip_by_value(at, 0.0, bins - 1.0)  # NaN stays

@@ -90,6 +90,17 @@ _ASSOCIATIVE = frozenset(
     (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.hypot, np.gcd, np.lcm)
     + (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.logical_and, np.logical_or, np.logical_xor)
 )
+# NumPy's own running results are those of steps: it takes them one by one, or each step is exact.
+_BY_NUMPY: dict[np.ufunc, str] = {
+    np.divide: "f",
+    np.gcd: "iu",
+    np.lcm: "iu",
+    np.bitwise_and: "iub",
+    np.bitwise_or: "iub",
+    np.bitwise_xor: "iub",
+}
+# Likewise the segments of these, in any order.
+_EXACT: dict[np.ufunc, str] = {np.maximum: "fiu", np.minimum: "fiu", np.add: "iu", np.multiply: "iu"}
 # Options that say no more than leaving them out does.
 _USELESS: dict[str, Any] = {"keepdims": False, "where": True, "initial": None, "dtype": None}
 
@@ -119,10 +130,13 @@ def method_of(ufunc: np.ufunc, method: str, own: _Function | None) -> _Function 
             return None
         if ufunc in _EXTREMES:
             return functools.partial(_running_extreme, ufunc, own)
-        return functools.partial(_doubled if ufunc in _ASSOCIATIVE else _accumulated, own, **_dtype_of(ufunc))
+        by_steps = _doubled if ufunc in _ASSOCIATIVE else _accumulated
+        return functools.partial(_running, ufunc, functools.partial(by_steps, own, **_dtype_of(ufunc)))
     if method == "reduceat":
         reduce = method_of(ufunc, "reduce", own)
-        return None if reduce is None else functools.partial(_reduced_at, reduce, _BY_SEGMENT.get(ufunc))
+        return (
+            None if reduce is None else functools.partial(_reduced_at, ufunc, reduce, _BY_SEGMENT.get(ufunc))
+        )
     return functools.partial(_outer, own) if method == "outer" and own is not None else None
 
 
@@ -188,6 +202,30 @@ def _accumulated_by(function: _Function, x: Any, axis: int = 0, dtype: DTypeLike
     return function(x, normalize_axis("accumulate", axis, rank_of("accumulate", x)), dtype)  # type: ignore[no-any-return]
 
 
+def _running(
+    ufunc: np.ufunc, by_steps: _Function, x: Any, axis: int = 0, dtype: DTypeLike | None = None
+) -> Tensor:
+    """`by_steps`, or NumPy's own loop where it has the same result."""
+    if dtype is None:
+        x = inexact(x) if ufunc is np.divide else tensor_of(x)
+        found = directly(_if_exact(ufunc.accumulate, _BY_NUMPY.get(ufunc, "")), x, axis=axis)
+        if found is not None:
+            return found
+    return by_steps(x, axis=axis, **({} if dtype is None else {"dtype": dtype}))  # type: ignore[no-any-return]
+
+
+def _if_exact(function: _Function, kinds: str) -> _Function:
+    """A function of an array, of dtypes of `kinds` and no less than four bytes, that gives None for other dtypes."""
+
+    def exactly(x: np.ndarray, *args: Any, **options: Any) -> np.ndarray | None:
+        if x.dtype.kind not in kinds or (x.dtype.kind == "f" and x.dtype.itemsize < 4):
+            return None
+        found: np.ndarray = function(x, *args, **options)
+        return found if found.dtype == x.dtype else None
+
+    return exactly
+
+
 def _accumulated(function: _Function, x: Any, axis: int = 0, dtype: DTypeLike | None = None) -> Tensor:
     """`_reduced` with all results on the way."""
     x = _of_dtype(x, dtype)
@@ -243,6 +281,7 @@ def _places_of_extremes(ufunc: np.ufunc, x: np.ndarray, axis: int) -> np.ndarray
 
 
 def _reduced_at(
+    ufunc: np.ufunc,
     reduce: _Function,
     by_segment: _Function | None,
     x: Any,
@@ -251,7 +290,7 @@ def _reduced_at(
     dtype: DTypeLike | None = None,
 ) -> Tensor:
     """For each index the slices up to the next index reduced, or the slice of the index where the next one is not behind it."""
-    x = tensor_of(x)
+    x = inexact(x) if ufunc is np.divide else tensor_of(x)
     axis = normalize_axis("reduceat", axis, rank_of("reduceat", x))
     known = static_array(indices)
     if known is None or known.ndim != 1 or known.dtype.kind not in "iu":
@@ -263,6 +302,10 @@ def _reduced_at(
         outside = known[(known < 0) | (known >= size)]
         if outside.size:
             raise OutOfRangeError(f"reduceat: index {outside[0]} is out of range; the axis has size {size}.")
+        exact = _if_exact(ufunc.reduceat, _EXACT.get(ufunc, ""))
+        found = directly(exact, x, indices=known, axis=axis) if dtype is None else None
+        if found is not None:
+            return found
         if by_segment is not None and not x.dtype.is_bool and not _is_mixed(x, by_segment):
             return _reduced_by_segment(by_segment, x, known.astype(np.int64), axis, size, dtype)
     option = {} if dtype is None else {"dtype": dtype}

@@ -313,17 +313,17 @@ ROWS = (
         lambda mp, a, b: mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b), "two elements, by powers", ((-3, 8), (-3, 8)),
         8, "the largest of 1 and abs(log(gamma)) of the elements and their sum", True),
     Row("bessel_i0", s.bessel_i0, _bessel("i", 0), "up to 700", ((-700, 700),), 4),
-    Row("bessel_i1", s.bessel_i1, _bessel("i", 1), "up to 700", ((-700, 700), (5, 8)), 16),
-    Row("bessel_i0e", s.bessel_i0e, _scaled("i", 0), "up to 1000", ((-1000, 1000), (-10, 10)), 8),
-    Row("bessel_i1e", s.bessel_i1e, _scaled("i", 1), "up to 1000", ((-1000, 1000), (5, 8)), 16),
+    Row("bessel_i1", s.bessel_i1, _bessel("i", 1), "up to 700", ((-700, 700), (5, 8)), 4),
+    Row("bessel_i0e", s.bessel_i0e, _scaled("i", 0), "up to 1000", ((-1000, 1000), (-10, 10)), 4),
+    Row("bessel_i1e", s.bessel_i1e, _scaled("i", 1), "up to 1000", ((-1000, 1000), (5, 8)), 4),
     *[
-        Row(f"bessel_{kind}{order}e", getattr(s, f"bessel_{kind}{order}e"), _scaled(kind, order), "by powers", ((-300, 15),), 8,
-            by_powers=True)
+        Row(f"bessel_{kind}{order}e", getattr(s, f"bessel_{kind}{order}e"), _scaled(kind, order), "by powers", ((-300, 15),),
+            4 if kind == "i" else 8, by_powers=True)
         for kind in "ik" for order in (0, 1)
     ],
     *[
         Row(f"bessel_i{order}", getattr(s, f"bessel_i{order}"), _bessel("i", order), "up to the end of the range",
-            ((700, 713.9),), 8)
+            ((700, 713.9),), 4)
         for order in (0, 1)
     ],
     *[
