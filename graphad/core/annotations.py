@@ -51,6 +51,10 @@ if TYPE_CHECKING:
         def is_masked(self) -> bool:
             """Whether zeros of the cotangent are elements that `where` did not take."""
 
+        @property
+        def masks(self) -> Any:
+            """The same of each output of an op that holds graphs, which tells it of its inputs; None for other ops."""
+
         def needs(self, i: int) -> bool:
             """Whether a cotangent of input i is needed."""
 

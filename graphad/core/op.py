@@ -306,6 +306,11 @@ class Op(metaclass=OpType):
         """`rows` for the value rather than the derivative; they differ for custom gradients only."""
         return self.rows(specs, axes)
 
+    def touching(self, ctx: VjpContext, y_bar: Tensor) -> Tensor | None:
+        """What broadcasts with each operand of the result's rank, and is 0 exactly where all cotangents that an element has a
+        part in are 0; None if that is not known."""
+        return y_bar if self.pointwise else None
+
     def lower(self, *operands: Any) -> Any:
         """The kernel form, or None if only `eval` can run it."""
         return None

@@ -25,7 +25,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.ops.array.create import zeros_of
 from graphad.ops.math.arithmetic import add
-from graphad.ops.math.compare import NOT_EQUAL
+from graphad.ops.math.compare import IS_FINITE, LOGICAL_OR, NOT_EQUAL
 from graphad.ops.math.select import SELECT
 from graphad.ops.rules import scalar_like
 
@@ -59,10 +59,25 @@ class Dropped:
         )
 
 
+class Masks:
+    """What an op that holds graphs hears and tells of cotangents that `where` made zeros.
+
+    Attributes:
+      outputs: For each output, whether zeros of its cotangent are elements that were not taken.
+      inputs: The inputs of whose cotangents the rule says the same.
+    """
+
+    __slots__ = ("inputs", "outputs")
+
+    def __init__(self, outputs: Sequence[bool]) -> None:
+        self.outputs = outputs
+        self.inputs: list[int] = []
+
+
 class Context:
     """The context of a derivative rule; see `core.annotations.VjpContext`."""
 
-    __slots__ = ("_marks", "inputs", "is_free", "is_masked", "op", "outputs", "transforms")
+    __slots__ = ("_marks", "inputs", "is_free", "is_masked", "masks", "op", "outputs", "transforms")
 
     def __init__(
         self,
@@ -78,6 +93,7 @@ class Context:
         self._marks = marks
         self.transforms = transforms
         self.is_free = self.is_masked = False
+        self.masks: Masks | None = None
 
     def needs(self, i: int) -> bool:
         return self._marks[i] is not None
@@ -90,11 +106,15 @@ class Context:
 
     def first(self, n: int) -> Context:
         """The same context as seen by an op that has only the first n outputs."""
-        return Context(self.op, self.inputs, self.outputs[:n], self._marks, self.transforms)
+        return self._with_masks(Context(self.op, self.inputs, self.outputs[:n], self._marks, self.transforms))
 
     def on(self, op: Op, outputs: Sequence[Tensor]) -> Context:
         """The same context for another op on the same inputs."""
-        return Context(op, self.inputs, outputs, self._marks, self.transforms)
+        return self._with_masks(Context(op, self.inputs, outputs, self._marks, self.transforms))
+
+    def _with_masks(self, other: Context) -> Context:
+        other.masks = self.masks
+        return other
 
     def get_attr(self, name: str) -> Any:
         """An attribute of the op, for gradient functions registered from outside."""
@@ -125,6 +145,7 @@ def backward(
     leaves: Set[Any] | None = None,
     consume: bool = False,
     placed: bool = False,
+    masked: set[Any] | None = None,
 ) -> dict[Any, Any]:
     """Pull cotangents back over entries.
 
@@ -136,18 +157,19 @@ def backward(
       leaves: The followed marks that no entry produced, or None.
       consume: Shrink the list while walking, so that memory is freed as early as possible.
       placed: Whether a block of the cotangents' device is already entered.
+      masked: The marks whose cotangents are 0 where a branch was not taken; those on the way are added.
     Returns: `bars`, with the cotangents of the sources.
     """
     for bar in bars.values():
         if bar.away and not placed:  # new values that rules create must be on that device too
             with along(bar):
-                return backward(entries, bars, wanted, transforms, leaves, consume, True)
+                return backward(entries, bars, wanted, transforms, leaves, consume, True, masked)
     # If every leaf is a source, every entry is on a path.
     all_on_path = leaves is not None and leaves <= wanted
     on_path = wanted if all_on_path else _dependents(entries, wanted)
     context = Context(None, (), (), (), transforms)  # shared by all entries, since no rule keeps it
     is_free = busy() is None
-    masked: set[Any] = set()  # marks whose cotangents are 0 where a branch was not taken
+    masked = set() if masked is None else masked
     for position in range(len(entries) - 1, -1, -1):
         op, inputs, outputs, marks, out_marks = entries.pop() if consume else entries[position]
         if len(out_marks) == 1:
@@ -177,6 +199,7 @@ def backward(
             marks = [mark if mark in on_path else None for mark in marks]
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
         context.is_masked = is_masked = bool(masked) and out_marks[0] in masked
+        context.masks = Masks([m in masked for m in out_marks]) if op.structured else None
         try:
             x_bars: Any = None
             if has_data and op.quick_vjp is not None:
@@ -192,10 +215,12 @@ def backward(
             error = named(error, op)
             raise error
         if op.masks or is_masked:
-            if op.pointwise and op.keeps != (False, False):
-                x_bars = [_zero_where_zero(y_bars[0], bar, context.is_free) for bar in x_bars]
+            if op.keeps != (False, False) and not op.structured:
+                x_bars = [_zero_where_zero(context, y_bars[0], bar) for bar in x_bars]
             if op.carries_masks or op.moves or op.spreads:
                 masked.update(marks)
+        if context.masks is not None:
+            masked.update([marks[i] for i in context.masks.inputs])
         for mark, bar in zip(marks, x_bars, strict=True):
             if bar is not None and mark is not None:
                 before = bars.get(mark)
@@ -219,13 +244,20 @@ def _is_finite(bar: Any) -> bool:
 _FEW = 256  # elements
 
 
-def _zero_where_zero(y_bar: Any, x_bar: Any, is_free: bool) -> Any:
-    """The cotangent of an operand, and 0 where that of the result is 0, whatever the derivative is there."""
-    if x_bar is None or isinstance(x_bar, IndexedSlices) or x_bar.dims != y_bar.dims:
+def _zero_where_zero(context: Context, y_bar: Any, x_bar: Any) -> Any:
+    """The cotangent of an operand, and 0 where those of all results that it has a part in are 0, whatever the derivative is
+    there."""
+    op: Any = context.op
+    if x_bar is None or isinstance(x_bar, IndexedSlices) or (op.pointwise and x_bar.dims != y_bar.dims):
         return x_bar
-    if is_free and _is_finite(x_bar):
+    if context.is_free and _is_finite(x_bar):
         return x_bar
-    return bind(SELECT, bind(NOT_EQUAL, y_bar, scalar_like(0, y_bar)), x_bar, scalar_like(0, x_bar))
+    touching = op.touching(context, y_bar)
+    if touching is None:
+        return x_bar
+    # What is finite is 0 there by itself, and stays what it depends on: its own derivative need not be 0.
+    kept = bind(LOGICAL_OR, bind(NOT_EQUAL, touching, scalar_like(0, touching)), bind(IS_FINITE, x_bar))
+    return bind(SELECT, kept, x_bar, scalar_like(0, x_bar))
 
 
 def _dependents(entries: Sequence[Entry], wanted: set[Any]) -> set[Any]:

@@ -34,18 +34,25 @@ class BackwardGraph:
       graph: Its inputs are those inputs of the call that `inputs` lists, then the residuals that `residuals` lists, then the
       given cotangents.
       positions: For each input of the call, the output that is its cotangent, or None.
+      masked: The inputs of the call whose cotangents are 0 where a branch was not taken.
     """
 
-    __slots__ = ("call", "graph", "inputs", "positions", "residuals")
+    __slots__ = ("call", "graph", "inputs", "masked", "positions", "residuals")
 
     def __init__(
-        self, graph: Graph, inputs: list[int], residuals: list[int], positions: list[int | None]
+        self,
+        graph: Graph,
+        inputs: list[int],
+        residuals: list[int],
+        positions: list[int | None],
+        masked: list[int],
     ) -> None:
         self.call: Any = None  # the op that calls `graph`, cached by its users
         self.graph = graph
         self.inputs = inputs
         self.residuals = residuals
         self.positions = positions
+        self.masked = masked
 
 
 class Pullback:
@@ -72,7 +79,7 @@ class Pullback:
         self._transforms = transforms
         self._trace = Trace(f"{graph.name}_pullback")
         self._lock = forks.rlock()
-        self._backward: dict[tuple[bool, ...], BackwardGraph | None] = {}
+        self._backward: dict[tuple[Sequence[bool], Sequence[int]], BackwardGraph | None] = {}
         trace = self._trace
         with entered(trace):
             self._xs = [trace.input(spec) for spec in graph.inputs]
@@ -97,28 +104,33 @@ class Pullback:
         bars = {bar.index for bar in self._bars if bar is not None}
         self._reached: tuple[int, set[int], set[int]] = 0, bars, set()
         self._residual_serials: list[int] = []
-        full = self._differentiate(self.differentiable)
+        full, places = self._differentiate(self.differentiable, ())
         self._freeze(full)
         self._asked = {JIT_COMPILE: graph.derived.get(JIT_COMPILE)}
         self.forward = self._forward_graph(graph.name)
-        self._backward[self.differentiable] = self._split(
-            full, self.differentiable, (self._n_forward, len(trace.builder.nodes))
+        self._backward[self.differentiable, ()] = self._split(
+            full, self.differentiable, (self._n_forward, len(trace.builder.nodes)), places
         )
 
-    def backward(self, given: Sequence[bool]) -> BackwardGraph | None:
-        """The backward graph for a set of given cotangents.
+    def backward(self, given: Sequence[bool], masked: Sequence[int] = ()) -> BackwardGraph | None:
+        """The backward graph for a set of given cotangents, of which those of the outputs `masked` are 0 where a `where` outside
+        did not take them.
 
         None if it would repeat an effect of the forward run; then the missing cotangents must be filled in with zeros.
         """
-        key = tuple(given)
+        key = tuple(given), tuple(masked)
         with self._lock:
             if key not in self._backward:
                 start = len(self._trace.builder.nodes)
-                x_bars = self._differentiate(key)
-                self._backward[key] = self._split(x_bars, key, (start, len(self._trace.builder.nodes)))
+                x_bars, places = self._differentiate(*key)
+                added = start, len(self._trace.builder.nodes)
+                self._backward[key] = self._split(x_bars, key[0], added, places)
             return self._backward[key]
 
-    def _differentiate(self, given: Sequence[bool]) -> list[Tensor | None]:
+    def _differentiate(
+        self, given: Sequence[bool], masked: Sequence[int]
+    ) -> tuple[list[Tensor | None], list[int]]:
+        """The cotangents of the inputs, and which of them are masked."""
         trace = self._trace
         trace.owner = here()
         with entered(trace):
@@ -128,8 +140,15 @@ class Pullback:
                     before = bars.get(y.mark)
                     bars[y.mark] = bar if before is None else before + bar
             wanted = {mark for mark in self._marks if mark is not None}
-            backward(self._entries, bars, wanted, self._transforms)
-            return [None if mark is None else dense(bars.get(mark)) for mark in self._marks]
+            plain = {
+                y.mark
+                for k, (y, has) in enumerate(zip(self._ys, given, strict=True))
+                if has and k not in masked
+            }
+            marks = {self._ys[k].mark for k in masked} - plain
+            backward(self._entries, bars, wanted, self._transforms, masked=marks)
+            x_bars = [None if mark is None else dense(bars.get(mark)) for mark in self._marks]
+            return x_bars, [i for i, mark in enumerate(self._marks) if mark is not None and mark in marks]
 
     def _depends_on_bars(self) -> tuple[set[int], set[int]]:
         """The values of the backward pass, and the `start` of each of its nodes.
@@ -207,7 +226,7 @@ class Pullback:
         return graph
 
     def _split(
-        self, x_bars: Sequence[Any], given: Sequence[bool], added: tuple[int, int]
+        self, x_bars: Sequence[Any], given: Sequence[bool], added: tuple[int, int], masked: list[int]
     ) -> BackwardGraph | None:
         builder = self._trace.builder
         nodes, read = self._needed(x_bars, added)
@@ -236,6 +255,7 @@ class Pullback:
             [self._input_serials[i] for i in inputs],
             [position[i] for i in residuals],
             [None if bar is None else next(places) for bar in x_bars],
+            masked,
         )
 
     def _twins(self, available: set[int]) -> dict[int, int]:

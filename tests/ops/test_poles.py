@@ -74,6 +74,34 @@ MASKED: dict[str, tuple[Callable[[Any], Any], list[float], tuple[int, ...]]] = {
         [*POLES, NAN],
         (1, 2),
     ),
+    "function": (tf.function(lambda x: x * tf.math.log(x)), [*POLES, NAN, -INF], (1, 2)),
+    "function of functions": (
+        tf.function(lambda x: tf.function(lambda x: x * tf.math.log(x))(x) + tf.exp(-x)),
+        [*POLES, NAN, -INF, -1e4],
+        (1, 2),
+    ),
+    "function that overflows": (tf.function(lambda x: x * tf.exp(-x * x * x)), [-20.0, -INF], (1, 2)),
+    "branch": (
+        lambda x: tf.cond(tf.reduce_any(x > -1e9), lambda: x * tf.math.log(x), lambda: x),
+        [*POLES, NAN],
+        (1, 2),
+    ),
+    "branch in a function": (
+        tf.function(lambda x: tf.cond(tf.reduce_any(x > -1e9), lambda: x * tf.math.log(x), lambda: x)),
+        [*POLES, NAN],
+        (1, 2),
+    ),
+    "maximum of rows": (lambda x: tf.reduce_max(tf.stack([x, 2.0 * x], 1), 1), [NAN], (1,)),
+    "minimum of rows": (lambda x: tf.reduce_min(tf.stack([x, 2.0 * x], 1), 1), [NAN], (1,)),
+    "product of rows": (lambda x: tf.reduce_prod(tf.stack([x, x, x], 1), 1), [NAN, -INF], (1,)),
+    "norm of rows": (lambda x: tf.norm(tf.stack([x, 3.0 * x], 1), axis=1), [NAN, -INF, 0.0], (1, 2)),
+    "logsumexp of rows": (lambda x: tf.reduce_logsumexp(tf.stack([x, 0.5 * x], 1), 1), [NAN, -INF], (1, 2)),
+    "softmax of rows": (lambda x: tf.nn.softmax(tf.stack([x, 0.5 * x], 1))[:, 0], [NAN, -INF], (1, 2)),
+    "log softmax of rows": (
+        lambda x: tf.nn.log_softmax(tf.stack([x, 0.5 * x], 1))[:, 0],
+        [NAN, -INF],
+        (1, 2),
+    ),
     "product that overflows": (lambda x: x * tf.exp(-x * x * x), [-20.0, -INF], (1, 2)),
     "exp that overflows": (lambda x: tf.exp(-x), [-1e4, -INF], (1, 2)),
     "sin(x) / x": (lambda x: tf.sin(x) / x, [0.0, -INF, NAN], (1, 2)),
@@ -112,6 +140,43 @@ def test_a_masked_pole_gives_zero(name: str, run: str) -> None:
     for order in orders:
         found = derivatives(_masked(f), points, RUNS[run], order)
         assert not found.any(), f"order {order}: {found}"
+
+
+TAKEN: dict[str, Callable[[Any], Any]] = {
+    "sine": tf.sin,
+    "product": lambda x: x * tf.exp(x),
+    "function": tf.function(lambda x: x * tf.exp(x)),
+    "sum of rows": lambda x: tf.reduce_sum(tf.stack([x, x * x], 1), 1),
+    "maximum of rows": lambda x: tf.reduce_max(tf.stack([tf.sin(x), x - 9.0], 1), 1),
+    "difference of softmax": lambda x: tf.nn.softmax(tf.stack([x, -x], 1))[:, 0] - 0.5,
+}
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+@pytest.mark.parametrize("name", list(TAKEN))
+def test_a_cotangent_that_happens_to_be_zero_where_an_element_is_taken_keeps_its_derivative(
+    name: str, run: str
+) -> None:
+    f = TAKEN[name]
+    plain = derivatives(lambda x: f(x) ** 2, [0.0, 0.25], RUNS[run], 2)
+    found = derivatives(lambda x: tf.where(x > -5.0, f(x), 0.0) ** 2, [0.0, 0.25], RUNS[run], 2)
+    np.testing.assert_allclose(found, plain, rtol=1e-12)
+    assert found[0] != 0.0
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+def test_what_only_the_other_branch_reads_gets_zeros_without_nan(run: str) -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        rows = tf.reduce_max(tf.stack([x, 2.0 * x], 1), 1)
+        big = tf.exp(x)
+        return tf.cond(
+            x[0] < -1e9, lambda: tf.reduce_sum(rows * big), lambda: tf.reduce_sum(tf.sin(x[:1]) ** 2)
+        )
+
+    found = derivatives(f, [0.0, NAN, 1e4], RUNS[run], 1)
+    np.testing.assert_array_equal(found, [0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(derivatives(f, [0.0, NAN, 1e4], RUNS[run], 2), [2.0, 0.0, 0.0])
 
 
 # (function, order of the derivative, points, results)

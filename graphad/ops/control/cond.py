@@ -44,7 +44,14 @@ from graphad.graph.ir import Graph
 from graphad.graph.walk import with_outputs
 from graphad.ops.array.reshape import ExpandDims, Squeeze
 from graphad.ops.control.duals import push_cond
-from graphad.ops.control.layers import Layer, Structured, add_zeros, merged, with_stacked_outputs
+from graphad.ops.control.layers import (
+    Layer,
+    Structured,
+    add_zeros,
+    masked_outputs,
+    merged,
+    with_stacked_outputs,
+)
 from graphad.ops.control.operands import fit, require, require_operands
 from graphad.ops.control.rows import joined_rows, rows_of
 from graphad.ops.math.arithmetic import ADD
@@ -368,10 +375,11 @@ class CondLayer(Layer):
         kinds = self.base.kinds
         mine = [k for k, kind in enumerate(kinds) if kind != other]
         given = [bars[k] is not None and d for k, d in zip(mine, pullback.differentiable, strict=True)]
-        backward = pullback.backward(given)
+        masked = masked_outputs(ctx, mine, given)
+        backward = pullback.backward(given, masked)
         if backward is None:
             given = list(pullback.differentiable)
-            backward = pullback.backward(given)
+            backward = pullback.backward(given, masked)
             for k, has in zip(mine, given, strict=True):
                 if has and bars[k] is None:
                     bars[k] = ctx.zeros(k)
@@ -385,6 +393,10 @@ class CondLayer(Layer):
         wanted = [i for i, (a, b) in enumerate(positions) if a is not None or b is not None]
         if not wanted:
             return [None] * len(ctx.inputs)
+        if ctx.masks is not None:
+            # Zeros for what the other branch alone reads are of a branch that was not taken.
+            both = {*then_backward.masked} & {*else_backward.masked}
+            ctx.masks.inputs += [i + 1 for i in wanted if None in positions[i] or i in both]
         # Operands of both backward branches: operands of this op, residuals, cotangents.
         read = sorted(
             {*then_backward.inputs, *else_backward.inputs, *[i for i in wanted if None in positions[i]]}

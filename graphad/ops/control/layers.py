@@ -135,16 +135,27 @@ class GraphLayer(Layer):
         """The backward graph for these cotangents, the inputs and residuals that it takes, and the cotangents; None for none."""
         differentiable = self.pullback.differentiable
         given = [bar is not None and d for bar, d in zip(y_bars, differentiable, strict=True)]
-        backward = self.pullback.backward(given)
+        masked = masked_outputs(ctx, range(len(given)), given)
+        backward = self.pullback.backward(given, masked)
         if backward is None:
             given = list(differentiable)
-            backward = self.pullback.backward(given)
+            backward = self.pullback.backward(given, masked)
             pairs = enumerate(zip(y_bars, given, strict=True))
             y_bars = [ctx.zeros(k) if bar is None and d else bar for k, (bar, d) in pairs]
         if not backward.graph.outputs:
             return None
+        if ctx.masks is not None:
+            ctx.masks.inputs += backward.masked
         operands = [ctx.inputs[i] for i in backward.inputs] + [ctx.outputs[i] for i in backward.residuals]
         return backward, operands, [bar for bar, has in zip(y_bars, given, strict=True) if has]
+
+
+def masked_outputs(ctx: VjpContext, outputs: Sequence[int], given: Sequence[bool]) -> tuple[int, ...]:
+    """The places of those `outputs` whose `given` cotangents are zeros that a `where` made."""
+    if ctx.masks is None:
+        return ()
+    pairs = enumerate(zip(outputs, given, strict=True))
+    return tuple([place for place, (k, has) in pairs if has and ctx.masks.outputs[k]])
 
 
 def needed(ctx: VjpContext) -> tuple[bool, ...]:

@@ -111,7 +111,7 @@ EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = (
     Greater(),
     GreaterEqual(),
 )
-LOGICAL_AND, IS_FINITE = LogicalAnd(), IsFinite()
+LOGICAL_AND, LOGICAL_OR, IS_FINITE = LogicalAnd(), LogicalOr(), IsFinite()
 
 _BROADCAST = "operands of one dtype broadcast together. No gradient."
 _REALS = "operands of one real dtype broadcast together. No gradient."

@@ -130,6 +130,9 @@ class Reduction(Op):
             return g if dims is None else bind(ExpandDims(tuple(range(len(dims)))), g) if dims else g
         return bind(ExpandDims(self.axes), g) if self.axes else g
 
+    def touching(self, ctx: VjpContext, y_bar: Tensor) -> Tensor:
+        return self.restored(ctx, y_bar)
+
     def spread(self, ctx: VjpContext, g: Tensor) -> Tensor:
         """`g` broadcast back to the shape of the input."""
         dims = ctx.shape(0)

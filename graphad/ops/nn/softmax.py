@@ -25,6 +25,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.support import row_beside
+from graphad.ops.math import abs as absolute
 from graphad.ops.math import exp, log, reduce_max, reduce_sum
 from graphad.ops.rules import FLOATING, require_kind, require_rank
 
@@ -51,6 +52,9 @@ class AlongAxis(Op):
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return row_beside(axes[0], specs[0], self.axis)
+
+    def touching(self, ctx: VjpContext, y_bar: Tensor) -> Tensor:
+        return reduce_max(absolute(y_bar), axis=self.axis, keepdims=True)
 
 
 @define
