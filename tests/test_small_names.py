@@ -389,3 +389,13 @@ def test_numbers_in_where_of_version_1_take_the_dtype_of_the_other_value():
     x = tf.constant(2.0, tf.float64)
     for found in (tf.compat.v1.where(x > 3, x, 1.0), tf.compat.v1.where(x < 3, 1.0, x)):
         assert found.dtype is tf.float64 and found == 1
+
+
+def test_fused_batch_norm_of_no_images_has_a_gradient_of_zeros() -> None:
+    x, scale, offset = tf.zeros([0, 2, 2, 3]), tf.ones([3]), tf.zeros([3])
+    with tf.GradientTape() as tape:
+        tape.watch([x, scale, offset])
+        y, mean, _ = tf.compat.v1.nn.fused_batch_norm(x, scale, offset)
+    assert np.isnan(mean.numpy()).all()
+    for slope, source in zip(tape.gradient(y, [x, scale, offset]), (x, scale, offset), strict=True):
+        np.testing.assert_array_equal(slope.numpy(), np.zeros(source.shape, np.float32))

@@ -28,11 +28,14 @@ class Sources:
       leaves: The leaves, each a new tensor object, so that a value that is passed twice has two derivatives.
     """
 
-    __slots__ = ("_rebuild", "leaves")
+    __slots__ = ("_others", "_rebuild", "leaves")
 
-    def __init__(self, leaves: list[Tensor], rebuild: Rebuild) -> None:
+    def __init__(
+        self, leaves: list[Tensor], rebuild: Rebuild, others: dict[int, Tensor] | None = None
+    ) -> None:
         self.leaves = leaves
         self._rebuild = rebuild
+        self._others = others or {}  # by place in the nest: integers, which have no derivative
 
     @classmethod
     def of(cls, name: str, value: NestLike, what: str) -> Sources:
@@ -41,14 +44,33 @@ class Sources:
         return cls([_own(name, leaf, what) for leaf in leaves], rebuild)
 
     def nest(self, leaves: Sequence[Any]) -> Any:
-        """The nest rebuilt with other leaves."""
-        return self._rebuild(list(leaves))
+        """The nest rebuilt with other leaves; None in place of integers."""
+        return self._rebuild(self._beside(leaves, dict.fromkeys(self._others)))
+
+    def values(self) -> Any:
+        """The nest of the leaves themselves, and of integers."""
+        return self._rebuild(self._beside(self.leaves, self._others))
+
+    def _beside(self, leaves: Sequence[Any], others: dict[int, Any]) -> list[Any]:
+        if not others:
+            return list(leaves)
+        rest = iter(leaves)
+        return [others[k] if k in others else next(rest) for k in range(len(leaves) + len(others))]
 
 
-def chosen(name: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[Sources, list[Any]]:
+def chosen(
+    name: str,
+    argnums: Argnums,
+    args: tuple[Any, ...],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> tuple[Sources, list[Any]]:
     """The sources that `argnums` chooses, and all arguments with them in place.
 
-    Raises: InvalidArgumentError: there is no such argument, or one is chosen twice.
+    Args:
+      holomorphic: Whether all sources must be complex.
+      allow_int: Whether integers and bools may be among them.
+    Raises: InvalidArgumentError: there is no such argument, or one is chosen twice; DTypeError: of another dtype.
     """
     numbers = [argnums] if isinstance(argnums, int) else list(argnums)
     places = []
@@ -72,8 +94,21 @@ def chosen(name: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[Sources,
         if args[place] is not None or isinstance(argnums, int)
         for _ in _leaves(name, args[place], f"argument {place}")[0]
     ]
-    sources = Sources([_own(name, leaf, what) for leaf, what in zip(leaves, whose, strict=True)], rebuild)
-    own = sources.nest(sources.leaves)
+    others: dict[int, Tensor] = {}
+    found = []
+    for k, (leaf, what) in enumerate(zip(leaves, whose, strict=True)):
+        x = tensor(name, leaf, what) if allow_int or holomorphic else leaf
+        if allow_int and (x.dtype.is_integer or x.dtype.is_bool):
+            others[k] = x
+            continue
+        if holomorphic and not x.dtype.is_complex:
+            raise DTypeError(
+                f"{name}: {what} has dtype {x.dtype.name}; with holomorphic=True all are complex: cast it to complex64, or "
+                "leave holomorphic out."
+            )
+        found.append(_own(name, x, what))
+    sources = Sources(found, rebuild, others)
+    own = sources.values()
     inner = list(args)
     for place, value in zip(places, [own] if isinstance(argnums, int) else own, strict=True):
         inner[place] = value
@@ -139,6 +174,16 @@ def scalar(name: str, value: NestLike) -> Tensor:
             f"{name}: the function returned {y.dtype.name}, which has no derivatives; return a float."
         )
     return y
+
+
+def require_complex(name: str, ys: Sequence[Tensor]) -> None:
+    """Raises: DTypeError: a result of a function that is called holomorphic is not complex."""
+    for y in ys:
+        if not y.dtype.is_complex:
+            raise DTypeError(
+                f"{name}: the function returned {y.dtype.name}; with holomorphic=True it returns complex numbers: leave "
+                "holomorphic out for a real result."
+            )
 
 
 def split_aux(name: str, value: NestLike) -> tuple[Any, Any]:

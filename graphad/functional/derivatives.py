@@ -16,6 +16,7 @@ from graphad.functional.arguments import (
     Sources,
     chosen,
     outputs,
+    require_complex,
     scalar,
     split_aux,
 )
@@ -24,6 +25,7 @@ from graphad.gradient.backward import dense
 from graphad.gradient.explain_none import refuse_lost
 from graphad.gradient.recompute import recompute_grad
 from graphad.gradient.tape import GradientTape
+from graphad.ops.math.complexes import conj
 
 if TYPE_CHECKING:
     from typing import ParamSpec, TypeVar
@@ -34,7 +36,13 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 
-def grad(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
+def grad(
+    f: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]:
     """The function that computes the gradient of `f`.
 
     Raises (when that is called): InvalidArgumentError: the result is not a scalar, or there is no such argument; DTypeError: an
@@ -45,6 +53,9 @@ def grad(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Ca
       argnums: Which positional arguments to differentiate: an int, or several. Each is a nest of floating or complex tensors,
         arrays, variables or numbers; `f` receives tensors. Other values that `f` reads are constant.
       has_aux: Whether `f` returns a pair, of which only the first part is differentiated.
+      holomorphic: Whether `f` is a complex function of complex arguments with a complex derivative, which is given as it is.
+        Without, the gradient of a complex result is TensorFlow's, its conjugate.
+      allow_int: Whether tensors among the arguments may be integers or bools, in whose place the result has None.
     Returns: A function of the arguments of `f`: a nest like the argument, with tensors of the same shapes and dtypes (zeros
       where `f` does not depend on one); for several arguments a tuple of nests; with `has_aux` (gradient, auxiliary).
     Raises: InvalidArgumentError (a ValueError): there is no such argument. When the gradient is computed, ArgumentTypeError (a
@@ -53,7 +64,7 @@ def grad(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Ca
       >>> grad(lambda x: x**3)(2.0).numpy()
       12.0
     """
-    both = _with_gradient("grad", f, argnums, has_aux)
+    both = _with_gradient("grad", f, argnums, has_aux, holomorphic, allow_int)
 
     @functools.wraps(f)
     def gradient(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -64,12 +75,16 @@ def grad(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Ca
 
 
 def value_and_grad(
-    f: Callable[P, R], argnums: Argnums = 0, has_aux: bool = False
+    f: Callable[P, R],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable[P, tuple[R, Any]]:
     """The function that computes the value of `f` and its gradient, with one evaluation of `f`.
 
     Args:
-      f, argnums, has_aux: As for `grad`.
+      f, argnums, has_aux, holomorphic, allow_int: As for `grad`.
     Returns: A function of the arguments of `f` that gives (value, gradient); with `has_aux` ((value, auxiliary), gradient).
     Raises: As `grad`.
 
@@ -78,31 +93,41 @@ def value_and_grad(
       >>> float(value), float(slope)
       (8.0, 12.0)
     """
-    return _with_gradient("value_and_grad", f, argnums, has_aux)
+    return _with_gradient("value_and_grad", f, argnums, has_aux, holomorphic, allow_int)
 
 
 def _with_gradient(
-    name: str, f: Callable[P, Any], argnums: Argnums, has_aux: bool
+    name: str, f: Callable[P, Any], argnums: Argnums, has_aux: bool, holomorphic: bool, allow_int: bool
 ) -> Callable[P, tuple[Any, Any]]:
     """`value_and_grad`; `name` is its name in messages."""
     check_function(name, f)
 
     @functools.wraps(f)
     def with_gradient(*args: P.args, **kwargs: P.kwargs) -> tuple[Any, Any]:
-        sources, inner = chosen(name, argnums, args)
+        sources, inner = chosen(name, argnums, args, holomorphic, allow_int)
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(sources.leaves)
             value = f(*inner, **kwargs)
         value, aux = split_aux(name, value) if has_aux else (value, None)
         y = scalar(name, value)
+        if holomorphic:
+            require_complex(name, [y])
         refuse_lost(name, tape, [y], sources.leaves)
         slopes = tape.gradient(y, sources.leaves, unconnected_gradients="zero")
-        return (value, aux) if has_aux else value, sources.nest([dense(slope) for slope in slopes])
+        return (value, aux) if has_aux else value, sources.nest(
+            [conj(dense(slope)) if holomorphic else dense(slope) for slope in slopes]
+        )
 
     return with_gradient
 
 
-def jacrev(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
+def jacrev(
+    f: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]:
     """The function that gives the Jacobian of `f`, for functions with fewer results than arguments.
 
     Rows are pulled back in stacks that fit `config.set_jacobian_budget`; with far more outputs than inputs columns are pushed
@@ -110,7 +135,7 @@ def jacrev(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> 
 
     Args:
       f: A function whose result is a nest of floating or complex tensors.
-      argnums, has_aux: As for `grad`.
+      argnums, has_aux, holomorphic, allow_int: As for `grad`.
     Returns: A function of the arguments of `f`: a nest like its result, in which each tensor of shape [*t] is replaced by a
       nest like the argument (a tuple of them for several) of tensors [*t, *s], s the shape of the source.
     Raises: As `grad`, but for scalars.
@@ -119,38 +144,51 @@ def jacrev(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> 
       array([[2., 0.],
              [0., 4.]], dtype=float32)
     """
-    return _jacobian("jacrev", f, argnums, has_aux, False)
+    return _jacobian("jacrev", f, argnums, has_aux, False, holomorphic, allow_int)
 
 
-def jacfwd(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
+def jacfwd(
+    f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
     """The function that gives the Jacobian of `f`, for functions with more results than arguments.
 
     Columns are pushed forward in stacks that fit `config.set_jacobian_budget`; if an op has no forward mode, rows are pulled
     back instead, with the same result.
 
     Args:
-      f, argnums, has_aux: As for `jacrev`.
+      f, argnums, has_aux, holomorphic: As for `jacrev`.
     Returns: As `jacrev`.
     Raises: As `jacrev`.
     """
-    return _jacobian("jacfwd", f, argnums, has_aux, True)
+    return _jacobian("jacfwd", f, argnums, has_aux, True, holomorphic)
 
 
 def _jacobian(
-    name: str, f: Callable[P, Any], argnums: Argnums, has_aux: bool, forward: bool
+    name: str,
+    f: Callable[P, Any],
+    argnums: Argnums,
+    has_aux: bool,
+    forward: bool,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable[P, Any]:
     check_function(name, f)
 
     @functools.wraps(f)
     def jacobian(*args: P.args, **kwargs: P.kwargs) -> Any:
-        sources, inner = chosen(name, argnums, args)
+        sources, inner = chosen(name, argnums, args, holomorphic, allow_int)
         with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
             tape.watch(sources.leaves)
             value = f(*inner, **kwargs)
         value, aux = split_aux(name, value) if has_aux else (value, None)
         ys, rebuild = outputs(name, value)
+        if holomorphic:
+            require_complex(name, ys)
         refuse_lost(name, tape, ys, sources.leaves)
-        rows = rebuild([sources.nest(_all_of(tape, y, sources, forward)) for y in ys])
+        found = [_all_of(tape, y, sources, forward) for y in ys]
+        rows = rebuild(
+            [sources.nest([conj(part) if holomorphic else part for part in parts]) for parts in found]
+        )
         return (rows, aux) if has_aux else rows
 
     return jacobian
@@ -162,11 +200,13 @@ def _all_of(tape: GradientTape, y: Tensor, sources: Sources, forward: bool) -> l
     return jacobians.jacobian_of(tape, y, sources.leaves, forward)
 
 
-def hessian(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[P, Any]:
+def hessian(
+    f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
     """The function that gives all second derivatives of `f`.
 
     Args:
-      f, argnums, has_aux: As for `jacrev`; usually the result is a scalar.
+      f, argnums, has_aux, holomorphic: As for `jacrev`; usually the result is a scalar.
     Returns: A function of the arguments of `f`: a nest like its result, in which each tensor [*t] is replaced by a nest like
       the argument, and each tensor of that by a nest of tensors [*t, *s1, *s2].
     Raises: As `jacrev`.
@@ -176,8 +216,8 @@ def hessian(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) ->
              [ 0., 12.]], dtype=float32)
     """
     check_function("hessian", f)
-    first = _jacobian("hessian", f, argnums, has_aux, False)
-    return _jacobian("hessian", first, argnums, has_aux, False)
+    first = _jacobian("hessian", f, argnums, has_aux, False, holomorphic)
+    return _jacobian("hessian", first, argnums, has_aux, False, holomorphic)
 
 
 def hvp(f: Callable[..., Any], primals: NestLike, tangents: NestLike) -> NestLike:

@@ -247,3 +247,48 @@ def test_sizes_may_be_unknown():
 def test_wrong_uses_say_what_is_allowed(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+Z = np.array([1.0 + 2.0j, 0.5 - 1.0j])
+
+
+def test_derivatives_of_a_holomorphic_function_are_those_of_its_formula(mode):
+    def f(z: Any) -> Any:
+        return gd.reduce_sum(gd.sin(z) * z**2)
+
+    slope = np.cos(Z) * Z**2 + 2.0 * Z * np.sin(Z)
+    curvature = -np.sin(Z) * Z**2 + 4.0 * Z * np.cos(Z) + 2.0 * np.sin(Z)
+    z = gd.constant(Z)
+    np.testing.assert_allclose(mode(gd.grad(f, holomorphic=True))(z), slope, rtol=1e-12)
+    np.testing.assert_allclose(mode(gd.grad(f))(z), np.conj(slope), rtol=1e-12)
+    np.testing.assert_allclose(mode(gd.hessian(f, holomorphic=True))(z), np.diag(curvature), rtol=1e-12)
+    for jacobian in (gd.jacrev, gd.jacfwd):
+        found = mode(jacobian(lambda z: gd.sin(z) * z[0], holomorphic=True))(z)
+        expected = np.diag(np.cos(Z) * Z[0])
+        expected[:, 0] += np.sin(Z)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_integers_beside_floats_have_none_in_their_place(mode):
+    def f(p: Any, scale: Any) -> Any:
+        return scale * gd.reduce_sum(p["w"] * gd.cast(p["n"], gd.float32))
+
+    p = {"w": gd.constant([1.0, 2.0]), "n": gd.constant([3, 4])}
+    slopes, by_scale = mode(gd.grad(f, (0, 1), allow_int=True))(p, gd.constant(2.0))
+    np.testing.assert_array_equal(slopes["w"], [6.0, 8.0])
+    assert slopes["n"] is None
+    np.testing.assert_array_equal(by_scale, 11.0)
+    rows = mode(gd.jacrev(lambda n, x: x * gd.cast(n, x.dtype), (0, 1), allow_int=True))(
+        p["n"], gd.constant([1.0, 2.0])
+    )
+    assert rows[0] is None
+    np.testing.assert_array_equal(rows[1], [[3.0, 0.0], [0.0, 4.0]])
+
+
+def test_what_is_not_complex_is_refused_as_holomorphic():
+    with pytest.raises(TypeError, match="argument 0 has dtype float32; with holomorphic=True"):
+        gd.grad(lambda x: x * x, holomorphic=True)(2.0)
+    with pytest.raises(TypeError, match="returned float64; with holomorphic=True"):
+        gd.grad(lambda z: gd.math.real(z * z), holomorphic=True)(gd.constant(1j))
+    with pytest.raises(TypeError, match="int32, which has no derivatives"):
+        gd.grad(lambda n: gd.cast(n, gd.float32) * 2.0)(3)
