@@ -76,6 +76,8 @@ class Op(metaclass=OpType):
       way.
       quick_vjp: The same for `vjp`: computes the cotangents from NumPy's value of that of the one output, where nothing follows
       what the rule computes.
+      touching: Of an op that mixes elements along axes alone, by context and cotangent: what broadcasts with the operand and is 0
+      exactly where all cotangents are 0 of results that an element has a part in.
       multiple: `infer`, `eval` and every rule use a tuple of outputs; set by `TupleOp`.
       keeps: The inputs and the outputs that `vjp` reads: for each True for all, False for none, or a tuple of positions.
       by_value: Positions of the inputs whose values, not only shapes, the outputs depend on; True for all.
@@ -179,6 +181,7 @@ class Op(metaclass=OpType):
     composed_formerly: ClassVar[dict[str, Callable[[dict[str, Any], int, int], Composed]]] = {}
     quick: ClassVar[Any] = None
     quick_vjp: ClassVar[Any] = None
+    touching: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
     by_value: ClassVar[Any] = True
@@ -305,11 +308,6 @@ class Op(metaclass=OpType):
     def value_rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
         """`rows` for the value rather than the derivative; they differ for custom gradients only."""
         return self.rows(specs, axes)
-
-    def touching(self, ctx: VjpContext, y_bar: Tensor) -> Tensor | None:
-        """What broadcasts with each operand of the result's rank, and is 0 exactly where all cotangents that an element has a
-        part in are 0; None if that is not known."""
-        return y_bar if self.pointwise else None
 
     def lower(self, *operands: Any) -> Any:
         """The kernel form, or None if only `eval` can run it."""

@@ -215,7 +215,7 @@ def backward(
             error = named(error, op)
             raise error
         if op.masks or is_masked:
-            if op.keeps != (False, False) and not op.structured:
+            if (op.pointwise or op.touching is not None) and op.keeps != (False, False):
                 x_bars = [_zero_where_zero(context, y_bars[0], bar) for bar in x_bars]
             if op.carries_masks or op.moves or op.spreads:
                 masked.update(marks)
@@ -252,9 +252,7 @@ def _zero_where_zero(context: Context, y_bar: Any, x_bar: Any) -> Any:
         return x_bar
     if context.is_free and _is_finite(x_bar):
         return x_bar
-    touching = op.touching(context, y_bar)
-    if touching is None:
-        return x_bar
+    touching = y_bar if op.pointwise else op.touching(context, y_bar)
     # What is finite is 0 there by itself, and stays what it depends on: its own derivative need not be 0.
     kept = bind(LOGICAL_OR, bind(NOT_EQUAL, touching, scalar_like(0, touching)), bind(IS_FINITE, x_bar))
     return bind(SELECT, kept, x_bar, scalar_like(0, x_bar))

@@ -46,17 +46,21 @@ if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
 
 
-def of_scipy(function: Callable[[Any], Callable[..., Any]], operands: int = 1) -> Callable[..., Any]:
+def of_scipy(
+    function: Callable[[Any], Callable[..., Any]], operands: int = 1, in_float64: bool = False
+) -> Callable[..., Any]:
     """A formula that SciPy computes, in float32 for half-precision operands.
 
     Args:
       function: Maps the module `scipy.special` to the function.
       operands: The number of operands, given here so that SciPy need not be imported to find it out.
+      in_float64: Whether SciPy computes float32 in float32, with few of its digits, so that it is given float64.
     """
+    least, narrow = (8, np.float64) if in_float64 else (4, np.float32)
 
     def formula(x: Any, *rest: Any) -> Any:
         dtype = x.dtype
-        wide = [y.astype(np.float32) if y.dtype.itemsize == 2 else y for y in (x, *rest)]
+        wide = [y.astype(narrow) if y.dtype.itemsize < least else y for y in (x, *rest)]
         with np.errstate(all="ignore"):
             y = function(library.special())(*wide)
         return y if y.dtype is dtype else y.astype(dtype)

@@ -291,7 +291,7 @@ igammac = binary_function(
 
 
 Betainc = elementwise(
-    "betainc", of_scipy(lambda special: special.betainc, 3), vjp=slopes_of_betainc, kinds=FLOATING,
+    "betainc", of_scipy(lambda special: special.betainc, 3, in_float64=True), vjp=slopes_of_betainc, kinds=FLOATING,
     doc="The integral of t^(x - 1) (1 - t)^(y - 1) from 0 to z, divided by the beta function of x and y.",
 )  # fmt: skip
 

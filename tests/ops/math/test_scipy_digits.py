@@ -186,3 +186,12 @@ def test_oscillating_functions_keep_their_digits_close_to_zeros_far_out(name: st
                 wanted = exact(int(name[1]), mpmath.mpf(at))
                 unit = np.spacing(max(abs(float(wanted)), 1e-3 * np.sqrt(2 / (np.pi * at))))
                 assert abs(found - wanted) < 8 * unit, at
+
+
+def test_betainc_in_float32_is_the_result_in_float64_rounded_once() -> None:
+    rng = np.random.default_rng(4)
+    a, b, x = (rng.uniform(*ends, 2000).astype(np.float32) for ends in ((0.01, 50), (0.01, 50), (0, 1)))
+    wide = tf.math.betainc(*[tf.constant(v, tf.float64) for v in (a, b, x)])
+    narrow = tf.math.betainc(*[tf.constant(v) for v in (a, b, x)])
+    assert narrow.dtype == tf.float32
+    np.testing.assert_array_equal(narrow.numpy(), wide.numpy().astype(np.float32))
