@@ -466,3 +466,17 @@ def test_a_vector_in_the_order_of_memory_is_in_the_order_of_its_rows():
 def test_covariances_and_turns_refuse_what_numpy_refuses(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_covariances_of_two_bytes_lose_no_more_digits_than_rounding(dtype):
+    x = np.array([[1.0, 5.0, -3.0], [2.0, -7.0, 4.0]])
+    weights = np.array([3.25, 2.5, 2.75])
+    for options in (
+        {"aweights": weights, "ddof": 2},
+        {"fweights": np.array([3, 1, 2]), "ddof": 1},
+        {"ddof": 1},
+    ):
+        found = tnp.cov(tf.cast(x, dtype), **options)
+        assert found.dtype is dtype
+        np.testing.assert_allclose(tf.cast(found, tf.float64), np.cov(x, **options), rtol=0.005)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.blame import blaming
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
 from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, promoted, rank_of, tensor_of
+
+_WIDE = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32}
 
 
 @blaming
@@ -50,6 +53,8 @@ def cov(
         for x in rows
     ]
     x = array.concat(promoted(*rows), 0) if len(rows) > 1 else rows[0]
+    kept = x.dtype
+    x = cast_to(x, _WIDE.get(kept, kept))  # counts less what is subtracted have few digits in two bytes
     free = cast_to(tensor_of((0 if bias else 1) if ddof is None else ddof), x.dtype)
     given = [
         (name, tensor_of(w)) for name, w in (("fweights", fweights), ("aweights", aweights)) if w is not None
@@ -63,11 +68,11 @@ def cov(
         off = x - array.expand_dims(linalg.matvec(x, w) / total, 1)
         # Relative weights do not count samples: what is subtracted is scaled by their mean square.
         count = total - free * (total if aweights is None else math.reduce_sum(w * weights[-1])) / total
-        return array.squeeze(linalg.matmul(off * w, linalg.adjoint(off)) / count)
+        return cast_to(array.squeeze(linalg.matmul(off * w, linalg.adjoint(off)) / count), kept)
     off = x - math.reduce_mean(x, -1, True)
     count = math.cast(array.shape(x)[1], x.dtype) - free
     found = linalg.matmul(off, linalg.adjoint(off)) / count
-    return array.squeeze(found)
+    return cast_to(array.squeeze(found), kept)
 
 
 def _require_weights(name: str, w: Tensor, samples: int | None, is_count: bool) -> None:
