@@ -114,19 +114,29 @@ def test_products_are_those_of_the_ops(kind: str) -> None:
         _agree(lambda x, b: tf.sparse.sparse_dense_matmul(b, x), x, tf.transpose(wide))
 
 
+def _thresholds(dtype: Any) -> tuple[float, ...]:
+    return (0, 100) if np.dtype(dtype).kind == "i" else (0, 0.5, 100)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_that_cancel_are_those_of_the_ops(kind: str) -> None:
+    for dtype in DTYPES:
+        x = _sparse(kind, dtype)
+        for threshold in _thresholds(dtype):
+            _agree(lambda a, b, t=threshold: tf.sparse.add(a, b, t), x, x.with_values(-x.values))
+    _agree(lambda a: tf.sparse.reshape(a, [5, -1]), _sparse(kind, np.float32, (3, 4, 5)))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("other", KINDS)
 def test_sums_of_two_are_those_of_the_ops(kind: str, other: str) -> None:
     for dtype in DTYPES:
         x, y = _sparse(kind, dtype), _sparse(other, dtype)
-        for threshold in (0, 0.5, 100):
-            if np.dtype(dtype).kind != "i" or threshold != 0.5:
-                _agree(lambda a, b, t=threshold: tf.sparse.add(a, b, t), x, y)
-                _agree(lambda a, b, t=threshold: tf.sparse.add(a, b, t), x, x.with_values(-x.values))
+        for threshold in _thresholds(dtype):
+            _agree(lambda a, b, t=threshold: tf.sparse.add(a, b, t), x, y)
     three = [_sparse(k, np.float32, (3, 4, 5)) for k in (kind, other)]
     _agree(tf.sparse.add, *three)
     _agree(lambda a, b: tf.sparse.concat(0, [a, b]), *three)
-    _agree(lambda a: tf.sparse.reshape(a, [5, -1]), three[0])
 
 
 def test_a_square_eye_and_one_that_is_not_are_those_of_numpy() -> None:
