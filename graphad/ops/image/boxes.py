@@ -114,13 +114,20 @@ def _coordinates(places: Sequence[Tensor]) -> Tensor:
 
 def shared_parts(boxes: Any) -> Callable[[int], Any]:
     """A function of a box's number that gives its intersection over union with each of the boxes [n, 4]; 0 for empty ones."""
-    low, high = (f(boxes[:, :2], boxes[:, 2:]) for f in (np.minimum, np.maximum))
-    areas = np.prod(high - low, axis=1)
+    (top, left), (bottom, right) = (
+        (f(boxes[:, 0], boxes[:, 2]), f(boxes[:, 1], boxes[:, 3])) for f in (np.minimum, np.maximum)
+    )
+    areas = (bottom - top) * (right - left)
+    # It is asked once for each selected box: what few boxes need is decided here.
+    all_have_areas = bool(((areas > 0) & (areas < np.inf)).all())
 
     def of(k: int) -> Any:
-        sides = np.minimum(high, high[k]) - np.maximum(low, low[k])
-        shared = np.prod(np.maximum(sides, 0), axis=1)
+        down = np.minimum(bottom, bottom[k]) - np.maximum(top, top[k])
+        along = np.minimum(right, right[k]) - np.maximum(left, left[k])
+        shared = np.maximum(down, 0) * np.maximum(along, 0)
         whole = areas + areas[k] - shared
+        if all_have_areas:
+            return shared / whole
         return np.where((areas > 0) & (areas[k] > 0), shared / np.where(whole > 0, whole, 1), 0)
 
     return of

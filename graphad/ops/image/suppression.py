@@ -40,7 +40,7 @@ def _best(scores: Any, most: int, lowest: float, covered: Callable[[int], Any]) 
         if not left[place] > -np.inf:
             break
         chosen.append(place)
-        left = np.where(covered(place), -np.inf, left)
+        left[covered(place)] = -np.inf
         left[place] = -np.inf
     return chosen
 

@@ -164,3 +164,27 @@ def test_images_are_resized_as_they_lie():
         assert "matmul" in names
         assert not names & {"transpose", "einsum"}
         np.testing.assert_allclose(resized(x).numpy(), tf.image.resize(x, [8, 7]).numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("odd", [None, np.inf, np.nan, 0.0])
+def test_the_shared_part_of_two_boxes_is_that_of_the_definition(odd: float | None) -> None:
+    boxes = np.random.default_rng(3).random((12, 4)).astype(np.float32)
+    if odd is not None:
+        boxes[4] = (
+            [0.2, 0.2, odd, 0.6] if odd else [0.2, 0.3, 0.2, 0.6]
+        )  # endless, unknown, or without an area
+    scores = np.linspace(1, 0.1, 12).astype(np.float32)
+    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
+    chosen: list[int] = []
+    with np.errstate(all="ignore"):
+        areas = np.prod(high - low, 1)
+        for k in range(12):
+            sides = np.maximum(np.minimum(high, high[k]) - np.maximum(low, low[k]), 0)
+            shared = sides[:, 0] * sides[:, 1]
+            parts = np.where((areas > 0) & (areas[k] > 0), shared / (areas + areas[k] - shared), 0)
+            if not any(parts[other] > 0.25 for other in chosen):
+                chosen.append(k)
+    one = tf.image.non_max_suppression(boxes, scores, 12, 0.25)
+    assert one.numpy().tolist() == chosen
+    several = tf.image.combined_non_max_suppression(boxes[None, :, None], scores[None, :, None], 12, 12, 0.25)
+    np.testing.assert_array_equal(several.nmsed_scores[0, : len(chosen)], scores[chosen])
