@@ -83,9 +83,13 @@ class Nest:
 class _Place(int):
     """The number of a leaf in the form of a nest; a class of its own, so that numbers in records differ from it."""
 
+    is_mark = True
+
 
 class _Shown:
     """A leaf as messages print it."""
+
+    is_mark = True
 
     def __init__(self, leaf: object) -> None:
         self._leaf = leaf

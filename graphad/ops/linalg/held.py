@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
+
+import numpy as np
 
 from graphad.core.configured import KeepsArguments
 from graphad.core.convert import lift_like, lift_own
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.nest import leaves_of
-from graphad.core.tensor import Handle
+from graphad.core.nest import Form, Record, leaves_of
+from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable
 
 if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
     from graphad.core.dtypes import DType
+
+
+_DATA = (Tensor, Handle, np.ndarray, np.generic)
 
 
 class Computed:
@@ -59,6 +66,27 @@ class MadeOf(KeepsArguments, Trackable):
             dict(self._graphad_made_with().arguments) if self._parameters is None else dict(self._parameters)
         )
 
+    def __graphad_record__(self) -> Record:
+        """The arguments with which it was made: functions, branches and loops take operators apart, and make them again."""
+        bound = self._graphad_made_with()
+        names, given = tuple(bound.arguments), list(bound.arguments.values())
+
+        def again(values: list[Any]) -> Any:
+            arguments = inspect.BoundArguments(bound.signature, OrderedDict(zip(names, values, strict=True)))
+            args, kwargs = arguments.args, arguments.kwargs
+            if all(map(_is_whole, values, given)):
+                return type(self)(*args, **kwargs)
+            return type(self)._of_marks(args, kwargs)
+
+        return Record(Form(type(self), names, again), given)
+
+    @classmethod
+    def _of_marks(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Self:
+        """What stands for an operator where its structure is compared: marks take the place of its tensors."""
+        made = cls.__new__(cls)
+        made._graphad_arguments = args, kwargs
+        return made
+
     @property
     def variables(self) -> tuple[Handle, ...]:
         """The variables it was made of, those of its operators included."""
@@ -75,6 +103,20 @@ class MadeOf(KeepsArguments, Trackable):
     def trainable_variables(self) -> tuple[Handle, ...]:
         """Those of its variables that are trained."""
         return tuple([x for x in self.variables if x.trainable])
+
+
+def _is_whole(x: object, given: object) -> bool:
+    """Whether an argument can be computed with: no mark took the place of a tensor that was given."""
+    leaves, before = leaves_of(x), leaves_of(given)
+    return len(leaves) == len(before) and all(map(_is_whole_leaf, leaves, before))
+
+
+def _is_whole_leaf(x: object, given: object) -> bool:
+    if isinstance(x, MadeOf):
+        return "dtype" in vars(x)
+    if isinstance(x, _DATA):
+        return True
+    return type(x) is type(given) and not getattr(x, "is_mark", False)
 
 
 def is_operator(x: object) -> TypeGuard[Any]:

@@ -141,6 +141,8 @@ class Shaped(MadeOf):
         }
 
     def __repr__(self) -> str:
+        if "dtype" not in vars(self):  # marks take the place of tensors
+            return f"{type(self).__name__}({', '.join(map(repr, self.parameters.values()))})"
         return f"<{type(self).__name__} shape={self.shape} dtype={self.dtype.name}>"
 
 

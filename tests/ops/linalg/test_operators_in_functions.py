@@ -1,0 +1,99 @@
+"""Linear operators as arguments and results of functions, and as variables of branches and loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+linalg = tf.linalg
+X = tf.constant([1.0, 2.0])
+DIAG = linalg.LinearOperatorDiag
+
+
+@tf.function
+def applied(operator, x):
+    return operator.matvec(x), operator.solvevec(x)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        DIAG(tf.Variable([3.0, 4.0])),
+        linalg.LinearOperatorFullMatrix([[2.0, 1.0], [1.0, 3.0]]),
+        linalg.LinearOperatorComposition([DIAG(X), linalg.LinearOperatorLowerTriangular([[1.0, 0.0], [2.0, 3.0]])]),
+        linalg.LinearOperatorScaledIdentity(2, 3.0),
+        linalg.LinearOperatorLowRankUpdate(DIAG(X), tf.ones([2, 1])),
+    ],
+    ids=lambda operator: type(operator).__name__,
+)  # fmt: skip
+def test_an_operator_is_an_argument_and_a_result(operator):
+    for got, want in zip(applied(operator, X), (operator.matvec(X), operator.solvevec(X)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+    back = tf.function(lambda o: {"operator": o, "x": X})(operator)["operator"]
+    assert type(back) is type(operator)
+    np.testing.assert_allclose(back.to_dense(), operator.to_dense())
+
+
+def test_operators_of_one_form_share_a_trace():
+    @tf.function
+    def product(operator):
+        return operator.matvec(X)
+
+    for k in range(3):
+        assert product(DIAG(X * float(k))).numpy().tolist() == [k * 1.0, k * 4.0]
+    assert product.experimental_get_tracing_count() == 1
+    product(DIAG(X, is_positive_definite=True))
+    assert product.experimental_get_tracing_count() == 2
+
+
+def test_gradients_go_through_an_operator():
+    v = tf.Variable([3.0, 4.0])
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(applied(DIAG(v), X)[0])
+    assert tape.gradient(y, v).numpy().tolist() == [1.0, 2.0]
+
+    made = tf.function(lambda x: DIAG(x * x))
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = made(X).log_abs_determinant()
+    assert tape.gradient(y, X).numpy().tolist() == [2.0, 1.0]
+
+
+def test_a_tensor_chooses_between_operators():
+    @tf.function
+    def chosen(flag, x):
+        operator = DIAG(x, name="d") if flag else DIAG(x * 2.0, name="d")
+        if flag:
+            other = DIAG(operator.diag_part() + 1.0)
+        else:
+            other = DIAG(operator.diag_part() - 1.0)
+        return tf.cond(flag, lambda: operator, lambda: operator), other
+
+    first, second = chosen(tf.constant(False), X)
+    assert first.diag_part().numpy().tolist() == [2.0, 4.0]
+    assert second.diag_part().numpy().tolist() == [1.0, 3.0]
+    first, second = chosen(tf.constant(True), X)
+    assert second.diag_part().numpy().tolist() == [2.0, 3.0]
+
+
+def test_a_loop_carries_an_operator():
+    @tf.function
+    def doubled(n, x):
+        operator = DIAG(x)
+        for _ in tf.range(n):
+            operator = DIAG(operator.diag_part() * 2.0)
+        return operator
+
+    for n in (0, 3):
+        assert doubled(tf.constant(n), X).diag_part().numpy().tolist() == [2.0**n, 2.0 ** (n + 1)]
+
+
+def test_operators_of_other_kinds_in_two_branches_are_refused():
+    with pytest.raises(
+        TypeError, match=r"(?s)LinearOperatorDiag\(float32\(2,\).*LinearOperatorScaledIdentity"
+    ):
+        tf.function(
+            lambda flag: tf.cond(flag, lambda: DIAG(X), lambda: linalg.LinearOperatorScaledIdentity(2, X[0]))
+        )(tf.constant(True))
