@@ -35,10 +35,11 @@ from graphad.compiler.units import (
     windows_of,
 )
 from graphad.core.dims import UndecidedSize, product
+from graphad.core.op import IO, Op
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
-from graphad.graph.walk import gives_result
+from graphad.graph.walk import gives_result, sub_graphs
 from graphad.kernels import forms
 from graphad.kernels.sites import Site, row_strides, same_size
 
@@ -85,7 +86,9 @@ class Lowered:
         self._constants = dict(enumerate(graph.constants, len(graph.inputs)))
         self._assigned: dict[int, int] = {}  # handle input -> value it was last given
         self._forms: dict[Any, Any] = {}
-        self._simple_handles = not any(node.op.structured and node.op.effects for node in graph.nodes)
+        self._simple_handles = not any(
+            node.op.structured and node.op.effects and not _only_checks(node.op) for node in graph.nodes
+        )
         for value in range(graph.first_node_value):
             if is_definite(self.specs[value].dims):
                 self._own(value)
@@ -125,7 +128,7 @@ class Lowered:
 
     def _node(self, node: Node) -> None:
         op = node.op
-        if op.effects:
+        if op.effects and not self._checks(node):
             self._effect(node)
             return
         if op.as_size is not None and node.specs[0].dtype.itemsize <= 8:
@@ -157,9 +160,25 @@ class Lowered:
             return
         if isinstance(form, forms.Routine) and self._routine(node, form):
             return
+        if op.effects:  # a loop or a cond with checks that has no native form
+            self._effect(node)
+            self.units[-1].why = why
+            return
         unit = self._host(node) if not self._has_calls or not self._can_call(node) else self._call(node)
         unit.why = why
         self.chain.add_raising(unit.index)
+
+    def _checks(self, node: Node) -> bool:
+        """Whether a node's only effect is that it may raise, and it can be part of a run that is made again then.
+
+        It is an effect still, a step in Python, where it turns out to have no native form.
+        """
+        if not self._has_routines or not _only_checks(node.op):
+            return False
+        if node.op.structured:
+            return True
+        form = self._lower(node)
+        return isinstance(form, forms.Holds) and self.backend.has_routine(form, ["bool"], [0])
 
     def _can_call(self, node: Node) -> bool:
         """Whether its eval can be called with arrays at known places."""
@@ -355,7 +374,13 @@ class Lowered:
     # routines
 
     def _routine(self, node: Node, form: forms.Routine) -> bool:
-        given = form.given if isinstance(form, forms.Indexed) else range(len(node.inputs))
+        given = (
+            form.given
+            if isinstance(form, forms.Indexed)
+            else (0,)
+            if isinstance(form, forms.Holds)
+            else range(len(node.inputs))
+        )
         values = [node.inputs[k] for k in given]
         ranks = [len(self.sites[value].shape) for value in values]
         dtypes = [self.specs[value].dtype.name for value in values]
@@ -445,3 +470,13 @@ class Lowered:
         else:
             unit.results[value] = form.combine
         return True
+
+
+def _only_checks(op: Op) -> bool:
+    """Whether the only effect of an op, and of what is inside of it, is that it may raise."""
+    inner = sub_graphs(op)
+    if not inner:
+        return op.checks
+    if not op.effects or op.effects & ~IO:
+        return False
+    return all(_only_checks(node.op) for graph in inner for node in graph.nodes if node.op.effects)

@@ -108,6 +108,7 @@ class Op(metaclass=OpType):
       stores: It assigns its second input to the variable that is
       its first.
       sets: The same, where a plan must ask its `eval` to do so.
+      checks: Its only effect is that it may raise.
       guarded: It reads and writes a variable in one step, and takes the variable's guard itself.
       infix: Its Python operator, "{} + {}"; the fastest way to compute it on NumPy scalars.
       moves: It only moves elements, so that known elements of an input are known elements of the result.
@@ -154,6 +155,7 @@ class Op(metaclass=OpType):
     loads: ClassVar[bool] = False
     stores: ClassVar[bool] = False
     sets: ClassVar[bool] = False
+    checks: ClassVar[bool] = False
     guarded: ClassVar[bool] = False
     infix: ClassVar[str | None] = None
     moves: ClassVar[bool] = False

@@ -170,7 +170,11 @@ class Factorised(Record):
     full: bool = False
 
 
-Routine = Library | Indexed | Running | Band | Ordered | Drawn | Factorised
+class Holds(Record):
+    """A check: there is no answer unless the first operand, bool, is true everywhere. It has no result."""
+
+
+Routine = Library | Indexed | Running | Band | Ordered | Drawn | Factorised | Holds
 Form = Map | Reduce | View | Windows | Contract | Routine
 
 

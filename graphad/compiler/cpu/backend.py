@@ -38,6 +38,7 @@ from graphad.kernels.forms import (
     Drawn,
     Factorised,
     Form,
+    Holds,
     Indexed,
     Kernel,
     Library,
@@ -186,6 +187,8 @@ class Cpu(Backend):
             return dtype in indexing.ADDED
         if isinstance(form, Ordered):
             return dtype in ordering.KINDS
+        if isinstance(form, Holds):
+            return dtype == "bool"
         if isinstance(form, Drawn):
             return drawing.has(form.kind, form.dtype.name)
         if isinstance(form, Factorised):
@@ -235,6 +238,9 @@ class Cpu(Backend):
             places = {drawing.KEYS: FIRST, drawing.TARGET: RESULT}
             places |= {drawing.LOW: SECOND, drawing.HIGH: THIRD} if len(walks) == 4 else {}
             places |= {drawing.WORK: WORK} if form.kind == "normal" else {}
+        elif isinstance(form, Holds):
+            function, words = indexing.holds(shapes[0])
+            places = {indexing.H_SOURCE: FIRST}
         elif isinstance(form, Running):
             function, words = indexing.running(form, dtypes[0], shapes[0])
             places = {indexing.R_SOURCE: FIRST, indexing.R_TARGET: RESULT}

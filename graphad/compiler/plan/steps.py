@@ -163,11 +163,13 @@ class Scope:
         if unit.branch is not None:
             return BranchMaker(self, unit, None).total
         if unit.kind == ROUTINE:
-            value, form = unit.writes[0], unit.routine
+            form = unit.routine
             assert form is not None
+            if not unit.writes:
+                return 0
             shapes = [tuple([self.size(n) for n in site.shape]) for site in unit.reads]
-            dtype = self.part.specs[value].dtype.name
-            return self.backend.routine_workspace(form, dtype, [*shapes, self.shape(value)])
+            dtype = self.part.specs[unit.writes[0]].dtype.name
+            return self.backend.routine_workspace(form, dtype, [*shapes, self.shape(unit.writes[0])])
         if unit.kind == GEMM:
             return max([self.workspace(loop) for loop in unit.stages], default=0)
         return self._chain(unit).total if unit.kind == BLOCKS else 0
@@ -227,13 +229,13 @@ class Scope:
                 else self.fill(part.source, part.target, is_inside)
                 for part in unit.parts
             ]
+        if unit.kind == ROUTINE:
+            return routine(self, unit, workspace)
         target = self.part.sites[unit.writes[0]]
         if unit.kind == COPY:
             return [self.copy(unit.reads[0], target, is_inside)]
         if unit.kind == GEMM:
             return products(self, unit, target, workspace, is_inside)
-        if unit.kind == ROUTINE:
-            return routine(self, unit, workspace)
         raise InternalError(f"plan: a native segment holds a {unit.kind} unit")
 
     def filled(

@@ -17,10 +17,11 @@ from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import BOOLEAN, require_kind
 from graphad.core.nest import flatten
-from graphad.core.op import IO, TupleOp, define, no_gradient
+from graphad.core.op import IO, TupleOp, define, else_eval, no_gradient
 from graphad.core.schema import Kind, Limit, Text, declare
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels import forms
 
 _LEVELS = {
     "log(info)": 20,
@@ -87,6 +88,7 @@ class Check(TupleOp):
 
     name = "assert"
     effects = IO
+    checks = True
     keeps = (False, False)
     pieces: tuple[Text, ...]
     summarize: Limit
@@ -102,6 +104,10 @@ class Check(TupleOp):
                 text += formatted(x, self.summarize) + piece
             raise InvalidArgumentError(text)
         return ()
+
+    @else_eval("another step has acted before, so that the run could not be made again")
+    def lower(self, condition: TensorSpec, *data: TensorSpec) -> forms.Form:
+        return forms.Holds()
 
     vjp = no_gradient("asserting gives no value")
 

@@ -8,6 +8,7 @@ gives the op's own error.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -34,6 +35,8 @@ WORD_COUNT = SIZES + MOST_COORDINATES
 R_SOURCE, R_TARGET, R_OUTER, R_COUNT, R_INNER, R_EXCLUSIVE, R_REVERSE = range(7)
 # words of the step of a band, whose limits are numbers from 0 on
 B_SOURCE, B_TARGET, B_BATCH, B_ROWS, B_COLUMNS, B_LOWER, B_UPPER = range(7)
+# words of the step of a check
+H_SOURCE, H_COUNT = range(2)
 
 _ERROR, _WRAP, _NONE = range(3)
 _NEGATIVE = {"error": _ERROR, "wrap": _WRAP, "none": _NONE}
@@ -356,6 +359,28 @@ def indexed(
 def workspace(form: Indexed, shape: Sequence[int]) -> int:
     """Bytes of a step's workspace for a result of a shape."""
     return math.prod(shape[: form.lead + 1]) if form.way in ("max", "min") else 0
+
+
+def _holds() -> str:
+    f = Function("i32 @graphad_holds(ptr %ret, ptr %exc, i64 %block)")
+    w = f.emit("inttoptr i64 %block to ptr")
+    condition = f.pointer(w, H_SOURCE)
+    with f.loop(0, f.word(w, H_COUNT)) as k:
+        value = f.emit(f"load i8, ptr {f.at(condition, k, 'i8')}")
+        with f.when(f.test("eq", value, 0, "i8")):
+            f.ret(NO_ANSWER)
+    f.ret(0)
+    return f.text()
+
+
+@functools.lru_cache(maxsize=1)
+def _holding() -> int:
+    return native.printed(_holds, symbols=["graphad_holds"])["graphad_holds"]
+
+
+def holds(shape: Sequence[int]) -> tuple[int, list[int]]:
+    """The step kernel of a check and its block without pointers, for a condition of a shape."""
+    return _holding(), [0, math.prod(shape)]
 
 
 def running(form: Running, dtype: str, shape: Sequence[int]) -> tuple[int, list[int]]:
