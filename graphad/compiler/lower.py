@@ -180,6 +180,10 @@ class Lowered:
         form = self._lower(node)
         return isinstance(form, forms.Holds) and self.backend.has_routine(form, ["bool"], [0])
 
+    def _in_order(self, unit: Unit, node: Node) -> None:
+        """A check comes before what it guards; what else may raise keeps its place among effects only."""
+        (self.chain.add_effect if node.op.effects else self.chain.add_raising)(unit.index)
+
     def _can_call(self, node: Node) -> bool:
         """Whether its eval can be called with arrays at known places."""
         op = node.op
@@ -339,7 +343,7 @@ class Lowered:
             unit.writes.append(value)
             self.maker[value] = unit.index
             self._own(value)
-        self.chain.add_raising(unit.index)
+        self._in_order(unit, node)
         return ""
 
     def _branch(self, node: Node) -> str:
@@ -359,7 +363,7 @@ class Lowered:
         for value in node.outputs:
             self.maker[value] = unit.index
             self._own(value)
-        self.chain.add_raising(unit.index)
+        self._in_order(unit, node)
         return ""
 
     def _unknown(self, node: Node) -> str:
@@ -396,7 +400,7 @@ class Lowered:
         for value in node.outputs:
             self.maker[value] = unit.index
             self._own(value)
-        self.chain.add_raising(unit.index)
+        self._in_order(unit, node)
         return True
 
     # ops that only move elements
