@@ -39,6 +39,8 @@ def test_the_traces_of_a_function_go_with_it() -> None:
         assert count() == 0
     finally:
         gc.unfreeze()
+        gc.collect()
+        gc.freeze()
 
 
 def test_a_full_memo_forgets_the_oldest_and_keeps_the_rest() -> None:

@@ -2,10 +2,21 @@
 
 import gc
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
 from graphad.core.collector import settle
+
+
+@pytest.fixture(autouse=True)
+def as_in_a_program() -> Iterator[None]:
+    """Without what the tests freeze once they are collected: where something is frozen, nothing is settled."""
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.mark.skipif(

@@ -188,6 +188,7 @@ WORKLOADS = (
 
 def left_by(workload: Callable[[], None], cycles: int = CYCLES) -> Left:
     """What one cycle leaves behind, the minimum over several turns of so many cycles."""
+    gc.unfreeze()  # so that all tables are found
     workload()  # what is made when it is first asked for, the tables of late ops among it, is there from here on
     limits = {id(x): (x, x.limit) for x in gc.get_objects() if isinstance(x, Memo)}
     for memo, limit in limits.values():
@@ -218,6 +219,8 @@ def left_by(workload: Callable[[], None], cycles: int = CYCLES) -> Left:
             tracemalloc.stop()
     finally:
         gc.unfreeze()
+        gc.collect()
+        gc.freeze()  # for the tests behind it
         for memo, limit in limits.values():
             memo.limit = limit
     return Left(min(turn.objects for turn in turns), min(turn.bytes for turn in turns))
