@@ -133,6 +133,9 @@ class State(Handle):
         super().__init__(data, spec, trainable)
         self.guard = forks.rlock()  # never that of variables, which a whole call may hold
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (np.array(self.data), self._spec, self._trainable)
+
     @property
     def shape(self) -> TensorShape:
         return TensorShape((2,))

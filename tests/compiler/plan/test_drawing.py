@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from typing import Any
 
@@ -205,6 +207,16 @@ def test_skipping_gives_the_new_state() -> None:
     g = tf.random.Generator.from_seed(8)
     assert g.skip(5).numpy().tolist() == [8, 5] and g.state.numpy().tolist() == [8, 5]
     assert g.next_key().numpy().tolist() == [8, 5] and g.skip(0).numpy().tolist() == [8, 6]
+
+
+def test_a_generator_is_pickled_and_copied_with_its_state() -> None:
+    g = tf.random.Generator.from_seed(4)
+    g.normal([2])
+    for other in (pickle.loads(pickle.dumps(g)), copy.deepcopy(g)):
+        assert other.state.numpy().tolist() == [4, 1]
+        want = other.normal([2]).numpy()
+        assert other.state.numpy().tolist() == [4, 2] and g.state.numpy().tolist() == [4, 1]
+    np.testing.assert_array_equal(g.normal([2]), want)
 
 
 def test_numpys_loops_are_found_here() -> None:
