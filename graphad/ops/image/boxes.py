@@ -5,7 +5,7 @@ Coordinates of `crop_and_resize` go from 0 at the first row or column to 1 at th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -112,25 +112,51 @@ def _coordinates(places: Sequence[Tensor]) -> Tensor:
     return stack([place + zero for place in places], -1)
 
 
-def shared_parts(boxes: Any) -> Callable[[int], Any]:
-    """A function of a box's number that gives its intersection over union with each of the boxes [n, 4]; 0 for empty ones."""
-    (top, left), (bottom, right) = (
-        (f(boxes[:, 0], boxes[:, 2]), f(boxes[:, 1], boxes[:, 3])) for f in (np.minimum, np.maximum)
+def shared_parts(first: Any, second: Any) -> Any:
+    """The intersection over union of each of the boxes [m, 4] with each of [n, 4], as [m, n]; 0 for empty ones."""
+    corners = []
+    for boxes in (first, second):
+        low, high = (f(boxes[:, :2], boxes[:, 2:]) for f in (np.minimum, np.maximum))
+        corners.append((low[:, 0], low[:, 1], high[:, 0], high[:, 1]))
+    top, left, bottom, right = (x[:, None] for x in corners[0])
+    other_top, other_left, other_bottom, other_right = corners[1]
+    down = np.maximum(np.minimum(bottom, other_bottom) - np.maximum(top, other_top), 0)
+    along = np.maximum(np.minimum(right, other_right) - np.maximum(left, other_left), 0)
+    area, other_area = (
+        (bottom - top) * (right - left),
+        (other_bottom - other_top) * (other_right - other_left),
     )
-    areas = (bottom - top) * (right - left)
-    # It is asked once for each selected box: what few boxes need is decided here.
-    all_have_areas = bool(((areas > 0) & (areas < np.inf)).all())
+    shared = down * along
+    whole = area + other_area - shared
+    return np.where((area > 0) & (other_area > 0), shared / np.where(whole > 0, whole, 1), 0)
 
-    def of(k: int) -> Any:
-        down = np.minimum(bottom, bottom[k]) - np.maximum(top, top[k])
-        along = np.minimum(right, right[k]) - np.maximum(left, left[k])
-        shared = np.maximum(down, 0) * np.maximum(along, 0)
-        whole = areas + areas[k] - shared
-        if all_have_areas:
-            return shared / whole
-        return np.where((areas > 0) & (areas[k] > 0), shared / np.where(whole > 0, whole, 1), 0)
 
-    return of
+def best_boxes(boxes: Any, scores: Any, most: int, lowest: float, overlap: float) -> Any:
+    """The indices of at most `most` boxes whose scores are above `lowest`, best first, without those that overlap a better one.
+
+    Candidates are taken in the order of their scores, by blocks: what the boxes chosen so far leave of a block is compared with
+    itself. The first blocks are small, since most searches end within them.
+    """
+    live = np.flatnonzero(scores > lowest)  # few of many, as detectors use it
+    order = live[np.argsort(-scores[live], kind="stable")]
+    chosen = order[:0]
+    start, size = 0, min(2 * most + 8, 256)
+    while start < len(order) and len(chosen) < most:
+        wanted = most - len(chosen)
+        block = order[start : start + size]
+        start, size = start + size, min(2 * size, 512)
+        block = block[~(shared_parts(boxes[chosen], boxes[block]) > overlap).any(0)]
+        apart = ~(shared_parts(boxes[block], boxes[block]) > overlap)
+        left = np.ones(len(block), np.bool_)
+        places: list[int] = []
+        for place in range(len(block)):
+            if left[place]:
+                places.append(place)
+                left &= apart[place]
+            if len(places) == wanted:
+                break
+        chosen = np.concatenate([chosen, block[np.array(places, np.intp)]])
+    return chosen
 
 
 @define
@@ -172,7 +198,13 @@ class NonMaxSuppression(TupleOp):
                 f"{self.name}: {len(boxes)} boxes have {len(scores)} scores; the numbers must be equal."
             )
         boxes, scores = (arrays.here(x, "search for boxes") for x in (boxes, scores))
-        shared = shared_parts(boxes)
+        if self.sigma > 0:
+            return self._by_turns(boxes, scores)
+        chosen = best_boxes(boxes, scores, self.most, self.lowest, self.overlap)
+        return chosen.astype(np.int32), scores[chosen]
+
+    def _by_turns(self, boxes: Array, scores: Array) -> tuple[Array, ...]:
+        """The selection in which the scores of all others change with each box."""
         left = np.where(scores > self.lowest, scores, -np.inf).astype(
             np.result_type(scores.dtype, np.float32)
         )
@@ -184,12 +216,9 @@ class NonMaxSuppression(TupleOp):
                 break
             chosen.append(best)
             kept.append(left[best])
-            part = shared(best)
-            if self.sigma > 0:
-                left = left * np.exp(-(part**2) / (2 * self.sigma))
-                left = np.where(left > self.lowest, left, -np.inf)
-            else:
-                left = np.where(part > self.overlap, -np.inf, left)
+            part = shared_parts(boxes[best : best + 1], boxes)[0]
+            left = left * np.exp(-(part**2) / (2 * self.sigma))
+            left = np.where(left > self.lowest, left, -np.inf)
             left[best] = -np.inf
         return np.array(chosen, np.int32), np.array(kept, scores.dtype)
 

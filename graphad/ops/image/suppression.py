@@ -25,7 +25,7 @@ from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
 from graphad.ops.array.support import static_int
 from graphad.ops.control.scan import map_fn
-from graphad.ops.image.boxes import non_max_suppression, shared_parts
+from graphad.ops.image.boxes import best_boxes, non_max_suppression
 
 if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
@@ -244,9 +244,7 @@ class SuppressByClass(TupleOp):
                 self._of_class(boxes[row, :, k % boxes.shape[2]], scores[row, :, k]) for k in range(classes)
             ]
             kind = np.repeat(np.arange(classes), [len(places) for places in of_class])
-            place = np.concatenate(
-                [np.array(places, np.intp) for places in of_class] or [np.zeros(0, np.intp)]
-            )
+            place = np.concatenate(of_class or [np.zeros(0, np.intp)])
             order = np.argsort(-scores[row, place, kind], kind="stable")[: self.most]
             counts[row] = count = len(order)
             place, kind = place[order], kind[order]
@@ -256,9 +254,9 @@ class SuppressByClass(TupleOp):
             kinds[row, :count] = kind
         return found, points, kinds, counts
 
-    def _of_class(self, boxes: DeviceArray | Array, scores: DeviceArray | Array) -> list[int]:
-        shared = shared_parts(boxes)
-        return _best(scores, self.each, self.lowest, lambda best: shared(best) > self.overlap)
+    def _of_class(self, boxes: DeviceArray | Array, scores: DeviceArray | Array) -> Array:
+        chosen: Array = best_boxes(boxes, scores, self.each, self.lowest, self.overlap)
+        return chosen
 
     vjp = no_gradient("the selection of boxes is piecewise constant")
     batch = no_batch("it takes a batch")

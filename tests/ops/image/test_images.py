@@ -188,3 +188,22 @@ def test_the_shared_part_of_two_boxes_is_that_of_the_definition(odd: float | Non
     assert one.numpy().tolist() == chosen
     several = tf.image.combined_non_max_suppression(boxes[None, :, None], scores[None, :, None], 12, 12, 0.25)
     np.testing.assert_array_equal(several.nmsed_scores[0, : len(chosen)], scores[chosen])
+
+
+@pytest.mark.parametrize(("most", "overlap"), [(0, 0.5), (3, 0.0), (40, 0.3), (1000, 0.05)])
+def test_a_search_among_many_boxes_is_the_same_in_blocks(most: int, overlap: float) -> None:
+    r = np.random.default_rng(most)
+    corner = r.random((900, 2))
+    boxes = np.concatenate([corner, corner + 0.2 * r.random((900, 2))], 1).astype(np.float32)
+    scores = np.round(r.random(900), 2).astype(np.float32)  # many are equal: the lower index wins
+    left = np.where(scores > 0.1, scores, -np.inf)
+    area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
+    chosen: list[int] = []
+    while len(chosen) < most and left.max() > -np.inf:
+        k = int(np.argmax(left))
+        chosen.append(k)
+        sides = np.minimum(boxes[:, 2:], boxes[k, 2:]) - np.maximum(boxes[:, :2], boxes[k, :2])
+        shared = np.prod(np.maximum(sides, 0), axis=1)
+        left[shared / (area + area[k] - shared) > overlap] = -np.inf
+        left[k] = -np.inf
+    assert tf.image.non_max_suppression(boxes, scores, most, overlap, 0.1).numpy().tolist() == chosen
