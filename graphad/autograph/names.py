@@ -185,7 +185,10 @@ def _statement(node: ast.AST, out: set[str], escape: frozenset[str]) -> set[str]
         return _loop(node, out, escape)
     if isinstance(node, ast.With | ast.AsyncWith):
         names = names_of([*node.items])
-        return (_block(node.body, out, escape | out) - names.bound) | names.read
+        inside = _block(node.body, out, escape | out)
+        if isinstance(node.body[-1], ast.Raise):  # what follows runs if the manager swallows the exception
+            inside |= out
+        return (inside - names.bound) | names.read
     if isinstance(node, ast.Try | ast.TryStar):
         end = _block(node.finalbody, out, escape)
         caught: set[str] = set(end) if node.finalbody else set()

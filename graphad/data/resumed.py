@@ -69,7 +69,7 @@ def side_by_side(sources: list[Iterator[Any]]) -> Iterator[list[Any]]:
                     row.append(next(source))
                 except StopIteration:
                     return
-                except Exception as error:
+                except Exception as error:  # raised on, once the others have moved too
                     failed = failed or error
             if failed is not None:
                 raise failed

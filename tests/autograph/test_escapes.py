@@ -244,3 +244,17 @@ def in_a_map_that_has_elements(x):
 def test_exceptions_caught_where_they_are_certain_are_pythons(f, x):
     expected = f(tf.constant(x))
     assert float(tf.function(f)(tf.constant(x))) == float(expected)
+
+
+@pytest.mark.parametrize("x", [2.0, -2.0])
+def test_what_a_swallowed_exception_is_followed_by_keeps_its_variables(x):
+    def f(x):
+        y = x
+        if x > 0.0:
+            y = x * 3.0
+        with contextlib.suppress(KeyError):
+            x = x + 1.0
+            raise KeyError("k")
+        return x + y
+
+    assert float(tf.function(f)(tf.constant(x))) == float(f(tf.constant(x)))
