@@ -27,11 +27,13 @@ def first(y):
 @pytest.mark.parametrize("name", ROWS)
 def test_a_row_gives_a_tensor_of_scipys_values(name, dtype):
     function, xs = getattr(special, name), operands(name, dtype)
-    found, expected = function(*map(tf.constant, xs)), function(*xs)
+    # In float32 SciPy's betainc loses a hundred units in the last place.
+    given = [x.astype(np.float64) for x in xs] if name == "betainc" else xs
+    found, expected = function(*map(tf.constant, xs)), function(*given)
     pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
     for y, z in pairs:
         assert isinstance(y, tf.Tensor)
-        assert y.dtype.as_numpy_dtype == z.dtype
+        assert y.dtype.as_numpy_dtype == (np.dtype(dtype) if name == "betainc" else z.dtype)
         # SciPy's kl_div is a difference of equal numbers, and has fewer digits.
         eps = (1000 if name == "kl_div" else 30) * np.finfo(dtype).eps
         np.testing.assert_allclose(y, z, rtol=eps, atol=2 * np.finfo(dtype).eps)

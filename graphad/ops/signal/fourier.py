@@ -45,6 +45,7 @@ from graphad.ops.elementwise import named
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import complex_dtype, part_dtype
 from graphad.ops.math.select import maximum
+from graphad.ops.state.effects import require
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -226,6 +227,9 @@ def with_size(x: Any, axis: int, size: Size) -> Any:
         return pad(x, [(0, 0)] * (len(x.dims) + axis) + [(0, n - have)] + [(0, 0)] * (-1 - axis))
     if x.dims is None:
         raise InvalidArgumentError("fft_length: the rank of the input must be known while tracing.")
+    if n is None:
+        words = "fft_length: a transform of \x00 numbers; their number must be 0 or more."
+        require(lift(size) >= 0, words, [lift(size)])
     x = getitem(x, (..., slice(0, size), *(slice(None),) * (-1 - axis)))
     missing = maximum(cast(size, "int32") - getitem(sizes_of(x), axis), 0)
     return pad(x, [(0, 0)] * (len(x.dims) + axis) + [(0, missing)] + [(0, 0)] * (-1 - axis))
