@@ -19,7 +19,15 @@ def main(arguments):
     python = environment.prepare("dev", place)
     workers = str(min(4, os.cpu_count() or 1))
     environment.say(f"running the tests in {workers} processes")
-    return environment.run(python, ["-m", "pytest", "-q", "-n", workers, "--dist", "worksteal"] + arguments)
+    variables = dict(os.environ)
+    # Without bytecode each of the hundreds of processes that the tests start would compile all of graphad again. Where none is
+    # to be written beside the modules, it goes into the environment.
+    if variables.pop("PYTHONDONTWRITEBYTECODE", ""):
+        variables.setdefault(
+            "PYTHONPYCACHEPREFIX", os.path.join(os.path.dirname(os.path.dirname(python)), "bytecode")
+        )
+    arguments = ["-m", "pytest", "-q", "-n", workers, "--dist", "worksteal"] + arguments
+    return environment.run(python, arguments, env=variables)
 
 
 if __name__ == "__main__":
