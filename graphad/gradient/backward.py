@@ -248,7 +248,10 @@ def _zero_where_zero(context: Context, y_bar: Any, x_bar: Any) -> Any:
     """The cotangent of an operand, and 0 where those of all results that it has a part in are 0, whatever the derivative is
     there."""
     op: Any = context.op
-    if x_bar is None or isinstance(x_bar, IndexedSlices) or (op.pointwise and x_bar.dims != y_bar.dims):
+    if x_bar is None or isinstance(x_bar, IndexedSlices):
+        return x_bar
+    # An operand that is broadcast has a part in several results; of tensors of unknown rank it is not known whether one is.
+    if op.pointwise and (x_bar.dims != y_bar.dims or (x_bar.dims is None and len(context.inputs) > 1)):
         return x_bar
     if context.is_free and _is_finite(x_bar):
         return x_bar

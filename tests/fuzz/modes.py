@@ -136,11 +136,25 @@ def connected(found: Any, base: Any) -> Any:
 
 
 class Unmasked:
-    """The library with `where` in a function of its own: what is computed outside of it then knows nothing of the mask."""
+    """The library with a `where` that has a gradient of its own: what is computed outside of it knows nothing of the mask."""
 
     def __init__(self, tf: Any) -> None:
         self._tf = tf
-        self.where = tf.function(tf.where, autograph=False, jit_compile=False)
+
+    def where(self, condition: Any, *values: Any) -> Any:
+        tf = self._tf
+        chosen = tf.where(condition, *values)
+        if not values:
+            return chosen
+        shape = tf.shape(chosen)
+
+        @tf.custom_gradient  # type: ignore[untyped-decorator]
+        def choose(c: Any, x: Any, y: Any) -> Any:
+            return tf.where(c, x, y), lambda g: (None, tf.where(c, g, 0), tf.where(c, 0, g))
+
+        return choose(
+            *[tf.broadcast_to(x, shape) for x in (condition, *[tf.cast(v, chosen.dtype) for v in values])]
+        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tf, name)
