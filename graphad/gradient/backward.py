@@ -20,9 +20,10 @@ from graphad.core.ieee import SHORT_WAY_ENDS, unreported
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import busy
 from graphad.core.op import Op, named
-from graphad.core.shapes import Dims
+from graphad.core.shapes import Dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
+from graphad.ops.array.broadcast import sum_to_input
 from graphad.ops.array.create import zeros_of
 from graphad.ops.math.arithmetic import add
 from graphad.ops.math.compare import IS_FINITE, LOGICAL_OR, NOT_EQUAL
@@ -216,7 +217,7 @@ def backward(
             raise error
         if op.masks or is_masked:
             if (op.pointwise or op.touching is not None) and op.keeps != (False, False):
-                x_bars = [_zero_where_zero(context, y_bars[0], bar) for bar in x_bars]
+                x_bars = [_zero_where_zero(context, i, y_bars[0], bar) for i, bar in enumerate(x_bars)]
             if op.carries_masks or op.moves or op.spreads:
                 masked.update(marks)
         if context.masks is not None:
@@ -244,18 +245,22 @@ def _is_finite(bar: Any) -> bool:
 _FEW = 256  # elements
 
 
-def _zero_where_zero(context: Context, y_bar: Any, x_bar: Any) -> Any:
-    """The cotangent of an operand, and 0 where those of all results that it has a part in are 0, whatever the derivative is
+def _zero_where_zero(context: Context, i: int, y_bar: Any, x_bar: Any) -> Any:
+    """The cotangent of operand i, and 0 where those of all results that it has a part in are 0, whatever the derivative is
     there."""
     op: Any = context.op
     if x_bar is None or isinstance(x_bar, IndexedSlices):
         return x_bar
-    # An operand that is broadcast has a part in several results; of tensors of unknown rank it is not known whether one is.
-    if op.pointwise and (x_bar.dims != y_bar.dims or (x_bar.dims is None and len(context.inputs) > 1)):
-        return x_bar
-    if context.is_free and _is_finite(x_bar):
+    is_broadcast = op.pointwise and len(context.inputs) > 1 and x_bar.dims != y_bar.dims
+    if (is_broadcast and is_definite(x_bar.dims)) or (context.is_free and _is_finite(x_bar)):
         return x_bar
     touching = y_bar if op.pointwise else op.touching(context, y_bar)
+    if op.pointwise and len(context.inputs) > 1 and not is_definite(x_bar.dims):
+        # Whether the operand is broadcast shows when the function runs: then an element has a part in several results.
+        has_part = bind(NOT_EQUAL, y_bar, scalar_like(0, y_bar))
+        touching = sum_to_input(
+            context, i, bind(SELECT, has_part, scalar_like(1, y_bar), scalar_like(0, y_bar))
+        )
     # What is finite is 0 there by itself, and stays what it depends on: its own derivative need not be 0.
     kept = bind(LOGICAL_OR, bind(NOT_EQUAL, touching, scalar_like(0, touching)), bind(IS_FINITE, x_bar))
     return bind(SELECT, kept, x_bar, scalar_like(0, x_bar))

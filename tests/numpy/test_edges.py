@@ -480,3 +480,21 @@ def test_covariances_of_two_bytes_lose_no_more_digits_than_rounding(dtype):
         found = tnp.cov(tf.cast(x, dtype), **options)
         assert found.dtype is dtype
         np.testing.assert_allclose(tf.cast(found, tf.float64), np.cov(x, **options), rtol=0.005)
+
+
+@pytest.mark.parametrize(
+    "a, b", [([1, 1], [1]), ([1, 2, 3], [1, 2]), ([1, 2], [1, 2]), ([[1, 1]], [1, 1]), ([], [1])], ids=str
+)
+def test_shapes_that_are_known_at_run_time_are_compared_too(a, b):
+    x, y = tf.constant(a, tf.float32), tf.constant(b, tf.float32)
+
+    numpy = tf.experimental.numpy
+
+    def alike(x, y):
+        return numpy.array_equal(x, y), numpy.array_equal(x, y, equal_nan=True), numpy.array_equiv(x, y)
+
+    sizes = [tf.TensorSpec([None] * z.ndim, tf.float32) for z in (x, y)]
+    wanted = [np.array_equal(a, b), np.array_equal(a, b), np.array_equiv(a, b)]
+    assert [bool(z) for z in tf.function(alike, input_signature=sizes)(x, y)] == wanted
+    ranks = [tf.TensorSpec(None, tf.float32)] * 2
+    assert bool(tf.function(numpy.array_equal, input_signature=ranks)(x, y)) == wanted[0]

@@ -296,3 +296,42 @@ def test_what_is_computed_from_sizes_may_be_negative(jit: bool) -> None:
         wanted = n - 5, [n - 5], max(n - 5, -1) * 2, range(-2, n), range(n - 5, 3)
         for y, want in zip(f(tf.zeros([n], tf.float64)), wanted, strict=True):
             np.testing.assert_array_equal(y.numpy(), list(want) if isinstance(want, range) else want)
+
+
+@pytest.mark.parametrize("specs", [([None], [None]), (None, None), ([None], [1]), ([3], [None])], ids=str)
+def test_an_operand_that_turns_out_to_be_broadcast_keeps_its_shape_and_derivatives(specs: Any) -> None:
+    """Sizes that are both unknown need not be equal: what is added up for a broadcast operand is added up once."""
+
+    def program(x: Any, s: Any) -> Any:
+        with tf.GradientTape() as outer:
+            outer.watch([x, s])
+            with tf.GradientTape() as tape:
+                tape.watch([x, s])
+                y = tf.reduce_sum(tf.sin(tf.where(x > 0.0, tf.exp(x * s) * s, x / s)))
+            first = tape.gradient(y, [x, s])
+            total = tf.reduce_sum(tf.sin(first[0])) + tf.reduce_sum(tf.sin(first[1]))
+        return first + outer.gradient(total, [x, s])
+
+    x, s = tf.constant([1.0, -2.0, 0.5], tf.float64), tf.constant([0.3], tf.float64)
+    wanted = program(x, s)
+    signature = [tf.TensorSpec(shape, tf.float64) for shape in specs]
+    for mode in (False, True):
+        found = tf.function(program, input_signature=signature, jit_compile=mode)(x, s)
+        for a, b in zip(found, wanted, strict=True):
+            assert a.shape == b.shape
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [[None], None], ids=str)
+def test_operands_of_unknown_sizes_add_exact_zeros_where_they_are_not_taken(shape: Any) -> None:
+    def program(x: Any, s: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch([x, s])
+            y = tf.reduce_sum(tf.where(s > 0.0, x / s, 0.0))
+        return tape.gradient(y, [x, s])
+
+    x, s = tf.constant([1.0, -2.0, 0.5]), tf.constant([2.0, 0.0, 4.0])
+    spec = tf.TensorSpec(shape, tf.float32)
+    by_x, by_s = tf.function(program, input_signature=[spec, spec])(x, s)
+    np.testing.assert_array_equal(by_x, [0.5, 0.0, 0.25])
+    np.testing.assert_array_equal(by_s, [-0.25, 0.0, -0.03125])

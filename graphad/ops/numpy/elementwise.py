@@ -11,9 +11,12 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.kinds import INTEGER, require_kind
+from graphad.core.shapes import is_definite, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.static import broadcast_static_shape
+from graphad.ops.control.branch import cond
 from graphad.ops.directly import directly, is_free, parts_directly
 from graphad.ops.math import digits, truncated
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, operands, promoted, tensor_of
@@ -393,10 +396,20 @@ def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tens
         return tensor_of(False)
     if not a1.shape.is_compatible_with(a2.shape):
         return tensor_of(False)
-    same = math.equal(a1, a2)
-    if equal_nan:
-        same = math.logical_or(same, math.logical_and(isnan(a1), isnan(a2)))
-    return math.reduce_all(same)
+
+    def elements() -> Tensor:
+        same = math.equal(a1, a2)
+        if equal_nan:
+            same = math.logical_or(same, math.logical_and(isnan(a1), isnan(a2)))
+        return math.reduce_all(same)
+
+    if is_definite(a1.dims) and is_definite(a2.dims):
+        return elements()
+    # Elements of shapes that differ when the function runs must not be compared: they may broadcast.
+    sizes, others = array.shape(a1), array.shape(a2)
+    ranks = math.equal(array.rank(a1), array.rank(a2))
+    is_alike = cond(ranks, lambda: math.reduce_all(math.equal(sizes, others)), lambda: tensor_of(False))
+    return cond(is_alike, elements, lambda: tensor_of(False))
 
 
 def _are_equal(x: Any, y: Any) -> Any:
@@ -415,10 +428,15 @@ def array_equiv(a1: TensorLike, a2: TensorLike) -> Tensor:
     """
     a1, a2 = promoted(a1, a2)
     try:
-        same = math.equal(a1, a2)
+        broadcast_static_shape(a1.shape, a2.shape)
     except ValueError:
         return tensor_of(False)
-    return math.reduce_all(same)
+    if a1.dims is None or a2.dims is None or (is_definite(a1.dims) and is_definite(a2.dims)):
+        return math.reduce_all(math.equal(a1, a2))
+    rank = max(len(a1.dims), len(a2.dims))
+    sizes, others = (array.shape(x[(None,) * (rank - len(ranked(x.dims)))]) for x in (a1, a2))
+    fits = (sizes == others) | (sizes == 1) | (others == 1)
+    return cond(math.reduce_all(fits), lambda: math.reduce_all(math.equal(a1, a2)), lambda: tensor_of(False))
 
 
 def lcm(x1: TensorLike, x2: TensorLike, /) -> Tensor:
