@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.data.dataset import Dataset
 from graphad.data.iterators import Elements, Optional
+from graphad.data.resumed import END, Resumed
 
 if TYPE_CHECKING:
     from graphad.core.annotations import DTypeLike, NestLike, TensorLike
@@ -85,16 +86,23 @@ def assert_cardinality(expected_cardinality: int) -> Transformation:
 
     def checked(dataset: Dataset) -> Dataset:
         def make() -> Iterator[Any]:
-            count = 0
-            for element in dataset._make():
-                count += 1
-                if 0 <= expected < count:
-                    break
-                yield element
-            if expected >= 0 and count != expected:
-                raise FailedPreconditionError(
-                    f"assert_cardinality: {expected} elements were expected, there are {'more' if count > expected else count}."
-                )
+            elements, count, is_over = dataset._make(), 0, False
+
+            def rest() -> Iterator[Any]:
+                nonlocal count, is_over
+                while not is_over:
+                    element = next(elements, END)
+                    count += element is not END
+                    is_over = element is END or 0 <= expected < count
+                    if not is_over:
+                        yield element
+                if 0 <= expected != count:
+                    found, count = "more" if count > expected else count, expected  # told once
+                    raise FailedPreconditionError(
+                        f"assert_cardinality: {expected} elements were expected, there are {found}."
+                    )
+
+            return Resumed(rest)
 
         return Dataset(make, expected, dataset._spec)
 

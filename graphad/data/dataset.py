@@ -42,7 +42,7 @@ from graphad.data.elements import (
     stacked,
 )
 from graphad.data.mixing import Mixtures
-from graphad.data.resumed import Resumed, again, each, flattened, shuffled, side_by_side
+from graphad.data.resumed import Resumed, again, each, flattened, picked, shuffled, side_by_side
 from graphad.data.sparse import SparseArray, sparse_spec
 from graphad.data.stream import traced_reduction
 from graphad.function.decorator import function
@@ -419,7 +419,7 @@ class Dataset(Mixtures):
         if n < 0:
             return self
         known = n if self._count == INFINITE else UNKNOWN if self._count == UNKNOWN else min(n, self._count)
-        return Dataset(lambda: itertools.islice(self._make(), n), known, self._spec)
+        return Dataset(lambda: picked(self._make(), 0, n), known, self._spec)
 
     def skip(self, count: int | Tensor, name: str | None = None) -> Dataset:
         """All but the first `count` elements; none for -1."""
@@ -427,7 +427,7 @@ class Dataset(Mixtures):
         if n < 0:
             return Dataset(lambda: iter(()), 0, self._spec)
         known = self._count if self._count < 0 else max(self._count - n, 0)
-        return Dataset(lambda: itertools.islice(self._make(), n, None), known, self._spec)
+        return Dataset(lambda: picked(self._make(), n), known, self._spec)
 
     def shard(self, num_shards: int | Tensor, index: int | Tensor, name: str | None = None) -> Dataset:
         """Every `num_shards`-th element, from number `index` on."""
@@ -435,7 +435,7 @@ class Dataset(Mixtures):
         if not 0 <= start < step:
             raise InvalidArgumentError(f"shard: index is {start}; 0 <= index < num_shards, which is {step}.")
         known = self._count if self._count < 0 else len(range(start, self._count, step))
-        return Dataset(lambda: itertools.islice(self._make(), start, None, step), known, self._spec)
+        return Dataset(lambda: picked(self._make(), start, None, step), known, self._spec)
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """The elements of this data set, then those of the other.

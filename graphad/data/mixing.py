@@ -65,16 +65,19 @@ class Mixtures(Described):
         """
         parts = _some("choose_from_datasets", datasets)
 
-        def numbers() -> Iterator[int]:
-            for number in choice_dataset._make():
-                if not 0 <= number < len(parts):
-                    raise InvalidArgumentError(
-                        f"choose_from_datasets: a choice is {number}; there are {len(parts)} data sets."
-                    )
-                yield int(number)
+        def checked(number: Any) -> int:
+            if not 0 <= number < len(parts):
+                raise InvalidArgumentError(
+                    f"choose_from_datasets: a choice is {number}; there are {len(parts)} data sets."
+                )
+            return int(number)
 
         return cls(
-            lambda: chosen(begun("choose_from_datasets", parts), numbers(), stop_on_empty_dataset),
+            lambda: chosen(
+                begun("choose_from_datasets", parts),
+                each(checked, choice_dataset._make()),
+                stop_on_empty_dataset,
+            ),
             UNKNOWN,
             lambda: joint_spec_of("choose_from_datasets", parts),
         )
@@ -371,14 +374,18 @@ def resampled(
 
 
 def computable(elements: Iterator[Any], logs: bool) -> Iterator[Any]:
-    """The elements of an iterator that goes on behind an error."""
-    while True:
-        try:
-            element = next(elements)
-        except StopIteration:
-            return
-        except GraphadError as error:
-            if logs:
-                get_logger().warning("ignore_errors: an element was left out: %s", error)
-            continue
-        yield element
+    """The elements of an iterator that goes on behind an error, without those that an op has refused."""
+
+    def rest() -> Iterator[Any]:
+        while True:
+            try:
+                element = next(elements, END)
+            except GraphadError as error:
+                if logs:
+                    get_logger().warning("ignore_errors: an element was left out: %s", error)
+                continue
+            if element is END:
+                return
+            yield element
+
+    return Resumed(rest)

@@ -57,6 +57,20 @@ def flattened(sources: Iterator[Iterator[Any]]) -> Iterator[Any]:
     return Resumed(rest)
 
 
+def picked(elements: Iterator[Any], start: int, stop: int | None = None, step: int = 1) -> Iterator[Any]:
+    """Every `step`-th element from number `start` on, up to the one before number `stop`; one that fails has no number."""
+    count = 0
+
+    def rest() -> Iterator[Any]:
+        nonlocal count
+        while (stop is None or count < stop) and (element := next(elements, END)) is not END:
+            number, count = count, count + 1
+            if number >= start and (number - start) % step == 0:
+                yield element
+
+    return Resumed(rest)
+
+
 def side_by_side(sources: list[Iterator[Any]]) -> Iterator[list[Any]]:
     """One element of each iterator, until the shortest ends. All go on where one fails: rows stay together."""
 

@@ -316,21 +316,23 @@ class Optimizer(Configured, Trackable):
 
         Args:
           loss: A function of no arguments, recorded here; or a tensor, with the tape that recorded it.
-          var_list: The variables; with a function as loss also a function that lists them, called after it.
+          var_list: The variables, or a single one; with a function as loss also a function that lists them, called after it.
           tape: The tape of the loss; by default a new one.
         Raises: ArgumentTypeError (a TypeError): a tensor without its tape.
         """
+        variables = None if callable(var_list) else _listed(var_list)
         if callable(loss):
             with GradientTape() if tape is None else tape as tape:
-                if not callable(var_list):
-                    tape.watch(var_list)
+                if variables is not None:
+                    tape.watch(variables)
                 loss = loss()
         elif tape is None:
             raise ArgumentTypeError(
                 f"{self.name}: the loss is {loss!r}, a tensor without the tape that recorded it; pass tape=, or a function of no "
                 "arguments that returns the loss."
             )
-        variables = list(var_list() if callable(var_list) else var_list)
+        if variables is None:
+            variables = _listed(var_list())
         return list(zip(tape.gradient(loss, variables), variables, strict=True))
 
     def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Variable:
@@ -491,6 +493,11 @@ class Optimizer(Configured, Trackable):
         raise ArgumentTypeError(
             f"{type(self).__name__}: an optimizer must define update(variable, gradient, slots)."
         )
+
+
+def _listed(variables: Any) -> list[Any]:
+    """Variables as a list, a single one too, of whose elements a list would otherwise be made."""
+    return [variables] if isinstance(variables, Handle) else list(variables)
 
 
 def _divided(gradient: Any, scale: float) -> Any:

@@ -266,6 +266,21 @@ def _reciprocals() -> Dataset:
         (lambda rows: rows.enumerate(), [(0, 1.0), (1, 0.5), (2, 0.25)]),
         (lambda rows: rows.repeat(2), [1.0, 0.5, 0.25] * 2),
         (lambda rows: rows.unique(), [1.0, 0.5, 0.25]),
+        (lambda rows: rows.apply(tf.data.experimental.assert_cardinality(3)), [1.0, 0.5, 0.25]),
+        (lambda rows: rows.apply(tf.data.experimental.assert_cardinality(2)), [1.0, 0.5]),
+        (lambda rows: rows.apply(tf.data.experimental.assert_cardinality(4)), [1.0, 0.5, 0.25]),
+        (
+            lambda rows: Dataset.choose_from_datasets(
+                [Dataset.range(9)], rows.map(lambda x: tf.cast(x - x, tf.int64))
+            ),
+            [0, 1, 2],
+        ),
+        (lambda rows: rows.take(3), [1.0, 0.5, 0.25]),
+        (lambda rows: rows.take(2), [1.0, 0.5]),
+        (lambda rows: rows.skip(1), [0.5, 0.25]),
+        (lambda rows: rows.skip(3), []),
+        (lambda rows: rows.shard(2, 0), [1.0, 0.25]),
+        (lambda rows: rows.shard(2, 1), [0.5]),
         (lambda rows: rows.cache(), [1.0, 0.5, 0.25]),
         (lambda rows: rows.scan(0.0, lambda s, x: (s + x, s + x)), [1.0, 1.5, 1.75]),
         (lambda rows: rows.concatenate(Dataset.from_tensors(7.0)), [1.0, 0.5, 0.25, 7.0]),
@@ -302,6 +317,19 @@ def test_no_stage_ends_a_data_set_at_an_element_that_cannot_be_computed(stage, e
         tf.nest.map_structure(lambda x: x.numpy().tolist(), x) for x in stage(_reciprocals()).ignore_errors()
     ]
     assert found == expected
+
+
+def test_an_error_that_is_not_left_out_does_not_end_a_data_set():
+    def refuse(x):
+        if int(x) == 1:
+            raise ValueError("one")
+        return x
+
+    elements = iter(Dataset.range(3).map(refuse).ignore_errors())
+    assert int(next(elements)) == 0
+    with pytest.raises(ValueError, match="one"):
+        next(elements)
+    assert [int(x) for x in elements] == [2]
 
 
 def test_a_shuffle_keeps_what_waits_when_an_element_fails():

@@ -218,3 +218,13 @@ def test_what_minimize_is_made_of():
     assert float(gradient) == 6.0 and variable is v and float(v) == 3.0
     with pytest.raises(TypeError, match="a tensor without the tape that recorded it; pass tape="):
         optimizer.compute_gradients(tf.constant(1.0), [v])
+
+
+@pytest.mark.parametrize("listed", [lambda v: v, lambda v: iter([v]), lambda v: lambda: v, lambda v: (v,)])
+def test_variables_are_listed_in_any_way_or_a_single_one(listed):
+    optimizer, v = K.SGD(0.5), tf.Variable([3.0, 1.0])
+    optimizer.minimize(lambda: tf.reduce_sum(v * v) / 2, listed(v))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(v * v)
+    ((gradient, variable),) = optimizer.compute_gradients(loss, listed(v), tape)
+    assert variable is v and v.numpy().tolist() == [1.5, 0.5] and gradient.numpy().tolist() == [3.0, 1.0]

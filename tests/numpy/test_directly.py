@@ -252,6 +252,12 @@ def test_bins_of_equal_width_are_the_same_by_both_ways() -> None:
             for ends, count in (([-3.0, 3.0], 100), ([0.0, 0.1], 7), ([-1.0, 1.0], 1)):
                 pair = np.array(ends, dtype)
                 _agree(lambda x, ends=pair, n=count: gd.histogram_fixed_width_bins(x, ends, n), values)
+    for small in (
+        gd.int8,
+        gd.int16,
+    ):  # as a traced call, whose ops limit a number before they make it a small integer
+        values = np.array([0.5, 1000.0, -700.0, 1e5, -1e6], np.float32)
+        _agree(lambda x, d=small: gd.histogram_fixed_width_bins(x, [0.0, 5.0], 5, d), values)
     with pytest.raises(ValueError, match="first end must be below"):
         gd.histogram_fixed_width_bins(gd.constant([1.0]), [2.0, 2.0])
 

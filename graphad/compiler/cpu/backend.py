@@ -230,7 +230,8 @@ class Cpu(Backend):
             places = {ordering.SOURCE: FIRST, ordering.TARGET: RESULT}
             places |= {ordering.WORK: WORK} if form.way == "order" else {}
         elif isinstance(form, Drawn):
-            if 0 in shapes[-1]:
+            # Limits are looked at for no numbers too.
+            if 0 in (shapes[0] if form.kind == "integers" else shapes[-1]):
                 return []
             name = form.dtype.name
             function = drawing.kernel(form.kind, name)

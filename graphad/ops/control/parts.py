@@ -194,8 +194,12 @@ def same_structure(a: Any, b: Any) -> bool:
     return not is_nested(b) and not is_record(b) and (a is None) == (b is None)
 
 
-def _same_field(a: _Place | int | str | None, b: _Place | int | str | None) -> bool:
-    """Whether fields have one structure; what is not a tensor has to be equal."""
+def _same_field(a: Any, b: Any) -> bool:
+    """Whether fields have one structure; what is not a tensor has to be equal, in lists, tuples and dicts too."""
+    if isinstance(a, dict):
+        return type(a) is type(b) and a.keys() == b.keys() and all(_same_field(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(_same_field, a, b))
     if is_nested(a) or is_record(a) or isinstance(a, _Place) or a is None:
         return same_structure(a, b) and type(a) is type(b)
     return a is b or (type(a) is type(b) and bool(a == b))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeGuard
 import numpy as np
 
 from graphad.core.configured import KeepsArguments
-from graphad.core.convert import lift_like, lift_own
+from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.nest import Form, Record, leaves_of
 from graphad.core.tensor import Handle, Tensor
@@ -67,9 +67,14 @@ class MadeOf(KeepsArguments, Trackable):
         )
 
     def __graphad_record__(self) -> Record:
-        """The arguments with which it was made: functions, branches and loops take operators apart, and make them again."""
+        """The arguments with which it was made: functions, branches and loops take operators apart, and make them again.
+
+        Floating and complex numbers of Python are tensors: operators that differ in them have one structure.
+        """
         bound = self._graphad_made_with()
         names, given = tuple(bound.arguments), list(bound.arguments.values())
+        if "dtype" in vars(self):  # of marks there are no numbers
+            given = [_as_data(x, vars(self)["dtype"]) for x in given]
 
         def again(values: list[Any]) -> Any:
             arguments = inspect.BoundArguments(bound.signature, OrderedDict(zip(names, values, strict=True)))
@@ -103,6 +108,13 @@ class MadeOf(KeepsArguments, Trackable):
     def trainable_variables(self) -> tuple[Handle, ...]:
         """Those of its variables that are trained."""
         return tuple([x for x in self.variables if x.trainable])
+
+
+def _as_data(x: Any, dtype: DType) -> Any:
+    """An argument of floating or complex numbers, in lists or alone, as a tensor of an operator's dtype; others as they are."""
+    leaves, kind = leaves_of(x), float if dtype.is_floating else complex
+    is_data = any(isinstance(leaf, kind) for leaf in leaves)
+    return lift(x, dtype) if is_data and all(isinstance(leaf, (int, float, kind)) for leaf in leaves) else x
 
 
 def _is_whole(x: object, given: object) -> bool:

@@ -76,7 +76,9 @@ _LARGEST = 2.0**31 - 1  # what int32 holds
 def _numbers(values: Array, ends: Array, count: Array, dtype: DType) -> Array | None:
     """The steps of `_bins`, and the cast, of floats without NaN; None for others."""
     flat = values.reshape(-1)
-    if type(values) is not np.ndarray or values.dtype.kind != "f" or not flat.size or dtype.numpy.kind != "i":
+    if type(values) is not np.ndarray or values.dtype.kind != "f" or not flat.size:
+        return None
+    if dtype.numpy.kind != "i" or dtype.itemsize < 4:  # numbers outside of the range must fit too
         return None
     low, high = ends.astype(np.float64)
     bins = np.float64(count)

@@ -166,6 +166,17 @@ def test_limits_out_of_order_are_the_op_s_error() -> None:
             f(tf.constant(5), tf.constant(1))
 
 
+def test_limits_of_no_numbers_are_looked_at_too() -> None:
+    @tf.function(jit_compile=True)
+    def f(low: Any, high: Any) -> Any:
+        return tf.random.stateless_uniform([0], [1, 2], low, high, dtype=tf.int32)
+
+    for _ in range(3):
+        assert f(tf.constant(1), tf.constant(5)).shape == (0,)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Need minval < maxval, got 5 >= 1"):
+            f(tf.constant(5), tf.constant(1))
+
+
 def test_threads_draw_other_numbers_each() -> None:
     g = tf.random.Generator.from_seed(3)
     other = tf.Variable(0.0)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -55,6 +59,38 @@ def test_results_of_other_structure_are_refused():
         TypeError, match="must have the same number, type, and overall structure of return values"
     ):
         f(tf.constant(True))
+
+
+@dataclasses.dataclass
+class Labelled:
+    """A tensor beside what is not one."""
+
+    label: Any
+    x: tf.Tensor
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((1, 2.0), (1, 3.0)), ([[1], None], [[2], None]), ({"a": [1]}, {"a": [1, 2]}), (1, 2)],
+)
+def test_what_is_no_tensor_in_a_field_must_be_equal(first, second):
+    x = tf.constant(1.0)
+
+    @tf.function
+    def chosen(flag, other):
+        return tf.cond(flag, lambda: Labelled(first, x), lambda: Labelled(other.label, x + 1.0)).x
+
+    @tf.function
+    def carried(n, other):
+        one = Labelled(first, x)
+        for _ in tf.range(n):
+            one = Labelled(other.label, one.x + 1.0)
+        return one.x
+
+    for function, given in ((chosen, False), (carried, 2)):
+        assert function(tf.constant(given), Labelled(copy.deepcopy(first), x)).numpy() > 1.0
+        with pytest.raises(TypeError, match=r"structure(?s:.)*Labelled\("):
+            function(tf.constant(given), Labelled(second, x))
 
 
 def test_results_of_other_dtype_are_refused():

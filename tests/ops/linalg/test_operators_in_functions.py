@@ -78,6 +78,44 @@ def test_a_tensor_chooses_between_operators():
     assert second.diag_part().numpy().tolist() == [2.0, 3.0]
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: DIAG([x, 2.0]),
+        lambda x: linalg.LinearOperatorScaledIdentity(2, x),
+        lambda x: linalg.LinearOperatorFullMatrix([[x, 1.0], [1, 3.0]]),
+        lambda x: linalg.LinearOperatorComposition([DIAG([x, 2.0]), DIAG([1.0, 2.0])]),
+        lambda x: DIAG([x + 1j, 2.0]),
+    ],
+    ids=["diagonal", "scaled", "matrix", "composition", "complex"],
+)
+def test_operators_of_numbers_of_python_are_chosen_and_carried(make):
+    @tf.function
+    def chosen(flag):
+        operator = make(3.0) if flag else make(4.0)
+        return tf.cond(flag, lambda: make(5.0), lambda: operator).to_dense()
+
+    @tf.function
+    def carried(n):
+        operator = make(3.0)
+        for _ in tf.range(n):
+            operator = make(4.0)
+        return operator.to_dense()
+
+    for k, (flag, n) in enumerate([(True, 0), (False, 2)]):
+        np.testing.assert_array_equal(chosen(tf.constant(flag)), make((5.0, 4.0)[k]).to_dense())
+        np.testing.assert_array_equal(carried(tf.constant(n)), make((3.0, 4.0)[k]).to_dense())
+    product = tf.function(lambda operator: operator.to_dense())
+    for x in (1.0, 2.0):
+        np.testing.assert_array_equal(product(make(x)), make(x).to_dense())
+    assert product.experimental_get_tracing_count() == 1
+
+
+def test_an_operator_of_a_number_of_python_is_one_with_an_operator_of_a_tensor():
+    chosen = tf.function(lambda flag: tf.cond(flag, lambda: DIAG(X), lambda: DIAG([5.0, 6.0])).diag_part())
+    assert chosen(tf.constant(False)).numpy().tolist() == [5.0, 6.0]
+
+
 def test_a_loop_carries_an_operator():
     @tf.function
     def doubled(n, x):
