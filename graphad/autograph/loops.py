@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.autograph.acting import Tested
 from graphad.autograph.branches import growing, staged_if
 from graphad.autograph.counting import Counter, counter_of
 from graphad.autograph.state import MARKS, UNBOUND, Local, Parts, bound_references, locals_of
@@ -48,10 +49,14 @@ def staged_loop(
     others: Sequence[str],
     refs: Sequence[Attribute | Item],
     options: Callable[[], Any] | None,
+    first: Tested | None = None,
 ) -> None:
     """Trace the loop from its current state, over elements or while the test is true, and assign the final values to its
-    variables."""
+    variables; `first` is the test that has been made, where it must not be made again."""
     state = _State((body, test), carried, after, others, refs)
+    if first is not None:
+        state.take(first)
+        test, body = first.read, first.behind(body)
     counter = None
     if isinstance(elements, Elements) and elements.make is None:
         counter = counter_of(elements.walk.xs)
@@ -191,12 +196,16 @@ class _State:
         leaves = [leaf for value in self.before if value is not UNBOUND for leaf in flatten_records(value)[0]]
         return any(hasattr(type(leaf), "__graphad_loop_writes__") for leaf in leaves)
 
-    def count_by(self, counter: Counter) -> None:
-        """Take a counter as a further variable."""
-        self.places.append(counter)
+    def take(self, place: Counter | Tested) -> None:
+        """Take a further variable."""
+        self.places.append(place)
         self.marks.append("")
         self.is_read.append(True)
-        self.before.append(counter.value)
+        self.before.append(place.value)
+
+    def count_by(self, counter: Counter) -> None:
+        """Take a counter as a further variable."""
+        self.take(counter)
         self.counter = counter
 
     def back(self) -> None:

@@ -308,12 +308,16 @@ def while_(
     options: Callable[[], Any] | None = None,
 ) -> bool:
     """Whether Python runs the body (again). Once the test is a tensor, the rest of the loop is staged here."""
+    trace = trace_in_progress()
+    start = 0 if trace is None else len(trace.builder.nodes)
     holds = _decider(test())
     if not is_symbolic(holds):
         return bool(holds)
+    from graphad.autograph.acting import Tested, acts
     from graphad.autograph.loops import staged_loop
 
-    staged_loop(None, test, body, carried, after, others, refs, options)
+    first = Tested(holds, test) if acts(trace, start) else None
+    staged_loop(None, test, body, carried, after, others, refs, options, first)
     return False
 
 
