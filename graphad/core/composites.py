@@ -194,7 +194,13 @@ def flatten_present(value: object) -> tuple[list[Any], Rebuild]:
     return [leaf for leaf in leaves if leaf is not None], again
 
 
+def _always(leaves: list[Any], rebuild: Rebuild) -> Rebuild:
+    return lambda _: rebuild(list(leaves))
+
+
 def _of_record(x: Any) -> tuple[list[Any], Rebuild]:
+    """The tensors of a record. Records in it that have none are made again too: what they made of numbers may be tensors of the
+    trace where they did."""
     record = record_of(x)
     flat: list[Any] = []
     pieces: list[tuple[int, Rebuild] | None] = []
@@ -203,6 +209,8 @@ def _of_record(x: Any) -> tuple[list[Any], Rebuild]:
         if any(map(_is_followed, leaves)):
             flat += leaves
             pieces.append((len(leaves), rebuild))
+        elif is_record(value) or (is_nested(value) and any(map(is_record, flatten(value)[0]))):
+            pieces.append((0, _always(leaves, rebuild)))
         else:
             pieces.append(None)
 

@@ -384,15 +384,16 @@ class Function(Printed, Generic[P, R]):
             from graphad.compiler.foresight import foresee
 
             foresee(self.python_function)
-        concrete, created = self._trace_once(arguments, first)
-        if created:
-            self._variables = created
-            concrete, _ = self._trace_once(arguments, False)
-        elif first:
-            self._variables = []
+        concrete, creation = self._trace_once(arguments, first)
+        if first:
+            self._variables = creation.variables
+        if creation.variables or creation.again:
+            concrete, _ = self._trace_once(arguments, False, is_last=True)
         return concrete
 
-    def _trace_once(self, arguments: Arguments, creating: bool) -> tuple[ConcreteFunction, list[Any]]:
+    def _trace_once(
+        self, arguments: Arguments, creating: bool, is_last: bool = False
+    ) -> tuple[ConcreteFunction, Creation]:
         check_runs_to_its_end(self._python)
         trace = Trace(self._name)
         specs = arguments.specs
@@ -413,7 +414,7 @@ class Function(Printed, Generic[P, R]):
                 if type(value) is EagerTensor:
                     numbers[symbol.index] = value.data
                 inputs.append(symbol)
-            creation = Creation(creating, trace, numbers)
+            creation = Creation(creating, trace, numbers, is_last)
             trace.creation = creation
             leaves = [
                 (handles.get(slot, inputs[slot]) if slot >= 0 else leaf.value)
@@ -461,7 +462,7 @@ class Function(Printed, Generic[P, R]):
             if any(value is variable for variable in creation.pinned)
         }
         self._trace_count += 1
-        return concrete, creation.variables
+        return concrete, creation
 
     def _output(self, leaf: object) -> Tensor:
         try:

@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 
 
 class Creation:
-    """Decides on variables that are created while a function is traced."""
+    """Decides on variables and generators that are created while a function is traced.
 
-    def __init__(self, allowed: bool, trace: Trace, numbers: dict[int, Any]) -> None:
+    Attributes:
+      again: Whether a generator was created, so that the function must be traced once more.
+    """
+
+    def __init__(self, allowed: bool, trace: Trace, numbers: dict[int, Any], is_last: bool) -> None:
         self._allowed = allowed
+        self._is_last = is_last
+        self.again = False
         self._trace = trace
         self._numbers = numbers
         self.variables: list[Any] = []
@@ -37,6 +43,11 @@ class Creation:
 
     def made(self, variable: Handle) -> None:
         self.variables.append(variable)
+
+    def sees_again(self) -> bool:
+        """Whether another trace will show if the generator that is created here is created in each call."""
+        self.again = not self._is_last
+        return self.again
 
     def number_of(self, symbol: SymbolicTensor) -> Any:
         """The value of a symbolic tensor, from the arguments of the first call."""

@@ -378,3 +378,27 @@ def test_interleave_counts_the_calls_in_parallel_where_no_cycle_is_given():
         lambda x: Dataset.from_tensors(x).repeat(2), num_parallel_calls=1
     )
     assert [int(x) for x in rows] == [2, 2, 3, 3]
+
+
+def test_parts_of_a_data_set_go_on_behind_an_error():
+    """An element that fails is not counted, as in TensorFlow."""
+    rows = Dataset.from_tensor_slices([1.0, 2.0, 0.0, 4.0, 5.0]).map(
+        lambda x: tf.debugging.check_numerics(1.0 / x, "one")
+    )
+
+    def drained(data):
+        found, elements = [], iter(data)
+        while True:
+            try:
+                found.append(round(1 / float(next(elements))))
+            except StopIteration:
+                return found
+            except tf.errors.InvalidArgumentError:
+                found.append(None)
+
+    assert drained(rows.take(3)) == [1, 2, None, 4]
+    assert drained(rows.take(2)) == [1, 2]
+    assert drained(rows.skip(1)) == [2, None, 4, 5]
+    assert drained(rows.skip(3)) == [None, 5]
+    assert drained(rows.shard(2, 1)) == [2, None, 5]
+    assert drained(rows.take(0)) == [] == drained(rows.skip(9).take(1))[1:]

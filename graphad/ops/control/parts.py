@@ -36,7 +36,7 @@ from graphad.ops.control.cond import placeholder
 
 if TYPE_CHECKING:
     from graphad.eager.variable import Variable
-    from graphad.ops.random.generator import State
+    from graphad.ops.random.state import State
 
 
 class Nest:

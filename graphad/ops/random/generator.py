@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.core import dtypes, forks
+from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
@@ -20,8 +20,6 @@ from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.kinds import REAL, require_kind_of
 from graphad.core.refusal import refuse
-from graphad.core.shapes import TensorShape
-from graphad.core.spec import HandleSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import Gather
@@ -34,6 +32,7 @@ from graphad.ops.random import philox
 from graphad.ops.random.algorithm import Algorithm, check_algorithm
 from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Distribution, Draw, RandomKey
 from graphad.ops.random.samples import counts_of
+from graphad.ops.random.state import State, made
 from graphad.ops.state.variables import READ
 
 if TYPE_CHECKING:
@@ -123,38 +122,6 @@ def _state_of_key(caller: str, key: TensorLike, counter: TensorLike) -> np.ndarr
     return np.array([seed.reshape(()).astype(np.int64), count[0].astype(np.int64)])
 
 
-class State(Handle):
-    """The state of a generator: [2] int64, a seed and the number of keys taken so far."""
-
-    __slots__ = ()
-    within = True
-
-    def __init__(self, data: object, spec: HandleSpec, trainable: bool) -> None:
-        super().__init__(data, spec, trainable)
-        self.guard = forks.rlock()  # never that of variables, which a whole call may hold
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (np.array(self.data), self._spec, self._trainable)
-
-    @property
-    def shape(self) -> TensorShape:
-        return TensorShape((2,))
-
-    @property
-    def dtype(self) -> DType:
-        return dtypes.int64
-
-    def numpy(self) -> np.ndarray:
-        """A copy of the current state; `Generator.from_state` and `Generator.reset` accept it."""
-        return np.array(self.data)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.data, dtype)
-
-    def __repr__(self) -> str:
-        return f"<state of a generator, shape=(2,), dtype=int64, numpy={self.data!r}>"
-
-
 class Generator:
     """A source of random numbers with its own state.
 
@@ -175,13 +142,14 @@ class Generator:
     def __init__(self, copy_from: Any = None, state: TensorLike | None = None, alg: object = None) -> None:
         check_algorithm("Generator", alg)
         if copy_from is not None:
-            state = copy_from.state.data
+            self._state: Handle = made(copy_from.state.data, bind(READ, copy_from.state))
+            return
         if isinstance(state, Handle):
             self._state = state
             return
         if state is None:
             raise ArgumentTypeError("Generator: give a state, or use Generator.from_seed(seed).")
-        self._state = State(_state_of("Generator", state), HandleSpec.of((2,), dtypes.int64), False)
+        self._state = made(_state_of("Generator", state))
 
     @classmethod
     def from_seed(cls, seed: int, alg: Any = None) -> Generator:
@@ -195,7 +163,7 @@ class Generator:
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """A generator seeded by the operating system."""
-        return cls(state=philox.key_of_seed(_entropy()), alg=alg)
+        return cls(state=State.of(philox.key_of_seed(_entropy())), alg=alg)
 
     @classmethod
     def from_state(cls, state: TensorLike, alg: str | int | None = None) -> Generator:
@@ -393,7 +361,7 @@ def shared_generator(seed: int | None) -> Generator:
         return get_global_generator()
     generator = _by_seed.get(seed)
     if generator is None:
-        generator = _by_seed[seed] = Generator(state=_seeded_state(seed))
+        generator = _by_seed[seed] = Generator(state=State.of(_seeded_state(seed)))
     return generator
 
 

@@ -135,3 +135,25 @@ def test_operators_of_other_kinds_in_two_branches_are_refused():
         tf.function(
             lambda flag: tf.cond(flag, lambda: DIAG(X), lambda: linalg.LinearOperatorScaledIdentity(2, X[0]))
         )(tf.constant(True))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda a, b: linalg.LinearOperatorComposition([a, b]),
+        lambda a, b: linalg.LinearOperatorKronecker([a, a]),
+        lambda a, b: linalg.LinearOperatorBlockDiag([b, a]),
+        lambda a, b: linalg.LinearOperatorLowRankUpdate(a, tf.ones([2, 1])),
+        lambda a, b: a.adjoint(),
+        lambda a, b: a.inverse(),
+        lambda a, b: b.matmul(a),
+    ],
+)
+def test_an_operator_of_arguments_that_were_given_as_lists(made):
+    a = linalg.LinearOperatorLowerTriangular([[2.0, 0.0], [1.0, 3.0]])
+    b = linalg.LinearOperatorFullMatrix([[2.0, 5.0], [1.0, 3.0]])
+    found, want = tf.function(made)(a, b), made(a, b)
+    assert type(found) is type(want)
+    np.testing.assert_allclose(found.to_dense(), want.to_dense(), rtol=1e-6)
+    back = tf.function(lambda o: o)(want)
+    np.testing.assert_allclose(back.to_dense(), want.to_dense(), rtol=1e-6)
