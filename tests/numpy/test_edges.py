@@ -483,7 +483,17 @@ def test_covariances_of_two_bytes_lose_no_more_digits_than_rounding(dtype):
 
 
 @pytest.mark.parametrize(
-    "a, b", [([1, 1], [1]), ([1, 2, 3], [1, 2]), ([1, 2], [1, 2]), ([[1, 1]], [1, 1]), ([], [1])], ids=str
+    "a, b",
+    [
+        ([1, 1], [1]),
+        ([1, 2, 3], [1, 2]),
+        ([1, 2], [1, 2]),
+        ([[1, 1]], [1, 1]),
+        ([], [1]),
+        ([[1, 2]], [2]),
+        (1, [[1], [1]]),
+    ],
+    ids=str,
 )
 def test_shapes_that_are_known_at_run_time_are_compared_too(a, b):
     x, y = tf.constant(a, tf.float32), tf.constant(b, tf.float32)
@@ -493,8 +503,8 @@ def test_shapes_that_are_known_at_run_time_are_compared_too(a, b):
     def alike(x, y):
         return numpy.array_equal(x, y), numpy.array_equal(x, y, equal_nan=True), numpy.array_equiv(x, y)
 
-    sizes = [tf.TensorSpec([None] * z.ndim, tf.float32) for z in (x, y)]
     wanted = [np.array_equal(a, b), np.array_equal(a, b), np.array_equiv(a, b)]
-    assert [bool(z) for z in tf.function(alike, input_signature=sizes)(x, y)] == wanted
+    sizes = [tf.TensorSpec([None] * z.ndim, tf.float32) for z in (x, y)]
     ranks = [tf.TensorSpec(None, tf.float32)] * 2
-    assert bool(tf.function(numpy.array_equal, input_signature=ranks)(x, y)) == wanted[0]
+    for specs in (sizes, ranks, [sizes[0], ranks[1]]):
+        assert [bool(z) for z in tf.function(alike, input_signature=specs)(x, y)] == wanted

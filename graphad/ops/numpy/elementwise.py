@@ -11,7 +11,7 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.kinds import INTEGER, require_kind
-from graphad.core.shapes import is_definite, ranked
+from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
@@ -431,10 +431,10 @@ def array_equiv(a1: TensorLike, a2: TensorLike) -> Tensor:
         broadcast_static_shape(a1.shape, a2.shape)
     except ValueError:
         return tensor_of(False)
-    if a1.dims is None or a2.dims is None or (is_definite(a1.dims) and is_definite(a2.dims)):
+    if is_definite(a1.dims) and is_definite(a2.dims):
         return math.reduce_all(math.equal(a1, a2))
-    rank = max(len(a1.dims), len(a2.dims))
-    sizes, others = (array.shape(x[(None,) * (rank - len(ranked(x.dims)))]) for x in (a1, a2))
+    both = math.minimum(array.rank(a1), array.rank(a2))  # axes, counted from the last one
+    sizes, others = (array.reverse(array.shape(x), [0])[:both] for x in (a1, a2))
     fits = (sizes == others) | (sizes == 1) | (others == 1)
     return cond(math.reduce_all(fits), lambda: math.reduce_all(math.equal(a1, a2)), lambda: tensor_of(False))
 
