@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 
@@ -58,6 +58,7 @@ class MadeOf(KeepsArguments, Trackable):
     """Base class of operators: it knows the arguments of their constructors."""
 
     _parameters: dict[str, Any] | None = None
+    _lists: ClassVar[frozenset[str]] = frozenset()  # arguments that may be lists of tensors
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -74,7 +75,8 @@ class MadeOf(KeepsArguments, Trackable):
         bound = self._graphad_made_with()
         names, given = tuple(bound.arguments), list(bound.arguments.values())
         if "dtype" in vars(self):  # of marks there are no numbers
-            given = [_as_data(x, vars(self)["dtype"]) for x in given]
+            dtype = vars(self)["dtype"]
+            given = [_as_data(x, dtype, name in self._lists) for name, x in zip(names, given, strict=True)]
 
         def again(values: list[Any]) -> Any:
             arguments = inspect.BoundArguments(bound.signature, OrderedDict(zip(names, values, strict=True)))
@@ -110,8 +112,11 @@ class MadeOf(KeepsArguments, Trackable):
         return tuple([x for x in self.variables if x.trainable])
 
 
-def _as_data(x: Any, dtype: DType) -> Any:
-    """An argument of floating or complex numbers, in lists or alone, as a tensor of an operator's dtype; others as they are."""
+def _as_data(x: Any, dtype: DType, is_list: bool = False) -> Any:
+    """An argument of floating or complex numbers, in lists or alone, as a tensor of an operator's dtype, or as a list of them;
+    others as they are."""
+    if is_list and isinstance(x, list | tuple):
+        return [_as_data(part, dtype) for part in x]
     leaves, kind = leaves_of(x), float if dtype.is_floating else complex
     is_data = any(isinstance(leaf, kind) for leaf in leaves)
     return lift(x, dtype) if is_data and all(isinstance(leaf, (int, float, kind)) for leaf in leaves) else x

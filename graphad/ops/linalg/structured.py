@@ -176,6 +176,7 @@ class LinearOperatorTridiag(LinearOperator):
     """
 
     _rows = Held()
+    _lists = frozenset(["diagonals"])
 
     def __init__(
         self, diagonals: Any, diagonals_format: str = "compact", is_non_singular: bool | None = None,

@@ -86,8 +86,11 @@ def test_a_tensor_chooses_between_operators():
         lambda x: linalg.LinearOperatorFullMatrix([[x, 1.0], [1, 3.0]]),
         lambda x: linalg.LinearOperatorComposition([DIAG([x, 2.0]), DIAG([1.0, 2.0])]),
         lambda x: DIAG([x + 1j, 2.0]),
+        lambda x: linalg.LinearOperatorTridiag([[1.0, 0.0], [x, 2.0], [0.0, 1.0]]),
+        lambda x: linalg.LinearOperatorTridiag([[1.0], [x, 2.0], [1.0]], "sequence"),
+        lambda x: linalg.LinearOperatorTridiag(([1.0, 0.0], [x, 2.0], tf.ones([2])), "sequence"),
     ],
-    ids=["diagonal", "scaled", "matrix", "composition", "complex"],
+    ids=["diagonal", "scaled", "matrix", "composition", "complex", "compact", "sequence", "tuple"],
 )
 def test_operators_of_numbers_of_python_are_chosen_and_carried(make):
     @tf.function
