@@ -24,6 +24,7 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import complex64, complex128, float32, float64
 from graphad.core.errors import InvalidArgumentError, MatrixError
+from graphad.core.ieee import unreported
 from graphad.core.kinds import require_dtype
 from graphad.core.op import Op, TupleOp, define, else_eval
 from graphad.core.shapes import broadcast_dims, format_dims
@@ -309,7 +310,7 @@ class Determinant(_OfMatrix):
         return _without_matrix(x)
 
     def eval(self, x: Array) -> Array:
-        return lapack(np.linalg.det, x)  # type: ignore[no-any-return]
+        return unreported(lapack, np.linalg.det, x)  # type: ignore[no-any-return]
 
     @else_eval(FACTORISED)
     def lower(self, x: TensorSpec) -> forms.Form | None:
@@ -335,7 +336,7 @@ class SLogDet(_OfMatrix, TupleOp):
         return _without_matrix(x), _without_matrix(x)
 
     def eval(self, x: Array) -> tuple[Array, ...]:
-        sign, value = lapack(np.linalg.slogdet, x)
+        sign, value = unreported(lapack, np.linalg.slogdet, x)
         return sign.astype(x.dtype), value.astype(x.dtype)
 
     @else_eval(FACTORISED)

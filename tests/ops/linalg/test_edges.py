@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -513,3 +514,18 @@ def test_the_older_name_of_an_axis_to_normalise_along_is_taken():
     np.testing.assert_array_equal(tf.nn.l2_normalize(A, dim=1), tf.nn.l2_normalize(A, axis=1))
     with pytest.raises(ValueError, match="axis is 0 and dim 1; dim is the older name"):
         tf.math.l2_normalize(A, 0, dim=1)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.diag(np.full(3, 1e30, np.float32)),
+        np.eye(3) * 1e200,
+        np.array([[np.inf, 1.0, 2.0], [1.0, np.nan, 3.0], [1.0, 2.0, 3.0]]),
+    ],
+)
+def test_determinants_that_overflow_warn_of_nothing(x: Any) -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        la.det(x), la.slogdet(x), la.logdet(x)
+    assert not found
