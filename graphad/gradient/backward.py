@@ -249,18 +249,17 @@ def _zero_where_zero(context: Context, i: int, y_bar: Any, x_bar: Any) -> Any:
     """The cotangent of operand i, and 0 where those of all results that it has a part in are 0, whatever the derivative is
     there."""
     op: Any = context.op
-    if x_bar is None or isinstance(x_bar, IndexedSlices):
-        return x_bar
-    is_broadcast = op.pointwise and len(context.inputs) > 1 and x_bar.dims != y_bar.dims
-    if (is_broadcast and is_definite(x_bar.dims)) or (context.is_free and _is_finite(x_bar)):
+    if x_bar is None or isinstance(x_bar, IndexedSlices) or (context.is_free and _is_finite(x_bar)):
         return x_bar
     touching = y_bar if op.pointwise else op.touching(context, y_bar)
-    if op.pointwise and len(context.inputs) > 1 and not is_definite(x_bar.dims):
-        # Whether the operand is broadcast shows when the function runs: then an element has a part in several results.
-        has_part = bind(NOT_EQUAL, y_bar, scalar_like(0, y_bar))
-        touching = sum_to_input(
-            context, i, bind(SELECT, has_part, scalar_like(1, y_bar), scalar_like(0, y_bar))
-        )
+    if op.pointwise and len(context.inputs) > 1:
+        if not is_definite(x_bar.dims):
+            # Whether the operand is broadcast shows when the function runs: then an element has a part in several results.
+            has_part = bind(NOT_EQUAL, y_bar, scalar_like(0, y_bar))
+            ones = bind(SELECT, has_part, scalar_like(1, y_bar), scalar_like(0, y_bar))
+            touching = sum_to_input(context, i, ones)
+        elif x_bar.dims != y_bar.dims:
+            return x_bar
     # What is finite is 0 there by itself, and stays what it depends on: its own derivative need not be 0.
     kept = bind(LOGICAL_OR, bind(NOT_EQUAL, touching, scalar_like(0, touching)), bind(IS_FINITE, x_bar))
     return bind(SELECT, kept, x_bar, scalar_like(0, x_bar))
