@@ -90,6 +90,7 @@ class Backend(ABC):
       product_dtypes: Names of the dtypes of which it has matrix products.
       has_endings: Whether products may do at their end what loops would do (`ends`).
       has_stages: Whether it runs kernels of several stages.
+      stages_add: Whether a stage may add up all rows.
       has_blocks: Whether long chains of loops should run block by block, so that a cache holds their intermediate values.
       has_routines_in_loops: Whether native loops may have routines.
       has_calls: Whether native loops may call evals of ops (`call`).
@@ -105,6 +106,7 @@ class Backend(ABC):
     product_dtypes: frozenset[str]
     has_endings: bool = False
     has_stages: bool
+    stages_add: bool = False
     has_blocks: bool = False
     has_routines_in_loops: bool = False
     has_calls: bool = False

@@ -67,7 +67,7 @@ class Cpu(Backend):
     """Compiled kernels and the native runtime of this process."""
 
     name = "cpu"
-    is_host = has_stages = has_blocks = True
+    is_host = has_stages = stages_add = has_blocks = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(movement.SIZES)
     has_routines_in_loops = has_calls = has_branches = True
@@ -334,7 +334,7 @@ def _nanoseconds(kernel: Kernel) -> float:
 def _ranges(loop: Loop | Nest, numbers: Mapping[str, int], nanoseconds: float) -> list[tuple[int, int]]:
     """Ranges of the split dimension, determined by the sizes only; none if sharing does not pay."""
     if isinstance(loop, Nest):
-        return _shares(evaluate(loop.rows, numbers), 1, nanoseconds)
+        return _shares(evaluate(loop.rows, numbers), loop.chunk(numbers), nanoseconds)
     chunk = loop.chunk(numbers)
     if loop.kernel.split == loop.kernel.rank - 1:
         chunk = -(-chunk // 64) * 64  # no two rows write to one cache line
