@@ -27,6 +27,7 @@ from graphad.compiler.cpu.runtime import (
 )
 from graphad.compiler.cpu.runtime import convolving_lines as by_line
 from graphad.compiler.cpu.runtime import convolving_text as t
+from graphad.compiler.cpu.runtime.plan_block import ALIGNMENT, aligned_bytes
 from graphad.compiler.cpu.target import host
 from graphad.core.errors import InternalError
 
@@ -44,6 +45,7 @@ _COPIED_BYTES = 1 << 17  # of lines with zeros on both sides, which stay in the 
 _MOST_BYTES = 1 << 19  # of them where a single line of results has many
 _FEWEST = 4  # places of a line: fewer leave most of a tile empty
 _DEEPEST = 1152  # elements of a window whose products are added up in registers at once
+_MANY = 512  # places for which it pays to copy filters to whole lines of the cache
 _LINES = 16  # lines of results of a heavy convolution that threads can share
 
 CORRELATE, FILTERS, SINGLE, SINGLE_FILTERS, SPREAD, AT_MAXIMA, MAXIMA, LINES, LINE_FILTERS = range(9)
@@ -140,7 +142,8 @@ def sizes_of(
 class _Rows(NamedTuple):
     """The blocks of a region, whose words IMAGES to WORK are offsets in bytes, and the bytes of all workspaces.
 
-    `columns`: As many numbers has each row of filters that the step reads, zeros behind its own; 0 if it reads them as they are.
+    `columns`: As many numbers has each row of filters that the step reads, zeros behind its own, the first at a multiple of a
+    vector; 0 if it reads them as they are.
     """
 
     function: int
@@ -217,7 +220,8 @@ def _correlation_of_lines(s: Sizes, words: list[int], each: int, dtype: str, thr
         row = list(words)
         row[t.LOW], row[t.HIGH], row[t.WORK] = low, high, len(rows) * each
         rows.append(row)
-    return _Rows(LINES, np.array(rows, np.int64), len(rows) * each, columns if columns > s.outputs else 0)
+    is_placed = columns > s.outputs or s.places >= _MANY
+    return _Rows(LINES, np.array(rows, np.int64), len(rows) * each, columns if is_placed else 0)
 
 
 @functools.lru_cache(maxsize=512)
@@ -314,11 +318,14 @@ def _sums(s: Sizes, dtype: str) -> tuple[_Rows, int]:
     return _Rows(LINE_FILTERS if room else FILTERS, np.array(rows, np.int64), workspace), parts
 
 
-def _widened(filters: np.ndarray, columns: int) -> np.ndarray:
-    """Filters with zeros behind each row."""
-    wide = np.zeros((*filters.shape[:-1], columns), filters.dtype)
-    wide[..., : filters.shape[-1]] = filters
-    return wide
+def _placed(filters: np.ndarray, columns: int) -> np.ndarray:
+    """Filters, with zeros behind each row, where rows begin at multiples of a vector if they can: a vector that lies in two lines
+    of the cache is loaded twice."""
+    shape = (*filters.shape[:-1], columns)
+    found = aligned_bytes(math.prod(shape) * filters.itemsize).view(filters.dtype).reshape(shape)
+    found[..., : filters.shape[-1]] = filters
+    found[..., filters.shape[-1] :] = 0
+    return found
 
 
 def _run(dtype: str, given: Sequence[tuple[_Rows, np.ndarray, np.ndarray, np.ndarray]]) -> None:
@@ -328,8 +335,8 @@ def _run(dtype: str, given: Sequence[tuple[_Rows, np.ndarray, np.ndarray, np.nda
     held: list[np.ndarray] = []
     for rows, images, other, result in given:
         words, work = rows.words.copy(), np.empty(rows.workspace, np.uint8)
-        if rows.columns:
-            other = _widened(other, rows.columns)
+        if rows.columns > other.shape[-1] or (rows.columns and other.ctypes.data % ALIGNMENT):
+            other = _placed(other, rows.columns)
             held.append(other)
         starts = [array.ctypes.data for array in (images, other, result, work)]
         words[:, : t.PRODUCT + 1] += np.array([*starts, product], np.int64)
@@ -429,6 +436,12 @@ def _phases(size: int, window: int, stride: int, dilation: int, before: int) -> 
     return found
 
 
+def _last_first(taken: Sequence[int]) -> slice:
+    """Elements with equal distances, last first."""
+    step = taken[0] - taken[1] if len(taken) > 1 else 1
+    return slice(taken[0], taken[-1] - step if taken[-1] >= step else None, -step)
+
+
 @functools.lru_cache(maxsize=512)
 def _transposed(s: Sizes, dtype: str, threads: int) -> tuple[bool, list[tuple[Any, _Rows, int]]]:
     """Whether all elements of the image are written; and for each phase which elements of windows it sees, its rows, and where
@@ -458,7 +471,7 @@ def _transposed(s: Sizes, dtype: str, threads: int) -> tuple[bool, list[tuple[An
         apart = tuple([step * phase.step for step, phase in zip(steps, phases, strict=True)])
         start = sum([step * phase.start for step, phase in zip(steps, phases, strict=True)])
         rows = _correlation(turned, image, apart, dtype, threads, True)
-        found.append((np.ix_(*[phase.taken for phase in phases]), rows, start * itemsize))
+        found.append((tuple([_last_first(phase.taken) for phase in phases]), rows, start * itemsize))
     return complete, found
 
 
@@ -488,9 +501,13 @@ def _image_gradient(s: Sizes, g: np.ndarray, kernel: np.ndarray, x: np.ndarray) 
     filters = filters.transpose(0, 1, 2, 4, 5, 3)
     flat, given = x.reshape(-1).view(np.uint8), []
     for taken, rows, start in phases:
-        part = np.ascontiguousarray(filters[taken])
+        part = filters[taken]
         if s.groups > 1 and not s.single:
-            part = np.ascontiguousarray(np.moveaxis(part, 3, 0))
+            part = np.moveaxis(part, 3, 0)
+        if rows.columns:
+            part = _placed(part.reshape(*part.shape[:3], s.outputs, s.inputs), rows.columns)
+        else:
+            part = np.ascontiguousarray(part)
         given.append((rows, g, part, flat[start:]))
     if given:
         _run(name, given)
