@@ -34,10 +34,14 @@ RESULTS = RESULT, MASK + 1, MASK + 2  # of a routine with several results
 
 
 class Part(NamedTuple):
-    """A step of a routine or of a product, and where its places are: the number of what it is, and bytes behind it."""
+    """A step of a routine or of a product, and where its places are: the number of what it is, and bytes behind it.
+
+    Neighbouring steps of a routine that are `apart` may run in parallel.
+    """
 
     step: Step
     places: tuple[tuple[int, int], ...]
+    apart: bool = False
 
 
 if TYPE_CHECKING:
@@ -216,9 +220,11 @@ class Backend(ABC):
         """Bytes of the workspace of a routine with a result of this dtype, for the shapes of operands and result."""
         return 0
 
-    def routine(self, form: Routine, dtypes: Sequence[str], walks: Sequence[Walk]) -> Sequence[Part]:
-        """The steps of a routine, none where there is nothing to do. Dtypes and walks are those of the operands, then of the
-        result."""
+    def routine(
+        self, form: Routine, dtypes: Sequence[str], walks: Sequence[Walk], is_shared: bool
+    ) -> Sequence[Part] | None:
+        """The steps of a routine, in parts that threads may share if `is_shared`; none where there is nothing to do, None where
+        there is no routine for these sizes. Dtypes and walks are those of the operands, then of the result."""
         raise NotImplementedError
 
     def call(
