@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.call import of
-from graphad.autograph.state import NO_RETURN, Attribute, Item, is_symbolic
+from graphad.autograph.state import NO_RETURN, NO_STEP, Attribute, Item, is_symbolic
 from graphad.core.errors import SymbolicValueError
 from graphad.core.frames import user_line
 from graphad.core.levels import current, trace_in_progress
@@ -41,6 +41,7 @@ __all__ = [
     "kept",
     "leaving",
     "no_return",
+    "no_step",
     "not_",
     "of",
     "options",
@@ -64,9 +65,14 @@ def no_return() -> Any:
     return NO_RETURN
 
 
+def no_step() -> Any:
+    """The same, where every step of the loop that the function ends with returns."""
+    return NO_STEP
+
+
 def returned(value: object) -> Any:
     """What a function returns."""
-    return None if value is NO_RETURN else value
+    return None if value is NO_RETURN or value is NO_STEP else value
 
 
 def _decider(x: object) -> Any:

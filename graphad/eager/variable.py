@@ -42,7 +42,7 @@ from graphad.core.tensor import (
     guard_of,
     slice_assigners,
 )
-from graphad.core.trackable import settle
+from graphad.core.trackable import are_waiting, settle
 from graphad.eager.creators import Created
 from graphad.eager.scattered import Scattered
 from graphad.ops.array.slice import getitem, slice_update
@@ -169,6 +169,8 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         self.serial = next(_serial)
         if creation is not None:
             creation.made(self)
+        if are_waiting() and type(self) is Variable:
+            self.__class__ = importlib.import_module("graphad.eager.awaited").AwaitedVariable
 
     def _set_options(
         self,

@@ -849,6 +849,47 @@ def test_return_inside_of_a_loop():
         tf.function(no_value)(tf.constant(1.0))
 
 
+def test_a_return_in_every_step_of_the_last_loop():
+    def deep(x, n):
+        if x > 0.0:
+            for row in tf.range(n):
+                for i in tf.range(row + 1):
+                    if x > 2.0:
+                        return {"y": x * x, "i": i}
+                    else:
+                        return {"y": x * x * x, "i": i + 7}
+        else:
+            return {"y": x, "i": n}
+
+    f = tf.function(deep)
+    for value, n in ((3.0, 2), (1.5, 1), (-1.0, 0)):
+        x, n = tf.constant(value), tf.constant(n)
+        with tf.GradientTape() as tape, tf.GradientTape() as eager:
+            tape.watch(x)
+            eager.watch(x)
+            y, z = f(x, n), deep(x, n)
+        assert y["y"].numpy() == z["y"].numpy() and y["i"].numpy() == z["i"].numpy()
+        assert tape.gradient(y["y"], x).numpy() == eager.gradient(z["y"], x).numpy()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="loop must iterate at least once to initialize"):
+        f(tf.constant(1.0), tf.constant(0))
+
+    @tf.function
+    def skips(x):
+        for i in range(0):
+            return x
+
+    assert skips(tf.constant(1.0)) is None
+
+    @tf.function
+    def procedure(v, x):
+        while v < x:
+            v.assign_add(x)
+            return
+
+    v = tf.Variable(0.0)
+    assert procedure(v, tf.constant(2.0)) is None and v.numpy() == 2.0
+
+
 def test_a_bare_return_leaves_a_procedure():
     v = tf.Variable(0.0)
 
