@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.call import of
-from graphad.autograph.state import NO_RETURN, NO_STEP, Attribute, Item, is_symbolic
+from graphad.autograph.state import NO_RETURN, NO_STEP, Attribute, Item, is_symbolic, locals_of
 from graphad.core.errors import SymbolicValueError
 from graphad.core.frames import user_line
 from graphad.core.levels import current, trace_in_progress
@@ -29,6 +29,7 @@ __all__ = [
     "append",
     "assert_",
     "attribute",
+    "bound",
     "compare",
     "counted",
     "decided",
@@ -120,6 +121,13 @@ def if_expression(
 # -- logic -----------------------------------------------------------------------------------------------------------------
 
 
+def bound(cell: Callable[[], Any], value: TensorLike) -> Any:
+    """`(name := value)` in an expression that became a function; `cell` has the cell of the name."""
+    (place,) = locals_of((cell,)).values()
+    place.cell_contents = value
+    return value
+
+
 def go_on(*flags: TensorLike) -> Any:
     """Whether no flag is set, so that no break, continue or return has happened."""
     open_ones = []
@@ -189,8 +197,13 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def compare(left: float, sign: str, right: Tensor, *more: Any) -> Any:
-    """`left < right < more[1]()`: each operand is evaluated once, and only while all comparisons before it hold."""
+def compare(
+    left: float, sign: str, right: Tensor, *more: Any, shared: Callable[[], Any] | None = None
+) -> Any:
+    """`left < right < more[1]()`: each operand is evaluated once, and only while all comparisons before it hold.
+
+    `shared` has the cells of the variables that these operands change.
+    """
     pairs = list(zip(more[::2], more[1::2], strict=True))
 
     def go(k: int, x: Tensor) -> Callable[[], Any]:
@@ -198,12 +211,12 @@ def compare(left: float, sign: str, right: Tensor, *more: Any) -> Any:
             sign, operand = pairs[k]
             y = operand()
             held = _OPERATORS[sign](x, y)
-            return and_(held, go(k + 1, y)) if k + 1 < len(pairs) else held
+            return and_(held, go(k + 1, y), shared=shared) if k + 1 < len(pairs) else held
 
         return compared
 
     held = _OPERATORS[sign](left, right)
-    return and_(held, go(0, right)) if pairs else held
+    return and_(held, go(0, right), shared=shared) if pairs else held
 
 
 def assert_(test: Callable[[], Any], message: Callable[[], Any]) -> None:
