@@ -35,7 +35,7 @@ _SUBJECTS = {
     "event logs and traces are left to other packages":
         "profiler create_file_writer trace_export trace_off trace_on graphad.compat.v1.summary graphad.summary.graph",
     "there are no sessions and no graphs built by hand; `function` traces a graph":
-        "Graph Operation Session InteractiveSession ConfigProto placeholder get_default_graph "
+        "Graph Operation Session InteractiveSession ConfigProto placeholder "
         "reset_default_graph graphad.get_variable graphad.variable_scope "
         "get_collection add_to_collection import_graph_def graph_util raw_ops "
         "disable_eager_execution disable_v2_behavior",
