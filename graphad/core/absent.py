@@ -22,7 +22,7 @@ _SUBJECTS = {
     "ops take tensors; call them with the fields, or define operators and methods in the class":
         "dispatch_for_api dispatch_for_unary_elementwise_apis dispatch_for_binary_elementwise_apis "
         "dispatch_for_binary_elementwise_assert_apis unregister_dispatch_for",
-    "there are no quantised dtypes": "quantization qint8 qint16 qint32 quint8 quint16",
+    "there are no quantised dtypes": "qint8 qint16 qint32 quint8 quint16",
     "input pipelines are left to other packages; data.Dataset reads from memory": "queue lookup feature_column",
     "reading files, images and audio is left to other packages":
         "io gfile graphad.audio load_library load_op_library decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg "
