@@ -689,6 +689,24 @@ def test_a_registered_gradient_must_return_one_gradient_for_each_input():
         gradients(add, tf.constant(1.0), tf.constant(2.0))
 
 
+def test_a_gradient_of_a_shape_that_only_the_run_tells_is_compared_then():
+    @tf.custom_gradient
+    def f(x, ends):
+        return 2.0 * x, lambda upstream: (tf.reshape(upstream, ends), None)
+
+    @tf.function(input_signature=[tf.TensorSpec([2, 3]), tf.TensorSpec(None, tf.int32)])
+    def gradient(x, ends):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x, ends)
+        return tape.gradient(y, x)
+
+    assert gradient(tf.ones([2, 3]), [2, 3]).numpy().tolist() == [[1.0] * 3] * 2
+    for ends in ([1, 2, 3], [3, 2], [6]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not compatible with the expected shape"):
+            gradient(tf.ones([2, 3]), ends)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
