@@ -28,7 +28,7 @@ from graphad.ops.math import bessel_far, bessel_zeros, series
 from graphad.ops.math.arithmetic import MUL_ZERO, NEG
 from graphad.ops.math.arithmetic import abs as absolute
 from graphad.ops.math.arithmetic import sign as _sign
-from graphad.ops.math.bessel_modified import modified
+from graphad.ops.math.bessel_modified import modified, second
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal, greater_equal, less
 from graphad.ops.math.exponential import exp, log
@@ -342,7 +342,8 @@ _OF_J_AND_Y = (
 )
 _OF_I = "Within 4 units in the last place."
 _OF_SCALED_I = "Within 4 units in the last place, the derivative up to 64 within 8 units of the larger of 1 and the result."
-_OF_SCALED = "Within 16 units in the last place, the derivative up to 64 within 8 units of the larger of 1 and the result."
+_OF_SCALED = "Within 4 units in the last place, the derivative up to 64 within 8 units of the larger of 1 and the result."
+_OF_K0 = "Within 4 units in the last place up to 600."
 _OF_DAWSN = "Within 4 units in the last place, the derivative up to 12 within 4 units of the larger of 1 and the result."
 
 
@@ -396,13 +397,16 @@ bessel_k0: UnaryFunction = _row(
     "k0",
     lambda x, y: bind(NEG, bessel_k1(x)),
     "The modified Bessel function of the second kind of order 0",
+    _but("k0", lambda x: (x > 0) & (x <= 2), second(scaled=False)),
+    _OF_K0,
 )
 bessel_k0e: UnaryFunction = _row(
     "bessel_k0e",
     "k0e",
     _scaled(0, 1.0, _k0e_slope),
     "exp(x) times the modified Bessel function K0",
-    digits=_OF_SCALED,
+    _but("k0e", lambda x: (x > 0) & (x <= 2), second(scaled=True)),
+    _OF_SCALED,
 )
 bessel_k1: UnaryFunction = _row(
     "bessel_k1", "k1", lambda x, y: bind(NEG, bessel_k0(x)) - y / x,
