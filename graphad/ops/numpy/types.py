@@ -251,9 +251,9 @@ class Information:
         require_cpu("default_dtypes", device)
         return dict(_DEFAULTS)
 
-    def devices(self) -> list[str]:
+    def devices(self) -> tuple[str, ...]:
         """The devices that tensors can be on."""
-        return [CPU_NAME]
+        return (CPU_NAME,)
 
     def dtypes(self, *, device: str | None = None, kind: str | None = None) -> dict[str, DType]:
         """The dtypes of the standard, or those of a given kind."""
