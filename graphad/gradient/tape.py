@@ -262,13 +262,21 @@ class GradientTape(Recorder):
         if level is not None:
             self._begin()
         bars: dict[Any, Any] = {}
+        ones: dict[Any, Tensor] = {}
         spread = self._entries[-1] if self._entries and self._entries[-1][0].takes_spread else None
         for y, bar in zip(targets, upstream, strict=True):
             mark = y.mark
             if (mark is not None or any(y is x for x in wanted)) and y.dtype.is_differentiable:
                 mark = mark or mark_of(y)
                 if bar is None:
-                    bar = _ones(y, spread is not None and mark in spread[4])
+                    kind = (
+                        (y.data.shape, y.data.dtype) if len(targets) > 1 and type(y) is EagerTensor else None
+                    )
+                    bar = None if kind is None else ones.get(kind)
+                    if bar is None:
+                        bar = _ones(y, spread is not None and mark in spread[4])
+                        if kind is not None:
+                            ones[kind] = bar
                 before = bars.get(mark)
                 bars[mark] = bar if before is None else add_bars(before, bar)
         marks = [x.mark or mark_of(x) for x in wanted]
