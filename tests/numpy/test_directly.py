@@ -295,7 +295,7 @@ def test_elements_at_arrays_of_indices_are_the_same_by_both_ways() -> None:
     for key in (np.array([4]), (i, np.array([0, 1, 2])), (mask, mask), np.array([0.5])):
         with pytest.raises(
             (gd.errors.InvalidArgumentError, gd.errors.OutOfRangeError, TypeError),
-            match="getitem|gather|integers",
+            match=r"getitem|gather|integers",
         ):
             gd.constant(x)[key]
 
