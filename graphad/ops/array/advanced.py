@@ -184,7 +184,7 @@ def _arrays(item: TensorLike) -> list[Tensor]:
 
 
 def _counted_from_start(index: Tensor, y: Tensor, axis: int) -> Tensor:
-    if is_eager(index) and (not index.data.size or index.data.min() >= 0):  # type: ignore[attr-defined]
+    if is_eager(index) and (not index.data.size or index.data.min() >= 0):
         return index
     size = y.dims[axis] if y.dims is not None and is_definite(y.dims[axis : axis + 1]) else None
     count = lift(np.int64(size)) if isinstance(size, int) else cast(shape(y)[axis], int64)
