@@ -138,15 +138,17 @@ class Band(Record):
 
 
 class Ordered(Record):
-    """Places of elements along `axis`, in int32 or int64.
+    """Places of elements along `axis`.
 
     way: "order" is a stable sort in which NaN is the largest, of which the first places are kept, as many as the result has;
     "extreme" is the first extreme, for which NaN counts as the other end. descending: The largest comes first, or is found.
+    dtype: That of the places.
     """
 
     way: str
     axis: int
     descending: bool
+    dtype: DType
 
 
 class Drawn(Record):

@@ -186,7 +186,7 @@ class Cpu(Backend):
         if isinstance(form, Running):
             return dtype in indexing.ADDED
         if isinstance(form, Ordered):
-            return dtype in ordering.KINDS
+            return dtype in ordering.KINDS and form.dtype.name in ordering.PLACES
         if isinstance(form, Holds):
             return dtype == "bool"
         if isinstance(form, Drawn):
@@ -226,7 +226,7 @@ class Cpu(Backend):
         elif isinstance(form, Ordered):
             if form.way == "order" and 0 in shapes[1]:
                 return []
-            function, words = ordering.ordered(form, dtypes[0], as_dtype(dtypes[1]).itemsize, shapes)
+            function, words = ordering.ordered(form, dtypes[0], shapes)
             places = {ordering.SOURCE: FIRST, ordering.TARGET: RESULT}
             places |= {ordering.WORK: WORK} if form.way == "order" else {}
         elif isinstance(form, Drawn):
