@@ -212,6 +212,22 @@ def test_boolean_mask_has_an_unknown_size_while_traced() -> None:
     assert shapes[0].as_list() == [None, 4]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex64"])
+def test_numbers_of_a_mask_count_as_true_unless_they_are_0(dtype: str) -> None:
+    probabilities = tf.constant([[0.1, 0.2, 0.7], [0.3, 0.4, 0.3]])
+
+    def of_labels(x: Any) -> Any:
+        return a.boolean_mask(x, tf.one_hot([0, 2], 3, on_value=-2, off_value=0, dtype=dtype))
+
+    for f in (of_labels, tf.function(of_labels)):
+        with tf.GradientTape() as tape:
+            tape.watch(probabilities)
+            y = f(probabilities)
+        np.testing.assert_array_equal(y, np.float32([0.1, 0.3]))
+        np.testing.assert_array_equal(tape.gradient(y, probabilities), [[1, 0, 0], [0, 0, 1]])
+    assert np.asarray(a.boolean_mask([1.0, 2.0], [np.nan, 0.0])).tolist() == [1.0]
+
+
 def test_equal_elements_share_no_gradient_in_a_sort() -> None:
     g = _gradient(lambda x: a.sort(x) * tf.constant([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 2.0], np.float32))
     assert g.numpy().tolist() == [2.0, 1.0, 3.0]
