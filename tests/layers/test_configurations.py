@@ -122,6 +122,21 @@ def test_a_slope_may_have_its_older_name():
         assert made([-1.0, 2.0]).numpy().tolist() == [-0.25, 2.0]
 
 
+def test_a_build_need_not_take_a_shape():
+    class Scaled(K.Model):
+        def build(self):
+            self.scale = self.add_weight(shape=[], initializer="ones", name="scale")
+
+        def call(self, inputs):
+            return inputs * self.scale
+
+    early, late = Scaled(), Scaled()
+    early.build()
+    assert early.built and len(early.weights) == 1
+    assert early([2.0]).numpy().tolist() == late([2.0]).numpy().tolist() == [2.0]
+    assert len(early.weights) == len(late.weights) == 1
+
+
 def test_a_table_is_built_without_a_shape():
     layer = K.layers.Embedding(4, 3)
     layer.build()

@@ -164,7 +164,7 @@ def range(
     arguments: tuple[Any, ...] = (start, limit, delta)
     if not any(stands_for_tensor(x) for x in arguments):
         for x, word in zip(arguments, ("start", "limit", "delta"), strict=True):
-            require_number("range", x[0] if np.shape(x) == (1,) else x, word)  # type: ignore[index]
+            require_number("range", x[0] if type(x) is not int and np.shape(x) == (1,) else x, word)
         found = _common([to_numpy(x) for x in arguments]) if dtype is None else as_dtype(dtype)
         first, last, step = (x if type(x) is int else np.asarray(x).item() for x in arguments)
         return constant_here(
