@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.core.registry import find
 from graphad.gradient.registry import new_op
 from tests.support.both import in_both
 
@@ -686,6 +687,44 @@ def test_a_registered_gradient_must_return_one_gradient_for_each_input():
     tf.RegisterGradient(name)(lambda op, upstream: upstream)
     with pytest.raises(ValueError, match=rf"{name}: its gradient function returned 1 gradients for 2 inputs"):
         gradients(add, tf.constant(1.0), tf.constant(2.0))
+
+
+def test_a_gradient_of_a_shape_that_only_the_run_tells_is_compared_then():
+    @tf.custom_gradient
+    def f(x, ends):
+        return 2.0 * x, lambda upstream: (tf.reshape(upstream, ends), None)
+
+    @tf.function(input_signature=[tf.TensorSpec([2, 3]), tf.TensorSpec(None, tf.int32)])
+    def gradient(x, ends):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x, ends)
+        return tape.gradient(y, x)
+
+    assert gradient(tf.ones([2, 3]), [2, 3]).numpy().tolist() == [[1.0] * 3] * 2
+    for ends in ([1, 2, 3], [3, 2], [6]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not compatible with the expected shape"):
+            gradient(tf.ones([2, 3]), ends)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            (np.ones(2),),
+            tf.errors.ArgumentTypeError,
+            "compute of 'never_an_op' is a ndarray; give a function",
+        ),
+        ((None,), tf.errors.ArgumentTypeError, "compute of 'never_an_op' is a NoneType"),
+        ((abs, 3), tf.errors.ArgumentTypeError, "infer of 'never_an_op' is a int"),
+        ((abs, None, 0), tf.errors.InvalidArgumentError, "outputs=0; give how many there are"),
+        ((abs, None, 1.5), tf.errors.InvalidArgumentError, "outputs=1.5"),
+    ],
+)
+def test_what_cannot_be_an_op_from_outside_is_refused_and_the_name_stays_free(arguments, error, message):
+    with pytest.raises(error, match=message):
+        new_op("never_an_op", *arguments)
+    assert find("never_an_op") is None
 
 
 @in_both
