@@ -377,7 +377,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         return node
 
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
         return self.generic_visit(node)
 
     # -- expressions ---------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def _calls_of(code: CodeType) -> Any:
             if before is not None and before[0] == "BEFORE_WITH" and value in own:
                 held[value] = given
         elif name == "BEFORE_WITH":
-            manager = stack.pop() if stack else _UNKNOWN
+            manager: Any = stack.pop() if stack else _UNKNOWN
             is_made = type(manager) is tuple and manager[0] == "made"
             stack += [_UNKNOWN, ("entered", *manager[1:]) if is_made else _UNKNOWN]
         elif name == "PUSH_EXC_INFO":  # a handler begins, with values below its own that it does not call
