@@ -127,6 +127,7 @@ _NOTHING_TO_DO = Template(None)
 def _make(f: FunctionType, features: frozenset[str]) -> Template:
     import ast
 
+    from graphad.autograph.nodes import like
     from graphad.autograph.rewrite import rewritten
     from graphad.autograph.source import NoSourceError, find
 
@@ -149,18 +150,16 @@ def _make(f: FunctionType, features: frozenset[str]) -> Template:
     free = [name for name in code.co_freevars if name != "__class__"]
     inner: list[ast.stmt] = [node]
     if found.owner is not None:
-        inner = [ast.ClassDef(name=found.owner, bases=[], keywords=[], body=inner, decorator_list=[])]
+        if isinstance(node, ast.Return):  # a lambda in a class, where `return` is not allowed
+            inner = [ast.copy_location(ast.Expr(node.value or ast.Constant(None)), node)]
+        around = ast.ClassDef(name=found.owner, bases=[], keywords=[], body=inner, decorator_list=[])
         if "type_params" in ast.ClassDef._fields:
-            inner[0].type_params = []  # type: ignore[attr-defined]
+            around.type_params = []  # type: ignore[attr-defined]
+        inner = [like(around, node)]
         if found.owner not in free:  # the class is a name of the module; here it would be one of `make`
-            inner.insert(0, ast.Global(names=[found.owner]))
+            inner.insert(0, like(ast.Global(names=[found.owner]), node))
     outer = ast.parse(f"def make({', '.join(['ag__', *free])}): pass")
     outer.body[0].body = inner  # type: ignore[attr-defined]
-    if (
-        isinstance(node, ast.Return) and found.owner is not None
-    ):  # a lambda in a class, where `return` is not allowed
-        inner[-1].body = [ast.copy_location(ast.Expr(node.value or ast.Constant(None)), node)]  # type: ignore[attr-defined]
-    ast.fix_missing_locations(outer)
     flags = code.co_flags & _FUTURES
     module = compile(outer, code.co_filename, "exec", flags, dont_inherit=True)
     made = _first(module, "<lambda>" if isinstance(tree, ast.Lambda) else _NAME)

@@ -29,6 +29,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphad.autograph.names import binds_in_expression, names_of, suspends
+from graphad.autograph.nodes import blocks, like
 
 RETURN_VALUE = "return_value"
 DO_RETURN = "do_return"
@@ -70,19 +71,19 @@ class Jumps:
             self._name_return()
             if not ends(body):
                 nothing = ast.Return(value=_call("no_step" if _ends_in_a_step(body) else "no_return"))
-                body.append(_at(nothing, _last(body)))
+                body.append(like(nothing, _last(body)))
         body, _ = self._block(body, None)
         if self.lowered:
             first, last = node.body[0], _last(node.body)
             if self._flag_read:
-                body.insert(0, _at(_assign(self.flag, ast.Constant(False)), first))
+                body.insert(0, like(_assign(self.flag, ast.Constant(False)), first))
             else:
                 _drop(body, self.flag)
             if not (
                 isinstance(node, ast.AsyncFunctionDef) and suspends(node.body) == "yield"
             ):  # which returns no value
                 result = _call("returned", ast.Name(self.value, ast.Load()))
-                body.append(_at(ast.Return(value=result), last))
+                body.append(like(ast.Return(value=result), last))
         return body
 
     def _name_return(self) -> None:
@@ -114,7 +115,7 @@ class Jumps:
                 following, more = self._block(rest, loop)
                 self._flag_read |= self.flag in flags
                 guard = ast.If(test=_go_on(flags), body=following, orelse=[])
-                out.append(_at(guard, rest[0]))
+                out.append(like(guard, rest[0]))
                 return out, flags | more
             if flags:
                 return out, flags
@@ -123,7 +124,7 @@ class Jumps:
         return out, set()
 
     def _jumps_out(self, statement: ast.If, loop: Loop | None) -> bool:
-        return (self.lowered and _contains(statement, ast.Return)) or (
+        return (self.lowered and _has_return(statement)) or (
             loop is not None
             and (_jumps_of_loop(statement, ast.Break) or _jumps_of_loop(statement, ast.Continue))
         )
@@ -136,17 +137,17 @@ class Jumps:
             if loop is not None:
                 loop.has_return = True
             return [
-                _at(_assign(self.value, value), node),
-                _at(_assign(self.flag, ast.Constant(True)), node),
+                like(_assign(self.value, value), node),
+                like(_assign(self.flag, ast.Constant(True)), node),
             ], {self.flag}
         if isinstance(node, ast.Break):
             assert loop is not None
             loop.has_break = True
-            return [_at(_assign(loop.breaks, ast.Constant(True)), node)], {loop.breaks}
+            return [like(_assign(loop.breaks, ast.Constant(True)), node)], {loop.breaks}
         if isinstance(node, ast.Continue):
             assert loop is not None
             loop.has_continue = True
-            return [_at(_assign(loop.continues, ast.Constant(True)), node)], {loop.continues}
+            return [like(_assign(loop.continues, ast.Constant(True)), node)], {loop.continues}
         if isinstance(node, ast.If):
             body, a = self._block(node.body, loop)
             orelse, b = self._block(node.orelse, loop)
@@ -179,7 +180,7 @@ class Jumps:
         if flags and orelse:
             self._flag_read |= self.flag in flags
             guard = ast.If(test=_go_on(flags), body=orelse, orelse=[])
-            orelse = [_at(guard, node.orelse[0])]
+            orelse = [like(guard, node.orelse[0])]
         flags |= more
         handlers = []
         for handler in node.handlers:
@@ -196,7 +197,7 @@ class Jumps:
         final, more = self._final(node.finalbody, loop, left)
         made.finalbody = self._undone_by_errors(final, flags)
         manager = ast.withitem(_call("leaving"), ast.Name(left, ast.Store()))
-        return [_at(ast.With(items=[manager], body=[made]), node)], flags | more
+        return [like(ast.With(items=[manager], body=[made]), node)], flags | more
 
     def _undone_by_errors(self, body: list[ast.stmt], flags: set[str]) -> list[ast.stmt]:
         """Statements that run while a jump is in progress: their exception would replace it and may be caught further out."""
@@ -205,7 +206,7 @@ class Jumps:
         self._flag_read |= self.flag in flags
         undone: list[ast.stmt] = [_assign(name, ast.Constant(False)) for name in sorted(flags)]
         handler = ast.ExceptHandler(type=None, name=None, body=[*undone, ast.Raise(exc=None, cause=None)])
-        return [_at(ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[]), body[0])]
+        return [like(ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[]), body[0])]
 
     def _final(
         self, body: Sequence[ast.stmt], loop: Loop | None, left: str
@@ -243,16 +244,16 @@ class Jumps:
             flags.add(loop.continues)
             loop.has_continue = True
         names = [name for name, _ in jumps]
-        before = [_at(_assign(name, ast.Constant(False)), first) for name in names]
+        before = [like(_assign(name, ast.Constant(False)), first) for name in names]
         after = []
         for name, meaning in jumps:
             test = ast.UnaryOp(op=ast.Not(), operand=_go_on([name]))
-            after.append(_at(ast.If(test=test, body=meaning, orelse=[]), last))
+            after.append(like(ast.If(test=test, body=meaning, orelse=[]), last))
         told = ast.Call(
             func=ast.Name(left, ast.Load()), args=[ast.Name(name, ast.Load()) for name in names], keywords=[]
         )
         told.is_ours = True  # type: ignore[attr-defined]
-        return [*before, *out, *after, _at(ast.Expr(told), last)], flags
+        return [*before, *out, *after, like(ast.Expr(told), last)], flags
 
     def _asked_before(self, test: ast.expr) -> tuple[ast.expr, ast.stmt]:
         """A name for a loop's test, and the statement that sets it before each step.
@@ -260,7 +261,7 @@ class Jumps:
         A test that binds names, by `:=` or in a function that it calls, must share them with the step, so it becomes a statement.
         """
         name = self._fresh("goes_on_")
-        return ast.Name(name, ast.Load()), _at(_assign(name, test), test)
+        return ast.Name(name, ast.Load()), like(_assign(name, test), test)
 
     def _loop(self, node: Any, outer: Loop | None) -> tuple[list[ast.stmt], set[str]]:
         loop = Loop(self._fresh("break_"), self._fresh("continue_"))
@@ -273,8 +274,8 @@ class Jumps:
                 outer.has_return = True
         first = node.body[0]
         resets = [*stops, *([loop.continues] if loop.has_continue else [])]
-        body = [*[_at(_assign(name, ast.Constant(False)), first) for name in resets], *body]
-        before = [_at(_assign(loop.breaks, ast.Constant(False)), node)] if loop.has_break else []
+        body = [*[like(_assign(name, ast.Constant(False)), first) for name in resets], *body]
+        before = [like(_assign(loop.breaks, ast.Constant(False)), node)] if loop.has_break else []
         if isinstance(node, ast.While):
             test = node.test
             if binds_in_expression(test) or names_of(test).changed:
@@ -283,17 +284,17 @@ class Jumps:
                 body.append(_guarded(copy.deepcopy(again), stops, node.test))
             if stops:
                 test = ast.BoolOp(op=ast.And(), values=[_go_on(stops), test])
-            made: Any = _copy(node, test=_at(test, node.test), body=body, orelse=[])
+            made: Any = _copy(node, test=like(test, node.test), body=body, orelse=[])
         else:
             made = _copy(node, body=body, orelse=[])
-            made.extra_test = _at(_go_on(stops), node) if stops else None
+            made.extra_test = like(_go_on(stops), node) if stops else None
         out: list[ast.stmt] = [*before, made]
         flags = {self.flag} if loop.has_return else set()
         if node.orelse:
             orelse, more = self._block(node.orelse, outer)
             if stops:
                 guard = ast.If(test=_go_on(stops), body=orelse, orelse=[])
-                orelse = [_at(guard, node.orelse[0])]
+                orelse = [like(guard, node.orelse[0])]
             out += orelse
             flags |= more
         return out, flags
@@ -334,37 +335,24 @@ def _ends_in_a_step(body: Sequence[ast.stmt]) -> bool:
     return False
 
 
-def _inner(node: ast.AST) -> Any:
-    """The nodes inside a statement, without those of inner functions and classes."""
-    waiting = [node]
-    while waiting:
-        current = waiting.pop()
-        yield current
-        if not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            waiting += ast.iter_child_nodes(current)
-
-
-def _contains(node: ast.AST, kind: type) -> bool:
-    return any(isinstance(child, kind) for child in _inner(node))
+def _has_return(node: ast.AST) -> bool:
+    return isinstance(node, ast.Return) or any(_has_return(child) for body in blocks(node) for child in body)
 
 
 def _has_inner_return(node: ast.AST) -> bool:
     """Whether there is a `return` inside an `if` or a loop."""
-    return any(
-        isinstance(child, ast.If | ast.While | ast.For | ast.AsyncFor) and _contains(child, ast.Return)
-        for child in _inner(node)
-    )
+    if isinstance(node, ast.If | ast.While | ast.For | ast.AsyncFor):
+        return _has_return(node)
+    return any(_has_inner_return(child) for body in blocks(node) for child in body)
 
 
-def _jumps_of_loop(node: ast.AST, kind: type) -> bool:
+def _jumps_of_loop(node: Any, kind: type) -> bool:
     """Whether the statement contains a `break` or `continue` of the enclosing loop."""
     if isinstance(node, kind):
         return True
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-        return False
     if isinstance(node, ast.While | ast.For | ast.AsyncFor):
         return any(_jumps_of_loop(child, kind) for child in node.orelse)
-    return any(_jumps_of_loop(child, kind) for child in ast.iter_child_nodes(node))
+    return any(_jumps_of_loop(child, kind) for body in blocks(node) for child in body)
 
 
 def _drop(body: list[ast.stmt], name: str) -> None:
@@ -400,23 +388,16 @@ def _call(name: str, *args: ast.expr) -> ast.Call:
     return made
 
 
-def _guarded(statement: ast.stmt, stops: Sequence[str], like: ast.expr) -> ast.stmt:
+def _guarded(statement: ast.stmt, stops: Sequence[str], place: ast.expr) -> ast.stmt:
     """A statement that runs unless one of the flags is set."""
     if not stops:
         return statement
     guard = ast.If(test=_go_on(stops), body=[statement], orelse=[])
-    return _at(guard, like)  # type: ignore[no-any-return]
+    return like(guard, place)  # type: ignore[no-any-return]
 
 
 def _go_on(flags: Any) -> ast.expr:
     return _call("go_on", *[ast.Name(name, ast.Load()) for name in sorted(flags)])
-
-
-def _at(node: Any, like: Any) -> Any:
-    ast.copy_location(node, like)
-    if like.end_lineno != like.lineno:
-        node.end_lineno, node.end_col_offset = node.lineno, node.col_offset + 1
-    return ast.fix_missing_locations(node)
 
 
 def _copy(node: Any, **fields: Any) -> Any:

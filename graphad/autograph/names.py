@@ -11,8 +11,30 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+from graphad.autograph.nodes import SCOPES, children, walk
+
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+# Kinds of nodes, besides names, attributes and items, that do something with names.
+_NAMING = frozenset(
+    (
+        *SCOPES,
+        *_COMPREHENSIONS,
+        ast.Global,
+        ast.Nonlocal,
+        ast.Import,
+        ast.ImportFrom,
+        ast.AugAssign,
+        ast.AnnAssign,
+        ast.Delete,
+        ast.ExceptHandler,
+        ast.MatchAs,
+        ast.MatchStar,
+        ast.MatchMapping,
+        ast.BoolOp,
+        ast.IfExp,
+        ast.Compare,
+    )
+)
 
 
 class Names:
@@ -45,46 +67,50 @@ def names_of(nodes: Any) -> Names:
     return names
 
 
-def _visit(node: ast.AST, names: Names) -> None:
-    if isinstance(node, ast.Name):
-        (names.read if isinstance(node.ctx, ast.Load) else names.bound).add(node.id)
+def _visit(node: Any, names: Names) -> None:
+    kind = type(node)
+    if kind is ast.Name:
+        (names.read if type(node.ctx) is ast.Load else names.bound).add(node.id)
         names.read.update(getattr(node, "reads", ()))
         names.changed.update(getattr(node, "changes", ()))
         return
-    if isinstance(node, _SCOPES):
-        _visit_scope(node, names)
+    if kind is ast.Attribute or kind is ast.Subscript:
+        if type(node.ctx) is not ast.Load and _is_place(node):
+            names.places[ast.unparse(node)] = node
+    elif kind in _NAMING and _names_itself(node, names):
         return
+    for child in children(node):
+        _visit(child, names)
+
+
+def _names_itself(node: ast.AST, names: Names) -> bool:
+    """Record what a node of these kinds does with names; whether the nodes inside of it have been visited too."""
+    if isinstance(node, SCOPES):
+        _visit_scope(node, names)
+        return True
     if isinstance(node, _COMPREHENSIONS):
         _visit_comprehension(node, names)
-        return
+        return True
     if isinstance(node, ast.Global):
         names.declared_global.update(node.names)
-        return
-    if isinstance(node, ast.Nonlocal):
+    elif isinstance(node, ast.Nonlocal):
         names.declared_nonlocal.update(node.names)
-        return
-    if isinstance(node, ast.Import | ast.ImportFrom):
+    elif isinstance(node, ast.Import | ast.ImportFrom):
         names.bound.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
-        return
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        names.read.add(node.target.id)
-    if isinstance(node, ast.AnnAssign) and node.value is None and isinstance(node.target, ast.Name):
-        return
-    if isinstance(node, ast.Delete):
+    elif isinstance(node, ast.AugAssign):
+        if isinstance(node.target, ast.Name):
+            names.read.add(node.target.id)
+    elif isinstance(node, ast.AnnAssign):
+        return node.value is None and isinstance(node.target, ast.Name)
+    elif isinstance(node, ast.Delete):
         names.read.update(target.id for target in node.targets if isinstance(target, ast.Name))
-    if isinstance(node, ast.ExceptHandler) and node.name:
-        names.bound.add(node.name)
-    if isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
-        names.bound.add(node.name)
-    if isinstance(node, ast.MatchMapping) and node.rest:
-        names.bound.add(node.rest)
-    if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-        if _is_place(node):
-            names.places[ast.unparse(node)] = node
-    for child in ast.iter_child_nodes(node):
-        _visit(child, names)
-    if isinstance(node, ast.BoolOp | ast.IfExp | ast.Compare):
+    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+        names.bound.update([node.name] if node.name else ())
+    elif isinstance(node, ast.MatchMapping):
+        names.bound.update([node.rest] if node.rest else ())
+    elif isinstance(node, ast.BoolOp | ast.IfExp | ast.Compare):
         names.read |= names_of(late_parts(node)).bound  # which keep their value where `:=` is not reached
+    return False
 
 
 def late_parts(node: ast.BoolOp | ast.IfExp | ast.Compare) -> list[ast.expr]:
@@ -149,7 +175,7 @@ def _is_place(node: ast.expr) -> bool:
 
 def binds_in_expression(node: ast.AST) -> bool:
     """Whether `:=`, `yield` or `await` occurs in an expression, which must then stay in its own function."""
-    return any(isinstance(child, ast.NamedExpr) for child in ast.walk(node)) or suspends(node) is not None
+    return any(isinstance(child, ast.NamedExpr) for child in walk(node)) or suspends(node) is not None
 
 
 def suspends(nodes: object) -> str | None:
@@ -166,8 +192,8 @@ def _suspensions(nodes: Any) -> Iterator[str]:
             yield "yield"
         elif isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith) or getattr(node, "is_async", False):
             yield "await"
-        if not isinstance(node, _SCOPES):
-            waiting += ast.iter_child_nodes(node)
+        if not isinstance(node, SCOPES):
+            waiting += children(node)
 
 
 def mark_liveness(body: Sequence[ast.stmt]) -> None:
@@ -176,71 +202,90 @@ def mark_liveness(body: Sequence[ast.stmt]) -> None:
     Attribute `weak_out` has the names that are read where a later exception may end: in the handlers and the `finally` of an
     enclosing `try`, and after a `with`, whose manager may swallow it.
     """
-    _block(body, set(), frozenset())
+    _Liveness().block(body, set(), frozenset())
 
 
-def _block(body: Sequence[ast.stmt], out: set[str], escape: frozenset[str]) -> set[str]:
-    for statement in reversed(body):
-        out = _statement(statement, out, escape)
-    return out
+class _Liveness:
+    """One walk backwards. A loop's body is walked several times, so the names of its parts are kept."""
 
+    def __init__(self) -> None:
+        self._known: dict[int, Names] = {}
 
-def _statement(node: ast.AST, out: set[str], escape: frozenset[str]) -> set[str]:
-    if isinstance(node, ast.If):
-        node.live_out = out  # type: ignore[attr-defined]
-        node.weak_out = escape  # type: ignore[attr-defined]
-        return names_of(node.test).read | _block(node.body, out, escape) | _block(node.orelse, out, escape)
-    if isinstance(node, ast.While | ast.For | ast.AsyncFor):
-        return _loop(node, out, escape)
-    if isinstance(node, ast.With | ast.AsyncWith):
-        names = names_of([*node.items])
-        inside = _block(node.body, out, escape | out)
-        if isinstance(node.body[-1], ast.Raise):  # what follows runs if the manager swallows the exception
-            inside |= out
-        return (inside - names.bound) | names.read
-    if isinstance(node, ast.Try | ast.TryStar):
-        end = _block(node.finalbody, out, escape)
-        caught: set[str] = set(end) if node.finalbody else set()
-        handled = escape | caught
-        for handler in node.handlers:
-            inside_handler = _block(handler.body, end, handled) - ({handler.name} if handler.name else set())
-            caught |= inside_handler | (names_of(handler.type).read if handler.type is not None else set())
-        return _block(node.body, _block(node.orelse, end, handled), escape | caught) | caught
-    if isinstance(node, ast.Match):
-        live = set(out)
-        for case in node.cases:
-            pattern = names_of(case.pattern)
-            guard = names_of(case.guard).read if case.guard is not None else set()
-            live |= ((_block(case.body, out, escape) | guard) - pattern.bound) | pattern.read
-        return live | names_of(node.subject).read
-    if isinstance(node, ast.Return | ast.Raise):
-        return names_of(node).read
-    names = names_of(node)
-    return (out - names.bound) | names.read
+    def _names(self, node: ast.AST) -> Names:
+        known = self._known.get(id(node))
+        if known is None:
+            known = self._known[id(node)] = names_of(node)
+        return known
 
+    def block(self, body: Sequence[ast.stmt], out: set[str], escape: frozenset[str]) -> set[str]:
+        for statement in reversed(body):
+            out = self._statement(statement, out, escape)
+        return out
 
-def _loop(node: Any, out: set[str], escape: frozenset[str]) -> set[str]:
-    node.live_out = out
-    node.weak_out = escape
-    if isinstance(node, ast.While):
-        target: set[str] = set()
-        test = names_of(node.test).read
-    else:
-        target = names_of(node.target).bound
-        extra = getattr(node, "extra_test", None)
-        test = names_of(extra).read if extra is not None else set()
-        test = test | names_of(node.target).read
-    # First what one step needs from the previous one; then, with the code after the loop, the final marks inside.
-    head = _fixed_point(node, test, target, escape)
-    node.live_head = head
-    return _fixed_point(node, head | out, target, escape) | (
-        set() if isinstance(node, ast.While) else names_of(node.iter).read
-    )
+    def _statement(self, node: ast.AST, out: set[str], escape: frozenset[str]) -> set[str]:
+        if isinstance(node, ast.If):
+            node.live_out = out  # type: ignore[attr-defined]
+            node.weak_out = escape  # type: ignore[attr-defined]
+            return (
+                self._names(node.test).read
+                | self.block(node.body, out, escape)
+                | self.block(node.orelse, out, escape)
+            )
+        if isinstance(node, ast.While | ast.For | ast.AsyncFor):
+            return self._loop(node, out, escape)
+        if isinstance(node, ast.With | ast.AsyncWith):
+            names = names_of(node.items)
+            inside = self.block(node.body, out, escape | out)
+            if isinstance(
+                node.body[-1], ast.Raise
+            ):  # what follows runs if the manager swallows the exception
+                inside = inside | out
+            return (inside - names.bound) | names.read
+        if isinstance(node, ast.Try | ast.TryStar):
+            end = self.block(node.finalbody, out, escape)
+            caught: set[str] = set(end) if node.finalbody else set()
+            handled = escape | caught
+            for handler in node.handlers:
+                inside_handler = self.block(handler.body, end, handled) - (
+                    {handler.name} if handler.name else set()
+                )
+                caught |= inside_handler | (
+                    self._names(handler.type).read if handler.type is not None else set()
+                )
+            return self.block(node.body, self.block(node.orelse, end, handled), escape | caught) | caught
+        if isinstance(node, ast.Match):
+            live = set(out)
+            for case in node.cases:
+                pattern = self._names(case.pattern)
+                guard = self._names(case.guard).read if case.guard is not None else set()
+                live |= ((self.block(case.body, out, escape) | guard) - pattern.bound) | pattern.read
+            return live | self._names(node.subject).read
+        if isinstance(node, ast.Return | ast.Raise):
+            return self._names(node).read
+        names = self._names(node)
+        return (out - names.bound) | names.read
 
+    def _loop(self, node: Any, out: set[str], escape: frozenset[str]) -> set[str]:
+        node.live_out = out
+        node.weak_out = escape
+        if isinstance(node, ast.While):
+            target: set[str] = set()
+            test = self._names(node.test).read
+        else:
+            target = self._names(node.target).bound
+            extra = getattr(node, "extra_test", None)
+            test = self._names(extra).read if extra is not None else set()
+            test = test | self._names(node.target).read
+        # First what one step needs from the previous one; then, with the code after the loop, the final marks inside.
+        head = self._fixed_point(node, test, target, escape)
+        node.live_head = head
+        return self._fixed_point(node, head | out, target, escape) | (
+            set() if isinstance(node, ast.While) else self._names(node.iter).read
+        )
 
-def _fixed_point(node: Any, head: set[str], target: set[str], escape: frozenset[str]) -> set[str]:
-    while True:
-        more = head | (_block(node.body, head, escape) - target)
-        if more == head:
-            return head
-        head = more
+    def _fixed_point(self, node: Any, head: set[str], target: set[str], escape: frozenset[str]) -> set[str]:
+        while True:
+            more = head | (self.block(node.body, head, escape) - target)
+            if more == head:
+                return head
+            head = more

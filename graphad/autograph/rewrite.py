@@ -22,6 +22,7 @@ from typing import Any
 
 from graphad.autograph.jumps import Jumps
 from graphad.autograph.names import Names, binds_in_expression, late_parts, mark_liveness, names_of, suspends
+from graphad.autograph.nodes import FIELDS, like, walk
 from graphad.autograph.shared import mark_shared, own_names
 from graphad.autograph.state import MARKS
 
@@ -60,8 +61,8 @@ def rewritten(node: ast.AST, owner: str | None, features: frozenset[str], helper
 def _strip(node: Any) -> None:
     """Remove what was evaluated when the function was defined; the new function takes over these values."""
     args = node.args
-    args.defaults = [_like(ast.Constant(None), d) for d in args.defaults]
-    args.kw_defaults = [None if d is None else _like(ast.Constant(None), d) for d in args.kw_defaults]
+    args.defaults = [like(ast.Constant(None), d) for d in args.defaults]
+    args.kw_defaults = [None if d is None else like(ast.Constant(None), d) for d in args.kw_defaults]
     for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
         if arg is not None:
             arg.annotation = None
@@ -80,7 +81,7 @@ class _Rewriter(ast.NodeTransformer):
         self._features = features
         self._helpers = helpers
         self._taken: set[str] = set()
-        for child in ast.walk(node):
+        for child in walk(node):
             if isinstance(child, ast.Name):
                 self._taken.add(child.id)
             elif isinstance(child, ast.arg):
@@ -97,6 +98,7 @@ class _Rewriter(ast.NodeTransformer):
         self._values: set[str] = set()  # the names of return values
         self._lambdas = 0  # how many lambdas are around, whose `:=` bind names of their own
         self._late = 0  # how many expressions are around of which a function is made
+        self._is_suspended = True  # perhaps
 
     def _fresh(self, stem: str) -> str:
         name, number = stem, 0
@@ -106,8 +108,26 @@ class _Rewriter(ast.NodeTransformer):
         self._taken.add(name)
         return name
 
+    def expression(self, node: ast.expr) -> Any:
+        return self.visit(node)
+
+    def generic_visit(self, node: ast.AST) -> Any:
+        """Rewrite what is inside of a node."""
+        for field in FIELDS[type(node)]:
+            held = getattr(node, field, None)
+            if isinstance(held, list):
+                made: list[Any] = []
+                for item in held:
+                    new = self.visit(item) if isinstance(item, ast.AST) else item
+                    made += new if isinstance(new, list) else [new]
+                held[:] = made
+            elif isinstance(held, ast.AST):
+                setattr(node, field, self.visit(held))
+        return node
+
     def function(self, node: Any) -> Any:
         names, way = names_of(node.body), suspends(node.body)
+        self._is_suspended = way is not None
         self._globals = names.declared_global
         own = own_names(node)
         self._nonlocals = names.declared_nonlocal | (names.changed - own)
@@ -123,7 +143,7 @@ class _Rewriter(ast.NodeTransformer):
         rest = self._statements(body)
         if way == "yield" and suspends(rest) != "yield":  # all yields were unreachable
             never = ast.If(test=ast.Constant(False), body=[ast.Expr(ast.Yield())], orelse=[])
-            rest.append(_like(never, node))
+            rest.append(like(never, node))
         head: list[ast.stmt] = []
         if rest and isinstance(rest[0], ast.Expr) and isinstance(rest[0].value, ast.Constant):
             head.append(rest.pop(0))  # the docstring
@@ -138,7 +158,7 @@ class _Rewriter(ast.NodeTransformer):
                     target=ast.Name(name, ast.Store()), annotation=ast.Constant(None), value=None, simple=1
                 )
             )
-        node.body = [*[_like(statement, node) for statement in head], *rest] or [_like(ast.Pass(), node)]
+        node.body = [*[like(statement, node) for statement in head], *rest] or [like(ast.Pass(), node)]
         return node
 
     def _statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -148,12 +168,15 @@ class _Rewriter(ast.NodeTransformer):
             out += new if isinstance(new, list) else [new]
         return out
 
+    def _suspends(self, nodes: list[Any]) -> str | None:
+        return suspends(nodes) if self._is_suspended else None
+
     # -- statements ----------------------------------------------------------------------------------------------------
 
     def visit_If(self, node: ast.If) -> Any:
-        way = suspends([*node.body, *node.orelse])
+        way = self._suspends([*node.body, *node.orelse])
         if way is not None:
-            node.test = _like(
+            node.test = like(
                 _ag("decided", self.visit(node.test), ast.Constant("if"), ast.Constant(way)), node.test
             )
             node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
@@ -172,48 +195,48 @@ class _Rewriter(ast.NodeTransformer):
             *self._state(node, names, live),
         )
         call = ast.Call(func=chosen, args=[], keywords=[])
-        return [then, otherwise, _like(ast.Expr(call), node)]
+        return [then, otherwise, like(ast.Expr(call), node)]
 
     def visit_While(self, node: ast.While) -> Any:
         options, body = _options(node.body)
-        way = suspends(body)
+        way = self._suspends(body)
         if way is not None:
-            node.test = _like(
+            node.test = like(
                 _ag("decided", self.visit(node.test), ast.Constant("while"), ast.Constant(way)), node.test
             )
             node.body = self._statements(body)
             return node
         names = names_of([*body, node.test])
         names.bound |= names.changed
-        test = self._helper("loop_test", [_like(ast.Return(self.visit(node.test)), node.test)], set(), node)
+        test = self._helper("loop_test", [like(ast.Return(self.visit(node.test)), node.test)], set(), node)
         made = self._helper("loop_body", self._statements(body), names.bound, node)
         asked = _ag("while_", _load(test.name), _load(made.name), *self._loop_state(node, names, options))
         loop = ast.While(test=asked, body=[_expression(ast.Call(_load(made.name), [], []), node)], orelse=[])
-        return [test, made, _like(loop, node)]
+        return [test, made, like(loop, node)]
 
     def visit_For(self, node: ast.For) -> Any:
         options, body = _options(node.body)
-        way = suspends([*body, node.target])
+        way = self._suspends([*body, node.target])
         if way is not None:
-            node.iter = _like(_ag("counted", self.visit(node.iter), ast.Constant(way)), node.iter)
+            node.iter = like(_ag("counted", self.visit(node.iter), ast.Constant(way)), node.iter)
             return self._python_loop(node, body, way)
         names = names_of([*body, node.target])
         names.bound |= names.changed
         item = self._fresh("item")
         iterated = self.visit(node.iter)
-        first = _like(ast.Assign(targets=[self.visit(node.target)], value=_load(item)), node.target)
+        first = like(ast.Assign(targets=[self.visit(node.target)], value=_load(item)), node.target)
         extra = node.extra_test  # type: ignore[attr-defined]
         before: list[ast.stmt] = []
         test: ast.expr = ast.Constant(None)
         if extra is not None:
-            helper = self._helper("loop_test", [_like(ast.Return(extra), node)], set(), node)
+            helper = self._helper("loop_test", [like(ast.Return(extra), node)], set(), node)
             before.append(helper)
             test = _load(helper.name)
         made = self._helper("loop_body", [first, *self._statements(body)], names.bound, node, (item,))
         asked = _ag("for_", iterated, test, _load(made.name), *self._loop_state(node, names, options))
         call = _expression(ast.Call(_load(made.name), [_load(item)], []), node)
         loop = ast.For(target=ast.Name(item, ast.Store()), iter=asked, body=[call], orelse=[])
-        return [*before, made, _like(loop, node)]
+        return [*before, made, like(loop, node)]
 
     def visit_AsyncFor(self, node: ast.AsyncFor) -> Any:
         _, body = _options(node.body)
@@ -227,11 +250,16 @@ class _Rewriter(ast.NodeTransformer):
         if node.extra_test is not None:
             stop = _ag("not_", node.extra_test)
             test = _ag("decided", stop, ast.Constant("break"), ast.Constant(way))
-            node.body.append(_like(ast.If(test=test, body=[ast.Break()], orelse=[]), node))
+            node.body.append(like(ast.If(test=test, body=[ast.Break()], orelse=[]), node))
         return node
 
     def _helper(
-        self, stem: str, body: list[ast.stmt], bound: set[str], like: ast.stmt, parameters: Iterable[str] = ()
+        self,
+        stem: str,
+        body: list[ast.stmt],
+        bound: set[str],
+        place: ast.stmt,
+        parameters: Iterable[str] = (),
     ) -> ast.FunctionDef:
         """An inner function that binds names of this one."""
         name = self._fresh(stem)
@@ -255,7 +283,7 @@ class _Rewriter(ast.NodeTransformer):
         )
         if hasattr(ast.FunctionDef, "type_params") or "type_params" in ast.FunctionDef._fields:
             made.type_params = []  # type: ignore[attr-defined]
-        return _like(made, like)  # type: ignore[no-any-return]
+        return like(made, place)  # type: ignore[no-any-return]
 
     def _state(self, node: Any, names: Names, live: set[str]) -> list[ast.expr]:
         """The arguments that name what a branch changes: names needed later, other names, attributes and items."""
@@ -316,7 +344,7 @@ class _Rewriter(ast.NodeTransformer):
         for name in sorted(names.bound & self._globals):
             refs.append(_ag("global_", ast.Constant(self._mangled(name)), ast.Call(_load("globals"), [], [])))
         for text, place in sorted(names.places.items()):
-            if {node.id for node in ast.walk(place) if isinstance(node, ast.Name)} & names.bound:
+            if {node.id for node in walk(place) if isinstance(node, ast.Name)} & names.bound:
                 continue  # the object of the attribute is reassigned too
             base = _thunk(_loaded(place.value))
             if isinstance(place, ast.Attribute):
@@ -329,8 +357,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None:
-            return _like(ast.Pass(), node)
-        return _like(ast.Assign(targets=[self.visit(node.target)], value=self.visit(node.value)), node)
+            return like(ast.Pass(), node)
+        return like(ast.Assign(targets=[self.visit(node.target)], value=self.visit(node.value)), node)
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         if "ASSERT_STATEMENTS" not in self._features or binds_in_expression(node):
@@ -362,7 +390,7 @@ class _Rewriter(ast.NodeTransformer):
             node.value = value
             return node
         self._moved.add(node.target.id)
-        return _like(_ag("bound", _thunk(_load(node.target.id)), value), node)
+        return like(_ag("bound", _thunk(_load(node.target.id)), value), node)
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
@@ -371,16 +399,16 @@ class _Rewriter(ast.NodeTransformer):
             return self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else None
         if name == "super" and not node.args and not node.keywords and self._parameters:
-            node.args = [_like(_load(n), node) for n in ("__class__", self._parameters[0])]
+            node.args = [like(_load(n), node) for n in ("__class__", self._parameters[0])]
             return node
         new: Any = self.generic_visit(node)
         if name not in _OF_FRAMES:
-            new.func = _like(_ag("of", new.func), new.func)
+            new.func = like(_ag("of", new.func), new.func)
         return new
 
     def visit_comprehension(self, node: ast.comprehension) -> Any:
         new: Any = self.generic_visit(node)
-        new.ifs = [_like(_ag("kept", test), test) for test in new.ifs]
+        new.ifs = [like(_ag("kept", test), test) for test in new.ifs]
         return new
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
@@ -391,12 +419,12 @@ class _Rewriter(ast.NodeTransformer):
         name = "and_" if isinstance(node.op, ast.And) else "or_"
         call = _ag(name, first, *rest)
         call.keywords += [ast.keyword("shared", value) for value in shared]
-        return _like(call, node)
+        return like(call, node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
-            return _like(_ag("not_", operand), node)
+            return like(_ag("not_", operand), node)
         node.operand = operand
         return node
 
@@ -413,14 +441,14 @@ class _Rewriter(ast.NodeTransformer):
             pairs += [sign, value]
         call = _ag("compare", first, *pairs)
         call.keywords += [ast.keyword("shared", value) for value in shared]
-        return _like(call, node)
+        return like(call, node)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         shared = self._shared(node)
         if shared is None:
             return self.generic_visit(node)
         test, body, orelse = self.visit(node.test), self._apart(node.body), self._apart(node.orelse)
-        return _like(_ag("if_expression", test, body, orelse, *shared), node)
+        return like(_ag("if_expression", test, body, orelse, *shared), node)
 
     def _apart(self, node: ast.expr) -> ast.Lambda:
         """An expression as a function, which a tensor may call or not."""
@@ -434,7 +462,7 @@ class _Rewriter(ast.NodeTransformer):
         such a part cannot become a function."""
         late = late_parts(node)
         names = names_of(late)
-        if suspends(late) is not None or (names.bound and (self._lambdas or names.bound & self._globals)):
+        if self._suspends(late) is not None or (names.bound and (self._lambdas or names.bound & self._globals)):
             return None
         changed: list[ast.expr] = [_load(name) for name in sorted(names.changed | names.bound)]
         return [_thunk(ast.Tuple(elts=changed, ctx=ast.Load()))] if changed else []
@@ -455,7 +483,7 @@ class _Lists(ast.NodeTransformer):
         name, args = self._method(node.value, "append")
         if name is None or len(args) != 1:
             return node
-        return _like(
+        return like(
             ast.Assign(targets=[ast.Name(name, ast.Store())], value=_ag("append", _load(name), *args)), node
         )
 
@@ -464,7 +492,7 @@ class _Lists(ast.NodeTransformer):
         if name is None or args or len(node.targets) != 1:
             return node
         both = ast.Tuple(elts=[ast.Name(name, ast.Store()), node.targets[0]], ctx=ast.Store())
-        return _like(ast.Assign(targets=[both], value=_ag("pop", _load(name))), node)
+        return like(ast.Assign(targets=[both], value=_ag("pop", _load(name))), node)
 
     def _method(self, value: ast.AST, method: str) -> tuple[str | None, list[ast.expr]]:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.keywords:
@@ -480,7 +508,7 @@ def _options(body: list[ast.stmt]) -> tuple[Any, list[ast.stmt]]:
         if isinstance(call, ast.Call):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
             if name == "set_loop_options":
-                options = _like(ast.Call(_ag("options").func, call.args, call.keywords), call)
+                options = like(ast.Call(_ag("options").func, call.args, call.keywords), call)
                 options.is_ours = True
                 return options, [*body[:k], *body[k + 1 :]]
     return None, body
@@ -491,7 +519,7 @@ def _without_declarations(body: list[ast.stmt]) -> list[ast.stmt]:
     out: list[ast.stmt] = []
     for node in body:
         if isinstance(node, ast.Global | ast.Nonlocal):
-            out.append(_like(ast.Pass(), node))
+            out.append(like(ast.Pass(), node))
             continue
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             for field in ("body", "orelse", "finalbody"):
@@ -528,28 +556,5 @@ def _thunk(value: ast.expr) -> ast.Lambda:
     return ast.Lambda(args=args, body=value)
 
 
-def _expression(value: ast.expr, like: ast.AST) -> Any:
-    return _like(ast.Expr(value), like)
-
-
-def _like(node: Any, place: Any) -> Any:
-    """Give a new node, and new nodes inside it, the position of another node; the first line if that has several."""
-    ast.copy_location(node, place)
-    if place.end_lineno != place.lineno:
-        node.end_lineno, node.end_col_offset = node.lineno, node.col_offset + 1
-    for child in ast.iter_child_nodes(node):
-        _place(child, node)
-    return node
-
-
-def _place(node: Any, parent: Any) -> None:
-    """Give the position of `parent` to a node that has none, and to those inside it. What is the user's has its own."""
-    attributes = node._attributes
-    if attributes:
-        if hasattr(node, "lineno"):
-            return
-        node.lineno, node.col_offset = parent.lineno, parent.col_offset
-        node.end_lineno, node.end_col_offset = parent.end_lineno, parent.end_col_offset
-        parent = node
-    for child in ast.iter_child_nodes(node):
-        _place(child, parent)
+def _expression(value: ast.expr, place: ast.AST) -> Any:
+    return like(ast.Expr(value), place)

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from graphad.autograph.names import names_of
+from graphad.autograph.nodes import children, walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
@@ -37,7 +38,7 @@ class Effect(NamedTuple):
 
 def mark_shared(function: Any) -> None:
     """Mark the uses of inner functions in a function, and in those inside it."""
-    if any(isinstance(node, _FUNCTIONS) for node in ast.walk(function) if node is not function):
+    if any(isinstance(node, _FUNCTIONS) for node in walk(function) if node is not function):
         _mark(function, {})
 
 
@@ -72,10 +73,10 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
     yield node
     if isinstance(node, _FUNCTIONS):
         outside = [*node.args.defaults, *node.args.kw_defaults, *getattr(node, "decorator_list", ())]
-        children: Any = [child for child in outside if child is not None]
+        inside: Any = [child for child in outside if child is not None]
     else:
-        children = ast.iter_child_nodes(node)
-    for child in children:
+        inside = children(node)
+    for child in inside:
         yield from _parts(child)
 
 
@@ -140,7 +141,7 @@ def _passed(node: ast.AST | None) -> set[str]:
         return names_of(node).read
     if isinstance(node, ast.Name):
         return {node.id}
-    children = list(ast.iter_child_nodes(node))
+    parts = children(node)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Subscript):
-        children.remove(node.func)  # `f(x)` and `fs[0](x)` give a result; `fs.pop()` may give a function
-    return {name for child in children for name in _passed(child)}
+        parts.remove(node.func)  # `f(x)` and `fs[0](x)` give a result; `fs.pop()` may give a function
+    return {name for child in parts for name in _passed(child)}

@@ -75,3 +75,83 @@ partly = partial(partial(doubles_or_triples))
 
 def calls_partial(x: Any) -> Any:
     return partly(x)
+
+
+def test_a_tape_is_no_control_flow():
+    assert not needs_conversion(with_tape)
+    assert not needs_conversion(returns_inside)
+    assert not needs_conversion(watches_first)
+
+
+def test_what_a_with_holds_is_still_looked_at(monkeypatch):
+    assert all(
+        map(
+            needs_conversion,
+            (with_choice, with_or, with_other_object, with_new_tape, with_own_manager, unpacks),
+        )
+    )
+    monkeypatch.setitem(globals(), "chosen", branching)
+    assert needs_conversion(with_tape)
+    assert needs_conversion(returns_inside)
+
+
+def with_tape(x: Any, y: Any) -> Any:
+    with tf.GradientTape(persistent=True) as tape, tf.name_scope("scope"):
+        tape.watch(x)
+        z = chosen(x) * y
+    first = tape.gradient(z, x)
+    return first, tape.gradient(z, y)
+
+
+def watches_first(x: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.sin(x)
+    return tape.gradient(y, x)
+
+
+def returns_inside(x: Any) -> Any:
+    with tf.name_scope("scope"):
+        return chosen(x)
+
+
+def with_choice(x: Any) -> Any:
+    with tf.GradientTape() as tape:
+        if x > 0:
+            x = -x
+    return tape.gradient(x, x)
+
+
+def with_or(x: Any, y: Any) -> Any:
+    with tf.GradientTape() as tape:
+        z = tf.sin(x or y)
+    return tape.gradient(z, x)
+
+
+def with_other_object(x: Any) -> Any:
+    with tf.name_scope("scope") as scope:
+        y = scope.apply(x)
+    return y
+
+
+def with_new_tape(x: Any, tape: Any) -> Any:
+    with tf.GradientTape() as tape:
+        y = tf.sin(x)
+    return tape.gradient(y, x)
+
+
+class Tape(tf.GradientTape):
+    def gradient(self, *args: Any) -> Any:
+        return branching(super().gradient(*args))
+
+
+def with_own_manager(x: Any) -> Any:
+    with Tape() as tape:
+        y = tf.sin(x)
+    return tape.gradient(y, x)
+
+
+def unpacks(x: Any) -> Any:
+    with tf.GradientTape() as tape:
+        f, g = chosen, branching
+    return g(x)

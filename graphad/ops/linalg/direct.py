@@ -53,8 +53,9 @@ def dot(a: Array, b: Array) -> Array:
 
     Raises: ValueError: their inner sizes differ.
     """
-    work = a.size * b.shape[1]
-    if work >= SMALL:
+    columns = b.shape[1]
+    work = a.size * columns
+    if work >= SMALL and (work >= _MATRICES or columns == 1 or len(a) == 1):
         found = _large(a, b, work)
         if found is not None:
             return found

@@ -32,7 +32,7 @@ from graphad.ops.accumulate import widened
 from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.transpose import swap_axes
 from graphad.ops.linalg import direct
-from graphad.ops.linalg.held import is_operator
+from graphad.ops.linalg.held import MadeOf, is_operator
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import CONJ
 from graphad.ops.rules import NUMERIC, align_stacked, require_numeric, same_dtype, unbroadcast
@@ -80,8 +80,12 @@ class MatMul(Op):
         dtype = a.dtype
         if dtype is not b.dtype or dtype.char not in "fd" or a.ndim != 2 or b.ndim != 2:
             return None
+        if self.transpose_a:
+            a = a.T
+        if self.transpose_b:
+            b = b.T
         try:
-            return direct.dot(a.T if self.transpose_a else a, b.T if self.transpose_b else b)
+            return a.dot(b) if a.size * b.shape[1] < direct.SMALL else direct.dot(a, b)
         except ValueError:
             return None  # the inner sizes differ: `infer` raises the error
 
@@ -89,9 +93,10 @@ class MatMul(Op):
         if self.transpose_a or self.transpose_b or g.ndim != 2 or g.dtype.char not in "fd":
             return None
         a, b = ctx.inputs
+        dot = np.ndarray.dot if g.size * b.data.shape[0] < direct.SMALL else direct.dot
         return (
-            EagerTensor(direct.dot(g, b.data.T)) if ctx.needs(0) else None,
-            EagerTensor(direct.dot(a.data.T, g)) if ctx.needs(1) else None,
+            EagerTensor(dot(g, b.data.T)) if ctx.needs(0) else None,
+            EagerTensor(dot(a.data.T, g)) if ctx.needs(1) else None,
         )
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -219,7 +224,7 @@ def product_of_arrays(a: Array, b: Array) -> Any:
 
 
 def _of_any(a: Any, b: Any) -> Tensor:
-    if is_operator(a) or is_operator(b):
+    if isinstance(a, MadeOf) or isinstance(b, MadeOf):  # as `is_operator` says, without two calls
         return _of_operators(a, b, False, False)  # type: ignore[no-any-return]
     return bind(MATMUL, *lift_pair("matmul", a, b))
 
