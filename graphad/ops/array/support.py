@@ -66,8 +66,9 @@ def shifted(axis: int, rank: int) -> int:
     return axis % rank + 1 if rank else axis + 1
 
 
-def same_row(axes: RowAxes) -> RowAxis:
-    """The common row axis of operands whose axes correspond: None if there is none, MIXED if they differ."""
+def same_row(axes: Sequence[RowAxis]) -> RowAxis:
+    """The row axis of a result whose axes are those of the operands, or that is one of them: None if none has one, MIXED if they
+    differ."""
     found = {axis for axis in axes if axis is not None}
     return None if not found else found.pop() if len(found) == 1 else MIXED
 
