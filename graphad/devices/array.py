@@ -462,7 +462,7 @@ def _array_of(x: Any) -> Any:
     return np.asarray(x) if is_list else x
 
 
-def _taken(y: Any, index: int, of: Iterable[DeviceArray] = ()) -> Any:
+def _taken(y: Any, index: int, of: Iterable[DeviceArray]) -> Any:
     """What the device's library gave. A view belongs to the stream of its base, which is one of the arrays `of`."""
     if isinstance(y, library().ndarray):
         base = y.base

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core import dtypes
 from graphad.core.annotations import BatchContext, FoldContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import array_of, lift, stands_for_tensor
@@ -224,6 +223,3 @@ def sizes(ctx: FoldContext, values: TensorLike, dtype: DType) -> Tensor:
     if isinstance(values, Dim):
         return bind(SizeVector((values,), dtype, True))  # type: ignore[arg-type]  # a symbol
     return lift(dtype.numpy.type(values))
-
-
-INDEX = dtypes.int32
