@@ -70,10 +70,20 @@ def new_op(
       infer: Called with TensorSpecs; returns the TensorSpec of each output. By default outputs are like the first input.
       outputs: How many outputs there are.
     Returns: A function of tensors.
-    Raises: InvalidArgumentError: the name is taken.
+    Raises: InvalidArgumentError: the name is taken, or there is no output; ArgumentTypeError (a TypeError): the name is
+      not text, or `compute` or `infer` cannot be called.
     """
     if not isinstance(name, str):
         raise ArgumentTypeError(f"new_op: name is a {type(name).__name__}; text is needed.")
+    for word, given in (("compute", compute), ("infer", infer)):
+        if not callable(given) and (given is not None or word == "compute"):
+            raise ArgumentTypeError(
+                f"new_op: {word} of {name!r} is a {type(given).__name__}; give a function."
+            )
+    if not isinstance(outputs, int) or isinstance(outputs, bool) or outputs < 1:
+        raise InvalidArgumentError(
+            f"new_op: {name!r} has outputs={outputs!r}; give how many there are, 1 or more."
+        )
     if find(name) is not None:
         raise InvalidArgumentError(f"new_op: there is an op called {name!r} already.")
 
@@ -91,7 +101,7 @@ def new_op(
         "infer": inferred,
         "eval": lambda self, *values: _protected(compute, values),
         "__doc__": compute.__doc__ or f"The op {name}, added from outside.",
-        "__module__": getattr(compute, "__module__", __name__),
+        "__module__": getattr(compute, "__module__", None) or type(compute).__module__,
         "__qualname__": f"{getattr(compute, '__qualname__', name)}.{name}",
     }
     op_class: Any = OpType(name, (Op,), body)

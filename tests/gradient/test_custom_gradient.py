@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.core.registry import find
 from graphad.gradient.registry import new_op
 from tests.support.both import in_both
 
@@ -686,6 +687,26 @@ def test_a_registered_gradient_must_return_one_gradient_for_each_input():
     tf.RegisterGradient(name)(lambda op, upstream: upstream)
     with pytest.raises(ValueError, match=rf"{name}: its gradient function returned 1 gradients for 2 inputs"):
         gradients(add, tf.constant(1.0), tf.constant(2.0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            (np.ones(2),),
+            tf.errors.ArgumentTypeError,
+            "compute of 'never_an_op' is a ndarray; give a function",
+        ),
+        ((None,), tf.errors.ArgumentTypeError, "compute of 'never_an_op' is a NoneType"),
+        ((abs, 3), tf.errors.ArgumentTypeError, "infer of 'never_an_op' is a int"),
+        ((abs, None, 0), tf.errors.InvalidArgumentError, "outputs=0; give how many there are"),
+        ((abs, None, 1.5), tf.errors.InvalidArgumentError, "outputs=1.5"),
+    ],
+)
+def test_what_cannot_be_an_op_from_outside_is_refused_and_the_name_stays_free(arguments, error, message):
+    with pytest.raises(error, match=message):
+        new_op("never_an_op", *arguments)
+    assert find("never_an_op") is None
 
 
 @in_both

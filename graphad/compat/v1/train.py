@@ -1,4 +1,4 @@
-"""What of the trainings of TensorFlow 1 has a meaning without sessions: learning rates, the global step, checkpoints."""
+"""What of the trainings of TensorFlow 1 has a meaning without sessions: optimizers, their rates, the global step, checkpoints."""
 
 from graphad.core.late import attach
 

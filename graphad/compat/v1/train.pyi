@@ -1,5 +1,17 @@
-"""What of the trainings of TensorFlow 1 has a meaning without sessions: learning rates, the global step, checkpoints."""
+"""What of the trainings of TensorFlow 1 has a meaning without sessions: optimizers, their rates, the global step, checkpoints."""
 
+from graphad.optimizers.averages import ExponentialMovingAverage as ExponentialMovingAverage
+from graphad.optimizers.classic import AdadeltaOptimizer as AdadeltaOptimizer
+from graphad.optimizers.classic import AdagradDAOptimizer as AdagradDAOptimizer
+from graphad.optimizers.classic import AdagradOptimizer as AdagradOptimizer
+from graphad.optimizers.classic import AdamOptimizer as AdamOptimizer
+from graphad.optimizers.classic import FtrlOptimizer as FtrlOptimizer
+from graphad.optimizers.classic import GradientDescentOptimizer as GradientDescentOptimizer
+from graphad.optimizers.classic import MomentumOptimizer as MomentumOptimizer
+from graphad.optimizers.classic import Optimizer as Optimizer
+from graphad.optimizers.classic import ProximalAdagradOptimizer as ProximalAdagradOptimizer
+from graphad.optimizers.classic import ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer
+from graphad.optimizers.classic import RMSPropOptimizer as RMSPropOptimizer
 from graphad.optimizers.older import cosine_decay as cosine_decay
 from graphad.optimizers.older import cosine_decay_restarts as cosine_decay_restarts
 from graphad.optimizers.older import create_global_step as create_global_step
