@@ -49,6 +49,7 @@ register_later(
     "graphad.ops.linalg.eigen",
     "graphad.ops.linalg.factors",
     "graphad.ops.linalg.functions",
+    "graphad.ops.linalg.tridiagonal",
     "graphad.ops.math.bessel",
     "graphad.ops.math.beta_density",
     "graphad.ops.math.digits",

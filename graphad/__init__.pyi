@@ -24,6 +24,7 @@ from graphad import numpy as numpy
 from graphad import optimize as optimize
 from graphad import optimizers as optimizers
 from graphad import plot as plot
+from graphad import quantization as quantization
 from graphad import random as random
 from graphad import saved_model as saved_model
 from graphad import sets as sets

@@ -399,3 +399,23 @@ def test_fused_batch_norm_of_no_images_has_a_gradient_of_zeros() -> None:
     assert np.isnan(mean.numpy()).all()
     for slope, source in zip(tape.gradient(y, [x, scale, offset]), (x, scale, offset), strict=True):
         np.testing.assert_array_equal(slope.numpy(), np.zeros(source.shape, np.float32))
+
+
+def test_the_default_graph_says_which_function_is_traced():
+    seen = []
+
+    @tf.function
+    def f(x):
+        graph = tf.compat.v1.get_default_graph()
+        with graph.as_default() as same:
+            seen.append(
+                (graph.building_function, graph.name, graph.seed, same == tf.compat.v1.get_default_graph())
+            )
+        return x
+
+    f(tf.constant(1.0))
+    assert seen == [(True, "f", None, True)]
+    outside = tf.compat.v1.get_default_graph()
+    assert not outside.building_function and len({outside, tf.compat.v1.get_default_graph()}) == 1
+    with pytest.raises(AttributeError, match="get_operations: there is no graph of operations to look at"):
+        outside.get_operations()

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphad.autograph.state import MARKS, NO_RETURN, UNBOUND, Local, Parts, bound_references, locals_of
+from graphad.autograph.state import (
+    MARKS,
+    NO_RETURN,
+    NO_STEP,
+    UNBOUND,
+    Local,
+    Parts,
+    bound_references,
+    locals_of,
+)
 from graphad.core.convert import lift, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, MissingReturnError
 from graphad.core.escapes import Deciding
@@ -18,6 +27,7 @@ from graphad.ops.control.branch import bind_cond, conditional
 from graphad.ops.control.cond import as_predicate
 from graphad.ops.control.parts import Part, completed, lacks, same_structure
 from graphad.ops.math import logical_and, logical_not
+from graphad.ops.state.effects import require
 
 if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
@@ -227,8 +237,10 @@ class Merge:
             if a is UNBOUND and b is UNBOUND:
                 plans.append((UNBOUND, None))
                 continue
-            gap = self._gap(name, mark, a, b)
+            gap = self._gap(mark, a, b)
             if gap is not None:
+                if (a, b)[gap] is NO_STEP and (a, b)[1 - gap] is not None:
+                    require(predicate if gap else logical_not(predicate), _NEEDS_STEP, ())
                 plans.append(self._with_gap(gap, ours, theirs, offsets, chosen))
                 continue
             if mark == "?" and (a is UNBOUND or b is UNBOUND):
@@ -272,10 +284,13 @@ class Merge:
             for plan, leaves in plans
         ]
 
-    def _gap(self, name: str, mark: str, a: object, b: object) -> int | None:
+    def _gap(self, mark: str, a: object, b: object) -> int | None:
         """The side that has no return value, because it does not return yet."""
         if mark != "!":
             return None
+        if (a is NO_STEP) != (b is NO_STEP):
+            other = b if a is NO_STEP else a
+            return int((a is NO_STEP) == (other is UNBOUND))
         if a is NO_RETURN and b is not NO_RETURN:
             if b is not None and b is not UNBOUND:
                 raise MissingReturnError(_NO_RETURN)
@@ -329,6 +344,12 @@ _NO_RETURN = (
     "the function returns a value on one path and none on the other, and a tensor decides which: the else branch must "
     "also have a return statement (a return statement cannot be placed inside this TensorFlow loop unless a value is "
     "returned after the loop too)."
+)
+
+
+_NEEDS_STEP = (
+    "assertion failed: the loop must iterate at least once to initialize the function return value; it took no step, and "
+    "nothing is returned behind it."
 )
 
 

@@ -69,7 +69,7 @@ class Jumps:
         if self.lowered:
             self._name_return()
             if not ends(body):
-                nothing = ast.Return(value=_call("no_return"))
+                nothing = ast.Return(value=_call("no_step" if _ends_in_a_step(body) else "no_return"))
                 body.append(_at(nothing, _last(body)))
         body, _ = self._block(body, None)
         if self.lowered:
@@ -320,6 +320,17 @@ def _ends(node: ast.AST) -> bool:
     if isinstance(node, ast.Try | ast.TryStar):
         inside = ends(node.body) or ends(node.orelse)
         return ends(node.finalbody) or (inside and all(ends(handler.body) for handler in node.handlers))
+    return False
+
+
+def _ends_in_a_step(body: Sequence[ast.stmt]) -> bool:
+    """Whether control reaches the end of the statements only where their last loop takes no step."""
+    last = body[-1]
+    if isinstance(last, ast.While | ast.For):
+        leaves = any(_jumps_of_loop(child, kind) for child in last.body for kind in (ast.Break, ast.Continue))
+        return not (leaves or last.orelse) and (ends(last.body) or _ends_in_a_step(last.body))
+    if isinstance(last, ast.If) and last.orelse:
+        return all(ends(side) or _ends_in_a_step(side) for side in (last.body, last.orelse))
     return False
 
 

@@ -83,6 +83,15 @@ def _visit(node: ast.AST, names: Names) -> None:
             names.places[ast.unparse(node)] = node
     for child in ast.iter_child_nodes(node):
         _visit(child, names)
+    if isinstance(node, ast.BoolOp | ast.IfExp | ast.Compare):
+        names.read |= names_of(late_parts(node)).bound  # which keep their value where `:=` is not reached
+
+
+def late_parts(node: ast.BoolOp | ast.IfExp | ast.Compare) -> list[ast.expr]:
+    """The parts of an expression that are evaluated only where earlier ones say so."""
+    if isinstance(node, ast.BoolOp):
+        return node.values[1:]
+    return [node.body, node.orelse] if isinstance(node, ast.IfExp) else node.comparators[1:]
 
 
 def _visit_scope(node: Any, names: Names) -> None:

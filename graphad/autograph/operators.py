@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.call import of
-from graphad.autograph.state import NO_RETURN, Attribute, Item, is_symbolic
+from graphad.autograph.state import NO_RETURN, NO_STEP, Attribute, Item, is_symbolic, locals_of
 from graphad.core.errors import SymbolicValueError
 from graphad.core.frames import user_line
 from graphad.core.levels import current, trace_in_progress
@@ -29,6 +29,7 @@ __all__ = [
     "append",
     "assert_",
     "attribute",
+    "bound",
     "compare",
     "counted",
     "decided",
@@ -41,6 +42,7 @@ __all__ = [
     "kept",
     "leaving",
     "no_return",
+    "no_step",
     "not_",
     "of",
     "options",
@@ -64,9 +66,14 @@ def no_return() -> Any:
     return NO_RETURN
 
 
+def no_step() -> Any:
+    """The same, where every step of the loop that the function ends with returns."""
+    return NO_STEP
+
+
 def returned(value: object) -> Any:
     """What a function returns."""
-    return None if value is NO_RETURN else value
+    return None if value is NO_RETURN or value is NO_STEP else value
 
 
 def _decider(x: object) -> Any:
@@ -112,6 +119,13 @@ def if_expression(
 
 
 # -- logic -----------------------------------------------------------------------------------------------------------------
+
+
+def bound(cell: Callable[[], Any], value: TensorLike) -> Any:
+    """`(name := value)` in an expression that became a function; `cell` has the cell of the name."""
+    (place,) = locals_of((cell,)).values()
+    place.cell_contents = value
+    return value
 
 
 def go_on(*flags: TensorLike) -> Any:
@@ -183,8 +197,13 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def compare(left: float, sign: str, right: Tensor, *more: Any) -> Any:
-    """`left < right < more[1]()`: each operand is evaluated once, and only while all comparisons before it hold."""
+def compare(
+    left: float, sign: str, right: Tensor, *more: Any, shared: Callable[[], Any] | None = None
+) -> Any:
+    """`left < right < more[1]()`: each operand is evaluated once, and only while all comparisons before it hold.
+
+    `shared` has the cells of the variables that these operands change.
+    """
     pairs = list(zip(more[::2], more[1::2], strict=True))
 
     def go(k: int, x: Tensor) -> Callable[[], Any]:
@@ -192,12 +211,12 @@ def compare(left: float, sign: str, right: Tensor, *more: Any) -> Any:
             sign, operand = pairs[k]
             y = operand()
             held = _OPERATORS[sign](x, y)
-            return and_(held, go(k + 1, y)) if k + 1 < len(pairs) else held
+            return and_(held, go(k + 1, y), shared=shared) if k + 1 < len(pairs) else held
 
         return compared
 
     held = _OPERATORS[sign](left, right)
-    return and_(held, go(0, right)) if pairs else held
+    return and_(held, go(0, right), shared=shared) if pairs else held
 
 
 def assert_(test: Callable[[], Any], message: Callable[[], Any]) -> None:

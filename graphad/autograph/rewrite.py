@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from graphad.autograph.jumps import Jumps
-from graphad.autograph.names import Names, binds_in_expression, mark_liveness, names_of, suspends
+from graphad.autograph.names import Names, binds_in_expression, late_parts, mark_liveness, names_of, suspends
 from graphad.autograph.shared import mark_shared, own_names
 from graphad.autograph.state import MARKS
 
@@ -53,8 +53,7 @@ def rewritten(node: ast.AST, owner: str | None, features: frozenset[str], helper
     _strip(node)
     mark_shared(node)
     if isinstance(node, ast.Lambda):
-        node.body = _Rewriter(node, owner, features, helpers).expression(node.body)
-        return node
+        return _Rewriter(node, owner, features, helpers).visit(node)
     return _Rewriter(node, owner, features, helpers).function(node)
 
 
@@ -96,6 +95,8 @@ class _Rewriter(ast.NodeTransformer):
         listed = (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg)
         self._parameters = [arg.arg for arg in listed if arg is not None]
         self._values: set[str] = set()  # the names of return values
+        self._lambdas = 0  # how many lambdas are around, whose `:=` bind names of their own
+        self._late = 0  # how many expressions are around of which a function is made
 
     def _fresh(self, stem: str) -> str:
         name, number = stem, 0
@@ -104,9 +105,6 @@ class _Rewriter(ast.NodeTransformer):
             name = f"{stem.rstrip('_')}_{number}"
         self._taken.add(name)
         return name
-
-    def expression(self, node: ast.expr) -> Any:
-        return self.visit(node)
 
     def function(self, node: Any) -> Any:
         names, way = names_of(node.body), suspends(node.body)
@@ -353,7 +351,18 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        return self.generic_visit(node)
+        self._lambdas += 1
+        node = self.generic_visit(node)  # type: ignore[assignment]
+        self._lambdas -= 1
+        return node
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        value = self.visit(node.value)
+        if not self._late:
+            node.value = value
+            return node
+        self._moved.add(node.target.id)
+        return _like(_ag("bound", _thunk(_load(node.target.id)), value), node)
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
@@ -375,12 +384,12 @@ class _Rewriter(ast.NodeTransformer):
         return new
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        if any(binds_in_expression(value) for value in node.values[1:]):
+        shared = self._shared(node)
+        if shared is None:
             return self.generic_visit(node)
-        shared = _shared(node.values[1:])
-        first, *rest = [self.visit(value) for value in node.values]
+        first, rest = self.visit(node.values[0]), [self._apart(value) for value in node.values[1:]]
         name = "and_" if isinstance(node.op, ast.And) else "or_"
-        call = _ag(name, first, *[_thunk(value) for value in rest])
+        call = _ag(name, first, *rest)
         call.keywords += [ast.keyword("shared", value) for value in shared]
         return _like(call, node)
 
@@ -393,21 +402,42 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         late = node.comparators[1:]
-        if not late or any(binds_in_expression(x) for x in late) or _shared(late):
+        shared = self._shared(node)
+        if not late or shared is None:
             return self.generic_visit(node)
-        first, second, *rest = [self.visit(x) for x in (node.left, *node.comparators)]
+        first, second = self.visit(node.left), self.visit(node.comparators[0])
+        rest = [self._apart(x) for x in late]
         signs = [ast.Constant(_COMPARISONS[type(op)]) for op in node.ops]
         pairs = [signs[0], second]
         for sign, value in zip(signs[1:], rest, strict=True):
-            pairs += [sign, _thunk(value)]
-        return _like(_ag("compare", first, *pairs), node)
+            pairs += [sign, value]
+        call = _ag("compare", first, *pairs)
+        call.keywords += [ast.keyword("shared", value) for value in shared]
+        return _like(call, node)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        if binds_in_expression(node.body) or binds_in_expression(node.orelse):
+        shared = self._shared(node)
+        if shared is None:
             return self.generic_visit(node)
-        shared = _shared([node.body, node.orelse])
-        test, body, orelse = (self.visit(x) for x in (node.test, node.body, node.orelse))
-        return _like(_ag("if_expression", test, _thunk(body), _thunk(orelse), *shared), node)
+        test, body, orelse = self.visit(node.test), self._apart(node.body), self._apart(node.orelse)
+        return _like(_ag("if_expression", test, body, orelse, *shared), node)
+
+    def _apart(self, node: ast.expr) -> ast.Lambda:
+        """An expression as a function, which a tensor may call or not."""
+        self._late += 1
+        value = self.visit(node)
+        self._late -= 1
+        return _thunk(value)
+
+    def _shared(self, node: ast.BoolOp | ast.IfExp | ast.Compare) -> list[ast.expr] | None:
+        """A function whose cells are the variables that late parts of an expression change; empty if they change none, None if
+        such a part cannot become a function."""
+        late = late_parts(node)
+        names = names_of(late)
+        if suspends(late) is not None or (names.bound and (self._lambdas or names.bound & self._globals)):
+            return None
+        changed: list[ast.expr] = [_load(name) for name in sorted(names.changed | names.bound)]
+        return [_thunk(ast.Tuple(elts=changed, ctx=ast.Load()))] if changed else []
 
 
 class _Lists(ast.NodeTransformer):
@@ -496,12 +526,6 @@ def _loaded(node: ast.AST) -> Any:
 def _thunk(value: ast.expr) -> ast.Lambda:
     args = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
     return ast.Lambda(args=args, body=value)
-
-
-def _shared(nodes: Sequence[ast.expr]) -> list[ast.expr]:
-    """A function whose cells are the variables that calls in these expressions change; none if they change none."""
-    changed: list[ast.expr] = [_load(name) for name in sorted(names_of(list(nodes)).changed)]
-    return [_thunk(ast.Tuple(elts=changed, ctx=ast.Load()))] if changed else []
 
 
 def _expression(value: ast.expr, like: ast.AST) -> Any:

@@ -36,6 +36,9 @@ class _NoReturn:
 
 
 NO_RETURN: Any = _NoReturn()
+NO_STEP: Any = (
+    _NoReturn()
+)  # the same, of a function that ends without a value only where its last loop takes no step
 _DYNAMIC = (Tensor, Handle, bool, int, float, complex)
 
 

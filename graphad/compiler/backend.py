@@ -34,10 +34,14 @@ RESULTS = RESULT, MASK + 1, MASK + 2  # of a routine with several results
 
 
 class Part(NamedTuple):
-    """A step of a routine or of a product, and where its places are: the number of what it is, and bytes behind it."""
+    """A step of a routine or of a product, and where its places are: the number of what it is, and bytes behind it.
+
+    Neighbouring steps of a routine that are `apart` may run in parallel.
+    """
 
     step: Step
     places: tuple[tuple[int, int], ...]
+    apart: bool = False
 
 
 if TYPE_CHECKING:
@@ -90,6 +94,7 @@ class Backend(ABC):
       product_dtypes: Names of the dtypes of which it has matrix products.
       has_endings: Whether products may do at their end what loops would do (`ends`).
       has_stages: Whether it runs kernels of several stages.
+      stages_add: Whether a stage may add up all rows.
       has_blocks: Whether long chains of loops should run block by block, so that a cache holds their intermediate values.
       has_routines_in_loops: Whether native loops may have routines.
       has_calls: Whether native loops may call evals of ops (`call`).
@@ -105,6 +110,7 @@ class Backend(ABC):
     product_dtypes: frozenset[str]
     has_endings: bool = False
     has_stages: bool
+    stages_add: bool = False
     has_blocks: bool = False
     has_routines_in_loops: bool = False
     has_calls: bool = False
@@ -214,9 +220,11 @@ class Backend(ABC):
         """Bytes of the workspace of a routine with a result of this dtype, for the shapes of operands and result."""
         return 0
 
-    def routine(self, form: Routine, dtypes: Sequence[str], walks: Sequence[Walk]) -> Sequence[Part]:
-        """The steps of a routine, none where there is nothing to do. Dtypes and walks are those of the operands, then of the
-        result."""
+    def routine(
+        self, form: Routine, dtypes: Sequence[str], walks: Sequence[Walk], is_shared: bool
+    ) -> Sequence[Part] | None:
+        """The steps of a routine, in parts that threads may share if `is_shared`; none where there is nothing to do, None where
+        there is no routine for these sizes. Dtypes and walks are those of the operands, then of the result."""
         raise NotImplementedError
 
     def call(

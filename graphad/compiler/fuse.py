@@ -1,8 +1,8 @@
 """The second step of a partition: loops over one iteration shape become one.
 
 Elementwise nodes join the loop of their producers, and a reduction joins it as a further result; a reader of a reduction cannot
-be in the same loop. Then loops over one shape that read the same arrays are merged: one pass instead of two. A loop ends where
-`cuts` says so, and where fusing more would make a cycle.
+be in the same loop. Then loops over one shape that read the same arrays are merged: one pass instead of two. So are sums of
+columns, if one of them can wait. A loop ends where `cuts` says so, and where fusing more would make a cycle.
 """
 
 from __future__ import annotations
@@ -243,7 +243,9 @@ class Fused:
                 if group.above & earlier.bits or earlier.above & group.bits:
                     continue
                 others = self.reads(earlier)
-                if not reads & others or len(reads | others) > max(STREAMS, len(reads), len(others)):
+                if not (reads & others or self._sum_together(group, reads, earlier, others)):
+                    continue
+                if len(reads | others) > max(STREAMS, len(reads), len(others)):
                     continue
                 if not self._fits(earlier, group.reduced, group.weight):
                     continue
@@ -255,6 +257,13 @@ class Fused:
                 break
             else:
                 row.append(group)
+
+    def _sum_together(self, a: Group, reads_a: set[int], b: Group, reads_b: set[int]) -> bool:
+        """Whether two loops sum the rows of different arrays, one of which is there from the start, so that it can wait."""
+        axes = a.reduced
+        if not axes or axes != b.reduced or axes != tuple(range(len(axes))) or len(axes) == len(a.shape):
+            return False
+        return any(not any(root in self._maker for root in reads) for reads in (reads_a, reads_b))
 
     def _compute_again(self) -> None:
         """Let loops that read many arrays recompute some of them from others that they read anyway."""

@@ -51,7 +51,7 @@ def partition(
     if backend.has_endings:
         units = ended(units, roots, backend, options.relaxed)
     if backend.has_stages:
-        units = stacked(units, roots, lowered.specs)
+        units = stacked(units, roots, lowered.specs, backend.stages_add)
     if backend.has_blocks:
         units = in_blocks(units, roots, lowered.specs)
     found = (graph, units, lowered.sites, lowered.specs, lowered.outputs, lowered.given, lowered.reads)

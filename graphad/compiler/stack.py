@@ -3,7 +3,7 @@
 A reduction within rows, such as the sum of a softmax, ends a loop: its readers need a new loop. But each row depends only on
 itself, so one block of rows can go through all loops before the next block. A loop joins if every value that it reads exists
 when the first loop begins, or is made by these loops in the same row. Reductions over the rows, with at most one number for
-each row, come last.
+each row, come last. A sum of all rows is a stage too, where the backend has such stages: it is complete when all rows are done.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MOST = 16  # stages
 class _Stack:
     """Loops that are stages of one kernel.
 
-    `rows` is the number of rows, `first` the index of the first loop among all units.
+    `rows` is the number of rows, `first` the index of the first loop among all units; `may_add`: a stage may add up all rows.
     """
 
-    def __init__(self, unit: Unit, rows: Size, first: int) -> None:
-        self.rows, self.first = rows, first
+    def __init__(self, unit: Unit, rows: Size, first: int, may_add: bool) -> None:
+        self.rows, self.first, self.may_add = rows, first, may_add
         self.units = [unit]
         self.last: list[Unit] = []
 
@@ -39,8 +39,13 @@ class _Stack:
         return {value: unit for unit in (*self.units, *self.last) for value in unit.writes}
 
 
-def stacked(units: Sequence[Unit], outputs: Collection[int], specs: Sequence[Any]) -> list[Unit]:
-    """The units in order, with loops over the same rows as stages of one unit; `outputs` are roots that leave the graph."""
+def stacked(
+    units: Sequence[Unit], outputs: Collection[int], specs: Sequence[Any], may_add: bool = False
+) -> list[Unit]:
+    """The units in order, with loops over the same rows as stages of one unit; `outputs` are roots that leave the graph.
+
+    `may_add`: A stage may add up all rows.
+    """
     place = {value: k for k, unit in enumerate(units) for value in unit.writes}
     stacks: list[_Stack] = []
     joined: dict[int, _Stack] = {}
@@ -58,7 +63,7 @@ def stacked(units: Sequence[Unit], outputs: Collection[int], specs: Sequence[Any
         else:
             rows = rows_of(unit)
             if rows is not None and is_local(unit, rows, dict.fromkeys(unit.writes, unit), specs):
-                stack = _Stack(unit, rows, k)
+                stack = _Stack(unit, rows, k, may_add)
                 stacks.append(stack)
                 joined[unit.index] = stack
     whole = {stack.first: stack for stack in stacks if len(stack.units) + len(stack.last) > 1}
@@ -109,15 +114,26 @@ def _join(
     }
     if len(members) >= MOST or len(operands) > STREAMS:
         return False
-    after = {value for other in stack.last for value in other.writes}
+    after = {value for other in stack.last for value in other.writes} | _totals(stack.units)
     is_late = any(root in after for root in mine)
-    if not is_late and is_local(unit, stack.rows, made | dict.fromkeys(unit.writes, unit), specs):
+    may_follow = not is_late and (not _adds(unit) or (stack.may_add and bool(mine)))
+    if may_follow and is_local(unit, stack.rows, made | dict.fromkeys(unit.writes, unit), specs):
         stack.units.append(unit)
         return True
     if mine and _is_small(unit, stack.rows):
         stack.last.append(unit)
         return True
     return False
+
+
+def _adds(unit: Unit) -> bool:
+    """Whether a loop adds up all rows."""
+    return loop_of(unit).kernel.is_full_reduction
+
+
+def _totals(units: Sequence[Unit]) -> set[int]:
+    """The values of these loops that are complete when all rows are done."""
+    return {value for unit in units if _adds(unit) for value in unit.results}
 
 
 def _is_small(unit: Unit, rows: Size) -> bool:
@@ -129,7 +145,10 @@ def _is_small(unit: Unit, rows: Size) -> bool:
 def scale_of(unit: Unit, rows: Size) -> Size | None:
     """The elements of its split dimension in a row; None if unknown."""
     loop = loop_of(unit)
-    if loop.kernel.split != 0 or 0 in loop.kernel.reduced:
+    kernel = loop.kernel
+    if kernel.is_full_reduction:  # of one dimension, a chunk is no number of rows
+        return 1 if kernel.rank > 1 and same_size(loop.extents[0], rows) else None
+    if kernel.split != 0 or 0 in kernel.reduced:
         return None
     if same_size(loop.extents[0], rows):
         return 1
@@ -138,7 +157,7 @@ def scale_of(unit: Unit, rows: Size) -> Size | None:
         inside = total // rows
     except UndecidedSize:
         return None
-    if loop.kernel.rank == 1 and same_size(loop.extents[0], total) and same_size(inside * rows, total):
+    if kernel.rank == 1 and same_size(loop.extents[0], total) and same_size(inside * rows, total):
         return inside
     return None
 
@@ -149,12 +168,12 @@ def is_local(unit: Unit, rows: Size, made: dict[int, Unit], specs: Sequence[Any]
     scale = scale_of(unit, rows)
     if scale is None:
         return False
-    kernel = loop.kernel
+    kernel, totals = loop.kernel, _totals([unit])
     accesses = [*kernel.inputs, *[store.access for store in kernel.outputs]]
     roots = [*[site.root for site in unit.reads], *unit.writes]
     offsets = [*[site.offset for site in unit.reads], *[0] * len(unit.writes)]
     for k, (access, root, offset) in enumerate(zip(accesses, roots, offsets, strict=True)):
-        if root not in made:
+        if root not in made or root in totals:
             continue
         size = row_size(specs[root].dims, rows)
         if size is None or not same_size(offset, 0):
@@ -189,16 +208,17 @@ def _whole(
 ) -> Unit:
     """The unit of a stack."""
     members = [*stack.units, *stack.last]
-    late = {unit.index for unit in stack.last}
+    late, totals = {unit.index for unit in stack.last}, _totals(stack.units)
     early = {unit.index for unit in stack.units}
     number: dict[int, int] = {}
     held, sizes = [], []
     for unit in members:
         for value in unit.writes:
             number[value] = len(number)
+            is_row = unit.index in early and value not in totals
             is_held = value not in outputs and all(reader.index in early for reader in readers.get(value, ()))
-            held.append(is_held and unit.index in early)
-            sizes.append(row_size(specs[value].dims, stack.rows) if unit.index in early else 1)
+            held.append(is_held and is_row)
+            sizes.append(row_size(specs[value].dims, stack.rows) if is_row else 1)
     stages = []
     for unit in members:
         roots = [*[site.root for site in unit.reads], *unit.writes]

@@ -22,7 +22,7 @@ _SUBJECTS = {
     "ops take tensors; call them with the fields, or define operators and methods in the class":
         "dispatch_for_api dispatch_for_unary_elementwise_apis dispatch_for_binary_elementwise_apis "
         "dispatch_for_binary_elementwise_assert_apis unregister_dispatch_for",
-    "there are no quantised dtypes": "quantization qint8 qint16 qint32 quint8 quint16",
+    "there are no quantised dtypes": "qint8 qint16 qint32 quint8 quint16",
     "input pipelines are left to other packages; data.Dataset reads from memory": "queue lookup feature_column",
     "reading files, images and audio is left to other packages":
         "io gfile graphad.audio load_library load_op_library decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg "
@@ -35,7 +35,7 @@ _SUBJECTS = {
     "event logs and traces are left to other packages":
         "profiler create_file_writer trace_export trace_off trace_on graphad.compat.v1.summary graphad.summary.graph",
     "there are no sessions and no graphs built by hand; `function` traces a graph":
-        "Graph Operation Session InteractiveSession ConfigProto placeholder get_default_graph "
+        "Graph Operation Session InteractiveSession ConfigProto placeholder "
         "reset_default_graph graphad.get_variable graphad.variable_scope "
         "get_collection add_to_collection import_graph_def graph_util raw_ops "
         "disable_eager_execution disable_v2_behavior",

@@ -68,7 +68,7 @@ def device(device_name: str | None) -> Iterator[str]:
 
 def along(x: Any) -> AbstractContextManager[Any]:
     """A block in which ops run on the device of a tensor or variable, if that is not the CPU."""
-    return device(x.device) if x.away else nullcontext()
+    return device(x.location) if x.away else nullcontext()
 
 
 def common_device(given: Any) -> str | None:
@@ -77,5 +77,7 @@ def common_device(given: Any) -> str | None:
     Numbers and positions on the CPU, which may stand beside tensors of a device, do not count.
     """
     leaves = [x for x in flatten(given, expand_composites=True) if isinstance(x, Tensor) and x.has_value]
-    places = {x.device for x in leaves if x.away or (x.dims and x.dtype.kind not in ("int", "uint", "bool"))}
+    places = {
+        x.location for x in leaves if x.away or (x.dims and x.dtype.kind not in ("int", "uint", "bool"))
+    }
     return places.pop() if len(places) == 1 and CPU not in places else None

@@ -76,6 +76,8 @@ class Op(metaclass=OpType):
       way.
       quick_vjp: The same for `vjp`: computes the cotangents from NumPy's value of that of the one output, where nothing follows
       what the rule computes.
+      pull_into: For eager speed: adds the cotangent of the first input to the one that it has already, an array that nobody else
+      holds; called with the context, NumPy's value of the cotangent of the output, and that array. False where it does not.
       touching: Of an op that mixes elements along axes alone, by context and cotangent: what broadcasts with the operand and is 0
       exactly where all cotangents are 0 of results that an element has a part in.
       multiple: `infer`, `eval` and every rule use a tuple of outputs; set by `TupleOp`.
@@ -183,6 +185,7 @@ class Op(metaclass=OpType):
     composed_formerly: ClassVar[dict[str, Callable[[dict[str, Any], int, int], Composed]]] = {}
     quick: ClassVar[Any] = None
     quick_vjp: ClassVar[Any] = None
+    pull_into: ClassVar[Any] = None
     touching: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)

@@ -133,7 +133,9 @@ def filled(x: object, values: Sequence[Any], op: str) -> Any:
         return _renumbered(x, values) if values[x[1] - 1] is None else number(x, values, op)
     out: list[Any] = []
     for item in x:
-        if type(item) is tuple and item and item[0] == ALL and values[item[1] - 1] is not None:
+        if type(item) is not tuple:
+            out.append(item)
+        elif item and item[0] == ALL and values[item[1] - 1] is not None:
             out += [_plain(entry) for entry in _vector(values[item[1] - 1], op)]
         else:
             out.append(filled(item, values, op))

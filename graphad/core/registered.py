@@ -64,20 +64,24 @@ def get_registered_name(obj: type | Callable[..., object]) -> str:
 
 
 def get_registered_object(
-    name: str, custom_objects: dict[str, Any] | None = None
+    name: str, custom_objects: dict[str, Any] | None = None, module_objects: dict[str, Any] | None = None
 ) -> Callable[..., Any] | None:
     """The class or function of a name, None where there is none.
 
     Args:
       name: A name that something is registered under, "package>name".
       custom_objects: Others by name, which come first.
+      module_objects: Others by name, which come last.
     Returns: A class, a function or None.
     Raises: Nothing.
     Example:
       >>> keras.utils.get_registered_object("My>other") is None
       True
     """
-    return (custom_objects or {}).get(name, _by_name.get(name))
+    for known in (custom_objects, _by_name, module_objects):
+        if known is not None and name in known:
+            return known[name]  # type: ignore[no-any-return]
+    return None
 
 
 def serialized(x: Any) -> Any:

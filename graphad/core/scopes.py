@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NoReturn
 
 from graphad.core.annotations import NestLike
 from graphad.core.errors import ArgumentTypeError
@@ -29,6 +30,50 @@ def inside_function() -> bool:
     Returns: True or False.
     """
     return trace_in_progress() is not None
+
+
+class DefaultGraph:
+    """The graph that a function is traced into, as far as a program may ask about it; outside of functions, none.
+
+    Attributes:
+      building_function: Whether a function is being traced.
+      name: The name of that function; empty where there is none.
+      seed: None: what `random.set_seed` sets is not part of a graph.
+    """
+
+    seed = None
+
+    def __init__(self, trace: Any) -> None:
+        self._trace = trace
+        self.building_function = trace is not None
+        self.name: str = "" if trace is None else trace.name
+
+    def as_default(self) -> AbstractContextManager[DefaultGraph]:
+        """A block in which it is the default graph, which it is anyway."""
+        return nullcontext(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DefaultGraph) and other._trace is self._trace
+
+    def __hash__(self) -> int:
+        return hash((DefaultGraph, id(self._trace)))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"get_default_graph().{name}: there is no graph of operations to look at; `explain` shows what a function does.",
+            name=name,
+        )
+
+
+def get_default_graph() -> DefaultGraph:
+    """The graph that is being traced into.
+
+    Returns: An object that says whether that is the graph of a function, and of which; two of one graph are equal.
+    Example:
+      >>> get_default_graph().building_function
+      False
+    """
+    return DefaultGraph(trace_in_progress())
 
 
 @contextmanager

@@ -366,6 +366,8 @@ def normalize_axes(
     """Several axes, sorted and unique, counted from 0 when the rank is known; None means all of them."""
     if axes is None:
         return None if rank is None else tuple(range(rank))
+    if type(axes) is int and rank is not None and -rank <= axes < rank:  # nearly always
+        return (axes % rank,)
     known = getattr(axes, "known", None)  # the value of a tensor
     axes = axes if known is None else known
     listed = list(axes) if isinstance(axes, Iterable) and getattr(axes, "shape", None) != () else [axes]

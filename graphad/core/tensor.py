@@ -39,6 +39,15 @@ else:
 CPU = "cpu:0"  # where tensors live unless they are told otherwise
 
 
+def device_name(location: str) -> str:
+    """TensorFlow's name of a device, by parts of which programs ask: "cuda:1" is "/job:.../device:GPU:1"."""
+    kind, _, index = location.partition(":")
+    return f"/job:localhost/replica:0/task:0/device:{'GPU' if kind == 'cuda' else kind.upper()}:{index}"
+
+
+CPU_NAME = device_name(CPU)
+
+
 class Mark:
     """The identity of a value for tapes: an object that is equal to itself only, and can be watched for its end."""
 
@@ -204,6 +213,16 @@ class Tensor(Arithmetic):
         return TensorShape(self.dims)
 
     @property
+    def location(self) -> str:
+        """The short name of the device that has the data, "cpu:0" or "cuda:1"; empty where there are none yet."""
+        return ""
+
+    @property
+    def device(self) -> str:
+        """TensorFlow's name of that device; empty where there are no data yet."""
+        return ""
+
+    @property
     def ndim(self) -> int | None:
         dims = self.dims
         return None if dims is None else len(dims)
@@ -338,13 +357,14 @@ class EagerTensor(Exports, Tensor):
         return TensorSpec.of(self.data.shape, dtypes.from_numpy(self.data.dtype))
 
     @property
-    def device(self) -> str:
+    def location(self) -> str:
         return CPU
 
     @property
-    def backing_device(self) -> str:
-        """The device that has the data."""
-        return CPU
+    def device(self) -> str:
+        return CPU_NAME
+
+    backing_device = device
 
     def cpu(self) -> EagerTensor:
         """The tensor with its data on the CPU, where they are."""
@@ -454,7 +474,7 @@ class Handle(Exports):
     within: ClassVar[bool] = (
         False  # whether single ops take its guard while a call holds others, so it comes behind these
     )
-    device = CPU
+    location = CPU
 
     def __init__(self, data: object, spec: HandleSpec, trainable: bool) -> None:
         self._spec = spec
@@ -470,6 +490,11 @@ class Handle(Exports):
     @property
     def trainable(self) -> bool:
         return self._trainable
+
+    @property
+    def device(self) -> str:
+        """TensorFlow's name of the device that has the data."""
+        return device_name(self.location)
 
     @property
     def place(self) -> Handle:

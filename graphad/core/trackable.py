@@ -5,7 +5,8 @@ prefixes below are the library's own and are not saved.
 
 A checkpoint may be restored before the objects are there that it has values for. Then an object carries, under `PENDING`, what is
 to hear of attributes that are assigned later. Lists and dicts tell nobody when something is put into them: whoever owns one
-that waits stands in `_waiting`, and is looked at again when something happens.
+that waits stands in `_waiting`, and is looked at again when something happens: a variable made, or one read that was made since
+(`eager/awaited.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Protocol
 
 PRIVATE = "_graphad_"
 PENDING = PRIVATE + "pending"
+RESTORED = PRIVATE + "restored"  # which restoration has given an object its value
 
 
 class Pending(Protocol):
@@ -69,6 +71,11 @@ def settle() -> None:
             pending = None if owner is None else vars(owner).get(PENDING)
             if pending is not None:
                 pending.look(owner)
+
+
+def are_waiting() -> bool:
+    """Whether lists or dicts wait for what a restored checkpoint has values for."""
+    return bool(_waiting)
 
 
 def wait_for_items(owner: object, waits: bool) -> None:

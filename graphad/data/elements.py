@@ -1,6 +1,7 @@
 """Elements of a data set: nests of tensors for the user, and of NumPy arrays between steps.
 
-Tuples, named tuples, dicts and records (dataclasses, extension types) are nests; anything else, lists too, is one tensor.
+Tuples, named tuples, dicts and records (dataclasses, extension types) are nests, and None is a nest without tensors; anything
+else, lists too, is one tensor.
 A list that a function returns is the exception: it is a tuple, as a function of several ops gives its results in a list.
 """
 
@@ -39,6 +40,8 @@ def mapped(function: Callable[..., Any], x: NestLike, *others: NestLike) -> Any:
         fields, rebuild = flatten_records(x)
         rows = [flatten_records(other)[0] for other in others]
         return rebuild([function(*parts) for parts in zip(fields, *rows, strict=True)])
+    if x is None and all(other is None for other in others):
+        return None
     return function(x, *others)
 
 
@@ -181,8 +184,12 @@ def _is_window(leaf: object) -> bool:
 def on_host(x: NestLike) -> Any:
     """The nest with an array for each leaf that is no window.
 
-    Raises: InvalidArgumentError: one is traced, and has no value that is known.
+    Raises: ArgumentTypeError: it is None. InvalidArgumentError: one is traced, and has no value that is known.
     """
+    if x is None:
+        raise ArgumentTypeError(
+            "Dataset: an element is None, as a function without `return` gives it; None may only stand among the parts of one."
+        )
 
     def held(leaf: Any) -> Any:
         if _is_window(leaf):

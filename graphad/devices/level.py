@@ -58,7 +58,7 @@ class DeviceLevel:
 
     def _brought(self, x: Any, result: bool = False) -> Any:
         """An operand, or the result of an op without operands, on the device of the block."""
-        if not x.has_value or x.device == self.place:
+        if not x.has_value or x.location == self.place:
             return x
         if not result and not x.away and not x.data.shape:
             return x

@@ -42,10 +42,10 @@ def common_place(op: Op, inputs: Sequence[Any]) -> str | None:
         if not x.away and (not isinstance(x, EagerTensor) or not x.data.shape or x.data.dtype.kind in "iub"):
             continue
         if found is None:
-            found, first = x.device, k
-        elif x.device != found:
+            found, first = x.location, k
+        elif x.location != found:
             error = InvalidArgumentError(
-                f"{op.name}: operand {first} is on {found!r} and operand {k} on {x.device!r}; copy one with x.cpu() or "
+                f"{op.name}: operand {first} is on {found!r} and operand {k} on {x.location!r}; copy one with x.cpu() or "
                 "x.gpu(). In a block of tf.device, lists and arrays are put on its device."
             )
             setattr(error, TWO_DEVICES, True)

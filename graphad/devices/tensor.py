@@ -14,7 +14,7 @@ from graphad.core.errors import DeviceDataError
 from graphad.core.leaving import leaves
 from graphad.core.levels import note_exit
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import CPU, EagerTensor, Tensor, copied_for, export_array
+from graphad.core.tensor import CPU, EagerTensor, Tensor, copied_for, device_name, export_array
 from graphad.devices.array import DeviceArray, device_array
 from graphad.devices.library import library, require
 from graphad.devices.streams import on, using
@@ -42,7 +42,7 @@ class DeviceTensor(Tensor):
         # Code that computes with NumPy reads this: the ValueError ends the short way of an op, and the usual way handles
         # devices.
         raise DeviceDataError(
-            f"the data of this tensor are on {self.device!r}; `numpy()` and `cpu()` give copies."
+            f"the data of this tensor are on {self.location!r}; `numpy()` and `cpu()` give copies."
         )
 
     @property
@@ -58,8 +58,12 @@ class DeviceTensor(Tensor):
         return TensorSpec.of(self.array.shape, self.dtype)
 
     @property
-    def device(self) -> str:
+    def location(self) -> str:
         return f"cuda:{self.array.index}"
+
+    @property
+    def device(self) -> str:
+        return device_name(self.location)
 
     backing_device = device
 
@@ -101,7 +105,7 @@ class DeviceTensor(Tensor):
 
     def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
-            raise ValueError(f"__array__: this tensor is on {self.device!r}; NumPy takes a copy of it.")
+            raise ValueError(f"__array__: this tensor is on {self.location!r}; NumPy takes a copy of it.")
         caller = sys._getframe(1)
         leaves(self, "NumPy", caller)
         return export_array(self.here().data, dtype, copied_for(caller, copy))
@@ -145,10 +149,10 @@ class DeviceTensor(Tensor):
         return format(self.here(), spec)
 
     def __repr__(self) -> str:
-        return f"{repr(self.here())[:-1]}, device={self.device!r}>"
+        return f"{repr(self.here())[:-1]}, device={self.location!r}>"
 
     def __str__(self) -> str:
-        return f"{str(self.here())[:-1]}, device={self.device})"
+        return f"{str(self.here())[:-1]}, device={self.location})"
 
     def _repr_html_(self) -> str:
         return self.here()._repr_html_()

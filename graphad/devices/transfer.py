@@ -41,7 +41,7 @@ class Transfer(Op):
         return x
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        return (copied(g, getattr(ctx.inputs[0], "device", CPU)),)
+        return (copied(g, ctx.inputs[0].location or CPU),)
 
     def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return copied(x, self.device)
@@ -60,7 +60,7 @@ def copied(x: Any, place: str) -> Tensor:
         level = level.below
     if not (level is None or type(level) is EagerLevel) or not x.has_value:
         return bind(Transfer(place), x)
-    if x.device == place:
+    if x.location == place:
         return x  # type: ignore[no-any-return]
     y = moved(x.here() if x.away else x, place)
     for recorder in () if level is None else level.recorders:

@@ -38,20 +38,20 @@ class DeviceVariable(Variable):
     @property
     def data(self) -> Any:
         raise DeviceDataError(
-            f"the data of variable {self.name!r} are on {self.device!r}; `numpy()` gives a copy."
+            f"the data of variable {self.name!r} are on {self.location!r}; `numpy()` gives a copy."
         )
 
     @data.setter
     def data(self, value: DeviceArray | Array) -> None:
         if hasattr(self, "_graphad_place"):  # the short way of an assignment, which would accept CPU arrays
             raise DeviceDataError(
-                f"variable {self.name!r} is on {self.device!r}; `assign` gives it another value."
+                f"variable {self.name!r} is on {self.location!r}; `assign` gives it another value."
             )
         array = value if isinstance(value, DeviceArray) else device_array(value, self.index)
         self._graphad_place = Handle(array, self._spec, False)
 
     @property
-    def device(self) -> str:  # type: ignore[override]
+    def location(self) -> str:  # type: ignore[override]
         return f"cuda:{self.index}"
 
     @property
@@ -99,7 +99,7 @@ class DeviceVariable(Variable):
         return format(self._copy(), spec)
 
     def __repr__(self) -> str:
-        return f"{repr(self._copy())[:-1]}, device={self.device!r}>"
+        return f"{repr(self._copy())[:-1]}, device={self.location!r}>"
 
     def _repr_html_(self) -> str:
         return self._copy()._repr_html_()
@@ -109,7 +109,7 @@ class DeviceVariable(Variable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         _, arguments, options = self._copy().__reduce__()
-        return _restored, (self.device, *arguments), options
+        return _restored, (self.location, *arguments), options
 
     def _operand(self, value: Any) -> Any:
         operand: Any = super()._operand(value)

@@ -30,6 +30,7 @@ from graphad.core.errors import (
     UnavailableError,
     UnconvertibleError,
 )
+from graphad.core.flags import flags
 from graphad.core.levels import busy, chain, current, entered, note_exit, trace_in_progress
 from graphad.core.names import current_scope
 from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims
@@ -42,11 +43,12 @@ from graphad.core.tensor import (
     guard_of,
     slice_assigners,
 )
-from graphad.core.trackable import settle
+from graphad.core.trackable import are_waiting, settle
 from graphad.eager.creators import Created
 from graphad.eager.scattered import Scattered
 from graphad.ops.array.slice import getitem, slice_update
 from graphad.ops.math.arithmetic import ADD, SUB
+from graphad.ops.math.cast import cast
 from graphad.ops.operators import install
 from graphad.ops.state.variables import ASSIGN, READ, wrong_shape
 
@@ -169,6 +171,8 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         self.serial = next(_serial)
         if creation is not None:
             creation.made(self)
+        if are_waiting() and type(self) is Variable:
+            self.__class__ = importlib.import_module("graphad.eager.awaited").AwaitedVariable
 
     def _set_options(
         self,
@@ -437,6 +441,8 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
     def _operand(self, value: TensorLike) -> Tensor:
         if type(value) is EagerTensor and value.data.dtype is self._spec.dtype.numpy:
             return value
+        if flags.numpy_mode != "legacy" and isinstance(value, Tensor | Handle):
+            value = _by_mode(value, self.dtype)
         try:
             return lift(value, self.dtype)
         except (DTypeError, UnconvertibleError) as cause:
@@ -526,6 +532,17 @@ def pin(variable: Variable) -> None:
         creation = getattr(level, "creation", None)
         if creation is not None:
             creation.pin(variable)
+
+
+def _by_mode(value: Any, dtype: DType) -> Any:
+    """A tensor in the dtype of the variable that it is assigned to, where that is what both together give; else itself."""
+    value = lift(value)
+    if value.dtype is dtype:
+        return value
+    combined = importlib.import_module("graphad.ops.numpy.modes").combined
+    return (
+        cast(value, dtype) if combined([dtype, value.dtype], flags.numpy_mode == "safe") is dtype else value
+    )
 
 
 def _here(x: Any) -> Any:

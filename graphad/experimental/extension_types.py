@@ -15,6 +15,7 @@ import typing
 from abc import ABCMeta
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, dataclass_transform
+from weakref import WeakValueDictionary
 
 from graphad.core.composites import flatten_records, made_of
 from graphad.core.errors import ArgumentTypeError, FrozenFieldError, InvalidArgumentError
@@ -29,6 +30,8 @@ from graphad.ops.math.reduce import reduce_all
 
 # Set while the constructor of an object runs, when its fields may be assigned.
 _OPEN = "_graphad_open"
+# The class that was defined last under each name, by which files know it: `__name__` in the body of the class, else its own.
+_named: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
 def _declared(cls: type, frame: types.FrameType) -> dict[str, Field]:
@@ -139,6 +142,8 @@ class _ExtensionTypes(ABCMeta):
         for field in fields:
             if field in namespace:
                 delattr(cls, field)
+        title = namespace.get("__name__")
+        _named[title if isinstance(title, str) else name] = cls
         given = namespace.get("Spec")
         spec = {"value_type": cls, "__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Spec"}
         if given is not None and "__init__" in vars(given):
@@ -446,6 +451,28 @@ def _rebuilt(kind: Any, names: tuple[str, ...], values: list[Any]) -> Any:
     if any(isinstance(leaf, TypeSpec) for leaf in _leaves(held, described=False).values()):
         return made_of(kind.Spec, names, values)
     return held
+
+
+def named(name: str) -> Any:
+    """The extension type of a name; None where the program has none."""
+    return _named.get(name)
+
+
+def with_fields(kind: Any, fields: dict[str, Any]) -> Any:
+    """An object of the class with these values, which come from a file; None where it has other fields, or of other kinds."""
+    declared = kind.__graphad_fields__
+    if fields.keys() != declared.keys():
+        return None
+    values = []
+    for name, field in declared.items():
+        value = fields[name]
+        if isinstance(value, Tensor | ExtensionType | bool | int | float | str | bytes | None):
+            try:
+                value = field.convert(value, name)
+            except (TypeError, ValueError):
+                return None
+        values.append(value)
+    return _rebuilt(kind, tuple(declared), values)
 
 
 def _restored(kind: Any, fields: tuple[tuple[str, Any], ...]) -> Any:

@@ -2,7 +2,7 @@
 
 The modules by subject:
 
-    tapes                 tape, recorder, backward, held, unconnected, explain_none
+    tapes                 tape, recorder, backward, ones, held, unconnected, explain_none
     graphs                reverse, transforms, of_graph, closing
     forward mode          forward
     Jacobians             jacobian, jacobian_plan, independence

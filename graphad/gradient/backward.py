@@ -171,6 +171,7 @@ def backward(
     context = Context(None, (), (), (), transforms)  # shared by all entries, since no rule keeps it
     is_free = busy() is None
     masked = set() if masked is None else masked
+    own: set[Any] = set()  # the marks whose cotangents are arrays that nobody else holds
     for position in range(len(entries) - 1, -1, -1):
         op, inputs, outputs, marks, out_marks = entries.pop() if consume else entries[position]
         if len(out_marks) == 1:
@@ -178,6 +179,7 @@ def backward(
             bar = bars.pop(mark, None)
             if bar is None:
                 continue
+            own.discard(mark)
             if mark in wanted:
                 bars[mark] = bar
             elif not (all_on_path or mark in on_path):
@@ -201,6 +203,11 @@ def backward(
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
         context.is_masked = is_masked = bool(masked) and out_marks[0] in masked
         context.masks = Masks([m in masked for m in out_marks]) if op.structured else None
+        into = bars[marks[0]] if has_data and op.pull_into is not None and marks[0] in own else None
+        if into is not None and _takes(into, bar) and op.pull_into(context, bar.data, into.data):
+            if is_masked:
+                masked.add(marks[0])
+            continue
         try:
             x_bars: Any = None
             if has_data and op.quick_vjp is not None:
@@ -226,7 +233,20 @@ def backward(
             if bar is not None and mark is not None:
                 before = bars.get(mark)
                 bars[mark] = bar if before is None else add_bars(before, bar)
+                if is_free and (before is not None or op.pull_into is not None):
+                    own.add(mark)
     return bars
+
+
+def _takes(into: Any, bar: EagerTensor) -> bool:
+    """Whether numbers like those of `bar` can be added to the array of a cotangent."""
+    data = into.data if type(into) is EagerTensor else None
+    return (
+        type(data) is np.ndarray
+        and data.flags.owndata
+        and data.dtype.char in "fdFD"
+        and data.dtype is bar.data.dtype
+    )
 
 
 def _is_finite(bar: Any) -> bool:

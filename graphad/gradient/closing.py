@@ -20,10 +20,10 @@ from graphad.vectorize.closing import set_closing
 
 
 class UnclosedRuleError(Exception):
-    """The gradient function of a custom gradient raised while it was traced.
+    """The gradient function of a custom gradient raised while it was traced, or uses what is not there yet at its call.
 
     Attributes:
-      error: What it raised.
+      error: What was raised.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -41,7 +41,7 @@ def closed(graph: Graph) -> Graph:
 
 
 def closed_or_refused(graph: Graph) -> Graph:
-    """`closed` for callers that can proceed without it. Raises: UnclosedRuleError: a gradient function raised."""
+    """`closed` for callers that can proceed without it. Raises: UnclosedRuleError."""
     if not any(node.op.closes_over for node in graph.nodes):
         return graph
     with turn_of(graph):
@@ -89,7 +89,10 @@ def _closed_node(
     except Exception as error:  # a user's rule may raise anything; the caller decides whether it matters
         note_user_line(error, f"the gradient function of {rule.name}")
         raise UnclosedRuleError(error) from error
-    operands = [_operand(outer, rule, number, builder) for outer in traced.captures]
+    try:
+        operands = [_operand(outer, rule, number, builder) for outer in traced.captures]
+    except FailedPreconditionError as error:
+        raise UnclosedRuleError(error) from error
     # One function may have several closed forms, by dtype or captures; the digest distinguishes them.
     marks = "".join("-" if position < 0 else "+" for position in positions) if -1 in positions else ""
     closed_rule = ClosedRule(

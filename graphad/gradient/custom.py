@@ -30,6 +30,7 @@ from graphad.gradient import closing  # noqa: F401 -- closes graphs with custom 
 from graphad.gradient.function_key import function_key
 from graphad.gradient.rules_in_process import remember
 from graphad.ops.array.create import ones_like, told_apart
+from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.control.custom import CustomGradient
 from graphad.ops.math.arithmetic import multiply
 from graphad.ops.random.generator import Generator
@@ -526,6 +527,10 @@ def _as_cotangent(bar: Any, x: Any, place: str, name: str) -> Tensor | None:
             f"{place} has shape {format_dims(spec.dims)}; they must be equal (where an operand was broadcast, sum over the axes "
             "that were added)."
         )
+    if spec.dims is not None and (
+        dims is None or any(n is None is not m for m, n in zip(spec.dims, dims, strict=True))
+    ):
+        return ensure_shape(found, spec.dims)  # only the run tells
     return found
 
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, overload
 
-import numpy as np
-
 from graphad.core.bind import EagerLevel, bind, new_recorder
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
@@ -25,13 +23,12 @@ from graphad.core.sparse import Sparse, values_of
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
 from graphad.gradient.backward import add_bars, backward
 from graphad.gradient.explain_none import Notes, Past, warn_of_unconnected, why_none, without_values
+from graphad.gradient.ones import FEW, apart, ones_for
 from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.ops.array.broadcast import BroadcastTo
-from graphad.ops.array.create import ones_like, zeros_like
-from graphad.ops.choice import copied
-from graphad.ops.directly import is_free
+from graphad.ops.array.create import zeros_like
 
 _dtype_warnings = 5
 
@@ -262,13 +259,14 @@ class GradientTape(Recorder):
         if level is not None:
             self._begin()
         bars: dict[Any, Any] = {}
+        ones: dict[Any, EagerTensor] = {}
         spread = self._entries[-1] if self._entries and self._entries[-1][0].takes_spread else None
         for y, bar in zip(targets, upstream, strict=True):
             mark = y.mark
             if (mark is not None or any(y is x for x in wanted)) and y.dtype.is_differentiable:
                 mark = mark or mark_of(y)
                 if bar is None:
-                    bar = _ones(y, spread is not None and mark in spread[4])
+                    bar = ones_for(y, spread is not None and mark in spread[4], ones)
                 before = bars.get(mark)
                 bars[mark] = bar if before is None else add_bars(before, bar)
         marks = [x.mark or mark_of(x) for x in wanted]
@@ -291,8 +289,8 @@ class GradientTape(Recorder):
         for k, bar in enumerate(results):
             if bar is None:
                 are_all = False
-            elif type(bar) is EagerTensor and bar.data.size > _FEW:
-                results[k] = _apart(bar, copies)
+            elif type(bar) is EagerTensor and bar.data.size > FEW:
+                results[k] = apart(bar, copies)
         past = None
         if not are_all:
             unconnected = [x for x, bar in zip(wanted, results, strict=True) if bar is None]
@@ -555,32 +553,6 @@ def _differentiated(targets: list[Any], given: list[Any]) -> tuple[list[Any], li
                 "convert it before it enters the computation."
             )
     return values[0], values[1], any(isinstance(x, Sparse) for x in given)
-
-
-def _ones(y: Tensor, in_one_place: bool) -> Tensor:
-    """What a target without an upstream gradient begins with. Sums of ones are exact, so that their layout changes no bit."""
-    if is_free(y):
-        data = y.data
-        one = data.dtype.type(1)
-        if not data.shape:
-            return EagerTensor(one)
-        if in_one_place and data.size > _FEW:
-            return EagerTensor(np.ndarray(data.shape, data.dtype, np.asarray(one), 0, (0,) * data.ndim))
-        return EagerTensor(np.ones(data.shape, data.dtype))
-    return ones_like(y)
-
-
-_FEW = 256  # elements; fewer are as quick to make
-
-
-def _apart(bar: EagerTensor, copies: dict[int, EagerTensor]) -> EagerTensor:
-    """A gradient of many elements, not in one place. What several sources share is copied once."""
-    if type(bar.data) is np.ndarray and 0 in bar.data.strides:
-        found = copies.get(id(bar))
-        if found is None:
-            found = copies[id(bar)] = EagerTensor(copied(bar.data))
-        return found
-    return bar
 
 
 def _warn_dtype(name: str) -> None:

@@ -7,6 +7,7 @@ every operand by its strides: it holds no size, no address and no literal, so eq
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -138,15 +139,17 @@ class Band(Record):
 
 
 class Ordered(Record):
-    """Places of elements along `axis`, in int32 or int64.
+    """Places of elements along `axis`.
 
     way: "order" is a stable sort in which NaN is the largest, of which the first places are kept, as many as the result has;
     "extreme" is the first extreme, for which NaN counts as the other end. descending: The largest comes first, or is found.
+    dtype: That of the places.
     """
 
     way: str
     axis: int
     descending: bool
+    dtype: DType
 
 
 class Drawn(Record):
@@ -170,11 +173,37 @@ class Factorised(Record):
     full: bool = False
 
 
+class Convolved(Record):
+    """A convolution, or a pool of maxima, in the windows of an op, which says where they are (`places`, `pads`).
+
+    way: "values" for images and filters, "images" and "filters" for the gradients, of cotangents and filters and of images and
+    cotangents; "maxima" of images, "at_maxima" what is given of each maximum where it is in the images, zeros elsewhere.
+    """
+
+    way: str
+    windows: Any
+
+    def parts(self, shapes: Sequence[Sequence[int]]) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+        """The shapes of images, filters and what convolutions give, of those of operands and result; of no pool."""
+        image, kernel, given = _CONVOLVED[self.way]
+        return shapes[image], shapes[kernel], shapes[given]
+
+    def operations(self, shapes: Sequence[Sequence[int]]) -> float:
+        """How many numbers it multiplies or compares."""
+        if self.way in _CONVOLVED:
+            _, kernel, given = self.parts(shapes)
+            return float(math.prod(given) * math.prod(kernel[:-1]))
+        return float(math.prod(shapes[1]) * math.prod(self.windows.window))
+
+
+_CONVOLVED = {"values": (0, 1, 2), "images": (2, 1, 0), "filters": (0, 2, 1)}
+
+
 class Holds(Record):
     """A check: there is no answer unless the first operand, bool, is true everywhere. It has no result."""
 
 
-Routine = Library | Indexed | Running | Band | Ordered | Drawn | Factorised | Holds
+Routine = Library | Indexed | Running | Band | Ordered | Drawn | Factorised | Convolved | Holds
 Form = Map | Reduce | View | Windows | Contract | Routine
 
 

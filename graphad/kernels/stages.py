@@ -2,12 +2,14 @@
 
 A value that only other stages read is held for one block of rows in a small workspace, so that it stays in the cache. Each
 stage is a `Kernel` whose split dimension is the rows, alone or merged with dimensions inside a row: its results, and its order
-of summation, are those of a separate kernel. Stages that reduce over the rows come last: they run once, when all rows are done.
+of summation, are those of a separate kernel. A sum of all rows continues from block to block what its chunk has so far. Stages
+that reduce over the rows otherwise, or read such a sum, come last: they run once, when all rows are done.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 
 from graphad.core.dims import Size, evaluate
@@ -36,6 +38,11 @@ class Stage(Record):
     made: tuple[int, ...]
     is_last: bool = False
 
+    @property
+    def adds(self) -> bool:
+        """Whether it adds up all rows, block by block."""
+        return self.kernel.is_full_reduction and not self.is_last
+
 
 class Stages(Record):
     """Stages in the order in which they run. `held`, by value: whether it is kept only for a block of rows."""
@@ -45,8 +52,8 @@ class Stages(Record):
 
     @property
     def has_last(self) -> bool:
-        """Whether there are stages that run after all rows are done."""
-        return any(stage.is_last for stage in self.stages)
+        """Whether there is something to do after all rows are done."""
+        return any(stage.is_last or stage.adds for stage in self.stages)
 
     @property
     def contracts(self) -> bool:
@@ -88,8 +95,8 @@ def bases_of(kernel: Stages) -> Bases:
 class Held(Record):
     """The layout of held values in the workspace of a block of rows.
 
-    `offsets` are in bytes, by value; 0 for values that are not held. The bytes before `first` are for the last stages; a block
-    takes `total` bytes.
+    `offsets` are in bytes, by value; 0 for values that are not held. The bytes before `first` are for stages that add up all
+    rows; a block takes `total` bytes.
     """
 
     offsets: tuple[int, ...]
@@ -123,6 +130,11 @@ class Nest(Record):
             found[word] = evaluate(scale, numbers)
         return found
 
+    def chunk(self, numbers: Mapping[str, int]) -> int:
+        """The number of rows that the range must begin at a multiple of, and end at one, or at the last row."""
+        stages = zip(self.loops, self.kernel.stages, strict=True)
+        return math.lcm(*[loop.chunk(numbers) for loop, stage in stages if stage.adds])
+
     def inside(self, numbers: Mapping[str, int]) -> int:
         """The elements of a row that the widest stage visits."""
         rows = max(evaluate(self.rows, numbers), 1)
@@ -132,10 +144,9 @@ class Nest(Record):
     def held(self, numbers: Mapping[str, int], block: int) -> Held:
         """The workspace layout for blocks of this many rows."""
         first, last = 0, []
-        for loop, stage in zip(self.loops, self.kernel.stages, strict=True):
+        for loop in self.loops:
             last.append(first)
-            if stage.is_last:
-                first += _aligned(loop.workspace(numbers))
+            first += _aligned(loop.workspace(numbers))
         end, offsets = first, []
         for k, (size, is_held) in enumerate(zip(self.sizes, self.kernel.held, strict=True)):
             offsets.append(end if is_held else 0)

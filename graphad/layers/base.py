@@ -503,16 +503,18 @@ def _files() -> Any:
 def _as_built(build: Callable[..., None]) -> Callable[..., None]:
     """A `build` that takes any form of shape, works in the layer's name scope and is not repeated by the first call."""
 
+    asks_no_shape = len(inspect.signature(build).parameters) == 1
+
     @functools.wraps(build)
     def wrapped(self: Layer, input_shape: ShapeLike | None = None) -> None:
-        shapes = _as_shapes(input_shape)
+        shapes = () if asks_no_shape else (_as_shapes(input_shape),)
         if self._graphad_building:  # a subclass's build calls that of its base
-            build(self, shapes)
+            build(self, *shapes)
             return
         self._graphad_building = True
         try:
             with self.name_scope:
-                build(self, shapes)
+                build(self, *shapes)
         finally:
             self._graphad_building = False
         self.built = True

@@ -210,7 +210,7 @@ class LeakyReLU(Layer):
 
     Args:
       negative_slope: The part.
-      options: Those of `Layer`.
+      options: Those of `Layer`; `alpha` is the older name of `negative_slope`.
     Raises: InvalidArgumentError (a ValueError): the slope is negative.
     Example:
       >>> keras.layers.LeakyReLU(0.5)([-1.0, 2.0]).numpy()
@@ -218,6 +218,7 @@ class LeakyReLU(Layer):
     """
 
     def __init__(self, negative_slope: float = 0.3, **options: Any) -> None:
+        negative_slope = options.pop("alpha", negative_slope)
         super().__init__(**options)
         if negative_slope is None or negative_slope < 0:
             raise InvalidArgumentError(
@@ -228,6 +229,12 @@ class LeakyReLU(Layer):
     if TYPE_CHECKING:
 
         def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **{key: value for key, value in super().get_config().items() if key != "alpha"},
+            "negative_slope": self.negative_slope,
+        }
 
     def call(self, inputs: Tensor) -> Tensor:
         return activations.leaky_relu(inputs, self.negative_slope)

@@ -34,7 +34,7 @@ def beside_state(update: F) -> F:
 
     @functools.wraps(update)
     def updated(self: Any, *args: Any, **options: Any) -> Any:
-        kept = self.variables[0].device
+        kept = self.variables[0].location
         here = next((level.place for level in chain() if getattr(level, "is_place", False)), CPU)
         if here == kept and all(_is_at(x, kept) for x in (*args, *options.values())):
             return update(self, *args, **options)
@@ -53,7 +53,7 @@ def beside_state(update: F) -> F:
 
 
 def _is_at(x: object, place: str) -> bool:
-    return not (isinstance(x, Tensor) and x.has_value) or x.device == place
+    return not (isinstance(x, Tensor) and x.has_value) or x.location == place
 
 
 class Metric(Configured, Trackable):

@@ -162,6 +162,7 @@ def added_at(shape: Sequence[int], key: Array | tuple[Any, ...], values: Array, 
 
 _BLOCK = 1 << 20
 _WORTH_SCIPY = 1 << 18  # numbers, for which SciPy's sparse matrices are worth their import
+_AT_ONCE = 1024  # numbers, for which NumPy's way takes less time than to choose another
 _LONG_ROW = 96  # numbers, which are added at once as quickly as a position of each would be made
 _FEW_COLUMNS, _MANY_ROWS, _ROWS_EACH = (
     32,
@@ -181,7 +182,7 @@ def add_at(into: Array, key: Array | tuple[Any, ...], added: Any) -> None:
         return  # positions of nothing may have any dtype
     parts = key if type(key) is tuple else (key,)
     lead, row = into.shape[: len(parts)], into.shape[len(parts) :]
-    if (not row and len(parts) == 1) or not _takes_rows(into, parts, added, row):
+    if added.size <= _AT_ONCE or (not row and len(parts) == 1) or not _takes_rows(into, parts, added, row):
         np.add.at(into, key, added)
         return
     number = parts[0].astype(np.int64, copy=False)

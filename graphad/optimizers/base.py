@@ -165,9 +165,11 @@ class Optimizer(Configured, Trackable):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
+    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Self:
         rate = config.get("learning_rate")
-        return cls(**{**config, "learning_rate": deserialize(rate)} if isinstance(rate, Mapping) else config)
+        if isinstance(rate, Mapping):
+            config = {**config, "learning_rate": deserialize(rate, custom_objects)}
+        return cls(**config)
 
     @property
     def name(self) -> str:

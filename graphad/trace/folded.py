@@ -1,4 +1,4 @@
-"""Integers that are known while a function is traced: sizes, and what is computed from them.
+"""Integers that are known while a function is traced: sizes, eager tensors of few integers, and what is computed from them.
 
 The nodes stay in the graph; a use as a shape, an axis or a limit looks the value up. So the body of a loop may slice by the
 sizes of its operands, and a shape assembled from known and unknown sizes keeps the known ones.
@@ -36,7 +36,7 @@ def learn(
             given = sizes.astype(specs[0].dtype.numpy)
             # a narrow dtype may hold neither the sizes nor UNKNOWN
             if np.array_equal(given, sizes):
-                _note(builder, start, given)
+                note(builder, start, given)
         return
     if op.effects or op.structured or op.transient or not serials:
         return
@@ -64,8 +64,8 @@ def learn(
     except (GraphadError, *RAW_ERRORS):
         return  # the node stays, and raises the same when it runs
     for k, (y, spec) in enumerate(zip(outputs, specs, strict=True)):
-        if np.size(y) <= MOST and getattr(y, "dtype", None) == spec.dtype.numpy:
-            _note(builder, start + k, y)
+        if getattr(y, "dtype", None) == spec.dtype.numpy:
+            note(builder, start + k, y)
 
 
 def _unknown(spec: TensorSpec) -> Array | None:
@@ -76,6 +76,7 @@ def _unknown(spec: TensorSpec) -> Array | None:
     return np.full(dims, UNKNOWN, dtype) if math.prod(dims) <= MOST else None
 
 
-def _note(builder: GraphBuilder, serial: int, value: Array) -> None:
-    if value.dtype.itemsize >= 4:  # narrower integers cannot hold UNKNOWN
+def note(builder: GraphBuilder, serial: int, value: Array) -> None:
+    """Record the integers of a value, if they may be sizes."""
+    if value.size <= MOST and value.dtype.itemsize >= 4:  # narrower integers cannot hold UNKNOWN
         builder.folded[serial] = value

@@ -29,7 +29,7 @@ from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, spec_of_constant
 from graphad.graph.walk import expanded_nodes
 from graphad.ops.hints import HINTS
-from graphad.trace.folded import learn
+from graphad.trace.folded import learn, note
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -209,6 +209,9 @@ class Trace:
             if isinstance(x, Handle) and not spec.is_handle:
                 spec = HandleSpec.of(spec.dims, spec.dtype)
             known = self.builder.add_input(spec)
+            value = x.known if spec.dtype.is_integer and isinstance(x, Tensor) and not x.away else None
+            if value is not None:
+                note(self.builder, known, value)
             self.captures.append(x)  # keeps x alive, so that its id stays unique
             self.capture_serials.append(known)
             self._known[id(x)] = known

@@ -213,7 +213,7 @@ class CheckpointManager:
             self._checkpoint.restore(path)
         elif self._init_fn is not None:
             self._init_fn()
-        if self._interval is not None and (path is not None or self._init_fn is not None):
+        if self._interval is not None and path is not None:
             self._last_step = value_of(self._step_counter)
         return path
 

@@ -23,7 +23,7 @@ from graphad.core.frames import warn_user
 from graphad.core.levels import entered
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import EagerTensor
-from graphad.core.trackable import PENDING, PRIVATE, wait_for_items
+from graphad.core.trackable import PENDING, RESTORED, wait_for_items
 from graphad.eager.variable import Variable
 from graphad.ops.random.draw import SET_STATE
 from serialization.checkpoint.contents import (
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from graphad.optimizers.sgd import SGD
 
 
-_RESTORED = PRIVATE + "restored"
 _lock = forks.rlock()
 _serial = itertools.count(1)
 
@@ -128,7 +127,7 @@ class Restoration:
         self._commit(step, [x for x, _, owner in starts if x is not owner and isinstance(x, CONTAINERS)])
         for x, array in values:
             _give(x, array)
-            vars(x)[_RESTORED] = self._serial
+            vars(x)[RESTORED] = self._serial
         for x, node in step.conflicts:
             self._tell(x, node)
 
@@ -191,7 +190,7 @@ class Restoration:
         found = []
         for x, node in step.objects.values():
             key = self.saved.nodes[node].key
-            if isinstance(x, VALUES) and key is not None and vars(x).get(_RESTORED, 0) <= self._serial:
+            if isinstance(x, VALUES) and key is not None and vars(x).get(RESTORED, 0) <= self._serial:
                 stored = self.saved.values[key]
                 _require_fit(x, key, stored, self.saved.place)
                 found.append((x, stored))

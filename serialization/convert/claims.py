@@ -64,15 +64,16 @@ def check_spec(spec: TensorSpec) -> None:
 
 
 def sound_spec(claimed: TensorSpec, inferred: TensorSpec, op: str) -> TensorSpec:
-    """The spec of an output: that of the file, or the inferred one if the file claims more than can be inferred.
+    """The spec of an output: the inferred one, which the file's may not contradict.
 
-    A claim that says more than the op promises is never believed: compiled code would trust it.
+    A claim that says more than the op promises is never believed: compiled code would trust it. One that says less would hide
+    from the checks of what follows that it does not fit.
     """
     fits = type(claimed) is TensorSpec and isinstance(inferred, TensorSpec) and not inferred.is_handle
     if not fits or claimed.dtype is not inferred.dtype or not are_compatible(claimed.dims, inferred.dims):
         raise CorruptModelError(f"op {shown(op)} gives {inferred}, the file says {claimed}.")
     check_spec(inferred)
-    return claimed if claimed.describes(inferred.dims) else inferred
+    return inferred
 
 
 # -- nodes ---------------------------------------------------------------------------------------------------------------

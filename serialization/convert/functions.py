@@ -16,6 +16,7 @@ from graphad.function.concrete import ConcreteFunction, Results
 from graphad.function.polymorphic import Function
 from graphad.function.signature import Arguments, Literal, ObjectKey, Signature, sort_out
 from serialization.convert.graphs import GraphReader, GraphWriter
+from serialization.convert.living import has_records, living
 from serialization.convert.restored import RestoredFunction
 from serialization.convert.sparse import result_of
 from serialization.convert.values import (
@@ -322,9 +323,10 @@ class FunctionReader:
             positions.append(None)
             if leaf is not None:
                 fixed[k] = leaf
-        if not fixed:
-            return Results(positions, rebuild)
-        return Results(positions, lambda new: rebuild([fixed.get(k, y) for k, y in enumerate(new)]))
+        make = rebuild
+        if fixed:
+            make = lambda new: rebuild([fixed.get(k, y) for k, y in enumerate(new)])  # noqa: E731
+        return Results(positions, (lambda new: living(make(new))) if has_records(record.outputs) else make)
 
     def _capture(self, record: InlineArray | StoredArray | VariableCapture) -> Any:
         if isinstance(record, VariableCapture):

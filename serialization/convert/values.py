@@ -149,9 +149,10 @@ def _class_name(x: Any) -> str:
     """The name of the class of a record; of a spec of records, that of their class, as functions are called with them."""
     kind = type(x)
     owner = getattr(kind, "value_type", None)
-    return (
-        owner.__name__ if isinstance(owner, type) and getattr(owner, "Spec", None) is kind else kind.__name__
-    )
+    if isinstance(owner, type) and getattr(owner, "Spec", None) is kind:
+        kind = owner
+    given = vars(kind).get("__name__")  # by which an extension type is known to files
+    return given if isinstance(given, str) else kind.__name__
 
 
 def _key(key: str) -> str:
@@ -196,6 +197,11 @@ def value_of(
 _TUPLES = Memo("named tuples", 1000)  # (name, fields) -> class
 
 
+def title_of(kind: type) -> str | None:
+    """The name in the file of a class that `restored_tuple` made; None for other classes."""
+    return getattr(kind, "_graphad_title", None)
+
+
 def restored_tuple(name: str, names: tuple[str, ...], items: list[Any]) -> Any:
     """A named tuple for items with names, created without generating source text."""
     key = (name, names)
@@ -205,6 +211,7 @@ def restored_tuple(name: str, names: tuple[str, ...], items: list[Any]) -> Any:
         body |= {
             "_fields": names,
             "__slots__": (),
+            "_graphad_title": name,
             "_asdict": lambda self: dict(zip(names, self, strict=True)),
         }
         body["__repr__"] = lambda self: (
@@ -215,7 +222,8 @@ def restored_tuple(name: str, names: tuple[str, ...], items: list[Any]) -> Any:
         body["_replace"] = lambda self, **new: type(self)(
             *[new.pop(f, v) for f, v in zip(names, self, strict=True)]
         )
-        return _TUPLES.keep(key, type(name if name.isidentifier() else "Restored", (tuple,), body))(*items)
+        title = name if all(part.isidentifier() for part in name.split(".")) else "Restored"
+        return _TUPLES.keep(key, type(title, (tuple,), body))(*items)
     return found(*items)
 
 

@@ -161,11 +161,11 @@ class _Verifier:
         elif isinstance(value, StructValue):
             if len(value.names) != len(value.items) or len(set(value.names)) != len(value.names):
                 raise bad(f"{len(value.items)} items for the names of {shown(value.name)}.")
-            for name in (value.name, *value.names):
+            for name in (*value.name.split("."), *value.names):
                 if (
                     not name.isidentifier()
                     or name.startswith("__")
-                    or (value.kind == NAMED_TUPLE and name is not value.name and name.startswith("_"))
+                    or (value.kind == NAMED_TUPLE and name in value.names and name.startswith("_"))
                 ):
                     raise bad(f"{shown(name)} is not a name for a field or class.")
             for item in value.items:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SKIPS = Path(__file__).with_name("skips.txt")
-VERSION = "2024.12"
+VERSION = "2025.12"
 
 
 def main() -> int:

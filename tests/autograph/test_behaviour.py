@@ -849,6 +849,95 @@ def test_return_inside_of_a_loop():
         tf.function(no_value)(tf.constant(1.0))
 
 
+def test_a_return_in_every_step_of_the_last_loop():
+    def deep(x, n):
+        if x > 0.0:
+            for row in tf.range(n):
+                for i in tf.range(row + 1):
+                    if x > 2.0:
+                        return {"y": x * x, "i": i}
+                    else:
+                        return {"y": x * x * x, "i": i + 7}
+        else:
+            return {"y": x, "i": n}
+
+    f = tf.function(deep)
+    for value, n in ((3.0, 2), (1.5, 1), (-1.0, 0)):
+        x, n = tf.constant(value), tf.constant(n)
+        with tf.GradientTape() as tape, tf.GradientTape() as eager:
+            tape.watch(x)
+            eager.watch(x)
+            y, z = f(x, n), deep(x, n)
+        assert y["y"].numpy() == z["y"].numpy() and y["i"].numpy() == z["i"].numpy()
+        assert tape.gradient(y["y"], x).numpy() == eager.gradient(z["y"], x).numpy()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="loop must iterate at least once to initialize"):
+        f(tf.constant(1.0), tf.constant(0))
+
+    @tf.function
+    def skips(x):
+        for i in range(0):
+            return x
+
+    assert skips(tf.constant(1.0)) is None
+
+    @tf.function
+    def procedure(v, x):
+        while v < x:
+            v.assign_add(x)
+            return
+
+    v = tf.Variable(0.0)
+    assert procedure(v, tf.constant(2.0)) is None and v.numpy() == 2.0
+
+
+@pytest.mark.parametrize("shape", [[None], None])
+def test_a_truth_value_of_unknown_size_has_one_element_when_it_is_asked(shape):
+    @tf.function(input_signature=[tf.TensorSpec(shape)])
+    def f(x):
+        while x < 3.0 and not x > 7.0:
+            x = x + 1.0
+        return x if x else -x
+
+    assert f(tf.constant([1.0])).numpy() == [3.0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="make one truth value of many"):
+        f(tf.constant([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("n", [-1, 0, 3, 7, 20])
+def test_names_bound_where_a_tensor_decides_whether(n):
+    def loop(n):
+        i, y = tf.constant(0), tf.constant(-1)
+        while i < n and (y := i * 2) < 10:
+            i = i + 1
+        return i, y
+
+    def others(n):
+        y = z = w = n - 1
+        if n > 1 and (y := n * 2) < 10 and (z := y + 1) > 2:
+            y = y + z
+        a = (w := n + 5) if n > 3 else n
+        b = 0 < n < (w := w + 1)
+        rows = [n > k and (z := z + k) > 1 for k in range(3)]
+        return y, z, w, a, b, rows
+
+    for f in (loop, others):
+        for x, z in zip(tf.nest.flatten(tf.function(f)(tf.constant(n))), tf.nest.flatten(f(tf.constant(n)))):
+            assert np.array_equal(x, z)
+
+    @tf.function
+    def late(n):
+        return y if n > 1 and (y := n * 2) < 10 else n
+
+    with pytest.raises(ValueError, match="'y' must also be initialized in the else branch"):
+        late(tf.constant(n))
+
+    @tf.function
+    def of_python(n):
+        return y if n and (y := n * 2) < 10 else (lambda a: a or (w := a))(n)
+
+    assert of_python(n) == (n * 2 if n and n < 5 else n)
+
+
 def test_a_bare_return_leaves_a_procedure():
     v = tf.Variable(0.0)
 

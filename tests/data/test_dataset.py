@@ -278,3 +278,25 @@ def test_functions_may_change_the_dicts_that_they_are_given():
     dataset = Dataset.from_tensor_slices(({"x": [1, 2]}, [3, 4])).map(without)
     assert dataset.element_spec == ({"twice": tf.TensorSpec((), tf.int32)}, tf.TensorSpec((), tf.int32))
     assert listed(dataset) == [({"twice": 2}, 3), ({"twice": 4}, 4)]
+
+
+def test_none_is_a_part_of_an_element_without_tensors():
+    numbers = tf.data.Dataset.from_tensor_slices([1.0, 2.0])
+    pairs = numbers.map(lambda x: (x, {"none": None})).shuffle(2).repeat(2).batch(4)
+    (x, rest), *more = list(pairs)
+    assert sorted(x.numpy().tolist()) == [1.0, 1.0, 2.0, 2.0] and rest == {"none": None} and not more
+    assert pairs.element_spec[1] == {"none": None}
+    assert [
+        b for _, b in tf.data.Dataset.from_tensors((3.0, None)).concatenate(numbers.map(lambda x: (x, None)))
+    ] == [None] * 3
+
+    @tf.function
+    def total():
+        s = 0.0
+        for x, nothing in numbers.map(lambda x: (x, None)):
+            s += x if nothing is None else -x
+        return s
+
+    assert total().numpy() == 3.0
+    with pytest.raises(TypeError, match="an element is None, as a function without `return` gives it"):
+        list(numbers.map(lambda x: None))

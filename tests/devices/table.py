@@ -42,6 +42,7 @@ REASONS = {
     "polynomial_division": "each coefficient of the quotient needs the ones before it",
     "sqrtm": "as `logm`",
     "suppress_by_class": _SEARCH,
+    "tridiagonal_eigenvalues": "cuSOLVER has no routine for two diagonals",
 }
 
 

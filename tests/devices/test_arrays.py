@@ -47,8 +47,10 @@ def trained(place: str, compiled: bool) -> tuple[Model, list[float]]:
         model, x = Model(), tf.constant(DATA)
         step = tf.function(model.step, jit_compile=True) if compiled else model.step
         losses = [step(x) for _ in range(4)]
-        assert {loss.device for loss in losses} == {name(place)}
-        assert {v.device for v in (model.w, model.b, *model.rule.variables) if v.shape.rank} == {name(place)}
+        assert {loss.location for loss in losses} == {name(place)}
+        assert {v.location for v in (model.w, model.b, *model.rule.variables) if v.shape.rank} == {
+            name(place)
+        }
     return model, [float(loss) for loss in losses]
 
 
@@ -67,11 +69,13 @@ def test_a_program_runs_on_the_second_device(compiled: bool) -> None:
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = tf.linalg.matmul(x, x, transpose_a=True)
-        assert tape.jacobian(y, x).device == "cuda:1"
+        assert tape.jacobian(y, x).location == "cuda:1"
         assert (
-            tf.linalg.inv(y).device == tf.random.normal([2]).device == tf.signal.fft(tf.complex(x, x)).device
+            tf.linalg.inv(y).location
+            == tf.random.normal([2]).location
+            == tf.signal.fft(tf.complex(x, x)).location
         )
-        assert tf.gather(x, [1, 1]).device == "cuda:1"
+        assert tf.gather(x, [1, 1]).location == "cuda:1"
 
 
 @pytest.mark.parametrize("loaded_on", PLACES)
@@ -88,11 +92,11 @@ def test_what_one_device_saves_another_loads(saved_on: str, loaded_on: str, tmp_
         tf.train.Checkpoint(model=other).read(tmp_path / "checkpoint")
         for each in (loaded, other):
             y = each(tf.constant(DATA))
-            assert {y.device, each.w.device, each.b.device} == {name(loaded_on)}
+            assert {y.location, each.w.location, each.b.location} == {name(loaded_on)}
             np.testing.assert_allclose(y.numpy(), want, rtol=1e-5)
         other.step(tf.constant(DATA))  # with the optimizer's slots, which are loaded later
         moments = [v for v in other.rule.variables if v.shape.rank]
-        assert moments and {v.device for v in moments} == {name(loaded_on)}
+        assert moments and {v.location for v in moments} == {name(loaded_on)}
 
 
 def _refused(call: Callable[[], Any], first: str, second: str) -> None:
@@ -128,7 +132,7 @@ def test_functions_refuse_them_too(jit_compile: bool | None) -> None:
         _refused(lambda: f(a, b), "cuda:0", "cuda:1")
         _refused(lambda: f(tf.constant(DATA), b), "cpu:0", "cuda:1")
         _refused(lambda: of_v(b), "cuda:0", "cuda:1")
-    assert f(b, b).device == "cuda:1" and of_v(a).device == "cuda:0"
+    assert f(b, b).location == "cuda:1" and of_v(a).location == "cuda:0"
 
 
 def test_programs_copy_only_where_they_enter_and_leave_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +220,7 @@ def test_arrays_of_another_library_come_to_the_device_where_they_are(monkeypatch
     monkeypatch.setattr(fake_cupy.ndarray, "get", None)  # nothing may come to the CPU
     x: Any = from_dlpack(theirs)
     monkeypatch.undo()
-    assert isinstance(x, DeviceTensor) and x.device == "cuda:1" and isinstance(x.array, DeviceArray)
+    assert isinstance(x, DeviceTensor) and x.location == "cuda:1" and isinstance(x.array, DeviceArray)
     theirs._memory[...] = 0
     np.testing.assert_array_equal(x.numpy(), DATA)
     assert isinstance(x.cpu(), EagerTensor)

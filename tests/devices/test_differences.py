@@ -92,7 +92,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
 def test_values_are_the_cpus(name: str) -> None:
     found, want = (tf.nest.flatten(VALUES[name](of)) for of in (there, tf.constant))
     for y, z in zip(found, want, strict=True):
-        assert y.dtype is z.dtype and y.device == "cuda:0"
+        assert y.dtype is z.dtype and y.location == "cuda:0"
         np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-13 if y.dtype is tf.float64 else 1e-6)
 
 
@@ -149,7 +149,7 @@ OUTSIDE: dict[str, Callable[[Any], Any]] = {
 def test_what_a_function_makes_itself_is_made_where_its_operands_are(name: str) -> None:
     """Without a block of `device`."""
     found, want = OUTSIDE[name](there), OUTSIDE[name](tf.constant)
-    assert found.device == "cuda:0" and found.dtype is want.dtype
+    assert found.location == "cuda:0" and found.dtype is want.dtype
     np.testing.assert_allclose(found.numpy(), want.numpy(), rtol=1e-6, atol=1e-12)
 
 
@@ -177,7 +177,7 @@ def test_metrics_keep_their_counts_where_they_were_made(name: str) -> None:
     want = float(plain(labels, guesses))
     assert float(mine(there(labels), there(guesses))) == want
     assert float(theirs(tf.constant(labels), tf.constant(guesses))) == want
-    assert {v.device for v in mine.variables} == {"cpu:0"} and {v.device for v in theirs.variables} == {
+    assert {v.location for v in mine.variables} == {"cpu:0"} and {v.location for v in theirs.variables} == {
         "cuda:0"
     }
     with tf.device("cuda"):

@@ -75,7 +75,7 @@ def test_kernels_give_the_bits_of_the_cpu(kind: Any, dtype: str, keys: str) -> N
             found = f(key)
         assert any("mulhigh_u64" in text for text in fake_driver.launches)
         assert "right_shift" not in fake_cupy.calls and array.runs_on_host == before
-        assert found.device == "cuda:0" and found.numpy().tobytes() == np.asarray(want).tobytes()
+        assert found.location == "cuda:0" and found.numpy().tobytes() == np.asarray(want).tobytes()
 
 
 def test_a_long_draw_has_rows_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_a_draw_that_is_made_often_is_compiled() -> None:
         before = dict(array.runs_on_host)
         for _ in range(30):
             found = generators[0].uniform([9])
-            assert found.device == "cuda:0"
+            assert found.location == "cuda:0"
             assert found.numpy().tobytes() == _on_cpu(lambda: generators[1].uniform([9])).tobytes()
             if fake_driver.launches:
                 break
@@ -136,7 +136,7 @@ def test_what_programs_draw_is_drawn_on_the_device(is_compiled: bool) -> None:
         found = run()
     assert array.runs_on_host == before
     for k, (y, z) in enumerate(zip(found, want, strict=True)):
-        assert y.device == "cuda:0", k
+        assert y.location == "cuda:0", k
         assert _is_drawn(y.numpy(), z.numpy()), k
 
 
@@ -182,7 +182,7 @@ def test_numbers_whose_words_depend_on_parameters_are_drawn_on_the_cpu_and_logge
     ran = {name for name, n in array.runs_on_host.items() if n != before.get(name)}
     assert ran == {f"random.Generator.{kind}" for kind in ("standard_gamma", "poisson", "binomial")}
     for y, z in zip(found, want, strict=True):
-        assert y.device == "cuda:0" and y.numpy().tobytes() == z.numpy().tobytes()
+        assert y.location == "cuda:0" and y.numpy().tobytes() == z.numpy().tobytes()
 
 
 def test_dropout_trains_in_a_plan_with_the_masks_of_the_cpu() -> None:

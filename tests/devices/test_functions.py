@@ -24,7 +24,7 @@ def on_device(function: Any, *xs: Any, host: bool = False) -> Any:
     with tf.device("cuda"):
         y = function(*[tf.constant(x) for x in xs])
     assert host or array.runs_on_host == before
-    assert y.device == "cuda:0"
+    assert y.location == "cuda:0"
     return y.numpy()
 
 

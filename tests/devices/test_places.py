@@ -100,7 +100,7 @@ def test_gradients_of_gathered_rows_stay_on_the_device() -> None:
 def test_a_tensor_of_a_device_is_not_symbolic() -> None:
     with tf.device("cuda"):
         x = tf.ones([2, 2])
-    assert x.device == "cuda:0" and not tf.is_symbolic_tensor(x)
+    assert x.location == "cuda:0" and not tf.is_symbolic_tensor(x)
     x.set_shape([2, None])
     with pytest.raises(tf.errors.InvalidArgumentError, match="shape"):
         x.set_shape([3, 2])

@@ -257,7 +257,7 @@ def test_each_device_has_plans_of_its_own() -> None:
     f = tf.function(lambda x: tf.exp(x) + 1.0, jit_compile=True)
     x = np.arange(3, dtype=np.float32)
     for place in ("cuda:0", "cuda:1", "cpu"):
-        assert f(there(x, place)).device == (place if place != "cpu" else "cpu:0")
+        assert f(there(x, place)).location == (place if place != "cpu" else "cpu:0")
     concrete = f.get_concrete_function(there(x))
     assert plans_of(concrete, "cuda:0") and plans_of(concrete, "cuda:1")
     assert plans_of(concrete, "cuda:0")[0].backend is not plans_of(concrete, "cuda:1")[0].backend
@@ -274,7 +274,7 @@ def test_a_view_and_a_number_of_the_cpu_are_arguments_too() -> None:
         w.assign(tf.reshape(tf.transpose(tf.constant(x.reshape(3, 2))), (2, 3)))
     g = tf.function(lambda: w * 2.0, jit_compile=True)
     close(g(), w.numpy() * 2)
-    assert v.device == "cpu:0"
+    assert v.location == "cpu:0"
 
 
 def test_a_refused_launch_names_its_ops(monkeypatch: pytest.MonkeyPatch) -> None:

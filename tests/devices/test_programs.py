@@ -52,8 +52,8 @@ def _train(place: str, steps: int, optimizer: Any, compiled: bool) -> tuple[list
 
         run = tf.function(step) if compiled else step
         losses = [run(x, y) for _ in range(steps)]
-    assert {loss.device for loss in losses} == {f"{place}:0"}
-    assert {v.device for v in net.variables} == {f"{place}:0"}
+    assert {loss.location for loss in losses} == {f"{place}:0"}
+    assert {v.location for v in net.variables} == {f"{place}:0"}
     return [float(loss) for loss in losses], net
 
 
@@ -88,7 +88,7 @@ def test_the_block_decides_where_things_are_made(place: str) -> None:
             tf.one_hot([0, 2], 3),
             tf.Variable([1.0]).value(),
         ]
-    assert {x.device for x in made} == {f"{place}:0"}
+    assert {x.location for x in made} == {f"{place}:0"}
     assert all(isinstance(x, DeviceTensor if place == "cuda" else EagerTensor) for x in made)
 
 
@@ -105,10 +105,10 @@ def test_ops_run_where_their_operands_are() -> None:
         tf.transpose(x),
         1.0 - x,
     ):
-        assert y.device == "cuda:1"
-    assert tf.shape(x).device == "cpu:0"  # sizes are for Python and for ops that take sizes
-    assert tf.reshape(x, tf.shape(x)[::-1]).device == "cuda:1"
-    assert tf.gather(x, [1, 0]).device == "cuda:1"
+        assert y.location == "cuda:1"
+    assert tf.shape(x).location == "cpu:0"  # sizes are for Python and for ops that take sizes
+    assert tf.reshape(x, tf.shape(x)[::-1]).location == "cuda:1"
+    assert tf.gather(x, [1, 0]).location == "cuda:1"
 
 
 def test_operands_on_two_devices_are_refused_with_both_names() -> None:
@@ -124,7 +124,7 @@ def test_operands_on_two_devices_are_refused_with_both_names() -> None:
         v.assign(here)
     with tf.device("cuda"), pytest.raises(ValueError, match=r"'cpu:0'.*'cuda:0'"):
         here * there
-    assert (here.gpu() + there).device == "cuda:0"
+    assert (here.gpu() + there).location == "cuda:0"
     assert isinstance(there.cpu() + here, EagerTensor)
 
 
@@ -134,7 +134,7 @@ def test_copies_pass_derivatives_on() -> None:
         tape.watch(x)
         y = (x.gpu() ** 2).cpu() * x
     g = tape.gradient(y, x)
-    assert g.device == "cpu:0"
+    assert g.location == "cpu:0"
     np.testing.assert_allclose(g, 3 * x.numpy() ** 2)
     with tf.GradientTape() as outer:
         outer.watch(x)
@@ -151,16 +151,16 @@ def test_operands_that_are_elsewhere_come_into_the_block() -> None:
         tape.watch(x)
         with tf.device("cuda"):
             y = tf.reduce_sum(tf.exp(x))
-    assert y.device == "cuda:0"
+    assert y.location == "cuda:0"
     g = tape.gradient(y, x)
-    assert g.device == "cpu:0"
+    assert g.location == "cpu:0"
     np.testing.assert_allclose(g, np.exp([1.0, 2.0]), rtol=1e-6)
     with tf.device("cuda"):
         there = tf.constant(1.0)
         with tf.device("cpu"):
-            assert tf.identity(there).device == "cpu:0"
-            assert tf.constant(2.0).device == "cpu:0"
-        assert tf.constant(2.0).device == "cuda:0"
+            assert tf.identity(there).location == "cpu:0"
+            assert tf.constant(2.0).location == "cpu:0"
+        assert tf.constant(2.0).location == "cuda:0"
 
 
 def test_tapes_in_blocks() -> None:
@@ -169,7 +169,7 @@ def test_tapes_in_blocks() -> None:
         with tf.GradientTape(persistent=True) as tape:
             y = x * x
             with tape.stop_recording():
-                assert tf.constant(1.0).device == "cuda:0"
+                assert tf.constant(1.0).location == "cuda:0"
                 jacobian = tape.jacobian(y, x)
             z = y * x
         rows = tf.reshape(tf.range(6.0), [2, 3])
@@ -177,10 +177,10 @@ def test_tapes_in_blocks() -> None:
             batch.watch(rows)
             w = tf.sin(rows) * rows
     np.testing.assert_allclose(jacobian, np.diag([2.0, 4.0]))
-    assert tape.gradient(z, x).device == "cuda:0"
+    assert tape.gradient(z, x).location == "cuda:0"
     np.testing.assert_allclose(tape.gradient(z, x), [3.0, 12.0])
     found = batch.batch_jacobian(w, rows)
-    assert found.device == "cuda:0" and found.shape == (2, 3, 3)
+    assert found.location == "cuda:0" and found.shape == (2, 3, 3)
     with tf.device("cuda"), tf.autodiff.ForwardAccumulator(x, tf.constant([1.0, 0.0])) as forward:
         y = x**3
     np.testing.assert_allclose(forward.jvp(y), [3.0, 0.0])
@@ -208,10 +208,10 @@ def test_control_flow_in_functions() -> None:
             found = f(x, tf.constant(5))
         g = tape.gradient(found[0], x)
     for y, z in zip(found, want):
-        assert y.device == "cuda:0"
+        assert y.location == "cuda:0"
         np.testing.assert_allclose(y, z, rtol=1e-6)
-    assert g.device == "cuda:0" and np.all(np.isfinite(g))
-    assert f(x, 5)[0].device == "cuda:0"  # without a block: where its arguments are
+    assert g.location == "cuda:0" and np.all(np.isfinite(g))
+    assert f(x, 5)[0].location == "cuda:0"  # without a block: where its arguments are
 
 
 def test_random_numbers_are_those_of_the_cpu() -> None:
@@ -227,7 +227,7 @@ def test_random_numbers_are_those_of_the_cpu() -> None:
                 tf.random.shuffle(tf.range(9)),
             ]
     for a, b in zip(drawn["cpu"], drawn["cuda"]):
-        assert (a.device, b.device) == ("cpu:0", "cuda:0")
+        assert (a.location, b.location) == ("cpu:0", "cuda:0")
         assert a.numpy().tobytes() == b.numpy().tobytes()
 
 
@@ -245,32 +245,32 @@ def test_saved_on_one_device_and_loaded_on_another(tmp_path: Path, saved_on: str
         tf.train.Checkpoint(net=other).read(tmp_path / "checkpoint").assert_consumed()
         for model in (loaded, other):
             y = model(tf.constant(x))
-            assert y.device == f"{loaded_on}:0"
+            assert y.location == f"{loaded_on}:0"
             np.testing.assert_allclose(y, want, rtol=1e-5)
-            assert {v.device for v in (model.w1, model.b1)} == {f"{loaded_on}:0"}
+            assert {v.location for v in (model.w1, model.b1)} == {f"{loaded_on}:0"}
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(loaded(tf.constant(x)))
         g = tape.gradient(loss, loaded.w1)
-        assert g.device == f"{loaded_on}:0"
+        assert g.location == f"{loaded_on}:0"
         loaded.w1.assign_sub(0.1 * g)
 
 
 def test_variables() -> None:
     with tf.device("cuda"):
         v = tf.Variable([[1.0, 2.0], [3.0, 4.0]], name="v")
-    assert isinstance(v, tf.Variable) and v.device == "cuda:0"
+    assert isinstance(v, tf.Variable) and v.location == "cuda:0"
     v.assign_add([[1.0, 1.0], [1.0, 1.0]])
     v[0].assign([7.0, 8.0])
     v.scatter_nd_update([[1]], [[5.0, 6.0]])
     np.testing.assert_array_equal(v.numpy(), [[7.0, 8.0], [5.0, 6.0]])
-    assert v.assign(v * 2.0).device == "cuda:0"
+    assert v.assign(v * 2.0).location == "cuda:0"
     v.assign([[1.0, 2.0], [3.0, 4.0]])
     np.testing.assert_array_equal(np.asarray(v), [[1.0, 2.0], [3.0, 4.0]])
     assert len(v) == 2 and v.shape == (2, 2) and "device='cuda:0'" in repr(v)
     with pytest.raises(ValueError, match="Shape mismatch"):
         v.assign([1.0])
     for again in (copy.copy(v), copy.deepcopy(v), pickle.loads(pickle.dumps(v))):
-        assert again.device == "cuda:0" and again.name == "v:0"
+        assert again.location == "cuda:0" and again.name == "v:0"
         again.assign_sub(again)
     np.testing.assert_array_equal(v.numpy(), [[1.0, 2.0], [3.0, 4.0]])
 
@@ -294,7 +294,7 @@ def test_what_python_and_numpy_get() -> None:
     array[0] = 9.0
     assert float(x[0]) == 1.5
     np.testing.assert_array_equal(np.asarray(x), [1.5, 2.5])
-    assert copy.copy(x) is x and pickle.loads(pickle.dumps(x)).device == "cuda:0"
+    assert copy.copy(x) is x and pickle.loads(pickle.dumps(x)).location == "cuda:0"
     assert "<" in x._repr_html_()
     with tf.device("cuda"), pytest.raises(ValueError, match="bfloat16"):
         tf.constant([1.0], tf.bfloat16)
@@ -309,14 +309,14 @@ def test_the_default_device() -> None:
             tape.watch(x)
             y = tf.reduce_sum(x * tf.ones([2]))
         with tf.device("cpu"):
-            assert tf.constant(1.0).device == "cpu:0"
-        assert (x.device, y.device, tape.gradient(y, x).device) == ("cuda:1",) * 3
+            assert tf.constant(1.0).location == "cpu:0"
+        assert (x.location, y.location, tape.gradient(y, x).location) == ("cuda:1",) * 3
         assert tf.config.get_default_device() == "cuda:1"
         with tf.device("cuda:0"), pytest.raises(RuntimeError, match="set_default_device"):
             tf.config.set_default_device("cpu")
     finally:
         tf.config.set_default_device(None)
-    assert tf.constant(1.0).device == "cpu:0"
+    assert tf.constant(1.0).location == "cpu:0"
 
 
 def test_devices_are_listed() -> None:
@@ -333,7 +333,7 @@ def test_devices_are_listed() -> None:
         tf.config.experimental.set_memory_growth(gpu, True)
     assert tf.test.is_gpu_available() and tf.test.gpu_device_name() == "/device:GPU:0"
     with tf.device("/GPU:1"):
-        assert tf.constant(1.0).device == "cuda:1"
+        assert tf.constant(1.0).location == "cuda:1"
     with pytest.raises(RuntimeError, match=r"no 'cuda:2'; there are 2"):
         with tf.device("cuda:2"):
             pass
@@ -351,8 +351,8 @@ def test_nothing_of_a_compiled_function_runs_on_the_cpu_unseen() -> None:
     with tf.device("cuda"):
         for _ in range(3):
             y = f(tf.constant([1.0, 2.0]))
-    assert y.device == "cuda:0"
+    assert y.location == "cuda:0"
     for _ in range(3):
         z = f(tf.constant(3.0))  # a scalar of the CPU beside a variable of the device
-        assert z.device == "cuda:0" and float(z) == 6.0
+        assert z.location == "cuda:0" and float(z) == 6.0
     assert isinstance(y.array, DeviceArray)

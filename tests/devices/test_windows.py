@@ -76,7 +76,7 @@ def compare(function: Any, *arrays: np.ndarray, rtol: float = 2e-5) -> None:
     found = both(*given)
     assert not arrays[0].size or fake_driver.launches
     for mine, other in zip(found, want, strict=True):
-        assert mine.device == "cuda:0" and mine.dtype == other.dtype and mine.shape == other.shape
+        assert mine.location == "cuda:0" and mine.dtype == other.dtype and mine.shape == other.shape
         np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=rtol, atol=1e-4)
     native(both, given)
 

@@ -689,6 +689,24 @@ def test_a_registered_gradient_must_return_one_gradient_for_each_input():
         gradients(add, tf.constant(1.0), tf.constant(2.0))
 
 
+def test_a_gradient_of_a_shape_that_only_the_run_tells_is_compared_then():
+    @tf.custom_gradient
+    def f(x, ends):
+        return 2.0 * x, lambda upstream: (tf.reshape(upstream, ends), None)
+
+    @tf.function(input_signature=[tf.TensorSpec([2, 3]), tf.TensorSpec(None, tf.int32)])
+    def gradient(x, ends):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x, ends)
+        return tape.gradient(y, x)
+
+    assert gradient(tf.ones([2, 3]), [2, 3]).numpy().tolist() == [[1.0] * 3] * 2
+    for ends in ([1, 2, 3], [3, 2], [6]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not compatible with the expected shape"):
+            gradient(tf.ones([2, 3]), ends)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -841,6 +859,38 @@ def test_a_step_of_a_loop_may_apply_a_rule_and_write_into_an_array():
     traced, (traced_slopes,) = gradients(tf.function(f), x)
     np.testing.assert_allclose(traced, values, rtol=1e-14)
     np.testing.assert_allclose(traced_slopes, slopes, rtol=1e-14)
+
+
+def test_rules_may_share_what_the_first_of_them_computes_when_it_is_asked():
+    class Loss:
+        def __init__(self, x):
+            self.x, self.slope = x, None
+
+        def slopes(self):
+            if self.slope is None:
+                self.slope = 2.0 * tf.sin(self.x)
+            return self.slope
+
+        @tf.custom_gradient
+        def value(self, x):
+            return tf.reduce_sum(tf.cos(self.x), 1), lambda g: g[:, None] * self.first(x)
+
+        @tf.custom_gradient
+        def first(self, x):
+            return tf.identity(self.slopes()), lambda g: g * self.slopes()
+
+    def second(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = Loss(tf.stop_gradient(x)).value(x)
+            slopes = inner.gradient(y, x)
+        return outer.batch_jacobian(slopes, x)
+
+    x = tf.constant([[0.1, 0.2], [0.3, 0.4]], tf.float64)
+    for f in (second, tf.function(second)):
+        np.testing.assert_allclose(f(x), [np.diag(2.0 * np.sin(row)) for row in x.numpy()], rtol=1e-14)
 
 
 def test_a_rule_in_a_loop_cannot_use_what_is_computed_after_it():

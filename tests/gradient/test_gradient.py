@@ -399,6 +399,46 @@ def test_slices_and_dense_gradients_are_added(run):
     np.testing.assert_array_equal(run(body), [[4.0], [6.0], [10.0]])
 
 
+KEYS = [
+    (slice(1, None), slice(None, -1)),
+    (slice(0, 2), slice(2, 4), 3),
+    (0, slice(None), -1),
+    (slice(None, None, 2), slice(1, 3), slice(None, None, -1)),
+    ((slice(1, 3), 2), (Ellipsis, slice(0, 2)), (None, 1)),
+    (slice(2, 2), slice(1, 3), (3, 1)),
+]
+
+
+@pytest.mark.parametrize("keys", KEYS, ids=range(len(KEYS)))
+@pytest.mark.parametrize("first", [False, True], ids=["slices", "behind-a-product"])
+def test_cotangents_of_slices_are_added_in_place_with_the_bits_of_a_sum(keys, first):
+    x = np.arange(12.0).reshape(4, 3)
+    factors = [np.resize([-0.0, 0.0, 1.5, -0.0, -2.0], x[key].shape) for key in keys]
+    with tf.GradientTape(persistent=True) as tape:
+        a = tf.constant(x)
+        tape.watch(a)
+        parts = [tf.reduce_sum(a[key] * f) for key, f in zip(keys, factors, strict=True)]
+        parts += [tf.reduce_sum(a * -0.0)] * first
+        y = tf.add_n(parts)
+    expected = np.full_like(x, -0.0) if first else None
+    for key, f in reversed(list(zip(keys, factors, strict=True))):
+        bar = np.zeros_like(x)
+        bar[key] = f
+        expected = bar if expected is None else expected + bar
+    for _ in range(2):
+        assert tape.gradient(y, a).numpy().tobytes() == expected.tobytes()
+
+
+def test_a_cotangent_that_others_hold_stays_as_it_is():
+    x = tf.constant(np.arange(4.0))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x[1:]
+        z = tf.reduce_sum(tf.identity(x) + x) + tf.reduce_sum(y * 3.0)
+    bars = tape.gradient(z, [x, y])
+    assert bars[0].numpy().tolist() == [2, 5, 5, 5] and bars[1].numpy().tolist() == [3, 3, 3]
+
+
 @in_both
 def test_unused_outputs_count_as_zeros(run):
     def body(x):

@@ -115,6 +115,28 @@ def test_a_slope_or_threshold_of_none_is_refused(make):
         make()
 
 
+def test_a_slope_may_have_its_older_name():
+    layer = K.layers.LeakyReLU(alpha=0.25)
+    assert "alpha" not in layer.get_config() and layer.get_config()["negative_slope"] == 0.25
+    for made in (layer, K.layers.LeakyReLU.from_config(layer.get_config())):
+        assert made([-1.0, 2.0]).numpy().tolist() == [-0.25, 2.0]
+
+
+def test_a_build_need_not_take_a_shape():
+    class Scaled(K.Model):
+        def build(self):
+            self.scale = self.add_weight(shape=[], initializer="ones", name="scale")
+
+        def call(self, inputs):
+            return inputs * self.scale
+
+    early, late = Scaled(), Scaled()
+    early.build()
+    assert early.built and len(early.weights) == 1
+    assert early([2.0]).numpy().tolist() == late([2.0]).numpy().tolist() == [2.0]
+    assert len(early.weights) == len(late.weights) == 1
+
+
 def test_a_table_is_built_without_a_shape():
     layer = K.layers.Embedding(4, 3)
     layer.build()

@@ -269,6 +269,37 @@ def test_cross_products_are_the_same_by_both_ways() -> None:
         _agree(lambda x, y: gnp.cross(x, y, axis=0), x.T.copy(), y.T.copy())
 
 
+def test_elements_at_arrays_of_indices_are_the_same_by_both_ways() -> None:
+    x = _values(np.float32, 4, 5, 3)
+    i, j, mask = np.array([[0, -1], [3, 2]]), np.array([1, -3]), np.array([True, False, True, True])
+    keys: list[Any] = [
+        i,
+        j,
+        (i, j),
+        (slice(None), j),
+        (i, slice(1, 4)),
+        (0, j),
+        (j, slice(None), 1),
+        (..., j % 3),
+        (None, j),
+    ]
+    keys += [
+        (slice(None), j, j % 3),
+        (mask, 0),
+        (mask, slice(None), j[:1]),
+        (np.int8(1) * i,),
+        (np.zeros(0, np.int64),),
+    ]
+    for key in keys:
+        _agree(lambda y, key=key: y[key], x, traced=False)
+    for key in (np.array([4]), (i, np.array([0, 1, 2])), (mask, mask), np.array([0.5])):
+        with pytest.raises(
+            (gd.errors.InvalidArgumentError, gd.errors.OutOfRangeError, TypeError),
+            match=r"getitem|gather|integers",
+        ):
+            gd.constant(x)[key]
+
+
 def test_bfloat16_takes_the_usual_way() -> None:
     x = gd.cast(gd.constant([1.0, -2.0, 3.0]), gd.bfloat16)
     assert not way.is_free(x)

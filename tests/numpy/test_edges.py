@@ -36,6 +36,31 @@ CALLS: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
     ),
     ("median of nothing", lambda m, x: m.median(x, axis=0), np.zeros([0, 3])),
     ("median of nothing, kept", lambda m, x: m.nanmedian(x, keepdims=True), np.zeros([0, 3])),
+    (
+        "weights of two axes",
+        lambda m, x: m.average(x, (0, 2), m.ones([2, 2]) + x[:, 0]),
+        np.arange(8.0).reshape(2, 2, 2),
+    ),
+    (
+        "weights of turned axes",
+        lambda m, x: m.average(x, (2, 0), x[0, :, :2]),
+        np.arange(12.0).reshape(2, 3, 2)[:, :2],
+    ),
+    ("covariance of nothing", lambda m, x: m.cov(x), np.zeros([2, 0])),
+    ("covariance that is not free", lambda m, x: m.cov(x, ddof=5), [[0, 1, 2], [2, 1, 0]]),
+    (
+        "points at infinity",
+        lambda m, x: m.interp([1, 2, 2.5, 3, 3.5, 4], [1, 2, 3, 4], x),
+        [1.0, 2.0, _INF, 4.0],
+    ),
+    (
+        "a point that is NaN",
+        lambda m, x: m.interp([1, 2, 2.5, 3, 3.5, 4], [1, 2, 3, 4], x),
+        [1.0, 2.0, _NAN, 4.0],
+    ),
+    ("a flat line without ends", lambda m, x: m.interp([0.5, _NAN], [-_INF, _INF], x), [10.0, 10.0]),
+    ("nothing counted", lambda m, x: m.bincount([], minlength=2), [1.0]),
+    ("sorted as narrow complex numbers", lambda m, x: m.sort_complex(x), np.array([2, 1], np.int16)),
     ("median of infinities", lambda m, x: m.median(x, axis=1), [[1.0, _INF], [_INF, _INF], [-_INF, _INF]]),
     ("nanmedian of an infinity", lambda m, x: m.nanmedian(x), [_NAN, _INF, 2.0]),
     (
@@ -221,6 +246,11 @@ WRONG: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
     ("a range that descends", lambda m, x: m.histogram(x, 2, range=(2.0, 1.0)), [1.0, 2.0]),
     ("bounds without order", lambda m, x: m.digitize(x, [1.0, 3.0, 2.0]), [1.0, 2.0]),
     ("a negative number to count", lambda m, x: m.bincount(x), [1, -2]),
+    ("a point without a value", lambda m, x: m.interp(x, [0.0, 1.0], [1.0]), [0.5]),
+    ("a period of nothing", lambda m, x: m.interp(x, [0.0, 1.0], [1.0, 2.0], period=0), [0.5]),
+    ("less than no counts", lambda m, x: m.bincount(x, minlength=-1), [1]),
+    ("weights without an axis", lambda m, x: m.average(x, weights=[1.0, 2.0]), np.ones([2, 2])),
+    ("weights of another size", lambda m, x: m.average(x, 0, weights=[1.0, 2.0, 3.0]), np.ones([2, 2])),
     ("floats to count", lambda m, x: m.bincount(x), [1.0]),
     ("a place behind the end", lambda m, x: m.unravel_index(x, (2, 2)), [4]),
     ("an index behind an axis", lambda m, x: m.ravel_multi_index((x, x), (2, 2)), [2]),
@@ -508,3 +538,11 @@ def test_shapes_that_are_known_at_run_time_are_compared_too(a, b):
     ranks = [tf.TensorSpec(None, tf.float32)] * 2
     for specs in (sizes, ranks, [sizes[0], ranks[1]]):
         assert [bool(z) for z in tf.function(alike, input_signature=specs)(x, y)] == wanted
+
+
+def test_several_results_are_a_tuple_as_in_numpy() -> None:
+    x = tf.constant([1.0, 2.0])
+    results = (tnp.meshgrid(x, x), tnp.meshgrid(x, x, sparse=True), tnp.meshgrid())
+    assert {type(found) for found in (*results, tnp.broadcast_arrays(x, x), tnp.broadcast_arrays())} == {
+        tuple
+    }

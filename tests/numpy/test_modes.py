@@ -107,3 +107,20 @@ def test_derivatives_pass_through_the_conversions(mode: Callable[..., None]) -> 
 def test_an_unknown_mode_is_refused(mode: Callable[..., None]) -> None:
     with pytest.raises(ValueError, match="'strict'; it is one of 'off', 'legacy', 'all', 'safe'"):
         mode(dtype_conversion_mode="strict")
+
+
+def test_variables_take_values_whose_joint_dtype_is_theirs(mode):
+    mode(dtype_conversion_mode="all")
+    v = tf.Variable(1.0)
+    v.assign_add(tf.constant(2))
+    assert v.numpy() == 3.0
+    v.assign(tf.constant(5))
+    assert tf.function(lambda x: v.assign_sub(x) + 0.0)(tf.constant(2)).numpy() == 3.0
+    w = tf.Variable(1.0, dtype=tf.float64)
+    assert w.assign_add(v).numpy() == 4.0
+    for u, x in ((v, tf.constant(2.0, tf.float64)), (tf.Variable(1), tf.constant(2.5))):
+        with pytest.raises(TypeError, match="Cannot assign to variable"):
+            u.assign_add(x)
+    mode(dtype_conversion_mode="safe")
+    with pytest.raises(TypeError, match="may lose digits"):
+        v.assign_add(tf.constant(2))

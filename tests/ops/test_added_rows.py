@@ -21,6 +21,7 @@ from graphad.ops import accumulate
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128, np.int32])
 def test_rows_are_added_as_numpy_adds_them(monkeypatch, block, shape, positions, row, dtype):
     monkeypatch.setattr(accumulate, "_BLOCK", block)
+    monkeypatch.setattr(accumulate, "_AT_ONCE", 0)
     numbers = np.random.default_rng(2)
     key = tuple(np.asarray(numbers.integers(0, n, positions)) for n in shape)
     added = np.asarray(1e3 * numbers.normal(size=(*positions, *row))).astype(dtype)

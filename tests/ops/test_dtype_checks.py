@@ -29,7 +29,6 @@ DIFFERENT: dict[str, Any] = {
 }
 NEEDED: dict[str, Any] = {
     "where: condition has dtype float32; a bool dtype is needed": lambda f, d, i: tf.where(f, f, f),
-    "mask has dtype float32; a bool dtype is needed": lambda f, d, i: tf.boolean_mask(f, f),
     "indices have dtype float32; an integer dtype is needed": lambda f, d, i: tf.gather(f, f),
     "sin: x has dtype int32; a float or complex dtype is needed": lambda f, d, i: tf.sin(i),
 }

@@ -93,7 +93,27 @@ MASKED: dict[str, tuple[Callable[[Any], Any], list[float], tuple[int, ...]]] = {
     ),
     "maximum of rows": (lambda x: tf.reduce_max(tf.stack([x, 2.0 * x], 1), 1), [NAN], (1,)),
     "minimum of rows": (lambda x: tf.reduce_min(tf.stack([x, 2.0 * x], 1), 1), [NAN], (1,)),
-    "product of rows": (lambda x: tf.reduce_prod(tf.stack([x, x, x], 1), 1), [NAN, -INF], (1,)),
+    "product of rows": (lambda x: tf.reduce_prod(tf.stack([x, x, x], 1), 1), [NAN, -INF, -1e200], (1, 2)),
+    "running product of rows": (
+        lambda x: tf.math.cumprod(tf.stack([x, x, x], 1), 1)[:, 2],
+        [NAN, -INF, -1e200],
+        (1, 2),
+    ),
+    "running product of the elements before": (
+        lambda x: tf.math.cumprod(tf.stack([x, x, x, x], 1), 1, exclusive=True, reverse=True)[:, 0],
+        [NAN, -INF],
+        (1, 2),
+    ),
+    "running sum of rows": (
+        lambda x: tf.cumsum(tf.stack([x * tf.math.log(x), x], 1), 1)[:, 1],
+        [*POLES, NAN],
+        (1, 2),
+    ),
+    "running logsumexp of rows": (
+        lambda x: tf.math.cumulative_logsumexp(tf.stack([x, 0.5 * x], 1), 1)[:, 1],
+        [NAN, -INF],
+        (1, 2),
+    ),
     "norm of rows": (lambda x: tf.norm(tf.stack([x, 3.0 * x], 1), axis=1), [NAN, -INF, 0.0], (1, 2)),
     "logsumexp of rows": (lambda x: tf.reduce_logsumexp(tf.stack([x, 0.5 * x], 1), 1), [NAN, -INF], (1, 2)),
     "softmax of rows": (lambda x: tf.nn.softmax(tf.stack([x, 0.5 * x], 1))[:, 0], [NAN, -INF], (1, 2)),
@@ -147,6 +167,8 @@ TAKEN: dict[str, Callable[[Any], Any]] = {
     "product": lambda x: x * tf.exp(x),
     "function": tf.function(lambda x: x * tf.exp(x)),
     "sum of rows": lambda x: tf.reduce_sum(tf.stack([x, x * x], 1), 1),
+    "running product of rows": lambda x: tf.math.cumprod(tf.stack([x, x + 1.0], 1), 1)[:, 1],
+    "running sum of rows": lambda x: tf.cumsum(tf.stack([x, tf.sin(x)], 1), 1)[:, 1],
     "maximum of rows": lambda x: tf.reduce_max(tf.stack([tf.sin(x), x - 9.0], 1), 1),
     "difference of softmax": lambda x: tf.nn.softmax(tf.stack([x, -x], 1))[:, 0] - 0.5,
 }

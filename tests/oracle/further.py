@@ -85,6 +85,18 @@ def all_cases() -> list[Case]:
              {"x": positive(3, 4, 5), "y": positive(3, 4, 5)}, slack=5, precisions=single),
         Case("further.ignored_class", "tf.keras.losses.sparse_categorical_crossentropy(i, x, True, 2)",
              {"x": real(3, 5, 4), "i": whole(0, 4, 3, 5)}, slack=5, precisions=single),
+        *(Case(f"further.fake_quant_{k}", f"tf.quantization.fake_quant_with_min_max_{call}",
+               {"x": real(4, 6), "a": fixed(low), "b": fixed(high)}, second=False, precisions=single)
+          for k, (call, low, high) in enumerate((
+              ("args(x, -1.0, 1.5) + 0.0 * a * b", -1.0, 1.5), ("vars(x, a, b, 4, True)", -0.7, 1.1),
+              ("vars(x, a, b, 3)", 0.4, 1.3), ("vars(x, a, b)", 0.0, 0.0),
+              ("vars_per_channel(x, a, b, 5)", np.linspace(-1.0, 0.3, 6), np.linspace(0.5, 1.5, 6)),
+          ))),
+        Case("further.fake_quant_derivatives",
+             "[*tf.quantization.fake_quant_with_min_max_vars_per_channel_gradient(g, x, [-0.5, -1.0], [0.8, 1.9], 4), "
+             "*tf.quantization.fake_quant_with_min_max_vars_gradient(g, x, -0.5, 0.8, 4), "
+             "tf.quantization.fake_quant_with_min_max_args_gradient(g, x, -0.5, 0.8, 4)]",
+             {"x": real(5, 2), "g": real(5, 2)}, gradient=False, precisions=single),
     ]  # fmt: skip
     return cases + [
         Case(f"further.{n}", call, inputs, gradient=False, precisions=single) for n, call, inputs in _valued()

@@ -13,11 +13,7 @@ THEIRS = json.loads(FILE.read_text(encoding="utf-8"))
 LINES = [line for lines in expressions().values() for line in lines]
 
 # Deliberate: what is different, and why.
-_ONE_DEVICE = "devices are named as `device` takes them"
 DIFFERENCES: dict[str, str] = {
-    "tf.constant([1.0,2.0]).device": _ONE_DEVICE,
-    "tf.Variable([1.0,2.0]).device": _ONE_DEVICE,
-    "tf.constant(1.0).backing_device": _ONE_DEVICE,
     "tf.Variable(1.0).trainable, tf.Variable(1).trainable, tf.Variable(1.0, trainable=False).trainable": (
         "integers are not trained"
     ),

@@ -52,6 +52,34 @@ def test_a_range_up_to_a_known_size_has_that_size() -> None:
         tf.function(lambda x: tf.range(0, tf.shape(x)[0], tf.size(x) - 2))(np.ones((2, 1)))
 
 
+@pytest.mark.parametrize("rows", [None, 1])
+def test_eager_tensors_of_few_integers_are_sizes_and_so_is_what_is_computed_from_them(
+    rows: int | None,
+) -> None:
+    wide, narrow = tf.constant([20, 16]), tf.constant([10, 8], tf.int64)
+    many, seen = tf.range(100), {}
+
+    @tf.function(input_signature=[tf.TensorSpec([rows, 10, 8])])
+    def f(x: Any) -> Any:
+        short = tf.cast(narrow, tf.int32)
+        padded = tf.pad(x, [(0, 0), (0, wide[0] - short[0]), (0, wide[1] - short[1])])
+        seen["padded"] = padded.shape.as_list()
+        seen["cut"] = padded[:, : short[0] // 2].shape.as_list()
+        seen["flat"] = tf.reshape(padded, [-1, tf.reduce_prod(wide)]).shape.as_list()
+        seen["in a loop"] = tf.map_fn(lambda row: row[: short[0] - 1], x).shape.as_list()
+        seen["too many"] = tf.zeros([tf.reduce_max(many)]).shape.as_list()
+        return padded
+
+    assert f(tf.ones([1, 10, 8])).shape == (1, 20, 16)
+    assert seen == {
+        "padded": [rows, 20, 16],
+        "cut": [rows, 5, 16],
+        "flat": [rows, 320],
+        "in a loop": [rows, 9, 8],
+        "too many": [None],
+    }
+
+
 def test_what_is_repeated_as_often_as_is_known_has_a_known_size() -> None:
     seen = {}
 

@@ -126,6 +126,7 @@ from graphad import parallel_stack as parallel_stack
 from graphad import pow as pow
 from graphad import print as print
 from graphad import py_function as py_function
+from graphad import quantization as quantization
 from graphad import random as random
 from graphad import random_index_shuffle as random_index_shuffle
 from graphad import range as range
@@ -217,6 +218,7 @@ from graphad.core.logs import get_logger as get_logger
 from graphad.core.names import get_current_name_scope as get_current_name_scope
 from graphad.core.names import named_by_default
 from graphad.core.scopes import executing_eagerly as executing_eagerly
+from graphad.core.scopes import get_default_graph as get_default_graph
 from graphad.core.version import VERSION as VERSION
 from graphad.debugging import assert_integer as assert_integer
 from graphad.debugging import assert_proper_iterable as assert_proper_iterable
@@ -405,6 +407,20 @@ from graphad.ops.older_names import tensor_scatter_sub as tensor_scatter_sub
 from graphad.ops.older_names import tensor_scatter_update as tensor_scatter_update
 from graphad.ops.older_names import where_v2 as where_v2
 from graphad.ops.random.generator import set_seed
+from graphad.quantization import fake_quant_with_min_max_args as fake_quant_with_min_max_args
+from graphad.quantization import (
+    fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
+)
+from graphad.quantization import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
+from graphad.quantization import (
+    fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
+)
+from graphad.quantization import (
+    fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+)
+from graphad.quantization import (
+    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
+)
 from graphad.random import truncated_normal as truncated_normal
 from graphad.signal import fft as fft
 from graphad.signal import fft2d as fft2d

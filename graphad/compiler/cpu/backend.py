@@ -12,8 +12,10 @@ from graphad.compiler.cpu import build
 from graphad.compiler.cpu.emit import HEAVY, emit
 from graphad.compiler.cpu.functions import supported
 from graphad.compiler.cpu.runtime import (
+    blas,
     branch,
     calls,
+    convolved,
     drawing,
     entry,
     factorising,
@@ -35,6 +37,7 @@ from graphad.core.dtypes import as_dtype
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import (
     Band,
+    Convolved,
     Drawn,
     Factorised,
     Form,
@@ -67,7 +70,7 @@ class Cpu(Backend):
     """Compiled kernels and the native runtime of this process."""
 
     name = "cpu"
-    is_host = has_stages = has_blocks = True
+    is_host = has_stages = stages_add = has_blocks = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(movement.SIZES)
     has_routines_in_loops = has_calls = has_branches = True
@@ -186,13 +189,15 @@ class Cpu(Backend):
         if isinstance(form, Running):
             return dtype in indexing.ADDED
         if isinstance(form, Ordered):
-            return dtype in ordering.KINDS
+            return dtype in ordering.KINDS and form.dtype.name in ordering.PLACES
         if isinstance(form, Holds):
             return dtype == "bool"
         if isinstance(form, Drawn):
             return drawing.has(form.kind, form.dtype.name)
         if isinstance(form, Factorised):
             return dtype in self.product_dtypes and factorising.has(form)
+        if isinstance(form, Convolved):
+            return dtype in self.product_dtypes and bool(blas.tiles(dtype))
         if dtype not in self.product_dtypes or max(ranks) > 2 + lapack.BATCH_RANK:
             return False
         # One matrix with a stack of right-hand sides is factorised once for all.
@@ -204,14 +209,22 @@ class Cpu(Backend):
             return indexing.workspace(form, shapes[-1])
         if isinstance(form, Factorised):
             return factorising.workspace(form, shapes[0])
+        if isinstance(form, Convolved):
+            found = convolved.steps(form, dtype, shapes, True)
+            return 0 if found is None else found.workspace
         if isinstance(form, Drawn):
             return drawing.workspace(form, shapes[0], shapes[-1])
         if isinstance(form, Ordered):
             return ordering.workspace(shapes[0][form.axis]) if form.way == "order" else 0
         return lapack.workspace(form.name, *shapes[-1][-2:]) if isinstance(form, Library) else 0
 
-    def routine(self, form: Routine, dtypes: Sequence[str], walks: Sequence[Walk]) -> list[Part]:
+    def routine(
+        self, form: Routine, dtypes: Sequence[str], walks: Sequence[Walk], is_shared: bool
+    ) -> list[Part] | None:
         shapes = [shape for shape, _ in walks]
+        if isinstance(form, Convolved):
+            found = convolved.steps(form, dtypes[0], shapes, is_shared and pool.thread_count() > 1)
+            return None if found is None else found.parts
         if isinstance(form, Factorised):
             return factorising.parts(form, dtypes[0], shapes[0])
         if isinstance(form, Indexed):
@@ -226,7 +239,7 @@ class Cpu(Backend):
         elif isinstance(form, Ordered):
             if form.way == "order" and 0 in shapes[1]:
                 return []
-            function, words = ordering.ordered(form, dtypes[0], as_dtype(dtypes[1]).itemsize, shapes)
+            function, words = ordering.ordered(form, dtypes[0], shapes)
             places = {ordering.SOURCE: FIRST, ordering.TARGET: RESULT}
             places |= {ordering.WORK: WORK} if form.way == "order" else {}
         elif isinstance(form, Drawn):
@@ -334,7 +347,7 @@ def _nanoseconds(kernel: Kernel) -> float:
 def _ranges(loop: Loop | Nest, numbers: Mapping[str, int], nanoseconds: float) -> list[tuple[int, int]]:
     """Ranges of the split dimension, determined by the sizes only; none if sharing does not pay."""
     if isinstance(loop, Nest):
-        return _shares(evaluate(loop.rows, numbers), 1, nanoseconds)
+        return _shares(evaluate(loop.rows, numbers), loop.chunk(numbers), nanoseconds)
     chunk = loop.chunk(numbers)
     if loop.kernel.split == loop.kernel.rank - 1:
         chunk = -(-chunk // 64) * 64  # no two rows write to one cache line

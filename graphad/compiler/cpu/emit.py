@@ -350,13 +350,7 @@ class Printer:
         """Fixed chunks of the outermost dimension give partial results in the workspace; the last run combines
         them in order."""
         add, rank = self.out.add, self.kernel.rank
-        if rank == 1:
-            add(f"rows = {CHUNK}")
-        else:
-            add(
-                f"rows = maximum_i64(1, floordiv_i64({CHUNK}, maximum_i64({' * '.join(f'n{d}' for d in range(1, rank))}, 1)))"
-            )
-        add("parts = floordiv_i64(n0 + rows - 1, rows)")
+        self.chunks()
         with self.out.block("for g in range(lo, hi, rows)"):
             add("f = minimum_i64(g + rows, hi)")
             self._start("t", self._total_code)
@@ -365,26 +359,55 @@ class Printer:
             else:
                 with self._loop(0, "g", "f"):
                     self._sum_inner(range(1, rank - 1), "0", f"n{self.inner}")
-            for position, j in enumerate(self.reducing):
-                self._partial(j, position, f"t{j}")
+            self._keep_partial("floordiv_i64(g, rows)")
         with self.out.block("if hi == n0 and (lo == 0 or lo == hi)"):
-            self._start("t", self._total_code)
-            with self.out.block("for g in range(parts)"):
-                for position, j in enumerate(self.reducing):
-                    code = self._total_code(j)
-                    kept = f"ld_{_partial_code(code)}_w(w, g + {position} * parts)"
-                    value = (
-                        kept if _partial_code(code) == code else f"cast_{_partial_code(code)}_{code}({kept})"
-                    )
-                    add(f"t{j} = {self._combine(j, f't{j}', value, code)}")
-            for j in self.reducing:
-                self._store_total(j, f"t{j}", "0")
+            self.combined()
 
-    def _partial(self, j: int, position: int, value: str) -> None:
+    def chunks(self) -> None:
+        """Names for the steps of the outermost dimension in a chunk of a full reduction, and for the number of chunks."""
+        inside = " * ".join(f"n{d}" for d in range(1, self.kernel.rank))
+        rows = f"maximum_i64(1, floordiv_i64({CHUNK}, maximum_i64({inside}, 1)))" if inside else str(CHUNK)
+        self.out.add(f"rows = {rows}")
+        self.out.add("parts = floordiv_i64(n0 + rows - 1, rows)")
+
+    def continued(self) -> None:
+        """The range of a full reduction of two dimensions or more, which may end and begin within a chunk: what is there of
+        its sum is in the workspace."""
+        add = self.out.add
+        with self.out.block("for g in range(floordiv_i64(lo, rows), floordiv_i64(hi - 1, rows) + 1)"):
+            add("d = maximum_i64(g * rows, lo)")
+            add("f = minimum_i64(g * rows + rows, hi)")
+            self._start("t", self._total_code)
+            with self.out.block("if d > g * rows"):
+                for position, j in enumerate(self.reducing):
+                    add(f"t{j} = {self._partial(j, position)}")
+            with self._loop(0, "d", "f"):
+                self._sum_inner(range(1, self.kernel.rank - 1), "0", f"n{self.inner}")
+            self._keep_partial("g")
+
+    def combined(self) -> None:
+        """The results of a full reduction, from those of its chunks."""
+        self._start("t", self._total_code)
+        with self.out.block("for g in range(parts)"):
+            for position, j in enumerate(self.reducing):
+                value = self._combine(j, f"t{j}", self._partial(j, position), self._total_code(j))
+                self.out.add(f"t{j} = {value}")
+        for j in self.reducing:
+            self._store_total(j, f"t{j}", "0")
+
+    def _partial(self, j: int, position: int) -> str:
+        """What the workspace has of chunk g."""
         code = self._total_code(j)
         word = _partial_code(code)
-        kept = value if word == code else f"cast_{code}_{word}({value})"
-        self.out.add(f"st_{word}_w(w, floordiv_i64(g, rows) + {position} * parts, {kept})")
+        kept = f"ld_{word}_w(w, g + {position} * parts)"
+        return kept if word == code else f"cast_{word}_{code}({kept})"
+
+    def _keep_partial(self, chunk: str) -> None:
+        for position, j in enumerate(self.reducing):
+            code = self._total_code(j)
+            word = _partial_code(code)
+            kept = f"t{j}" if word == code else f"cast_{code}_{word}(t{j})"
+            self.out.add(f"st_{word}_w(w, {chunk} + {position} * parts, {kept})")
 
     def _outer_reduction(self) -> None:
         """Sum over rows: for each block of columns, one accumulator for each column."""

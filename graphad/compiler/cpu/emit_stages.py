@@ -21,7 +21,7 @@ from functools import lru_cache
 from graphad.compiler.cpu import functions
 from graphad.compiler.cpu.emit import Printer
 from graphad.compiler.source import Source, Text
-from graphad.kernels.forms import CONTIGUOUS, Access
+from graphad.kernels.forms import CONTIGUOUS, Access, block_layout
 from graphad.kernels.stages import BLOCK, HI, LO, OUTSIDE, ROWS, WORKSPACE, Stages, bases_of
 
 # A name that is not called; and a memory access: load or store, type, scope, pointer.
@@ -59,14 +59,24 @@ class _Printer:
             if self.kernel.has_last:
                 with self.out.block("if hi == rows and (lo == 0 or lo == hi)"):
                     for k, stage in enumerate(stages):
+                        if stage.adds:
+                            printer = Printer(stage.kernel)
+                            printer.combined()
+                            self._add(k, printer.out)
+                    for k, stage in enumerate(stages):
                         if stage.is_last:
                             self._header(k)
                             self._last(k)
         return self.out
 
     def _header(self, k: int) -> None:
-        printer = Printer(self.kernel.stages[k].kernel.check())
-        printer.header(self.bases.stages[k])
+        stage, base = self.kernel.stages[k], self.bases.stages[k]
+        printer = Printer(stage.kernel.check())
+        printer.header(base)
+        if stage.kernel.is_full_reduction:
+            printer.out.add(f"w = word(blk, {base + block_layout(stage.kernel).workspace})")
+        if stage.adds:
+            printer.chunks()
         self._add(k, printer.out)
         self.out.add(f"z{k}_m = word(blk, {self.bases.scales[k]})")
 
@@ -82,7 +92,7 @@ class _Printer:
                 renamed[name] = name + "h"
                 add(f"z{k}_{name}h = w + z{k}_{name} - b * z{k}_m * {self._step(k, operand, access)}")
         printer = Printer(kernel)
-        printer.loops()
+        (printer.continued if self.kernel.stages[k].adds else printer.loops)()
         self._add(k, printer.out, renamed)
 
     def _step(self, k: int, operand: int, access: Access) -> str:
@@ -94,8 +104,6 @@ class _Printer:
         add, kernel = self.out.add, self.kernel.stages[k].kernel
         add(f"z{k}_lo = 0")
         add(f"z{k}_hi = z{k}_n{kernel.split}")
-        if kernel.is_full_reduction:
-            add(f"z{k}_w = w + word(blk, {self.bases.stages[k] + 2})")
         printer = Printer(kernel)
         printer.loops()
         self._add(k, printer.out)

@@ -152,7 +152,7 @@ class Cuda(Backend):
         shape = shapes[-1]
         return 0 if 0 in shape else routines.layout_of(self.index, form, dtype, shape).total
 
-    def routine(self, form: Any, dtypes: Sequence[str], walks: Sequence[Walk]) -> list[Part]:
+    def routine(self, form: Any, dtypes: Sequence[str], walks: Sequence[Walk], is_shared: bool) -> list[Part]:
         return routines.parts(self, self.index, form, dtypes[0], walks)
 
     def repeat(self) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphad.compiler.backend import MASK, RESULTS, WORK
+from graphad.compiler.plan.calls import call
 from graphad.compiler.plan.places import FIXED, Made, Place
 from graphad.compiler.units import Unit
 from graphad.core.errors import UnavailableError
@@ -43,7 +44,7 @@ def _product(scope: Scope, unit: Unit, target: Site, is_inside: bool) -> list[Ma
         raise UnavailableError("plan: no BLAS takes this matrix product")
     places = _places(scope, sites, target, is_inside)
     work = _nanoseconds(a, c) / len(steps)
-    return [scope.step(step, [places[k].shifted(at) for k, at in found], work) for step, found in steps]
+    return [scope.step(step, [places[k].shifted(at) for k, at in found], work) for step, found, _ in steps]
 
 
 def _ended(scope: Scope, unit: Unit, target: Site, is_inside: bool) -> Made | None:
@@ -77,7 +78,9 @@ def routine(scope: Scope, unit: Unit, workspace: Place | None) -> list[Made]:
     walks = [scope.strided(site) for site in sites]
     form = unit.routine
     assert form is not None
-    steps = scope.backend.routine(form, [dtype.name for dtype in dtypes], walks)
+    steps = scope.backend.routine(form, [dtype.name for dtype in dtypes], walks, scope.is_shared)
+    if steps is None:
+        return [call(scope, unit)]
     if not steps:
         return []
     found = {
@@ -88,11 +91,18 @@ def routine(scope: Scope, unit: Unit, workspace: Place | None) -> list[Made]:
     }
     if workspace is not None:
         found[WORK] = workspace
-    if any(k == MASK for _, places in steps for k, _ in places):
+    if any(k == MASK for part in steps for k, _ in part.places):
         address, kept = scope.backend.constant(np.tri(walks[-1][0][0], dtype=np.bool_))
         scope.keep.append(kept)
         found[MASK] = Place.of(FIXED, address, 0, kept.nbytes)
     work = sum([float(math.prod(shape)) for shape, _ in walks])
     if isinstance(form, forms.Library | forms.Factorised):
         work *= walks[0][0][-1]
-    return [scope.step(step, [found[k].shifted(at) for k, at in places], work) for step, places in steps]
+    if isinstance(form, forms.Convolved):
+        work = 300 + 0.02 * form.operations([shape for shape, _ in walks]) / len(steps)
+    made = []
+    for step, places, apart in steps:
+        each = scope.step(step, [found[k].shifted(at) for k, at in places], work)
+        each.apart = apart
+        made.append(each)
+    return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +47,13 @@ def append(builder: Any, scope: Scope, unit: Unit, found: Sequence[Made]) -> int
     if unit.kind in (BLOCKS, GEMM) and not any(made.loop for made in found):
         return scope.backend.share(builder, [made.row for made in found])
     regions = 0
-    for made in found:
-        if made.loop is None:
-            builder.add_row(made.row)
-        else:
-            regions += scope.backend.launch(builder, made.loop, scope.numbers, made.row, made.work)
+    for apart, some in itertools.groupby(found, lambda made: made.apart):
+        if apart:
+            regions += scope.backend.share(builder, [made.row for made in some])
+            continue
+        for made in some:
+            if made.loop is None:
+                builder.add_row(made.row)
+            else:
+                regions += scope.backend.launch(builder, made.loop, scope.numbers, made.row, made.work)
     return regions

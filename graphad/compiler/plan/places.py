@@ -74,12 +74,14 @@ class Place(NamedTuple):
 
 
 class Made(Struct):
-    """A row, its estimated nanoseconds, the words that move with the enclosing loop, and its kernel."""
+    """A row, its estimated nanoseconds, the words that move with the enclosing loop, and its kernel; `apart`: it may run in
+    parallel with neighbours that may."""
 
     row: Row
     work: float
     moves: list[tuple[int, Place]] = []
     loop: Loop | Nest | None = None
+    apart: bool = False
 
 
 class Surroundings(Protocol):

@@ -295,7 +295,8 @@ class Scope:
             mine, sites = self.words(each, loop)
             base, layout = bases.stages[k], block_layout(loop.kernel)
             words[base : base + layout.count] = mine
-            words[base + layout.workspace] = held.last[k]
+            if workspace is not None and loop.kernel.is_full_reduction:
+                places.append((base + layout.workspace, workspace.shifted(held.last[k])))
             for (word, site), walk, value in zip(sites, layout.walks, stage.made, strict=True):
                 if value != stages.OUTSIDE and nest.kernel.held[value]:
                     words[base + word] = held.offsets[value]

@@ -7,7 +7,7 @@ The modules by subject:
     making                create, sequence, placeholder
     shapes as data        shape, sizes, static, ensure
     other shapes          reshape, squeezing, broadcast, transpose, join, tiling, padding
-    x[key]                slice, block, advanced, stepped, keys
+    x[key]                slice, adding, block, advanced, stepped, keys
     by position           gather, scatter, combine, positions, indicators, partition
     order                 sorting, order, approximate, distinct
     for all of them       support

@@ -301,6 +301,15 @@ def normal_key(key: Key, dims: Sequence[Dim | int]) -> tuple[Any, Any, Any]:
     return tuple(starts), tuple(strides), tuple(sizes)
 
 
+def steps_key(starts: Sequence[int], strides: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
+    """The key for NumPy of a block as the op `slice` has it."""
+    out = []
+    for start, stride, size in zip(starts, strides, sizes, strict=True):
+        stop = start + stride * size
+        out.append(slice(start, stop if stop >= 0 else None, stride) if size else slice(0, 0))
+    return tuple(out)
+
+
 def has_claims(key: Key) -> bool:
     """Whether the key declares the size of a slice."""
     for entry in key:  # noqa: SIM110 called for every x[key]

@@ -123,9 +123,14 @@ def is_rest(size: Dim | int) -> bool:
 
 
 def _wrong_size(have: tuple[Size, ...], want: tuple[Size, ...]) -> InvalidArgumentError:
+    of_truth = (
+        ""
+        if want
+        else " Where a tensor decides, tf.reduce_all and tf.reduce_any make one truth value of many."
+    )
     return InvalidArgumentError(
         f"reshape: x with shape {format_dims(have)} has {product(have)} elements, the requested shape "
-        f"{format_dims(want)} has {product(want)}; the numbers of elements must be equal."
+        f"{format_dims(want)} has {product(want)}; the numbers of elements must be equal.{of_truth}"
     )
 
 

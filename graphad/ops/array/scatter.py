@@ -59,6 +59,7 @@ from graphad.ops.array.support import (
 )
 from graphad.ops.choice import chosen
 from graphad.ops.directly import directly
+from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import EQUAL
 from graphad.ops.math.select import where
 
@@ -576,7 +577,7 @@ def boolean_mask(
 
     Args:
       tensor: Tensor of any dtype.
-      mask: Bool tensor whose shape matches that of `tensor` from `axis` on; no scalar.
+      mask: Bool tensor whose shape matches that of `tensor` from `axis` on; no scalar. Numbers count as true unless they are 0.
       axis: The first axis that the mask covers, 0 by default.
     Returns: Tensor in which the masked axes are one; its size is unknown while tracing.
     Raises: InvalidArgumentError: the shapes do not match.
@@ -586,7 +587,7 @@ def boolean_mask(
     """
     x, m = lift(tensor), lift(mask)
     place = normalize_axis("boolean_mask", 0 if axis is None else axis, x.ndim, "tensor", x.dims)
-    return bind(BooleanMask(place), x, m)
+    return bind(BooleanMask(place), x, m if m.dtype.is_bool else cast(m, "bool"))
 
 
 __all__ = [

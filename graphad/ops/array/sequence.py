@@ -25,7 +25,7 @@ from graphad.core.shapes import broadcast_dims, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import broadcast_to
-from graphad.ops.array.reshape import ExpandDims
+from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.shape import shape as sizes_of
 from graphad.ops.array.sizes import known_value, require_count
 from graphad.ops.array.static import broadcast_dynamic_shape
@@ -148,7 +148,8 @@ def range(
     """start, start + delta, start + 2 delta, ... as far as `limit`, which is left out.
 
     Args:
-      start: The first member; with `limit` left out it is the limit, and 0 is the start.
+      start: The first member; with `limit` left out it is the limit, and 0 is the start. A vector of one number counts as the
+        number, for all three.
       limit: Where to stop.
       delta: The step.
       dtype: The dtype; by default that of the arguments (float wins over int, 64 bits over 32).
@@ -163,7 +164,7 @@ def range(
     arguments: tuple[Any, ...] = (start, limit, delta)
     if not any(stands_for_tensor(x) for x in arguments):
         for x, word in zip(arguments, ("start", "limit", "delta"), strict=True):
-            require_number("range", x, word)
+            require_number("range", x[0] if type(x) is not int and np.shape(x) == (1,) else x, word)
         found = _common([to_numpy(x) for x in arguments]) if dtype is None else as_dtype(dtype)
         first, last, step = (x if type(x) is int else np.asarray(x).item() for x in arguments)
         return constant_here(
@@ -172,6 +173,9 @@ def range(
     if dtype is None:
         own = [x.dtype for x in arguments if stands_for_tensor(x)]
         found = max(own, key=_order)
+        if not found.is_floating:
+            others = [to_numpy(x) for x in arguments if type(x) is not int and not stands_for_tensor(x)]
+            found = max(found, _common(others), key=_order) if others else found
     else:
         found = as_dtype(dtype)
     converted = [_converted(x, found) for x in arguments]
@@ -192,12 +196,13 @@ def _common(values: Sequence[Array]) -> DType:
 
 
 def _converted(x: TensorLike, dtype: DType) -> Any:
-    if stands_for_tensor(x):
+    if not stands_for_tensor(x):
+        x = lift(x, dtype)
+    else:
         x = lift(x)
         if x.dtype is not dtype:
-            return bind(Cast(dtype), x)
-        return x
-    return lift(x, dtype)
+            x = bind(Cast(dtype), x)
+    return bind(Reshape(()), x) if x.dims == (1,) else x
 
 
 @define

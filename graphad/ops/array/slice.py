@@ -37,6 +37,7 @@ from graphad.core.schema import Given, Step
 from graphad.core.shapes import are_compatible, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
+from graphad.ops.array.adding import add_part
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import zeros, zeros_like
 from graphad.ops.array.gather import Gather
@@ -54,6 +55,7 @@ from graphad.ops.array.keys import (
     only_index,
     python_key,
     spilled,
+    steps_key,
 )
 from graphad.ops.array.reshape import Reshape, expand_dims, reshape
 from graphad.ops.array.scatter import boolean_mask
@@ -79,11 +81,10 @@ class GetItem(Op):
     """The part of x at `key`."""
 
     name = "getitem"
-    takes_spread = carries_masks = True
-    moves = True
-    eval_checks = True
+    takes_spread = carries_masks = moves = eval_checks = True
     keeps = (False, False)
     aliases = {0: 0}
+    pull_into = add_part
     key: Key
     formerly = {"getitem_at": _as_it_is}
 
@@ -167,7 +168,7 @@ class Slice(Op):
         return x.with_dims(self.sizes)
 
     def eval(self, x: Array) -> Array:
-        y = x[_steps_key(self.starts, self.strides, self.sizes)]
+        y = x[steps_key(self.starts, self.strides, self.sizes)]
         if y.shape != self.sizes:  # NumPy clips
             raise _outside("slice", self.starts, self.strides, self.sizes, x.shape)
         return y
@@ -216,18 +217,6 @@ def _outside(
     )
 
 
-def _steps_key(
-    starts: Sequence[int], strides: Sequence[int], sizes: Sequence[int]
-) -> tuple[builtins.slice, ...]:
-    out = []
-    for start, stride, size in zip(starts, strides, sizes, strict=True):
-        stop = start + stride * size
-        out.append(
-            builtins.slice(start, stop if stop >= 0 else None, stride) if size else builtins.slice(0, 0)
-        )
-    return tuple(out)
-
-
 @define
 class SliceGrad(Op):
     """The transpose of slice: zeros of `shape` with x[i, j, ...] at (starts[0] + i * strides[0], starts[1] + j * strides[1],
@@ -258,7 +247,7 @@ class SliceGrad(Op):
 
     def eval(self, x: Array) -> Array:
         out = arrays.zeros(self.shape, x.dtype, x)
-        part = out[_steps_key(self.starts, self.strides, x.shape)]
+        part = out[steps_key(self.starts, self.strides, x.shape)]
         if part.shape != x.shape:
             raise _outside("slice_grad", self.starts, self.strides, x.shape, self.shape)
         part[...] = x

@@ -15,6 +15,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import INTEGER, require_kind_of
 from graphad.core.op import Op, define, else_eval, no_gradient
 from graphad.core.schema import Axis, Given
 from graphad.core.shapes import format_dims, normalize_axis, ranked
@@ -42,6 +43,7 @@ class ArgSort(Op):
     dtype: DType
 
     def infer(self, x: TensorSpec) -> TensorSpec:
+        require_kind_of("argsort", self.dtype, INTEGER)
         if x.dims is not None:
             normalize_axis("argsort", self.axis, len(x.dims), "values", x.dims)
         return TensorSpec.of(x.dims, self.dtype)
@@ -54,7 +56,7 @@ class ArgSort(Op):
 
     @else_eval(_IN_ORDER)
     def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.Ordered("order", self.axis, self.descending)
+        return forms.Ordered("order", self.axis, self.descending, self.dtype)
 
     vjp = no_gradient("an order is piecewise constant")
 
@@ -78,6 +80,7 @@ class TopIndices(Op):
     dtype: DType
 
     def infer(self, x: TensorSpec) -> TensorSpec:
+        require_kind_of("top_k", self.dtype, INTEGER, "index_type")
         if x.dims is None:
             return TensorSpec.of(None, self.dtype)
         if not x.dims:
@@ -107,7 +110,7 @@ class TopIndices(Op):
 
     @else_eval(_IN_ORDER)
     def lower(self, x: TensorSpec, *given: TensorSpec) -> forms.Form | None:
-        return forms.Ordered("order", len(ranked(x.dims)) - 1, True)
+        return forms.Ordered("order", len(ranked(x.dims)) - 1, True, self.dtype)
 
     vjp = no_gradient("an order is piecewise constant")
 

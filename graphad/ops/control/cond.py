@@ -42,7 +42,7 @@ from graphad.graph.compose import append, inputs_behind, values_behind, with_inp
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.walk import with_outputs
-from graphad.ops.array.reshape import ExpandDims, Squeeze
+from graphad.ops.array.reshape import ExpandDims, Squeeze, reshape
 from graphad.ops.array.support import same_row
 from graphad.ops.control.duals import push_cond
 from graphad.ops.control.layers import (
@@ -522,7 +522,9 @@ def as_predicate(op: str, x: TensorLike) -> Tensor:
     dims = from_number.dims
     if dims and all(map(is_one, dims)):
         from_number = bind(Squeeze(tuple(range(len(dims)))), from_number)  # one truth value, as `bool(x)` has
-    elif dims is not None and dims != ():
+    elif dims is None or (dims and all(size is None or is_one(size) for size in dims)):
+        from_number = reshape(from_number, ())  # which refuses what turns out to have more elements
+    elif dims:
         raise InvalidArgumentError(
             f"{op}: the predicate has shape {format_dims(dims)}; it must be a scalar or have one element. tf.where chooses "
             "element by element, tf.reduce_all and tf.reduce_any make one truth value of many."

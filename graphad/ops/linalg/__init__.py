@@ -3,7 +3,7 @@
 The modules by subject:
 
     products              matmul, contraction, direct
-    systems, factors      systems, factors, eigen, banded, iterative
+    systems, factors      systems, factors, eigen, banded, tridiagonal, iterative
     diagonals             diagonal, diagonals
     matrix functions      functions, functions_there, composed, norms
     linear operators      operators, shaped, held, structured, circulant, identities, low_rank,

@@ -45,10 +45,11 @@ from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.squeezing import squeeze
 from graphad.ops.linalg.diagonal import matrix_rows
-from graphad.ops.linalg.diagonals import diag, diag_part, set_diag
+from graphad.ops.linalg.diagonals import diag_part
 from graphad.ops.linalg.eigen import eigh, eigvalsh
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.systems import SINGULAR, require_matrix
+from graphad.ops.linalg.tridiagonal import TridiagonalEigenvalues, full_matrix
 from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import conj, conjugate
@@ -316,8 +317,8 @@ def eigh_tridiagonal(
     tol: float | None = None,
     name: str | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """The eigenvalues of Hermitian tridiagonal matrices in ascending order, computed by `eigh` of the full matrix;
-    differentiable.
+    """The eigenvalues of Hermitian tridiagonal matrices in ascending order, differentiable. Eigenvalues alone of
+    real matrices are computed from the two diagonals, others and eigenvectors by `eigh` of the full matrix.
 
     Args:
       alpha: The main diagonal [..., n], a float or complex dtype.
@@ -338,8 +339,14 @@ def eigh_tridiagonal(
         raise InvalidArgumentError(
             f"{op}: select_range is {select_range!r}; for select={select!r} it is two numbers."
         )
-    full = set_diag(set_diag(diag(middle), off, k=1), conj(off), k=-1)
-    values, vectors = (eigvalsh(full), None) if eigvals_only else eigh(full)
+    values: Any
+    vectors: Any = None
+    if not eigvals_only:
+        values, vectors = eigh(full_matrix(middle, off))
+    elif middle.dtype.is_complex:
+        values = eigvalsh(full_matrix(middle, off))
+    else:
+        values = bind(TridiagonalEigenvalues(), middle, off)
     if select == "i":
         chosen = slice(int(select_range[0]), int(select_range[1]) + 1)
         values = values[..., chosen]

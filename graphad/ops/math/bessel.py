@@ -11,7 +11,7 @@ not relative to a result close to a zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from graphad.ops.math import bessel_far, bessel_zeros, series
 from graphad.ops.math.arithmetic import MUL_ZERO, NEG
 from graphad.ops.math.arithmetic import abs as absolute
 from graphad.ops.math.arithmetic import sign as _sign
-from graphad.ops.math.bessel_modified import modified
+from graphad.ops.math.bessel_modified import modified, second
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal, greater_equal, less
 from graphad.ops.math.exponential import exp, log
@@ -70,10 +70,39 @@ def of_scipy(
     return formula
 
 
-def _over(y: Tensor, x: Tensor, at_zero: float) -> Tensor:
-    """y / x, and `at_zero` where x is 0 or has lost digits as y has."""
-    none = less(absolute(x), scalar_like(float(np.finfo(x.dtype.numpy).tiny), x))
-    return where(none, scalar_like(at_zero, x), y / where(none, scalar_like(1, x), x))
+# Below these sizes a quotient of two numbers that vanish together is a series, since the derivatives of the quotient would be
+# differences of nearly equal numbers, divided by a small one. The next terms are below 2^-56 of the sum.
+_NEAR_BESSEL, _NEAR_LOG = 0.5, 0.25
+_OF_BESSEL = tuple(0.5 / (math.factorial(k) * math.factorial(k + 1)) for k in range(9))
+_OF_LOG = tuple(2.0 / (2 * k + 1) for k in range(11))
+
+
+def _series(factors: Sequence[float], x: Tensor) -> Tensor:
+    total = scalar_like(factors[-1], x)
+    for factor in factors[-2::-1]:
+        total = total * x + scalar_like(factor, x)
+    return total
+
+
+def _over(y: Tensor, x: Tensor, sign: float, scaled: bool = False) -> Tensor:
+    """y / x for y = I1(x), with sign 1, perhaps `scaled` by exp(-|x|), or J1(x), with sign -1: close to 0 in powers of
+    sign (x / 2)^2."""
+    is_near = less(absolute(x), scalar_like(_NEAR_BESSEL, x))
+    near = where(is_near, x, scalar_like(0, x))
+    found = _series(_OF_BESSEL, scalar_like(0.25 * sign, x) * near * near)
+    found = found * exp(bind(NEG, absolute(near))) if scaled else found
+    return where(is_near, found, y / where(is_near, scalar_like(1, x), x))
+
+
+def _log_over(x: Tensor) -> Tensor:
+    """log(x) / (x - 1): close to 1 in powers of ((x - 1) / (x + 1))^2."""
+    one = scalar_like(1, x)
+    u = x - one
+    is_near = less(absolute(u), scalar_like(_NEAR_LOG, x))
+    near = where(is_near, u, scalar_like(0, x))
+    over = one / (near + scalar_like(2, x))
+    ratio = near * over
+    return where(is_near, over * _series(_OF_LOG, ratio * ratio), log(x) / where(is_near, one, u))
 
 
 def _but(
@@ -313,7 +342,8 @@ _OF_J_AND_Y = (
 )
 _OF_I = "Within 4 units in the last place."
 _OF_SCALED_I = "Within 4 units in the last place, the derivative up to 64 within 8 units of the larger of 1 and the result."
-_OF_SCALED = "Within 16 units in the last place, the derivative up to 64 within 8 units of the larger of 1 and the result."
+_OF_SCALED = "Within 4 units in the last place, the derivative up to 64 within 8 units of the larger of 1 and the result."
+_OF_K0 = "Within 4 units in the last place up to 600."
 _OF_DAWSN = "Within 4 units in the last place, the derivative up to 12 within 4 units of the larger of 1 and the result."
 
 
@@ -329,7 +359,7 @@ def _k1e_slope(x: Tensor, y: Tensor) -> Tensor:
 def _i1_slope(x: Tensor, y: Tensor) -> Tensor:
     size = absolute(y)
     is_end = equal(size, scalar_like(math.inf, x))  # infinite as the terms of the difference are
-    return where(is_end, size, bessel_i0(x) - _over(where(is_end, x, y), x, 0.5))
+    return where(is_end, size, bessel_i0(x) - _over(where(is_end, x, y), x, 1.0))
 
 
 bessel_i0: UnaryFunction = _row(
@@ -357,7 +387,7 @@ bessel_i1: UnaryFunction = _row(
     modified(1, scaled=False),
 )  # fmt: skip
 bessel_i1e: UnaryFunction = _row(
-    "bessel_i1e", "i1e", _scaled(1, -1.0, lambda x, y: bessel_i0e(x) - _sign(x) * y - _over(y, x, 0.5)),
+    "bessel_i1e", "i1e", _scaled(1, -1.0, lambda x, y: bessel_i0e(x) - _sign(x) * y - _over(y, x, 1.0, True)),
     "exp(-|x|) times the modified Bessel function I1",
     digits=_OF_SCALED_I,
     here=modified(1, scaled=True),
@@ -367,13 +397,16 @@ bessel_k0: UnaryFunction = _row(
     "k0",
     lambda x, y: bind(NEG, bessel_k1(x)),
     "The modified Bessel function of the second kind of order 0",
+    _but("k0", lambda x: (x > 0) & (x <= 2), second(scaled=False)),
+    _OF_K0,
 )
 bessel_k0e: UnaryFunction = _row(
     "bessel_k0e",
     "k0e",
     _scaled(0, 1.0, _k0e_slope),
     "exp(x) times the modified Bessel function K0",
-    digits=_OF_SCALED,
+    _but("k0e", lambda x: (x > 0) & (x <= 2), second(scaled=True)),
+    _OF_SCALED,
 )
 bessel_k1: UnaryFunction = _row(
     "bessel_k1", "k1", lambda x, y: bind(NEG, bessel_k0(x)) - y / x,
@@ -397,7 +430,7 @@ bessel_j0: UnaryFunction = _row(
 bessel_j1: UnaryFunction = _row(
     "bessel_j1",
     "j1",
-    lambda x, y: bessel_j0(x) - _over(y, x, 0.5),
+    lambda x, y: bessel_j0(x) - _over(y, x, -1.0),
     "The Bessel function of the first kind of order 1",
     _oscillating("j1", bessel_far.bessel_j1_far),
     _OF_J_AND_Y,
@@ -458,7 +491,7 @@ fresnel_sin: UnaryFunction = _row(
 def _spence_slope(x: Tensor) -> Tensor:
     one, is_end = scalar_like(1, x), equal(x, scalar_like(math.inf, x))
     inner = where(is_end, one, x)
-    return where(is_end, scalar_like(0, x), bind(NEG, _over(log(inner), inner - one, 1.0)))
+    return where(is_end, scalar_like(0, x), bind(NEG, _log_over(inner)))
 
 
 Spence = elementwise(

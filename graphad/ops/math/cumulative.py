@@ -37,9 +37,10 @@ from graphad.ops.accumulate import as_dtype_of, running, widened
 from graphad.ops.array.support import row_beside, same_row
 from graphad.ops.directly import directly
 from graphad.ops.math.arithmetic import ADD, MUL, SUB
+from graphad.ops.math.compare import NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import EXP
-from graphad.ops.math.select import MINIMUM
+from graphad.ops.math.select import MINIMUM, SELECT
 from graphad.ops.rules import (
     FLOATING,
     INEXACT,
@@ -72,13 +73,20 @@ def shifted(x: Array, axis: int, fill: float) -> Array:
     return y
 
 
+def _counted(y_bar: Tensor, axis: int, exclusive: bool, reverse: bool) -> Tensor:
+    """For each place along the axis how many elements up to there are not 0."""
+    zero, one = scalar_like(0, y_bar), scalar_like(1, y_bar)
+    ones = bind(SELECT, bind(NOT_EQUAL, y_bar, zero), one, zero)
+    return bind(CumSum(axis, exclusive, reverse), ones)
+
+
 _CONTINUES = "each element continues the one before it, and the steps of a loop hand nothing on"
 
 
 class _Running(Op):
     """The base of running sums and products."""
 
-    total = True
+    total = carries_masks = True
     axis: Axis
     exclusive: bool
     reverse: bool
@@ -93,6 +101,9 @@ class _Running(Op):
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return row_beside(same_row(axes), specs[0], self.axis)
+
+    def touching(self, ctx: VjpContext, y_bar: Tensor) -> Tensor:
+        return _counted(y_bar, self.axis, self.exclusive, not self.reverse)
 
     def accumulate(self, x: Array, formula: np.ufunc, fill: float) -> Array:
         x = np.flip(x, self.axis) if self.reverse else x
@@ -170,6 +181,7 @@ class ProductOfOthers(Op):
     """
 
     name = "product_of_others"
+    carries_masks = True
     keeps = (True, False)
     axis: Axis
 
@@ -180,6 +192,9 @@ class ProductOfOthers(Op):
     def eval(self, x: Array) -> Array:
         y = np.moveaxis(_others(np.moveaxis(widened(x), self.axis, 0)), 0, self.axis)
         return arrays.contiguous(as_dtype_of(y, x))
+
+    def touching(self, ctx: VjpContext, y_bar: Tensor) -> Tensor:
+        return bind(ADD, *[_counted(y_bar, self.axis, True, reverse) for reverse in (False, True)])
 
     def expanded(self, x: Ranked) -> Tensor | None:
         return bind(MUL, *self._sides(x))
@@ -238,6 +253,7 @@ class Shift(Op):
     """y[i] = x[i - 1] along `axis` and y[0] = 0; with `reverse` y[i] = x[i + 1], and 0 at the end."""
 
     name = "shift_by_one"
+    carries_masks = True
     keeps = (False, False)
     axis: Axis
     reverse: bool = False
@@ -268,6 +284,7 @@ class Recurrence(Op):
     """
 
     name = "linear_recurrence"
+    carries_masks = True
     keeps = ((0,), True)
     axis: Axis
     reverse: bool = False
@@ -320,6 +337,9 @@ class Recurrence(Op):
         else:
             a_bar = bind(MUL, b_bar, conjugate(bind(Shift(self.axis, self.reverse), y)))
         return a_bar, b_bar
+
+    def touching(self, ctx: VjpContext, y_bar: Tensor) -> Tensor:
+        return _counted(y_bar, self.axis, False, self.reverse == self.transposed)
 
     def batch(self, ctx: BatchContext, a: Ranked, b: Ranked) -> Tensor:
         a = a if ctx.stacked(0) else ctx.stack(a)

@@ -46,6 +46,7 @@ class _Position(Op):
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         require_kind(self.name, x, _ORDERED)
+        require_kind_of(self.name, self.dtype, INTEGER, "output_type")
         if x.dims is not None:
             axis = normalize_axis(self.name, self.axis, len(x.dims), "input", x.dims)
             if type(x.dims[axis]) is int and x.dims[axis] == 0:
@@ -65,7 +66,7 @@ class _Position(Op):
 
     @else_eval("a position is told by all other elements")
     def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.Ordered("extreme", self.axis, self.least < 0)
+        return forms.Ordered("extreme", self.axis, self.least < 0, self.dtype)
 
     vjp = no_gradient("a position is piecewise constant")
 

@@ -14,6 +14,7 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift_pair
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import INTEGER, require_kind_of
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
@@ -41,6 +42,7 @@ class SearchSorted(Op):
 
     def infer(self, sequence: TensorSpec, values: TensorSpec) -> TensorSpec:
         same_dtype("searchsorted", (sequence, values))
+        require_kind_of("searchsorted", self.dtype, INTEGER, "out_type")
         require_kind("searchsorted", sequence, REAL, "sorted_sequence")
         for spec, word in ((sequence, "sorted_sequence"), (values, "values")):
             require_rank("searchsorted", spec, 1, word)

@@ -36,7 +36,7 @@ from graphad.ops.math.compare import equal
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.segment import members_of, sorted_segments
 from graphad.ops.math.segment_others import SegmentOthers
-from graphad.ops.math.select import maximum, where
+from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.rules import NUMERIC, REAL, require_kind, scalar_like
 
 _FEW = 64  # ids that say at once that most are not in order
@@ -192,7 +192,8 @@ def unsorted_segment_max(
 ) -> Tensor:
     """The largest of the slices of `data` that share a segment id, element by element; arguments as for `unsorted_segment_sum`.
 
-    A segment without members has the lowest finite number of the dtype. Ties share the gradient.
+    A segment without members, or of -inf alone, has the lowest finite number of the dtype, so that x - y is never inf - inf.
+    Ties share the gradient.
 
     Args:
       data: Real tensor whose shape begins with that of `segment_ids`.
@@ -201,7 +202,8 @@ def unsorted_segment_max(
     Returns: Tensor [num_segments, *data.shape[rank of segment_ids:]] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): an id is not below `num_segments`, or the shapes do not fit.
     """
-    return _unsorted(UnsortedSegmentMax, data, segment_ids, num_segments)  # type: ignore[no-any-return]
+    y: Tensor = _unsorted(UnsortedSegmentMax, data, segment_ids, num_segments)
+    return maximum(y, scalar_like(y.dtype.min, y)) if y.dtype.is_floating else y
 
 
 @blaming
@@ -210,7 +212,8 @@ def unsorted_segment_min(
 ) -> Tensor:
     """The smallest of the slices of `data` that share a segment id, element by element; arguments as for `unsorted_segment_sum`.
 
-    A segment without members has the largest finite number of the dtype. Ties share the gradient.
+    A segment without members, or of inf alone, has the largest finite number of the dtype, so that x - y is never inf - inf.
+    Ties share the gradient.
 
     Args:
       data: Real tensor whose shape begins with that of `segment_ids`.
@@ -219,7 +222,8 @@ def unsorted_segment_min(
     Returns: Tensor [num_segments, *data.shape[rank of segment_ids:]] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): an id is not below `num_segments`, or the shapes do not fit.
     """
-    return _unsorted(UnsortedSegmentMin, data, segment_ids, num_segments)  # type: ignore[no-any-return]
+    y: Tensor = _unsorted(UnsortedSegmentMin, data, segment_ids, num_segments)
+    return minimum(y, scalar_like(y.dtype.max, y)) if y.dtype.is_floating else y
 
 
 @blaming

@@ -36,6 +36,7 @@ from graphad.core.schema import Given, Padding, Positive
 from graphad.core.shapes import are_compatible, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels import forms
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.support import require_gradient
@@ -245,6 +246,9 @@ class Convolution(Filtering):
         y = _joined(columns @ _groups(widened(kernel), _group_count(x.shape[-1], kernel.shape)))
         return as_dtype_of(y.reshape(*places, kernel.shape[-1]), x)
 
+    def lower(self, x: TensorSpec, kernel: TensorSpec) -> forms.Form | None:
+        return forms.Convolved("values", self)
+
     def expanded(self, x: Ranked, kernel: Ranked) -> Tensor | None:
         if not self.has_products(x, x.dims[1:], kernel.dims):
             return None
@@ -353,6 +357,9 @@ class ConvolutionInputGrad(Filtering):
             out[w.places(at, places[1:], self.strides, self.dilations)] += part.reshape(*places, shape[-1])
         return out
 
+    def lower(self, g: TensorSpec, kernel: TensorSpec, *given: TensorSpec) -> forms.Form | None:
+        return None if given else forms.Convolved("images", self)
+
     def expanded(self, g: Ranked, kernel: Ranked, *given: Tensor) -> Tensor | None:
         if not self.has_products(g, self.dims[1:], kernel.dims, g.dims[1:]):
             return None
@@ -451,6 +458,9 @@ class ConvolutionFilterGrad(Filtering):
         n, flat = _group_count(x.shape[-1], self.dims), widened(g).reshape(math.prod(places), g.shape[-1])
         y = _joined(np.swapaxes(columns, -1, -2) @ (flat if n == 1 else _parted(flat, n)))
         return as_dtype_of(y.reshape(self.dims), x)
+
+    def lower(self, x: TensorSpec, g: TensorSpec, *given: TensorSpec) -> forms.Form | None:
+        return None if given else forms.Convolved("filters", self)
 
     def expanded(self, x: Ranked, g: Ranked, *given: Tensor) -> Tensor | None:
         if not self.has_products(x, self.dims, x.dims[1:], g.dims[1:]):

@@ -29,10 +29,12 @@ def _routines() -> Any:
 @functools.lru_cache(maxsize=512)
 def _sizes(op: Windowed, image: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     """What the routines need to know of a convolution, None if they do not have it; and the shape of its result."""
-    places = op.places(image, kernel[:-2])
-    before = [first for first, _ in op.pads(image, kernel[:-2])]
-    found = _routines().sizes_of(image, kernel, places[1:], op.strides, op.dilations, before)
-    return found, (*places, kernel[-1])
+    return _routines().sizes_for(op, image, kernel), (*op.places(image, kernel[:-2]), kernel[-1])
+
+
+@functools.lru_cache(maxsize=512)
+def _pool_sizes(op: Pool, image: tuple[int, ...]) -> Any:
+    return _routines().pool_sizes_for(op, image)
 
 
 def _are_here(x: Any, y: Any) -> bool:
@@ -86,9 +88,9 @@ def spread(op: Pool, dims: Sequence[int], g: Array) -> Array | None:
 
 def at_maxima(op: Pool, x: Array, g: Array) -> Array | None:
     """An image of zeros with each element of g added at the first maximum of its window of x; None: by NumPy."""
-    if not _are_here(x, g) or x.shape[-1] < _FEW:
+    if not _are_here(x, g):
         return None
-    sizes, _ = _sizes(op, x.shape, (*op.window, 1, x.shape[-1]))
+    sizes = _pool_sizes(op, x.shape)
     if sizes is None:
         return None
     made = np.zeros(x.shape, x.dtype)
@@ -98,17 +100,14 @@ def at_maxima(op: Pool, x: Array, g: Array) -> Array | None:
 
 def maxima(op: Pool, x: Array) -> Array | None:
     """The maximum of each window and channel; None: by NumPy."""
-    if not _are_here(x, x) or x.shape[-1] < _FEW:
+    if not _are_here(x, x):
         return None
-    sizes, dims = _sizes(op, x.shape, (*op.window, 1, x.shape[-1]))
+    sizes = _pool_sizes(op, x.shape)
     if sizes is None:
         return None
-    y = np.empty(dims, x.dtype)
+    y = np.empty((*op.places(x.shape, op.window), x.shape[-1]), x.dtype)
     _routines().maxima(sizes, np.ascontiguousarray(x), y)
     return y
-
-
-_FEW = 4  # channels for which vectors would be empty
 
 
 def filter_gradient(op: Windowed, x: Array, dims: Sequence[int], g: Array) -> Array | None:

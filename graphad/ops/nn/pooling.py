@@ -33,6 +33,7 @@ from graphad.core.schema import Given, Padding, Positive
 from graphad.core.shapes import ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels import forms
 from graphad.ops.accumulate import as_dtype_of, wide, widened
 from graphad.ops.array.create import zeros_like, zeros_of
 from graphad.ops.array.support import require_gradient
@@ -135,6 +136,9 @@ class MaxPool(Pool):
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         return self.result(require_kind(self.called(), x, REAL, "input"))
+
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        return forms.Convolved("maxima", self)
 
     def expanded(self, x: Ranked) -> Tensor | None:
         if not w.all_known(x.dims[1:-1]):
@@ -254,6 +258,9 @@ class MaxPoolGrad(Pool):
         found = self.result(require_kind(self.called(), x, REAL, "input"))
         require_gradient(self.called(), g, TensorSpec.of(found.dims, g.dtype))
         return TensorSpec.of(x.dims, g.dtype)
+
+    def lower(self, x: TensorSpec, g: TensorSpec) -> forms.Form | None:
+        return forms.Convolved("at_maxima", self)
 
     def expanded(self, x: Ranked, g: Ranked) -> Tensor | None:
         picks = _picks(self, x, g.dims[1:-1])

@@ -140,6 +140,9 @@ from graphad.ops.numpy.products import trace as trace
 from graphad.ops.numpy.products import vdot as vdot
 from graphad.ops.numpy.products import vecdot as vecdot
 from graphad.ops.numpy.products import vecmat as vecmat
+from graphad.ops.numpy.quantiles import median as median
+from graphad.ops.numpy.quantiles import percentile as percentile
+from graphad.ops.numpy.quantiles import quantile as quantile
 from graphad.ops.numpy.reductions import all as all
 from graphad.ops.numpy.reductions import amax as amax
 from graphad.ops.numpy.reductions import amin as amin
@@ -215,9 +218,6 @@ from graphad.ops.numpy.statistics import average as average
 from graphad.ops.numpy.statistics import bincount as bincount
 from graphad.ops.numpy.statistics import interp as interp
 from graphad.ops.numpy.statistics import mean as mean
-from graphad.ops.numpy.statistics import median as median
-from graphad.ops.numpy.statistics import percentile as percentile
-from graphad.ops.numpy.statistics import quantile as quantile
 from graphad.ops.numpy.statistics import std as std
 from graphad.ops.numpy.statistics import var as var
 from graphad.ops.numpy.types import astype as astype

@@ -415,11 +415,12 @@ def sort_complex(a: TensorLike) -> Tensor:
     """The elements sorted along the last axis, as complex numbers.
 
     Args: a: Tensor [..., size], a numeric dtype; complex numbers by their real parts, then by the imaginary ones.
-    Returns: Complex tensor of the shape of `a`, complex128 for real ones.
+    Returns: Complex tensor of the shape of `a`: complex64 for integers of up to 16 bits, else complex128.
     Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     """
     a = sort(a)
-    return a if a.dtype.is_complex else math.cast(a, dtypes.complex128)
+    narrow = a.dtype.is_integer and a.dtype.size <= 2
+    return a if a.dtype.is_complex else math.cast(a, dtypes.complex64 if narrow else dtypes.complex128)
 
 
 @blaming

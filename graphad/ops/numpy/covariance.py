@@ -68,11 +68,17 @@ def cov(
         off = x - array.expand_dims(linalg.matvec(x, w) / total, 1)
         # Relative weights do not count samples: what is subtracted is scaled by their mean square.
         count = total - free * (total if aweights is None else math.reduce_sum(w * weights[-1])) / total
+        count = _at_least_none(count)
         return cast_to(array.squeeze(linalg.matmul(off * w, linalg.adjoint(off)) / count), kept)
     off = x - math.reduce_mean(x, -1, True)
-    count = math.cast(array.shape(x)[1], x.dtype) - free
+    count = _at_least_none(math.cast(array.shape(x)[1], x.dtype) - free)
     found = linalg.matmul(off, linalg.adjoint(off)) / count
     return cast_to(array.squeeze(found), kept)
+
+
+def _at_least_none(count: Tensor) -> Tensor:
+    """A number of samples, less what is subtracted of it: 0 if that is more, so that what is divided by it is infinite."""
+    return count if count.dtype.is_complex else math.maximum(count, array.zeros_like(count))
 
 
 def _require_weights(name: str, w: Tensor, samples: int | None, is_count: bool) -> None:

@@ -525,9 +525,14 @@ def geomspace(
       >>> numpy.geomspace(1.0, 8.0, 4).numpy()
       array([1., 2., 4., 8.])
     """
+    given = start, stop
     start, stop = _floats(start, stop)
     if any(is_eager(x) and not np.all(x.data) for x in (start, stop)):
         raise InvalidArgumentError("geomspace: an end is 0, to which no geometric progression leads.")
+    if _are_known(*given, num):
+        wanted: Any = None if dtype is None else default_dtype(dtype).numpy
+        found = by_numpy("geomspace", np.geomspace, *given, num, endpoint, wanted, axis)
+        return lift(found if wanted else narrowed([*given, 1.0], found))
     start, stop = broadcast_arrays(start, stop)
     turned = math.sign(start)  # a progression from a positive number, turned, is one from any
     first, last = math.divide(start, turned), math.divide(stop, turned)

@@ -164,7 +164,7 @@ def ix_(*args: TensorLike) -> tuple[Tensor, ...]:
 @blaming
 def meshgrid(
     *arrays: TensorLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> list[Tensor]:
+) -> tuple[Tensor, ...]:
     """Coordinate grids from coordinate vectors, one grid for each.
 
     Args:
@@ -172,7 +172,7 @@ def meshgrid(
       copy: Without effect: tensors are not written to.
       sparse: Give each grid the size 1 along all axes but its own; they broadcast to the grids.
       indexing: "xy", where the first vector varies along axis 1 and the second along axis 0, or "ij", each along its own.
-    Returns: A list of tensors of one shape, or with `sparse` of one rank, each of its vector's dtype.
+    Returns: A tuple of tensors of one shape, or with `sparse` of one rank, each of its vector's dtype.
     Raises: InvalidArgumentError (a ValueError): `indexing` is unknown.
     Example:
       >>> [x.numpy().tolist() for x in numpy.meshgrid([1, 2], [3, 4, 5])]
@@ -182,14 +182,14 @@ def meshgrid(
         raise InvalidArgumentError(f"meshgrid: indexing is {indexing!r}; it must be 'xy' or 'ij'.")
     vectors = [tensor_of(x) for x in arrays]
     if not sparse:
-        return array.meshgrid(*vectors, indexing=indexing) if vectors else []
+        return tuple(array.meshgrid(*vectors, indexing=indexing)) if vectors else ()
     places = list(range(len(vectors)))
     if indexing == "xy":
         places[:2] = places[:2][::-1]
-    return [
+    return tuple(
         array.reshape(x, [-1 if axis == place else 1 for axis in range(len(vectors))])
         for x, place in zip(vectors, places, strict=True)
-    ]
+    )
 
 
 @blaming

@@ -260,11 +260,11 @@ def broadcast_to(array: TensorLike, shape: ShapeLike) -> Tensor:
     return _broadcast(array, [shape] if is_one_size(shape) else shape)
 
 
-def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
+def broadcast_arrays(*arrays: TensorLike) -> tuple[Tensor, ...]:
     """Tensors broadcast to their common shape.
 
     Args: arrays: Tensors of shapes that broadcast, each of any dtype.
-    Returns: A list of tensors of one shape, each of its own dtype.
+    Returns: A tuple of tensors of one shape, each of its own dtype.
     Raises: InvalidArgumentError (a ValueError): the shapes do not broadcast together.
     Example:
       >>> [x.numpy().tolist() for x in numpy.broadcast_arrays([1, 2], [[3], [4]])]
@@ -272,7 +272,7 @@ def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
     """
     xs = [tensor_of(x) for x in arrays]
     if not xs:
-        return []
+        return ()
     if all(x.dims is not None and all(isinstance(size, int) for size in x.dims) for x in xs):
         try:
             common: Any = np.broadcast_shapes(*[ranked(x.dims) for x in xs])
@@ -285,7 +285,7 @@ def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
         common = array.shape(xs[0])
         for x in xs[1:]:
             common = broadcast_dynamic_shape(common, array.shape(x))
-    return [array.broadcast_to(x, common) for x in xs]
+    return tuple(array.broadcast_to(x, common) for x in xs)
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:

@@ -17,15 +17,17 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly, has_no_nan, is_eager
 from graphad.ops.numpy import reductions
-from graphad.ops.numpy.promotion import cast_to, inexact, tensor_of
+from graphad.ops.numpy.promotion import cast_to, tensor_of
+from graphad.ops.numpy.quantiles import fractions, quantiles
 from graphad.ops.numpy.reductions import argmax, argmin, cumprod, cumsum, prod
-from graphad.ops.numpy.statistics import floats_of, quantiles
+from graphad.ops.numpy.statistics import floats_of
 
 
 @blaming
 def nanquantile(
-    a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
-) -> Tensor:
+    a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False,
+    weights: TensorLike | None = None,
+) -> Tensor:  # fmt: skip
     """`quantile` of the elements that are not NaN.
 
     Args:
@@ -34,6 +36,7 @@ def nanquantile(
       axis: The axis or axes; all by default.
       method: As in `quantile`.
       keepdims: Whether to keep the axes with size 1.
+      weights: As in `quantile`.
     Returns: Tensor [*shape of q, ...] without the axes; NaN if all elements are NaN.
     Raises: UnsupportedOptionError (a ValueError): another method; InvalidArgumentError (a ValueError): an axis is out of
       range; DTypeError (a TypeError): complex numbers.
@@ -42,13 +45,14 @@ def nanquantile(
       >>> numpy.nanquantile([1.0, np.nan, 4.0], 0.5).numpy()
       np.float64(2.5)
     """
-    return quantiles("nanquantile", a, q, axis, method, keepdims, True)
+    return quantiles("nanquantile", a, q, axis, method, keepdims, True, weights)
 
 
 @blaming
 def nanpercentile(
-    a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
-) -> Tensor:
+    a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False,
+    weights: TensorLike | None = None,
+) -> Tensor:  # fmt: skip
     """`percentile` of the elements that are not NaN.
 
     Args:
@@ -57,12 +61,13 @@ def nanpercentile(
       axis: The axis or axes; all by default.
       method: As in `quantile`.
       keepdims: Whether to keep the axes with size 1.
+      weights: As in `quantile`.
     Returns: Tensor [*shape of q, ...] without the axes; NaN if all elements are NaN.
     Raises: UnsupportedOptionError (a ValueError): another method; InvalidArgumentError (a ValueError): an axis is out of
       range; DTypeError (a TypeError): complex numbers.
     Source: Hyndman and Fan, Sample quantiles in statistical packages, 1996; "linear" is their definition 7.
     """
-    return nanquantile(a, inexact(q) / 100.0, axis, method=method, keepdims=keepdims)
+    return quantiles("nanpercentile", a, fractions("nanpercentile", q), axis, method, keepdims, True, weights)
 
 
 @blaming

@@ -15,7 +15,7 @@ from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import refuse
 from graphad.core.shapes import TensorShape, normalize_axes
-from graphad.core.tensor import CPU, Tensor
+from graphad.core.tensor import CPU_NAME, Tensor
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, joint_dtype, tensor_of
 
 if TYPE_CHECKING:
@@ -244,16 +244,16 @@ class Information:
 
     def default_device(self) -> str:
         """The device on which tensors are created."""
-        return CPU
+        return CPU_NAME
 
     def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
         """The default dtypes of created tensors."""
         require_cpu("default_dtypes", device)
         return dict(_DEFAULTS)
 
-    def devices(self) -> list[str]:
+    def devices(self) -> tuple[str, ...]:
         """The devices that tensors can be on."""
-        return [CPU]
+        return (CPU_NAME,)
 
     def dtypes(self, *, device: str | None = None, kind: str | None = None) -> dict[str, DType]:
         """The dtypes of the standard, or those of a given kind."""

@@ -17,8 +17,9 @@ from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import DType, as_dtype
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.kinds import REAL, require_kind_of
+from graphad.core.levels import trace_in_progress
 from graphad.core.refusal import refuse
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.create import zeros_like
@@ -221,6 +222,11 @@ class Generator:
     def split(self, count: int = 1) -> list[Generator]:
         """New generators with seeds drawn from this one."""
         require_count("Generator.split", count, "count")
+        if trace_in_progress() is not None:
+            raise FailedPreconditionError(
+                "Generator.split: new generators are made outside of traced functions, which would make them in each call; "
+                "split it before, or pass `make_seeds(count)` to the functions of tf.random named stateless_*."
+            )
         return [
             Generator.from_seed(int(philox.derived(np.asarray(self.next_key()), 0)[0])) for _ in range(count)
         ]

@@ -57,6 +57,20 @@ def test_sorts_and_the_places_of_extremes(dtype: Any, has_ties: bool, n: int) ->
         agrees(lambda x, axis=axis: everything(x, axis), mixed(*shape, dtype=dtype, has_ties=has_ties))
 
 
+@pytest.mark.parametrize("dtype", [tf.int8, tf.uint8, tf.int16, tf.uint16, tf.uint32, tf.uint64])
+def test_places_of_other_dtypes_have_their_width(dtype: tf.DType) -> None:
+    def places(x: Any) -> list[Any]:
+        found = [tf.argmax(x, 1, output_type=dtype), tf.argmin(x, 1, output_type=dtype)]
+        return [*found, tf.math.top_k(x, 3, index_type=dtype).indices]
+
+    x = mixed(7, 40, dtype=np.float32, has_ties=True)
+    for want, found in zip(
+        places(tf.constant(x)), tf.function(places, jit_compile=True)(tf.constant(x)), strict=True
+    ):
+        assert found.dtype is dtype
+        assert found.numpy().tolist() == want.numpy().tolist()
+
+
 @pytest.mark.parametrize("k", [1, 5, 48, 49, 100])
 @pytest.mark.parametrize("dtype", _DTYPES)
 def test_the_largest_few(dtype: Any, k: int) -> None:

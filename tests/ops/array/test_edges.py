@@ -199,6 +199,23 @@ def test_indices_out_of_range_are_named() -> None:
         a.unsorted_segment_sum(tf.constant([1.0]), [5], 2)
 
 
+@pytest.mark.parametrize("limit", [[3], np.array([3]), tf.constant([3]), tf.Variable([3])])
+def test_a_range_takes_vectors_of_one_number(limit: Any) -> None:
+    for f in (a.range, tf.function(a.range)):
+        assert np.asarray(f(limit)).tolist() == [0, 1, 2]
+    assert np.asarray(a.range(np.float32([-1.0]), limit, 2.0)).tolist() == [-1.0, 1.0]
+    with pytest.raises((TypeError, ValueError), match="range: limit"):
+        a.range(np.zeros(2))
+
+
+def test_a_range_of_floats_may_end_at_a_tensor_of_integers() -> None:
+    for f in (a.range, tf.function(a.range)):
+        found = f(0.0, tf.constant(2), 0.5)
+        assert found.dtype == tf.float32 and np.asarray(found).tolist() == [0.0, 0.5, 1.0, 1.5]
+        assert f(0, tf.constant(2, tf.int64), np.float64(0.5)).dtype == tf.float64
+        assert f(0, tf.constant(2, tf.float16), 0.5).dtype == tf.float16
+
+
 def test_boolean_mask_has_an_unknown_size_while_traced() -> None:
     shapes = []
 
@@ -210,6 +227,22 @@ def test_boolean_mask_has_an_unknown_size_while_traced() -> None:
 
     np.testing.assert_array_equal(positive(tf.constant(X)).numpy(), 2 * X[1:])
     assert shapes[0].as_list() == [None, 4]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex64"])
+def test_numbers_of_a_mask_count_as_true_unless_they_are_0(dtype: str) -> None:
+    probabilities = tf.constant([[0.1, 0.2, 0.7], [0.3, 0.4, 0.3]])
+
+    def of_labels(x: Any) -> Any:
+        return a.boolean_mask(x, tf.one_hot([0, 2], 3, on_value=-2, off_value=0, dtype=dtype))
+
+    for f in (of_labels, tf.function(of_labels)):
+        with tf.GradientTape() as tape:
+            tape.watch(probabilities)
+            y = f(probabilities)
+        np.testing.assert_array_equal(y, np.float32([0.1, 0.3]))
+        np.testing.assert_array_equal(tape.gradient(y, probabilities), [[1, 0, 0], [0, 0, 1]])
+    assert np.asarray(a.boolean_mask([1.0, 2.0], [np.nan, 0.0])).tolist() == [1.0]
 
 
 def test_equal_elements_share_no_gradient_in_a_sort() -> None:

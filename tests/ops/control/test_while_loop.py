@@ -340,17 +340,18 @@ def test_a_shape_invariant_of_another_dtype_is_refused():
 
 
 @pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("shape", [(1,), (2,), (0,), (2, 2)])
+@pytest.mark.parametrize("shape", [(2,), (0,), (2, 2)])
 def test_a_test_of_unknown_rank_that_is_no_scalar_is_refused_in_every_mode(shape: Any, jit: bool):
     @tf.function(input_signature=[tf.TensorSpec(None)], jit_compile=jit)
     def grown(x: Any) -> Any:
         return tf.while_loop(lambda x: x < 3.0, lambda x: (x + 1.0,), (x,))[0]
 
     with pytest.raises(
-        tf.errors.InvalidArgumentError, match=f"loop: the test gives a value of shape {re.escape(str(shape))}"
+        tf.errors.InvalidArgumentError,
+        match=f"with shape {re.escape(str(shape))} has .*reduce_all and tf.reduce_any make one truth value of many",
     ):
         grown(np.ones(shape, np.float32))
-    assert grown(np.float32(1)) == 3.0
+    assert grown(np.float32(1)) == 3.0 and np.array_equal(grown(np.ones((1, 1), np.float32)), [[3.0]])
 
 
 def test_an_error_in_a_step_of_a_loop_is_in_the_words_of_the_op_and_its_shapes():

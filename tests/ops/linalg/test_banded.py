@@ -61,6 +61,37 @@ def test_eigenvalues_are_chosen_by_number_and_by_size() -> None:
     np.testing.assert_allclose(hermitian, np.linalg.eigvalsh([[1.0, -1j], [1j, 2.0]]))
 
 
+@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (2, 3, 5), (2, 0)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("has_scipy", [True, False])
+def test_eigenvalues_of_two_diagonals_are_those_of_the_full_matrix(
+    shape: tuple[int, ...], dtype: str, has_scipy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_scipy:
+        monkeypatch.setattr("graphad.ops.library.lapack", lambda: None)
+    rng = np.random.default_rng(0)
+    alpha = tf.constant(rng.normal(size=shape), dtype)
+    beta = tf.constant(rng.normal(size=(*shape[:-1], max(shape[-1] - 1, 0))), dtype)
+
+    def by_full_matrix(a: Any, b: Any) -> Any:
+        return tf.linalg.eigvalsh(tf.linalg.set_diag(tf.linalg.set_diag(tf.linalg.diag(a), b, k=1), b, k=-1))
+
+    found = {}
+    for way in (
+        (tf.linalg.eigh_tridiagonal, by_full_matrix) if shape[-1] > 1 else (tf.linalg.eigh_tridiagonal,)
+    ):
+        with tf.GradientTape() as tape:
+            tape.watch([alpha, beta])
+            y = way(alpha, beta)
+            z = tf.reduce_sum(y * tf.range(shape[-1], dtype=dtype))
+        found[way] = [y, *tape.gradient(z, [alpha, beta])]
+        assert y.dtype == dtype and y.shape == shape
+    one, *others = found.values()
+    for other in others:
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_allclose(a, b, *(2e-5, 2e-5) if dtype == "float32" else (1e-12, 1e-12))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -77,6 +108,12 @@ def test_eigenvalues_are_chosen_by_number_and_by_size() -> None:
             "the number of diagonals",
         ),
         (lambda: tf.linalg.eigh_tridiagonal(np.ones(2), np.ones(1), select="v"), "select_range is None"),
+        (
+            lambda: tf.linalg.eigh_tridiagonal(np.ones(3), np.ones(3)),
+            r"beta \(3,\); beta must have one element less",
+        ),
+        (lambda: tf.linalg.eigh_tridiagonal(np.float64(3), np.ones(3)), "rank 1 at least"),
+        (lambda: tf.linalg.eigh_tridiagonal([1.0, np.nan], [1.0]), "NaN or infinity"),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(call: Any, message: str) -> None:

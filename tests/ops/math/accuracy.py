@@ -318,7 +318,7 @@ ROWS = (
     Row("bessel_i1e", s.bessel_i1e, _scaled("i", 1), "up to 1000", ((-1000, 1000), (5, 8)), 4),
     *[
         Row(f"bessel_{kind}{order}e", getattr(s, f"bessel_{kind}{order}e"), _scaled(kind, order), "by powers", ((-300, 15),),
-            4 if kind == "i" else 8, by_powers=True)
+            4, by_powers=True)
         for kind in "ik" for order in (0, 1)
     ],
     *[
@@ -336,8 +336,8 @@ ROWS = (
         )
         if kind == "i" or by_powers  # the others take mpmath long
     ],
-    Row("bessel_k0", s.bessel_k0, _bessel("k", 0), "up to 600", ((1e-6, 600),), 4),
-    Row("bessel_k1", s.bessel_k1, _bessel("k", 1), "up to 600", ((1e-6, 600),), 4),
+    Row("bessel_k0", s.bessel_k0, _bessel("k", 0), "up to 600", ((1e-6, 600), (1e-6, 2)), 4),
+    Row("bessel_k1", s.bessel_k1, _bessel("k", 1), "up to 600", ((1e-6, 600),), 8),
     Row("bessel_k0e", s.bessel_k0e, _scaled("k", 0), "up to 1000", ((1e-6, 1000),), 4),
     Row("bessel_k1e", s.bessel_k1e, _scaled("k", 1), "up to 1000", ((1e-6, 1000),), 4),
     *[

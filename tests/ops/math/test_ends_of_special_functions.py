@@ -164,3 +164,27 @@ def test_erfcinv_of_the_smallest_numbers():
         [27.213293210812948815, 27.050373069751066937],
         rtol=1e-15,
     )
+
+
+_VANISHING = {
+    "bessel_i1": (s.bessel_i1, lambda x: 0.375 * x),
+    "bessel_j1": (s.bessel_j1, lambda x: -0.375 * x),
+    "bessel_i1e": (s.bessel_i1e, lambda x: -np.sign(x) * (1.0 - 1.875 * np.abs(x))),
+    "spence": (lambda x: s.spence(1.0 + x), lambda x: 0.5 - x * 2.0 / 3.0),
+}
+
+
+@pytest.mark.parametrize("name", list(_VANISHING))
+def test_second_derivatives_keep_their_digits_where_a_quotient_of_two_zeros_stands_in_the_first(
+    name,
+):
+    function, expected = _VANISHING[name]
+    x = np.array([-1e-7, 2.5e-8, 3e-9])
+    with tf.GradientTape() as outer:
+        at = tf.constant(x)
+        outer.watch(at)
+        with tf.GradientTape() as inner:
+            inner.watch(at)
+            y = function(at)
+        first = inner.gradient(y, at)
+    np.testing.assert_allclose(outer.gradient(first, at).numpy(), expected(x), rtol=1e-12)

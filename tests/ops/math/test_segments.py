@@ -45,6 +45,20 @@ def test_equal_members_share_the_gradient() -> None:
     ]
 
 
+def test_segment_of_infinities_has_the_end_of_the_dtype_which_makes_logarithms_of_sums_safe() -> None:
+    data, ids = tf.constant([0.0, -np.inf, 0.0, -np.inf]), [0, 1, 0, 1]
+
+    def of_sums(x: Any) -> Any:
+        top = tf.math.unsorted_segment_max(x, ids, 2)
+        return top + tf.math.log(tf.math.unsorted_segment_sum(tf.exp(x - tf.gather(top, ids)), ids, 2))
+
+    for f in (of_sums, tf.function(of_sums)):
+        assert np.asarray(f(data)).tolist() == [np.log(np.float32(2.0)), -np.inf]
+    assert np.asarray(tf.math.unsorted_segment_min(-data, ids, 2)).tolist() == [0.0, tf.float32.max]
+    assert gradient(lambda x: tf.math.unsorted_segment_max(x, ids, 2), data) == [0.5, 0.0, 0.5, 0.0]
+    assert np.asarray(tf.math.segment_max(data, [0, 1, 2, 2])).tolist() == [0.0, -np.inf, 0.0]
+
+
 def test_products_with_zeros_have_tensorflows_gradients() -> None:
     x = [0.0, 2.0, 3.0, 0.0, 0.0, 3.0]
     ids = [0, 0, 0, 1, 1, 1]

@@ -185,3 +185,11 @@ def test_many_keys_derived_together_are_those_derived_one_by_one(keys):
     for k in (0, 1, count // 2, count - 1):
         for one, got in zip(keys.reshape(-1, 2), found.reshape(-1, count, 2), strict=True):
             np.testing.assert_array_equal(got[k], philox.derived(one, 64 + k))
+
+
+def test_a_generator_is_not_split_in_a_traced_function():
+    one = tf.random.Generator.from_seed(1)
+    with pytest.raises(
+        RuntimeError, match=r"Generator\.split: new generators are made outside of traced functions"
+    ):
+        tf.function(lambda: one.split(2)[0].normal([]))()

@@ -1,4 +1,4 @@
-"""Fields on grids: diffraction by layers, particles that attract each other, chains of quantum spins."""
+"""Fields on grids: diffraction by layers, particles that attract each other, chains of spins, spectra at scattered places."""
 
 import numpy as np
 
@@ -175,4 +175,64 @@ def matrix_product_state(tf, function):
         "energies": energies,
         "norm": expectation(chain, {}),
         "magnets": tf.stack([expectation(chain, {k: flip}) for k in range(sites)]),
+    }
+
+
+def scattered_frequencies(tf, function):
+    """A picture from its spectrum at scattered places: a finer grid whose sizes are tensors, and a rule for the adjoint; the
+    places move too. Logarithms are summed by segment, some of which hold -inf alone."""
+    r = np.random.RandomState(4)
+    size, fine = tf.constant([6, 5]), tf.constant([12, 10])
+    places = r.uniform(-0.5, 0.5, (1, 2, 9))
+    spectrum = tf.constant(r.randn(1, 9) + 1j * r.randn(1, 9))
+
+    def on_the_grid(x):
+        edges = [(0, 0), (0, fine[0] - size[0]), (0, fine[1] - size[1])]
+        padded = tf.signal.fft2d(tf.pad(x, edges))
+        assert padded.shape[1:] == (12, 10)
+        return tf.reshape(padded, [-1, tf.reduce_prod(fine)]) / tf.cast(tf.sqrt(120.0), tf.complex128)
+
+    def weights(at):
+        steps = [tf.cast(tf.range(n), tf.float64) for n in (fine[0], fine[1])]
+        apart = [
+            tf.abs(
+                tf.math.floormod(
+                    at[:, k, :, None] * tf.cast(fine[k], tf.float64) - steps[k] + 3.0, 12.0 - 2 * k
+                )
+                - 3.0
+            )
+            for k in range(2)
+        ]
+        near = [tf.maximum(1.0 - away / 2.0, 0.0) for away in apart]
+        return tf.cast(tf.reshape(near[0][..., None] * near[1][..., None, :], [-1, 9, 120]), tf.complex128)
+
+    @function
+    @tf.custom_gradient
+    def spread(x, at):
+        table = weights(at)
+
+        def rule(bar):
+            back = tf.reshape(tf.einsum("bpk,bp->bk", table, bar), tf.concat([[-1], fine], 0))
+            back = tf.signal.ifft2d(back) * tf.cast(tf.sqrt(120.0), tf.complex128)
+            return back[:, : size[0], : size[1]], None
+
+        return tf.einsum("bpk,bk->bp", table, on_the_grid(x)), rule
+
+    def sums_by_segment(x, ids, n):
+        top = tf.math.unsorted_segment_max(x, ids, n)
+        return top + tf.math.log(tf.math.unsorted_segment_sum(tf.exp(x - tf.gather(top, ids)), ids, n))
+
+    picture, at = tf.zeros([1, 6, 5], tf.complex128), tf.constant(places)
+    errors = []
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            tape.watch(picture)
+            error = tf.reduce_sum(tf.abs(spread(picture, at) - spectrum) ** 2)
+        picture = picture - 0.2 * tape.gradient(error, picture)
+        errors.append(error)
+    logs = tf.math.log(tf.maximum(tf.math.real(picture[0, :, 0]), 0.0))
+    return {
+        "errors": errors,
+        "picture": tf.abs(picture),
+        "by segment": tf.exp(sums_by_segment(tf.where(logs > -3.0, logs, -np.inf), [0, 1, 2, 0, 2, 1], 4)),
     }

@@ -314,3 +314,28 @@ def test_owners_of_waiting_lists_go_when_nobody_needs_them(tmp_path):
     del other
     gc.collect()
     assert len(trackable._waiting) == before
+
+
+@pytest.mark.parametrize("use", ["operator", "numpy", "function", "assign"])
+def test_a_variable_put_into_a_list_is_restored_before_it_is_used(tmp_path, use):
+    net = tf.Module()
+    net.parts, net.named = [tf.Variable([3.0])], {"a": tf.Variable([4.0])}
+    path = tf.train.Checkpoint(net).write(tmp_path / "x")
+    other = tf.Module()
+    tf.train.Checkpoint(other).read(path)
+    other.parts, other.named = [], {}
+    v, w = tf.Variable([0.0]), tf.Variable([0.0])
+    assert v.numpy() == 0.0 and isinstance(v, tf.Variable)
+    read = {
+        "operator": lambda x: x + 0.0,
+        "numpy": lambda x: x.numpy(),
+        "function": tf.function(lambda x: x + 0.0),
+        "assign": lambda x: x.assign_add([0.0]),
+    }[use]
+    assert read(w) == 0.0
+    other.parts.append(v)
+    assert read(v) == 3.0 and read(w) == 0.0
+    other.named["a"] = w
+    v.assign([5.0])
+    assert read(w) == 4.0 and read(v) == 5.0
+    assert type(w) is tf.Variable and type(pickle.loads(pickle.dumps(v))) is tf.Variable

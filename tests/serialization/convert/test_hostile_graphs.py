@@ -319,9 +319,23 @@ def test_claims_that_go_beyond_inference_are_not_believed():
     np.testing.assert_allclose(found(gd.constant([1.0, 2.0, 3.0]))[0], np.sin([1.0, 3.0]), rtol=1e-6)
 
 
-def test_claims_that_say_less_are_kept():
+@pytest.mark.parametrize("dtype", ["bool", "float32", "complex64"])
+def test_places_are_integers(dtype):
+    for name, attributes in (
+        ("argmin", {"axis": 0}),
+        ("argsort", {"axis": 0, "descending": True}),
+        ("top_indices", {"k": 1}),
+    ):
+        specs = (*SPECS, SpecRecord(dtype, None))
+        records = model([node(0, [0], (8,))], [op(name, **attributes, dtype=DTypeValue(dtype))], specs=specs)
+        refused(records, text="an integer dtype is needed")
+
+
+def test_claims_that_say_less_hide_nothing():
     found = loaded(model([node(0, [0], (6,))])).f
-    assert found.concrete_functions[0].graph.nodes[0].specs[0].dims == (None,)
+    assert found.concrete_functions[0].graph.nodes[0].specs[0].dims == (3,)
+    tiled = op("tile", multiples=(2, 2))
+    refused(model([node(0, [0], (1,)), node(1, [1], (1,))], [SIN, tiled]), text="tile")
 
 
 # G4: calls

@@ -73,3 +73,55 @@ def test_objects_that_flatten_themselves_are_refused_by_name(tmp_path):
         SaveError, match="returns a Pair, whose __tf_flatten__ names no fields, which a file cannot hold"
     ):
         save(module(f=made), tmp_path / "m")
+
+
+class Named(gd.experimental.ExtensionType):
+    """An extension type under a name of its own, which holds another one."""
+
+    __name__ = "tests.Named"
+
+    inner: Interval
+    k: int
+
+
+def test_results_are_of_the_classes_that_the_program_has():
+    def shifted(named):
+        inner = Interval(named.inner.low + 1.0, named.inner.high, "km")
+        return {
+            "all": [Named(inner, named.k)],
+            "scale": gd.linalg.LinearOperatorDiag(inner.low, is_self_adjoint=True),
+        }
+
+    saved = module(f=gd.function(shifted))
+    value = Named(Interval([1.0], [4.0]), 3)
+    saved.f(value)
+    loaded = reloaded(saved, 2)
+    found = loaded.f(value)
+    again = found["all"][0]
+    assert (
+        type(again) is Named and type(again.inner) is Interval and again.inner.unit == "km" and again.k == 3
+    )
+    assert type(found["scale"]) is gd.linalg.LinearOperatorDiag and found["scale"].is_self_adjoint
+    assert isinstance(loaded.f.concrete_functions[0].structured_outputs["all"][0], Named.Spec)
+    x = gd.constant([5.0])
+    with gd.GradientTape() as tape:
+        tape.watch(x)
+        scale = gd.function(lambda x: loaded.f(Named(Interval(x, [9.0]), 3))["scale"].matvec([2.0]))(x)
+    assert scale.numpy() == [12.0] and tape.gradient(scale, x).numpy() == [2.0]
+
+
+def test_a_class_of_other_fields_is_not_that_of_the_file():
+    class Span(gd.experimental.ExtensionType):
+        low: gd.Tensor
+        unit: str
+
+    saved = module(f=gd.function(lambda x: Span(x, "m"), input_signature=[gd.TensorSpec([])]))
+    loaded = reloaded(saved, 1)
+    assert type(loaded.f(1.0)) is Span
+
+    class Span(gd.experimental.ExtensionType):
+        low: gd.Tensor
+        unit: int
+
+    found = loaded.f(1.0)
+    assert isinstance(found, tuple) and found._fields == ("low", "unit") and found.unit == "m"

@@ -11,6 +11,7 @@ The modules by subject:
     threads               pool, limit
     steps of plans        movement, indexing, ordering, drawing, calls, branch, repeat
     matrices              lapack, factorising, numpy_loops
-    products              blas, blas_text, multiplying, tiles_text, convolving, convolving_text, convolving_lines
+    products              blas, blas_text, multiplying, tiles_text, convolving, convolving_text, convolving_lines,
+                          convolved
     text into code        native
 """

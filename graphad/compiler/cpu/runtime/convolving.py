@@ -27,6 +27,7 @@ from graphad.compiler.cpu.runtime import (
 )
 from graphad.compiler.cpu.runtime import convolving_lines as by_line
 from graphad.compiler.cpu.runtime import convolving_text as t
+from graphad.compiler.cpu.runtime.plan_block import ALIGNMENT, aligned_bytes
 from graphad.compiler.cpu.target import host
 from graphad.core.errors import InternalError
 
@@ -44,9 +45,11 @@ _COPIED_BYTES = 1 << 17  # of lines with zeros on both sides, which stay in the 
 _MOST_BYTES = 1 << 19  # of them where a single line of results has many
 _FEWEST = 4  # places of a line: fewer leave most of a tile empty
 _DEEPEST = 1152  # elements of a window whose products are added up in registers at once
+_VECTORS = 4  # channels of a pool: of fewer, most of a vector would be empty
+_MANY = 512  # places for which it pays to copy filters to whole lines of the cache
 _LINES = 16  # lines of results of a heavy convolution that threads can share
 
-CORRELATE, FILTERS, SINGLE, SINGLE_FILTERS, SPREAD, AT_MAXIMA, MAXIMA, LINES, LINE_FILTERS = range(9)
+CORRELATE, FILTERS, SINGLE, SINGLE_FILTERS, SPREAD, AT_MAXIMA, MAXIMA, LINES, LINE_FILTERS, ADDED = range(10)
 _functions: dict[tuple[str, bool], list[int]] = {}
 
 
@@ -71,7 +74,7 @@ def _steps(dtype: str, lines: bool = False) -> list[int]:
     return found
 
 
-def _step(dtype: str, function: int) -> int:
+def step(dtype: str, function: int) -> int:
     if function < LINES:
         return _steps(dtype)[function]
     return _steps(dtype, True)[function - LINES]
@@ -137,10 +140,27 @@ def sizes_of(
     )
 
 
-class _Rows(NamedTuple):
+def sizes_for(windows: Any, image: Sequence[int], kernel: Sequence[int]) -> Sizes | None:
+    """`sizes_of` for an op on windows, filters of the shape [..., channels, outputs], and images of this shape."""
+    if 0 in (*image, *kernel):
+        return None
+    counts = windows.places(image, kernel[:-2])[1:]
+    before = [first for first, _ in windows.pads(image, kernel[:-2])]
+    return sizes_of(image, kernel, counts, windows.strides, windows.dilations, before)
+
+
+def pool_sizes_for(windows: Any, image: Sequence[int]) -> Sizes | None:
+    """`sizes_of` for a pool of maxima."""
+    if image[-1] < _VECTORS:
+        return None
+    return sizes_for(windows, image, (*windows.window, 1, image[-1]))
+
+
+class Rows(NamedTuple):
     """The blocks of a region, whose words IMAGES to WORK are offsets in bytes, and the bytes of all workspaces.
 
-    `columns`: As many numbers has each row of filters that the step reads, zeros behind its own; 0 if it reads them as they are.
+    `columns`: As many numbers has each row of filters that the step reads, zeros behind its own, the first at a multiple of a
+    vector; 0 if it reads them as they are.
     """
 
     function: int
@@ -206,7 +226,7 @@ def _in_lines(s: Sizes, words: list[int], itemsize: int) -> int:
     return table + line + (0 if is_direct else -(-copies * padded * itemsize // 64) * 64)
 
 
-def _correlation_of_lines(s: Sizes, words: list[int], each: int, dtype: str, threads: int) -> _Rows:
+def _correlation_of_lines(s: Sizes, words: list[int], each: int, dtype: str, threads: int) -> Rows:
     """The rows of a convolution that goes line by line, with workspaces of so many bytes."""
     shape = _shape(dtype)
     assert shape is not None
@@ -217,13 +237,14 @@ def _correlation_of_lines(s: Sizes, words: list[int], each: int, dtype: str, thr
         row = list(words)
         row[t.LOW], row[t.HIGH], row[t.WORK] = low, high, len(rows) * each
         rows.append(row)
-    return _Rows(LINES, np.array(rows, np.int64), len(rows) * each, columns if columns > s.outputs else 0)
+    is_placed = columns > s.outputs or s.places >= _MANY
+    return Rows(LINES, np.array(rows, np.int64), len(rows) * each, columns if is_placed else 0)
 
 
 @functools.lru_cache(maxsize=512)
 def _correlation(
     s: Sizes, result_image: int, result_steps: tuple[int, ...], dtype: str, threads: int, packed: bool
-) -> _Rows:
+) -> Rows:
     """The rows of a convolution. If `packed`, filters of a group are stored behind each other; otherwise beside each other."""
     itemsize = np.dtype(dtype).itemsize
     words = _words(s, result_image, result_steps, itemsize)
@@ -234,7 +255,7 @@ def _correlation(
             row = list(words)
             row[t.LOW], row[t.HIGH] = low, high
             rows.append(row)
-        return _Rows(SINGLE, np.array(rows, np.int64), 0)
+        return Rows(SINGLE, np.array(rows, np.int64), 0)
     each = _in_lines(s, words, itemsize)
     if each:
         return _correlation_of_lines(s, words, each, dtype, threads)
@@ -257,11 +278,11 @@ def _correlation(
             row[t.WORK] = workspace
             workspace += -(-each // 64) * 64
             rows.append(row)
-    return _Rows(CORRELATE, np.array(rows, np.int64), workspace)
+    return Rows(CORRELATE, np.array(rows, np.int64), workspace)
 
 
 @functools.lru_cache(maxsize=512)
-def _sums(s: Sizes, dtype: str) -> tuple[_Rows, int]:
+def sums(s: Sizes, dtype: str) -> tuple[Rows, int]:
     """The rows of a gradient by the filters, and into how many parts the sums are split."""
     itemsize = np.dtype(dtype).itemsize
     words = _words(s, 0, (0, 0, s.outputs), itemsize)
@@ -280,7 +301,7 @@ def _sums(s: Sizes, dtype: str) -> tuple[_Rows, int]:
             row[t.IMAGES], row[t.OTHER] = low * of_image * itemsize, low * of_given * itemsize
             row[t.RESULT] = part * math.prod(s.window) * s.inputs * itemsize
             rows.append(row)
-        return _Rows(SINGLE_FILTERS, np.array(rows, np.int64), 0), parts
+        return Rows(SINGLE_FILTERS, np.array(rows, np.int64), 0), parts
     shape = _shape(dtype)
     assert shape is not None
     # The cotangents of a place are read in whole vectors.
@@ -311,31 +332,34 @@ def _sums(s: Sizes, dtype: str) -> tuple[_Rows, int]:
         elif not words[t.ALONE]:
             workspace += -(-row[t.BLOCK] * row[t.LENGTH] * itemsize // 64) * 64
         rows.append(row)
-    return _Rows(LINE_FILTERS if room else FILTERS, np.array(rows, np.int64), workspace), parts
+    return Rows(LINE_FILTERS if room else FILTERS, np.array(rows, np.int64), workspace), parts
 
 
-def _widened(filters: np.ndarray, columns: int) -> np.ndarray:
-    """Filters with zeros behind each row."""
-    wide = np.zeros((*filters.shape[:-1], columns), filters.dtype)
-    wide[..., : filters.shape[-1]] = filters
-    return wide
+def _placed(filters: np.ndarray, columns: int) -> np.ndarray:
+    """Filters, with zeros behind each row, where rows begin at multiples of a vector if they can: a vector that lies in two lines
+    of the cache is loaded twice."""
+    shape = (*filters.shape[:-1], columns)
+    found = aligned_bytes(math.prod(shape) * filters.itemsize).view(filters.dtype).reshape(shape)
+    found[..., : filters.shape[-1]] = filters
+    found[..., filters.shape[-1] :] = 0
+    return found
 
 
-def _run(dtype: str, given: Sequence[tuple[_Rows, np.ndarray, np.ndarray, np.ndarray]]) -> None:
+def _run(dtype: str, given: Sequence[tuple[Rows, np.ndarray, np.ndarray, np.ndarray]]) -> None:
     """Run the rows of several regions as one: (rows, images, the other operand, result) each."""
     product = blas.tiles(dtype)
     tables: list[np.ndarray] = []
     held: list[np.ndarray] = []
     for rows, images, other, result in given:
         words, work = rows.words.copy(), np.empty(rows.workspace, np.uint8)
-        if rows.columns:
-            other = _widened(other, rows.columns)
+        if rows.columns > other.shape[-1] or (rows.columns and other.ctypes.data % ALIGNMENT):
+            other = _placed(other, rows.columns)
             held.append(other)
         starts = [array.ctypes.data for array in (images, other, result, work)]
         words[:, : t.PRODUCT + 1] += np.array([*starts, product], np.int64)
         held.append(work)
         table = np.empty((len(words), 2), np.int64)
-        table[:, 0] = _step(dtype, rows.function)
+        table[:, 0] = step(dtype, rows.function)
         table[:, 1] = words.ctypes.data + np.arange(len(words)) * words.strides[0]
         tables.append(table)
         held.append(words)
@@ -376,17 +400,21 @@ def _room(s: Sizes, array: np.ndarray) -> list[np.ndarray]:
     return [np.empty((*array.shape[:-1], s.outputs), array.dtype) for _ in range(s.times)]
 
 
+def value_rows(s: Sizes, dtype: str, threads: int) -> Rows:
+    """The rows of the convolution itself."""
+    return _correlation(s, *_result_steps(s.counts, s.outputs), dtype, threads, False)
+
+
 def convolve(s: Sizes, x: np.ndarray, kernel: np.ndarray, y: np.ndarray) -> None:
     """Write the convolution of images `x` with filters `kernel` to `y`; all in C order."""
     name, made = x.dtype.name, _room(s, y)
-    image, steps = _result_steps(s.counts, s.outputs)
-    rows = _correlation(s, image, steps, name, pool.thread_count(), False)
+    rows = value_rows(s, name, pool.thread_count())
     _run(name, [(rows, x, part, to) for part, to in zip(_each(s, kernel), made, strict=True)])
     _put_together(s, made, y)
 
 
 @functools.lru_cache(maxsize=512)
-def _spreading(s: Sizes, dtype: str, threads: int) -> _Rows | None:
+def spreading(s: Sizes, dtype: str, threads: int) -> Rows | None:
     """The rows of a gradient by the image that adds up where windows lie, of whole images each; None where phases are quicker."""
     lanes = 64 // np.dtype(dtype).itemsize
     run = s.window[2] * s.inputs
@@ -404,7 +432,7 @@ def _spreading(s: Sizes, dtype: str, threads: int) -> _Rows | None:
         row = list(words)
         row[t.LOW], row[t.HIGH], row[t.WORK] = low * each, high * each, len(rows) * size
         rows.append(row)
-    return _Rows(SPREAD, np.array(rows, np.int64), len(rows) * size)
+    return Rows(SPREAD, np.array(rows, np.int64), len(rows) * size)
 
 
 class _Phase(NamedTuple):
@@ -429,8 +457,14 @@ def _phases(size: int, window: int, stride: int, dilation: int, before: int) -> 
     return found
 
 
+def _last_first(taken: Sequence[int]) -> slice:
+    """Elements with equal distances, last first."""
+    step = taken[0] - taken[1] if len(taken) > 1 else 1
+    return slice(taken[0], taken[-1] - step if taken[-1] >= step else None, -step)
+
+
 @functools.lru_cache(maxsize=512)
-def _transposed(s: Sizes, dtype: str, threads: int) -> tuple[bool, list[tuple[Any, _Rows, int]]]:
+def transposed(s: Sizes, dtype: str, threads: int) -> tuple[bool, list[tuple[Any, Rows, int]]]:
     """Whether all elements of the image are written; and for each phase which elements of windows it sees, its rows, and where
     it starts in the image, in bytes.
     """
@@ -458,7 +492,7 @@ def _transposed(s: Sizes, dtype: str, threads: int) -> tuple[bool, list[tuple[An
         apart = tuple([step * phase.step for step, phase in zip(steps, phases, strict=True)])
         start = sum([step * phase.start for step, phase in zip(steps, phases, strict=True)])
         rows = _correlation(turned, image, apart, dtype, threads, True)
-        found.append((np.ix_(*[phase.taken for phase in phases]), rows, start * itemsize))
+        found.append((tuple([_last_first(phase.taken) for phase in phases]), rows, start * itemsize))
     return complete, found
 
 
@@ -473,24 +507,30 @@ def image_gradient(s: Sizes, g: np.ndarray, kernel: np.ndarray, x: np.ndarray) -
             x += part
 
 
+def turned(s: Sizes, kernel: np.ndarray, taken: tuple[slice, ...]) -> np.ndarray:
+    """A view of the filters of a phase, turned around; those of several groups behind each other."""
+    filters = kernel.reshape(*s.window, s.inputs // s.groups, s.groups, s.outputs // s.groups)
+    part = filters.transpose(0, 1, 2, 4, 5, 3)[taken]
+    if s.groups == 1:
+        return part[:, :, :, 0]
+    return part if s.single else np.moveaxis(part, 3, 0)
+
+
 def _image_gradient(s: Sizes, g: np.ndarray, kernel: np.ndarray, x: np.ndarray) -> None:
     name, threads = g.dtype.name, pool.thread_count()
-    spread = _spreading(s, name, threads)
+    spread = spreading(s, name, threads)
     if spread is not None:
         x[...] = 0
-        turned = np.ascontiguousarray(kernel.reshape(-1, s.outputs).T)
-        _run(name, [(spread, g, turned, x)])
+        columns = np.ascontiguousarray(kernel.reshape(-1, s.outputs).T)
+        _run(name, [(spread, g, columns, x)])
         return
-    complete, phases = _transposed(s, name, threads)
+    complete, phases = transposed(s, name, threads)
     if not complete:
         x[...] = 0
-    filters = kernel.reshape(*s.window, s.inputs // s.groups, s.groups, s.outputs // s.groups)
-    filters = filters.transpose(0, 1, 2, 4, 5, 3)
     flat, given = x.reshape(-1).view(np.uint8), []
     for taken, rows, start in phases:
-        part = np.ascontiguousarray(filters[taken])
-        if s.groups > 1 and not s.single:
-            part = np.ascontiguousarray(np.moveaxis(part, 3, 0))
+        part = turned(s, kernel, taken)
+        part = _placed(part, rows.columns) if rows.columns else np.ascontiguousarray(part)
         given.append((rows, g, part, flat[start:]))
     if given:
         _run(name, given)
@@ -498,22 +538,22 @@ def _image_gradient(s: Sizes, g: np.ndarray, kernel: np.ndarray, x: np.ndarray) 
 
 def filter_gradient(s: Sizes, x: np.ndarray, g: np.ndarray, kernel: np.ndarray) -> None:
     """Write the gradient by the filters to `kernel`, for images `x` and cotangents `g`; all in C order."""
-    rows, parts = _sums(s, x.dtype.name)
+    rows, parts = sums(s, x.dtype.name)
     made = _room(s, kernel)
     for each, to in zip(_each(s, g), made, strict=True):
         if parts == 1 and not s.single:
             _run(x.dtype.name, [(rows, x, each, to)])
             continue
-        sums = (np.zeros if s.single else np.empty)((parts, *to.shape), x.dtype)
-        _run(x.dtype.name, [(rows, x, each, sums)])
-        np.add(sums[0], sums[1], out=to) if parts > 1 else np.copyto(to, sums[0])
-        for part in sums[2:]:
+        apart = (np.zeros if s.single else np.empty)((parts, *to.shape), x.dtype)
+        _run(x.dtype.name, [(rows, x, each, apart)])
+        np.add(apart[0], apart[1], out=to) if parts > 1 else np.copyto(to, apart[0])
+        for part in apart[2:]:
             to += part
     _put_together(s, made, kernel)
 
 
 @functools.lru_cache(maxsize=512)
-def _maxima(s: Sizes, dtype: str, threads: int, spread: bool) -> _Rows:
+def maxima_rows(s: Sizes, dtype: str, threads: int, spread: bool) -> Rows:
     """The rows of maxima, or of their gradient, which are whole images each."""
     words, each = _words(s, 0, (0, 0, s.inputs), np.dtype(dtype).itemsize), math.prod(s.counts)
     total, step = (s.batch, each) if spread else (s.places, 1)
@@ -522,16 +562,16 @@ def _maxima(s: Sizes, dtype: str, threads: int, spread: bool) -> _Rows:
         row = list(words)
         row[t.LOW], row[t.HIGH] = low * step, high * step
         rows.append(row)
-    return _Rows(AT_MAXIMA if spread else MAXIMA, np.array(rows, np.int64), 0)
+    return Rows(AT_MAXIMA if spread else MAXIMA, np.array(rows, np.int64), 0)
 
 
 def at_maxima(s: Sizes, x: np.ndarray, g: np.ndarray, to: np.ndarray) -> None:
     """Add the elements of `g` to the zeros `to`, each where its window of `x` has the first maximum; all in C order."""
     name = x.dtype.name
-    _run(name, [(_maxima(s, name, pool.thread_count(), True), x, g, to)])
+    _run(name, [(maxima_rows(s, name, pool.thread_count(), True), x, g, to)])
 
 
 def maxima(s: Sizes, x: np.ndarray, y: np.ndarray) -> None:
     """Write the maximum of each window and channel of `x` to `y`; both in C order."""
     name = x.dtype.name
-    _run(name, [(_maxima(s, name, pool.thread_count(), False), x, x, y)])
+    _run(name, [(maxima_rows(s, name, pool.thread_count(), False), x, x, y)])

@@ -4,7 +4,8 @@ The part of a window in one line of the image is contiguous, and that of the nex
 reads the numbers of its rows in the image itself. A line that windows leave is copied with zeros on both sides, once for some
 lines of results, and one line of zeros stands for all that are outside. Sums stay in registers for all of a window.
 
-The gradient by the filters is the same: its rows are the elements of windows, and it adds up along lines.
+The gradient by the filters is the same: its rows are the elements of windows, and it adds up along lines. Where the places have
+parts, however these are computed, another step adds up those.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from graphad.compiler.cpu.runtime.tiles_text import WIDE, Body, Shape, add_produ
 # Words behind those of `convolving_text`. Lines are those of the results, counted over all images.
 LINES, PADDED, ZEROS, COPIES, DIRECT = range(t.WORD_COUNT, t.WORD_COUNT + 5)
 WORD_COUNT = t.WORD_COUNT + 5
-SYMBOLS = ("graphad_{}lines", "graphad_{}line_filters")
+SYMBOLS = ("graphad_{}lines", "graphad_{}line_filters", "graphad_{}added")
 
 
 def symbols(shape: Shape) -> list[str]:
@@ -223,8 +224,25 @@ def _filters(shape: Shape, symbol: str) -> str:
     return f.text()
 
 
+def _added(shape: Shape, suffix: str, symbol: str) -> str:
+    """The sums of BLOCK arrays of LENGTH numbers each, one behind the other from IMAGES on, in order."""
+    f = Body(shape, suffix, f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
+    t.begin(f)
+    length, total = f.word("%w", t.LENGTH), f.slot(shape.vector)
+    with f.loop(0, length, shape.lanes) as i:
+        mask = f.first(f.math("sub", length, i))
+        first = f.item(f.pointer("%w", t.IMAGES), i)
+        total.set(f.load_some(first, mask))
+        with f.loop(1, f.word("%w", t.BLOCK)) as k:
+            more = f.load_some(f.item(first, f.math("mul", k, length)), mask)
+            total.set(f.emit(f"fadd {shape.vector} {total.get()}, {more}"))
+        f.store_some(total.get(), f.item(f.pointer("%w", t.RESULT), i), mask)
+    f.ret(0)
+    return f.text()
+
+
 def text(shape: Shape) -> str:
-    """Both functions for one dtype, each a step: `i32 f(ret, exc, block)`."""
+    """The functions for one dtype, each a step: `i32 f(ret, exc, block)`."""
     v, suffix = shape.vector, f"v{shape.lanes}f{8 * shape.size}"
     tiles = [_tile(shape, suffix, rows, wide) for wide in (1, WIDE) for rows in heights(shape)]
     declared = [
@@ -237,5 +255,5 @@ def text(shape: Shape) -> str:
         "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
     ]
     found = symbols(shape)
-    steps = [_correlate(shape, found[0]), _filters(shape, found[1])]
+    steps = [_correlate(shape, found[0]), _filters(shape, found[1]), _added(shape, suffix, found[2])]
     return "\n".join([*declared, *tiles, _tiles(shape), _table(shape), *steps])

@@ -29,7 +29,15 @@ SHORT = 2  # vectors that a line of a window may have to be copied without a cal
 SYMBOLS = tuple(
     [
         f"graphad_{{}}{name}"
-        for name in ("correlate", "filters", "single", "single_filters", "spread", "at_maxima", "maxima")
+        for name in (
+            "correlate",
+            "filters",
+            "single",
+            "single_filters",
+            "spread",
+            "at_maxima",
+            "maxima",
+        )
     ]
 )
 

@@ -103,7 +103,7 @@ def _plan(
             step.words,
             [Argument(word, *at) for word, at in zip(step.places, places, strict=True)],
         )
-        for step, places in found
+        for step, places, _ in found
     ]
     builder = PlanBuilder(3)
     if len(rows) > 1:

@@ -31,6 +31,7 @@ KINDS = {
     "uint8": ("i8", 8, "unsigned"),
     "bool": ("i8", 8, "unsigned"),
 }
+PLACES = frozenset({"int32", "int64"})  # dtypes of places
 _BUCKETS = 256
 _INSERTED = 48  # elements, or elements that are kept, up to which they are inserted
 _PAIR = 16  # bytes of a key and its place
@@ -307,13 +308,11 @@ def _kernels(dtype: str) -> dict[str, int]:
         return _addresses[dtype]
 
 
-def ordered(
-    form: Ordered, dtype: str, index_bytes: int, shapes: Sequence[Sequence[int]]
-) -> tuple[int, list[int]]:
+def ordered(form: Ordered, dtype: str, shapes: Sequence[Sequence[int]]) -> tuple[int, list[int]]:
     """The step kernel and its block without pointers, for the shapes of operand and result."""
     shape = shapes[0]
     axis = form.axis % len(shape)
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
     kept = 0 if form.way == "extreme" else shapes[1][axis]
-    words = [0, 0, 0, outer, shape[axis], inner, kept, int(form.descending), int(index_bytes == 8)]
+    words = [0, 0, 0, outer, shape[axis], inner, kept, int(form.descending), int(form.dtype.itemsize == 8)]
     return _kernels(dtype)[f"graphad_{form.way}"], words

@@ -34,7 +34,7 @@ GROUPS = [((2, 8, 8, 32), (3, 3, 16, 32)), ((2, 6, 6, 24), (1, 1, 8, 30))]
 @pytest.fixture(params=["lines", "blocks"])
 def way(request, monkeypatch):
     """Both ways: line by line where that pays, or blocks of windows everywhere."""
-    tables = convolving._correlation, convolving._sums, convolving._transposed, convolving._spreading
+    tables = convolving._correlation, convolving.sums, convolving.transposed, convolving.spreading
     if request.param == "blocks":
         monkeypatch.setattr(convolving, "_DEEPEST", 0)
     for table in tables:

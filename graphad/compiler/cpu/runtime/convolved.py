@@ -1,0 +1,146 @@
+"""Convolutions and pools as steps of a plan: the rows of `convolving`, and steps for what it does in NumPy around them.
+
+Filters are copied to the workspace where rows want them elsewhere or turned around, sums over places have their parts there.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from graphad.compiler.backend import FIRST, RESULT, SECOND, WORK, Part
+from graphad.compiler.cpu.runtime import blas, convolving, movement
+from graphad.compiler.cpu.runtime import convolving_text as t
+from graphad.compiler.cpu.runtime.convolving import Rows, Sizes
+from graphad.compiler.rows import Step
+from graphad.kernels.forms import Convolved
+
+Shape = Sequence[int]
+_THREADS = 4  # for which work is divided: the workspace must not depend on a setting that may change
+
+
+class Steps(NamedTuple):
+    """The steps of a convolution, and the bytes of their workspace."""
+
+    parts: list[Part]
+    workspace: int
+
+
+def steps(form: Convolved, dtype: str, shapes: Sequence[Shape], is_shared: bool) -> Steps | None:
+    """The steps for operands and a result of these shapes; None where `convolving` has none.
+
+    The workspace of those that threads share is the larger one.
+    """
+    threads = _THREADS if is_shared else 1
+    if form.way in _MADE:
+        image, kernel, _ = form.parts([tuple(shape) for shape in shapes])
+        s = convolving.sizes_for(form.windows, image, kernel)
+        return None if s is None or s.times > 1 else _MADE[form.way](s, kernel, dtype, threads)
+    x = tuple(shapes[0])
+    s = convolving.pool_sizes_for(form.windows.near(x), x)
+    if s is None:
+        return None
+    spread = form.way == "at_maxima"
+    rows = convolving.maxima_rows(s, dtype, threads, spread)
+    before = [_zeros(dtype, math.prod(x), RESULT)] if spread else []
+    return Steps(
+        [*before, *_run(rows, dtype, (FIRST, 0), (SECOND if spread else FIRST, 0), (RESULT, 0), 0)], 0
+    )
+
+
+Place = tuple[int, int]  # what it is, and bytes behind its start
+
+
+def _run(rows: Rows, dtype: str, image: Place, other: Place, result: Place, work: int) -> list[Part]:
+    """The rows of a region, which threads may share, for operands at these places and a workspace behind so many bytes."""
+    function, product = convolving.step(dtype, rows.function), blas.tiles(dtype)
+    found = []
+    for row in rows.words.tolist():
+        places = [
+            (place, at + row[word])
+            for word, (place, at) in ((t.IMAGES, image), (t.OTHER, other), (t.RESULT, result))
+        ]
+        words = [t.IMAGES, t.OTHER, t.RESULT]
+        if rows.workspace:
+            places.append((WORK, work + row[t.WORK]))
+            words.append(t.WORK)
+        for word in (t.IMAGES, t.OTHER, t.RESULT, t.WORK):
+            row[word] = 0
+        row[t.PRODUCT] = product
+        found.append(Part(Step(function, row, tuple(words)), tuple(places), True))
+    return found
+
+
+def _zeros(dtype: str, count: int, place: int, at: int = 0) -> Part:
+    kind = np.dtype(dtype)
+    words = movement.fill_words(kind.type(0), (count,), (kind.itemsize,))
+    return Part(Step(movement.fill_kernel(kind.itemsize), words, (movement.TARGET,)), ((place, at),))
+
+
+def _copied(
+    kernel: Shape, dtype: str, seen: Callable[[np.ndarray], np.ndarray], columns: int, at: int
+) -> tuple[list[Part], int]:
+    """Steps that copy filters, as `seen`, to byte `at` of the workspace, with zeros behind each row; and where they end."""
+    base = np.empty(tuple(kernel), dtype)
+    view = seen(base)
+    size = base.itemsize
+    start = view.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    wide = columns or view.shape[-1]
+    count = math.prod(view.shape[:-1]) * wide
+    target = [size]
+    for n in (wide, *view.shape[:0:-1][1:]):
+        target.insert(0, target[0] * n)
+    words = movement.copy_words(size, view.shape, target[-view.ndim :], view.strides)
+    step = Step(movement.copy_kernel(size), words, (movement.SOURCE, movement.TARGET))
+    before = [_zeros(dtype, count, WORK, at)] if wide > view.shape[-1] else []
+    return [*before, Part(step, ((SECOND, start), (WORK, at)))], at + -(-count * size // 64) * 64
+
+
+def _values(s: Sizes, kernel: Shape, dtype: str, threads: int) -> Steps:
+    rows = convolving.value_rows(s, dtype, threads)
+    if not rows.columns:
+        return Steps(_run(rows, dtype, (FIRST, 0), (SECOND, 0), (RESULT, 0), 0), rows.workspace)
+    parts, end = _copied(kernel, dtype, lambda filters: filters, rows.columns, 0)
+    return Steps([*parts, *_run(rows, dtype, (FIRST, 0), (WORK, 0), (RESULT, 0), end)], end + rows.workspace)
+
+
+def _images(s: Sizes, kernel: Shape, dtype: str, threads: int) -> Steps:
+    total = s.batch * math.prod(s.size) * s.inputs
+    rows = convolving.spreading(s, dtype, threads)
+    if rows is not None:
+        parts, end = _copied(kernel, dtype, lambda filters: filters.reshape(-1, s.outputs).T, 0, 0)
+        found = _run(rows, dtype, (FIRST, 0), (WORK, 0), (RESULT, 0), end)
+        return Steps([_zeros(dtype, total, RESULT), *parts, *found], end + rows.workspace)
+    complete, phases = convolving.transposed(s, dtype, threads)
+    before, found = [] if complete else [_zeros(dtype, total, RESULT)], []
+    end, starts = 0, []
+    for taken, rows, _ in phases:
+        starts.append(end)
+        view = functools.partial(convolving.turned, s, taken=taken)
+        parts, end = _copied(kernel, dtype, view, rows.columns, end)
+        before += parts
+    for (_, rows, start), at in zip(phases, starts, strict=True):
+        found += _run(rows, dtype, (FIRST, 0), (WORK, at), (RESULT, start), end)
+        end += rows.workspace
+    return Steps([*before, *found], end)
+
+
+def _filters(s: Sizes, kernel: Shape, dtype: str, threads: int) -> Steps:
+    rows, parts = convolving.sums(s, dtype)
+    if parts == 1 and not s.single:
+        return Steps(_run(rows, dtype, (FIRST, 0), (SECOND, 0), (RESULT, 0), 0), rows.workspace)
+    count, size = math.prod(kernel), np.dtype(dtype).itemsize
+    end = -(-parts * count * size // 64) * 64
+    before = [_zeros(dtype, parts * count, WORK)] if s.single else []
+    words = [0] * t.WORD_COUNT
+    words[t.LENGTH], words[t.BLOCK] = count, parts
+    added = Step(convolving.step(dtype, convolving.ADDED), words, (t.IMAGES, t.RESULT))
+    found = _run(rows, dtype, (FIRST, 0), (SECOND, 0), (WORK, 0), end)
+    return Steps([*before, *found, Part(added, ((WORK, 0), (RESULT, 0)))], end + rows.workspace)
+
+
+_MADE = {"values": _values, "images": _images, "filters": _filters}

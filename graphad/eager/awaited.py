@@ -1,0 +1,36 @@
+"""Variables made while lists or dicts wait for values of a restored checkpoint.
+
+Such a list tells nobody that a variable was put into it. So the variable, before it is read or written, has the lists looked at;
+once it has its value, or nothing waits any more, it is an ordinary one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.tensor import Handle
+from graphad.core.trackable import RESTORED, are_waiting, settle
+from graphad.eager.variable import Variable
+
+_slot: Any = vars(Handle)["data"]
+
+
+class AwaitedVariable(Variable):
+    """A variable that may have been put into a list that waits for it."""
+
+    __slots__ = ()
+
+    def _look(self) -> None:
+        settle()
+        if type(self) is AwaitedVariable and (RESTORED in vars(self) or not are_waiting()):
+            self.__class__ = Variable  # type: ignore[assignment]
+
+    def _get(self) -> Any:
+        self._look()
+        return _slot.__get__(self)
+
+    def _set(self, value: object) -> None:
+        self._look()
+        _slot.__set__(self, value)
+
+    data = property(_get, _set, lambda self: _slot.__delete__(self))

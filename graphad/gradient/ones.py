@@ -1,0 +1,46 @@
+"""What a gradient begins with where nothing is given, ones, and how these leave it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core.tensor import EagerTensor, Tensor
+from graphad.ops.array.create import ones_like
+from graphad.ops.choice import copied
+from graphad.ops.directly import is_free
+
+FEW = 256  # elements; fewer are as quick to make
+
+
+def ones_for(y: Tensor, in_one_place: bool, made: dict[Any, EagerTensor]) -> Tensor:
+    """The cotangent of a target without an upstream gradient. Sums of ones are exact, so that their layout changes no bit.
+
+    Args:
+      y: The target.
+      in_one_place: Whether the elements of many may all lie in one place.
+      made: What the targets before it begin with, by shape and dtype.
+    """
+    if not is_free(y):
+        return ones_like(y)
+    data = y.data
+    one = data.dtype.type(1)
+    if not data.shape:
+        return EagerTensor(one)
+    if in_one_place and data.size > FEW:
+        return EagerTensor(np.ndarray(data.shape, data.dtype, np.asarray(one), 0, (0,) * data.ndim))
+    found = made.get((data.shape, data.dtype))
+    if found is None:
+        found = made[data.shape, data.dtype] = EagerTensor(np.ones(data.shape, data.dtype))
+    return found
+
+
+def apart(bar: EagerTensor, copies: dict[int, EagerTensor]) -> EagerTensor:
+    """A gradient of many elements, not in one place. What several sources share is copied once."""
+    if type(bar.data) is np.ndarray and 0 in bar.data.strides:
+        found = copies.get(id(bar))
+        if found is None:
+            found = copies[id(bar)] = EagerTensor(copied(bar.data))
+        return found
+    return bar
