@@ -164,7 +164,12 @@ def imports_of(module: str) -> tuple[Import, ...]:
             base = _absolute(node, package)
             for alias in node.names:
                 full = f"{base}.{alias.name}"
-                yield Import(full if full in sources() else base, shown, node.lineno, local, typing)
+                if full in sources():
+                    yield Import(full, shown, node.lineno, local, typing)
+                if full not in sources() or base.count(
+                    "."
+                ):  # Python looks a module up in its package, which is run first
+                    yield Import(base, shown, node.lineno, local, typing)
             return
         if isinstance(node, ast.If):
             name = node.test.attr if isinstance(node.test, ast.Attribute) else getattr(node.test, "id", None)

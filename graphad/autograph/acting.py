@@ -50,6 +50,3 @@ class Tested:
             self.value = as_predicate("while", self._test())
 
         return step
-
-
-__all__ = ["Tested", "acts"]

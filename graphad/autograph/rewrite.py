@@ -462,7 +462,9 @@ class _Rewriter(ast.NodeTransformer):
         such a part cannot become a function."""
         late = late_parts(node)
         names = names_of(late)
-        if self._suspends(late) is not None or (names.bound and (self._lambdas or names.bound & self._globals)):
+        if self._suspends(late) is not None or (
+            names.bound and (self._lambdas or names.bound & self._globals)
+        ):
             return None
         changed: list[ast.expr] = [_load(name) for name in sorted(names.changed | names.bound)]
         return [_thunk(ast.Tuple(elts=changed, ctx=ast.Load()))] if changed else []

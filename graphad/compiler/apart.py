@@ -28,12 +28,12 @@ def reasons(part: Partition) -> list[str]:
             each for each in unit.stages or [unit] if any(f"%{site.root}" in values for site in each.reads)
         ]
         producer = maker[int(values[0][1:])][1]
-        why = _why(part, part.units[source], producer, readers[0])
+        why = _why(part.units[source], producer, readers[0])
         lines.append(f"unit {target} reads {', '.join(values)} of unit {source} from memory: {why}")
     return lines
 
 
-def _why(part: Partition, source: Unit, producer: Unit, reader: Unit) -> str:
+def _why(source: Unit, producer: Unit, reader: Unit) -> str:
     names = set(producer.results)
     is_result = any(site.root in names for site in reader.reads)
     if not is_result:

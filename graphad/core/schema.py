@@ -114,7 +114,7 @@ def _is_permutation(x: tuple[int, ...]) -> bool:
     return sorted([axis + len(x) if axis < 0 else axis for axis in x]) == list(range(len(x)))
 
 
-def _all_are(test: Callable[[Any], bool], most: int | None = None) -> Callable[[Any], bool]:
+def _all_are(test: Callable[[Any], bool], most: int | None) -> Callable[[Any], bool]:
     def fits(x: str | tuple[Any, ...] | None) -> bool:
         if type(x) is not tuple or (most is not None and len(x) > most):
             return False

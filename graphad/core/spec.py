@@ -126,10 +126,7 @@ class TensorSpec(TypeSpec):
 
     def most_specific_compatible_type(self, other: object) -> TensorSpec:
         """The same for two specs. Raises: InvalidArgumentError (a ValueError): their dtypes differ."""
-        found = self.most_specific_common_supertype([other])
-        if found is None:
-            raise InvalidArgumentError(f"No TypeSpec is compatible with both {self} and {other}")
-        return found
+        return common_supertype(self, other)  # type: ignore[no-any-return]
 
     def describes(self, dims: Dims) -> bool:
         """Whether every shape that `dims` allows is one that this spec allows."""
@@ -155,6 +152,17 @@ class TensorSpec(TypeSpec):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.dims, self.dtype, self.name)
+
+
+def common_supertype(spec: Any, other: object) -> Any:
+    """The spec of least freedom that describes what both do, of tensors or of what is made of them.
+
+    Raises: InvalidArgumentError (a ValueError): there is none.
+    """
+    found = spec.most_specific_common_supertype([other])
+    if found is None:
+        raise InvalidArgumentError(f"No TypeSpec is compatible with both {spec} and {other}")
+    return found
 
 
 class HandleSpec(TensorSpec):

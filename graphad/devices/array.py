@@ -20,6 +20,22 @@ from graphad.core.logs import get_logger
 from graphad.core.owners import is_alone
 from graphad.devices import places
 from graphad.devices.faults import reported
+from graphad.devices.functions import (
+    ASSOCIATIVE,
+    COMBINING,
+    FLOATING_UFUNCS,
+    FUNCTIONS,
+    IN_PLACE,
+    IN_PLACE_METHODS,
+    LINALG,
+    METHODS,
+    OPTIONS,
+    REDUCTIONS,
+    RUNNING,
+    SPECIAL,
+    TRANSFORMS,
+    UFUNCS,
+)
 from graphad.devices.library import cupyx, library
 from graphad.devices.streams import current, on, using
 from graphad.devices.substitutes import SCALED, VALUES, checked, dtype_of, replaced, solve
@@ -28,71 +44,6 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
 
-# Functions of CuPy that agree with NumPy: IEEE operations, and functions within some ulps. Integer division by zero, shifts by
-# more than the width, integer powers, and float quotients and remainders do not agree.
-UFUNCS = frozenset(
-    (
-        "add subtract multiply negative positive absolute fabs sign conjugate exp exp2 expm1 log log2 log10 log1p sqrt cbrt "
-        "square reciprocal sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh hypot maximum minimum "
-        "fmax fmin greater greater_equal less less_equal equal not_equal "
-        "logical_and logical_or logical_xor logical_not isnan isinf logaddexp nextafter gcd "
-        "isfinite signbit copysign floor ceil trunc rint bitwise_and bitwise_or bitwise_xor invert frexp ldexp"
-    ).split()
-)
-FLOATING_UFUNCS = frozenset("divide power float_power fmod".split())
-FUNCTIONS = frozenset(
-    (
-        "reshape transpose swapaxes moveaxis expand_dims squeeze broadcast_to ravel concatenate stack where copy zeros_like "
-        "ones_like full_like empty_like flip roll tile repeat pad sum prod max min amax amin all any mean cumsum cumprod clip "
-        "argmax argmin matmul dot tensordot real imag conj trace tril triu diagonal "
-        "sort argsort flatnonzero nonzero argwhere count_nonzero searchsorted unique broadcast_arrays"
-    ).split()
-)
-# SciPy's functions of numbers that CuPy computes by the same formulas, and their names there where they differ.
-SPECIAL = {
-    name: name
-    for name in (
-        "i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e y0 y1 ndtri erfcinv erfcx gammainc gammaincc gammaln psi gamma betainc "
-        "betaln expi"
-    ).split()
-} | {"_zeta": "zeta"}
-# Those that evals ask for by name (`DeviceArray.special`).
-DEVICE_SPECIAL = frozenset("erf erfc erfinv gammaln".split())
-# NumPy's factorisations; cuSOLVER's answers are checked, so that an error is one.
-LINALG = frozenset("cholesky qr svd eigh eigvalsh solve inv slogdet".split())
-# Ufuncs whose values may be combined in any order, for positions that occur several times.
-COMBINING = frozenset("add multiply maximum minimum logical_and logical_or".split())
-# The functions for the `reduce` of ufuncs.
-REDUCTIONS = {
-    "add": "sum",
-    "multiply": "prod",
-    "maximum": "max",
-    "minimum": "min",
-    "logical_and": "all",
-    "logical_or": "any",
-}
-# Functions that write into their first argument.
-IN_PLACE = frozenset("put put_along_axis place putmask fill_diagonal".split())
-IN_PLACE_METHODS = frozenset("fill sort partition put".split())
-_OPTIONS = {
-    "add": {"axis", "keepdims", "dtype"},
-    "multiply": {"axis", "keepdims", "dtype"},
-    "maximum": {"axis", "keepdims", "initial"},
-    "minimum": {"axis", "keepdims", "initial"},
-}
-RUNNING = {"add": "cumsum", "multiply": "cumprod"}
-ASSOCIATIVE = frozenset(
-    "logaddexp maximum minimum".split()
-)  # whose running values are put together from spans
-TRANSFORMS = frozenset(
-    "fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 irfft2 rfftn irfftn hfft ihfft".split()
-)
-METHODS = frozenset(
-    (
-        "reshape transpose swapaxes squeeze ravel flatten copy sum prod max min all any mean cumsum cumprod clip conj astype "
-        "diagonal trace dot repeat view argmax argmin"
-    ).split()
-)
 _METADATA: dict[str, Callable[[Any], Any]] = {
     "shape": lambda a: a.shape,
     "ndim": lambda a: a.ndim,
@@ -356,48 +307,78 @@ class DeviceArray:
 
 
 def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any], index: int) -> Any:
-    name = ufunc.__name__
     # The second operand of `at` is a key.
     inputs = [x if method == "at" and k == 1 else _array_of(x) for k, x in enumerate(inputs)]
-    there = "where" not in options and (
-        name in UFUNCS
-        or (name in FLOATING_UFUNCS and all(dtype_of(x).kind in "fc" for x in inputs if hasattr(x, "dtype")))
+    way = _WAYS.get(method)
+    y = NotImplemented if way is None else way(ufunc, inputs, options, index)
+    if y is not NotImplemented:
+        return y
+    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    return _on_host(name, getattr(ufunc, method), inputs, options, index)
+
+
+def _called(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any], index: int) -> Any:
+    name = ufunc.__name__
+    if "where" in options:
+        return NotImplemented
+    is_floating = name in FLOATING_UFUNCS and all(
+        dtype_of(x).kind in "fc" for x in inputs if hasattr(x, "dtype")
     )
-    if there and method == "__call__":
+    if name in UFUNCS or is_floating:
         return _on_device(getattr(library(), name), inputs, options, index)
-    own = replaced(name, inputs) if method == "__call__" and not options else None
+    own = None if options else replaced(name, inputs)
     if own is not None:
         return _on_device(own, inputs, {}, index)
-    if name in SPECIAL and method == "__call__" and ufunc.nout == 1 and "where" not in options:
+    if name in SPECIAL and ufunc.nout == 1:
         special = SCALED.get(name) or getattr(cupyx().scipy.special, SPECIAL[name])
         return _on_device(special, inputs, options, index)
-    if method == "at" and name in COMBINING and places.combine_at(ufunc, *inputs):
-        return None
-    if method == "reduceat" and name in COMBINING and not any(options.values()):
-        x, starts = inputs[0], inputs[0].given(inputs[1])
-        y = places.reduce_at(ufunc, x, starts)
-        if y is not None:
-            return y
-    if method == "at" and places.combine_by_turns(ufunc, *inputs):
-        return None
-    if method == "at":
-        return _in_place(f"{name}.at", ufunc.at, inputs, options)
-    given = {key: x for key, x in options.items() if x is not None or key == "axis"}
-    if method == "reduce" and name in REDUCTIONS and given.keys() <= _OPTIONS.get(name, {"axis", "keepdims"}):
-        start = given.pop("initial", None)
-        if start is not None and not inputs[0].size:
-            shape = ufunc.reduce(np.broadcast_to(_BYTE, inputs[0].shape), **{"initial": 0, **given}).shape
-            return inputs[0].made("full", shape, start, inputs[0].dtype)
-        if start is None or inputs[0].size:
-            y = _on_device(getattr(library(), REDUCTIONS[name]), inputs, {"axis": 0, **given}, index)
-            return y if start is None else _ufunc(ufunc, "__call__", (y, y.dtype.type(start)), {}, index)
-    if method == "accumulate" and name in RUNNING:
+    return NotImplemented
+
+
+def _at(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any], index: int) -> None:
+    name = ufunc.__name__
+    if not (name in COMBINING and places.combine_at(ufunc, *inputs)):
+        if not places.combine_by_turns(ufunc, *inputs):
+            _in_place(f"{name}.at", ufunc.at, inputs, options)
+
+
+def _reduced_at(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any], index: int) -> Any:
+    if ufunc.__name__ not in COMBINING or any(options.values()):
+        return NotImplemented
+    y = places.reduce_at(ufunc, inputs[0], inputs[0].given(inputs[1]))
+    return NotImplemented if y is None else y
+
+
+def _reduced(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any], index: int) -> Any:
+    name, given = ufunc.__name__, _without_none(options)
+    if name not in REDUCTIONS or not given.keys() <= OPTIONS.get(name, {"axis", "keepdims"}):
+        return NotImplemented
+    start = given.pop("initial", None)
+    if start is not None and not inputs[0].size:
+        shape = ufunc.reduce(np.broadcast_to(_BYTE, inputs[0].shape), **{"initial": 0, **given}).shape
+        return inputs[0].made("full", shape, start, inputs[0].dtype)
+    y = _on_device(getattr(library(), REDUCTIONS[name]), inputs, {"axis": 0, **given}, index)
+    return y if start is None else _ufunc(ufunc, "__call__", (y, y.dtype.type(start)), {}, index)
+
+
+def _accumulated(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any], index: int) -> Any:
+    name, given = ufunc.__name__, _without_none(options)
+    if name in RUNNING:
         return _on_device(getattr(library(), RUNNING[name]), inputs, given, index)
-    if method == "accumulate" and name in ASSOCIATIVE and not given.keys() - {"axis"}:
+    if name in ASSOCIATIVE and not given.keys() - {"axis"}:
         return places.running(ufunc, *inputs, **given)
-    return _on_host(
-        f"{name}.{method}".removesuffix(".__call__"), getattr(ufunc, method), inputs, options, index
-    )
+    return NotImplemented
+
+
+def _without_none(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that are given; None is an axis."""
+    return {key: x for key, x in options.items() if x is not None or key == "axis"}
+
+
+# How the device computes the methods of ufuncs; NotImplemented where NumPy has to.
+_WAYS: dict[str, Callable[..., Any]] = {
+    "__call__": _called, "accumulate": _accumulated, "at": _at, "reduce": _reduced, "reduceat": _reduced_at,
+}  # fmt: skip
 
 
 def _copied_to(target: Any, source: Any, where: Any = True) -> None:
@@ -481,7 +462,7 @@ def _array_of(x: Any) -> Any:
     return np.asarray(x) if is_list else x
 
 
-def _taken(y: Any, index: int, of: Iterable[DeviceArray] = ()) -> Any:
+def _taken(y: Any, index: int, of: Iterable[DeviceArray]) -> Any:
     """What the device's library gave. A view belongs to the stream of its base, which is one of the arrays `of`."""
     if isinstance(y, library().ndarray):
         base = y.base

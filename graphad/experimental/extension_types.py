@@ -21,7 +21,7 @@ from graphad.core.composites import flatten_records, made_of
 from graphad.core.errors import ArgumentTypeError, FrozenFieldError, InvalidArgumentError
 from graphad.core.nest import Form, Record
 from graphad.core.shapes import TensorShape
-from graphad.core.spec import TensorSpec, TypeSpec
+from graphad.core.spec import TensorSpec, TypeSpec, common_supertype
 from graphad.core.tensor import Tensor
 from graphad.experimental.fields import MISSING, PLAIN, Field, ImmutableDict, LaterField
 from graphad.ops.array.static import type_spec_from_value
@@ -357,10 +357,7 @@ class ExtensionTypeSpec(TypeSpec):
 
     def most_specific_compatible_type(self, other: Any) -> Any:
         """As `most_specific_common_supertype` of two, but an error if there is none."""
-        found = self.most_specific_common_supertype([other])
-        if found is None:
-            raise InvalidArgumentError(f"No TypeSpec is compatible with both {self} and {other}")
-        return found
+        return common_supertype(self, other)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.value_type, tuple(_fields_of(self).items()))

@@ -169,7 +169,7 @@ def _jacobian(
     argnums: Argnums,
     has_aux: bool,
     forward: bool,
-    holomorphic: bool = False,
+    holomorphic: bool,
     allow_int: bool = False,
 ) -> Callable[P, Any]:
     check_function(name, f)

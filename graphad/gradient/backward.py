@@ -226,9 +226,9 @@ def backward(
             if (op.pointwise or op.touching is not None) and op.keeps != (False, False):
                 x_bars = [_zero_where_zero(context, i, y_bars[0], bar) for i, bar in enumerate(x_bars)]
             if op.carries_masks or op.moves or op.spreads:
-                masked.update(marks)
+                masked.update([mark for mark in marks if mark is not None])
         if context.masks is not None:
-            masked.update([marks[i] for i in context.masks.inputs])
+            masked.update([marks[i] for i in context.masks.inputs if marks[i] is not None])
         for mark, bar in zip(marks, x_bars, strict=True):
             if bar is not None and mark is not None:
                 before = bars.get(mark)

@@ -330,7 +330,7 @@ def call_with_rule(
         raise InvalidArgumentError(
             "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
         )
-    bound_self, args = _split_self(f, args)
+    bound_self, args = _split_self(args)
     leaves, rebuild = flatten_records(list(args))
     # Fresh tensors, so that a tape inside distinguishes arguments from variables and from each other.
     xs = told_apart([lift_own(leaf) if _is_tensor_like(leaf) else leaf for leaf in leaves])
@@ -360,7 +360,7 @@ def call_with_rule(
             "variables=None)` and returns (gradients of the arguments, gradients of the variables)."
         )
     if trace is not None:
-        _capture_closure(gradient_function, trace)
+        _References(trace).capture(gradient_function)
     flat, rebuild_value = flatten_records(value)
     ys = [lift(y) for y in flat]
     module = getattr(f, "__module__", "")
@@ -371,7 +371,7 @@ def call_with_rule(
     return rebuild_value(list(outputs))
 
 
-def _split_self(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _split_self(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Splits the leading `self` of a method from the arguments that can be differentiated."""
     if args and not (_is_tensor_like(args[0]) or is_nested(args[0]) or is_record(args[0])):
         return args[:1], args[1:]
@@ -401,57 +401,75 @@ def _takes_variables(function: Callable[..., Any], required: bool = False) -> bo
 _FAR = 3  # calls away from a gradient function
 
 
-def _capture_closure(function: Callable[..., Any], trace: Trace) -> None:
-    """Capture the outer tensors and variables that a gradient function refers to, while the trace is in progress.
+class _References:
+    """Captures the outer tensors and variables that a gradient function refers to, while a trace is in progress.
 
     What it refers to is seen in its code: names around it and in its module, attributes of the objects behind them, and the same
     of functions and methods that it calls.
     """
-    seen: set[tuple[int, int]] = set()
-    stack: list[tuple[Any, tuple[Any, ...], int]] = [(function, (), 0)]
-    while stack:
-        reader, owner, depth = stack.pop()
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._seen: set[tuple[int, int]] = set()
+        self._waiting: list[
+            tuple[Any, tuple[Any, ...], int]
+        ] = []  # (function, objects that it gets, calls away)
+
+    def capture(self, function: Callable[..., Any]) -> None:
+        self._waiting.append((function, (), 0))
+        while self._waiting:
+            self._read(*self._waiting.pop())
+
+    def _read(self, reader: Any, owner: tuple[Any, ...], depth: int) -> None:
+        """One function: what it refers to is captured, what it calls is put on the list."""
         if isinstance(reader, functools.partial):
-            stack.append((reader.func, (*owner, *reader.args, *reader.keywords.values()), depth))
-            continue
+            self._waiting.append((reader.func, (*owner, *reader.args, *reader.keywords.values()), depth))
+            return
         if inspect.ismethod(reader):
             owner = (*owner, reader.__self__)
             reader = reader.__func__
         key = id(reader), id(owner[0]) if owner else 0
         code = getattr(reader, "__code__", None)
-        if code is None or depth > _FAR or key in seen:
-            continue
-        seen.add(key)
+        if code is None or depth > _FAR or key in self._seen:
+            return
+        self._seen.add(key)
         globals_ = reader.__globals__
         items = [*owner, *_cells(reader), *[globals_[name] for name in code.co_names if name in globals_]]
         objects: set[int] = set()
         while items:
             item = items.pop()
             for leaf in flatten_records(item)[0] if is_nested(item) or is_record(item) else [item]:
-                if isinstance(leaf, Handle):
-                    trace.serial(leaf, _CLOSURE)
-                elif isinstance(leaf, Tensor):
-                    if getattr(leaf, "trace", trace) is not trace:
-                        trace.serial(leaf, _CLOSURE)
-                elif isinstance(leaf, functools.partial) or inspect.ismethod(leaf):
-                    stack.append((leaf, (), depth + 1))
+                if self._is_captured(leaf):
+                    continue
+                if isinstance(leaf, functools.partial) or inspect.ismethod(leaf):
+                    self._waiting.append((leaf, (), depth + 1))
                 elif inspect.isfunction(leaf):
                     if leaf.__closure__ or leaf.__globals__ is globals_:
-                        stack.append((leaf, (), depth + 1))
-                elif isinstance(leaf, Generator):
-                    trace.serial(leaf.state, _CLOSURE)
+                        self._waiting.append((leaf, (), depth + 1))
                 elif id(leaf) not in objects and not isinstance(leaf, type):
                     objects.add(id(leaf))
-                    held = getattr(leaf, "__dict__", {})
-                    found = [held[name] for name in code.co_names if name in held]
-                    if inspect.ismodule(leaf):
-                        items += [x for x in found if not inspect.isroutine(x) and not inspect.ismodule(x)]
-                        continue
-                    methods = _methods(leaf, code.co_names)
-                    if isinstance(leaf, Trackable) and any(map(_is_own, methods)):
-                        found = list(held.values())  # a layer, whose code need not be looked at
-                    items += found
-                    stack += [(x, (leaf,), depth + 1) for x in methods if not _is_own(x)]
+                    items += self._parts(leaf, code.co_names, depth)
+
+    def _is_captured(self, leaf: object) -> bool:
+        """Whether it is a tensor, a variable or a generator: the last two and tensors of outer traces are captured."""
+        if isinstance(leaf, Tensor) and getattr(leaf, "trace", self._trace) is self._trace:
+            return True
+        if isinstance(leaf, Handle | Tensor | Generator):
+            self._trace.serial(leaf.state if isinstance(leaf, Generator) else leaf, _CLOSURE)
+            return True
+        return False
+
+    def _parts(self, owner: Any, names: Sequence[str], depth: int) -> list[Any]:
+        """The attributes of an object or module that code with these names may read; methods are looked at later."""
+        held = getattr(owner, "__dict__", {})
+        found = [held[name] for name in names if name in held]
+        if inspect.ismodule(owner):
+            return [x for x in found if not inspect.isroutine(x) and not inspect.ismodule(x)]
+        methods = _methods(owner, names)
+        self._waiting += [(x, (owner,), depth + 1) for x in methods if not _is_own(x)]
+        if isinstance(owner, Trackable) and any(map(_is_own, methods)):
+            return list(held.values())  # a layer, whose code need not be looked at
+        return found
 
 
 def _cells(function: Callable[..., Any]) -> Iterator[Any]:

@@ -156,6 +156,7 @@ def _derive_new(
             trace.input(TensorSpec.of(spec.dims, spec.dtype)) if m else None
             for spec, m in zip(specs, mask, strict=True)
         ]
+        # The rule is linear in the upstream gradients: pulled back through it, tangents of the inputs are those of the outputs.
         seeds: dict[Any, Any] = {}
         for x_bar, dot in zip(x_bars, dots, strict=True):
             if x_bar is None or dot is None:
@@ -170,24 +171,35 @@ def _derive_new(
         serials = [trace.serial(y, RETURN) for y in kept]
         order = [x.index for x in (*operands, *(d for d in dummies if d is not None))]
         graph, _ = trace.builder.finish(serials, trace.name, [*order, *trace.capture_serials])
-    ops = [node.op for node in graph.nodes]
-    if any(op.structured for op in ops) and not any(op.closes_over for op in ops):
-        if all(
-            spec.is_definite for spec in graph.inputs
-        ):  # sizes that are unknown in the sub-graphs are known here
-            graph = specialise(graph, graph.inputs, expanding=False, keeps_rules=True)
-    first = len(operands)
+    if _has_unknown_parts(graph) and all(spec.is_definite for spec in graph.inputs):
+        # Sizes that are unknown in the sub-graphs are known here.
+        graph = specialise(graph, graph.inputs, expanding=False, keeps_rules=True)
     numbers = [k for k, dummy in enumerate(dummies) if dummy is not None]
-    read = {i for node in graph.nodes for i in node.inputs} | set(graph.outputs)
-    zeros = [(k, i in read) for i, k in enumerate(numbers, first)]
-    # Reading unknown sizes from the upstream gradient does not make a rule nonlinear in it.
-    if any(there for _, there in zeros) and not inputs_behind(graph, graph.outputs, by_value=True).isdisjoint(
-        range(first, first + len(zeros))
-    ):
-        raise _nonlinear(op)
     places = iter(range(len(kept)))
     positions = [None if dot is None else next(places) for dot in y_dots]
+    zeros = _upstream(op, graph, numbers, len(operands))
     return Derived(graph, positions, zeros, list(trace.captures))
+
+
+def _has_unknown_parts(graph: Graph) -> bool:
+    """Whether a graph holds sub-graphs that a trace with known sizes makes simpler."""
+    ops = [node.op for node in graph.nodes]
+    return any(op.structured for op in ops) and not any(op.closes_over for op in ops)
+
+
+def _upstream(op: Op, graph: Graph, numbers: Sequence[int], first: int) -> list[tuple[int, bool]]:
+    """The outputs whose upstream gradients are inputs of the graph, from `first` on, and whether anything reads them.
+
+    Raises: NonlinearGradientError: a result depends on their values.
+    """
+    read = {i for node in graph.nodes for i in node.inputs} | set(graph.outputs)
+    found = [(k, i in read) for i, k in enumerate(numbers, first)]
+    # Reading unknown sizes from the upstream gradient does not make a rule nonlinear in it.
+    if any(there for _, there in found):
+        behind = inputs_behind(graph, graph.outputs, by_value=True)
+        if not behind.isdisjoint(range(first, first + len(found))):
+            raise _nonlinear(op)
+    return found
 
 
 def _nonlinear(op: Op) -> NonlinearGradientError:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphad.core.bind import bind_all
-from graphad.core.convert import lift
 from graphad.core.levels import current
 from graphad.core.tensor import EagerTensor
 from graphad.graph.ir import Graph, Node
@@ -37,8 +36,3 @@ def replay(graph: Graph, inputs: Sequence[Any], on_node: OnNode | None = None) -
         if level is not None:
             level.line = None
     return [known[i] for i in graph.outputs]
-
-
-def lifted(values: Sequence[Any]) -> list[Any]:
-    """Every value as a tensor; None stays None."""
-    return [None if value is None else lift(value) for value in values]

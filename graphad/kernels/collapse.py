@@ -8,7 +8,7 @@ that fill its argument block.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from graphad.core.dims import Size, evaluate
 from graphad.core.dtypes import DType
@@ -130,14 +130,8 @@ def collapse(
         for operand in operands
     ]
     for k, combine in enumerate(combines):
-        axes = [d for d in range(rank) if combine is None or d not in gone]
         given = outputs[k] if outputs is not None else None
-        own = tuple(shape[d] for d in axes)
-        own_steps = row_strides(own) if given is None or given.strides is None else given.strides
-        walk: list[Size] = [0] * rank
-        for d, step in zip(axes, own_steps, strict=True):
-            walk[d] = step
-        walks.append(walk)
+        walks.append(_walk_of_output(given, shape, gone if combine is not None else set()))
 
     groups = [
         _Group(shape[d], d in gone, [walk[d] for walk in walks])
@@ -158,20 +152,31 @@ def collapse(
         Store(ref, access, combine)
         for ref, access, combine in zip(form.outputs, accesses[count:], combines, strict=True)
     )
-    shared = tuple(
-        sorted(
-            (i, o)
-            for i, o in inplace
-            if accesses[i] == accesses[count + o]
-            and combines[o] is None
-            and all(map(same_size, steps[i], steps[count + o]))
-        )
-    )
+
+    def walk_alike(i: int, o: int) -> bool:
+        """Whether input i and output o visit the same elements of a buffer in the same order."""
+        is_same = accesses[i] == accesses[count + o] and combines[o] is None
+        return is_same and all(map(same_size, steps[i], steps[count + o]))
+
+    shared = tuple(sorted((i, o) for i, o in inplace if walk_alike(i, o)))
     kernel = Kernel(
         len(extents), tuple(accesses[:count]), form.scalars, form.body, stores, shared, contracts
     ).check()
     strides = {place: steps[place[0]][place[1]] for place in block_layout(kernel).strides}
     return Loop(kernel, tuple(extents), strides)
+
+
+def _walk_of_output(given: Operand | None, shape: Sequence[Size], gone: Set[int]) -> list[Size]:
+    """The strides of an output along the axes of `shape`, 0 along those that it loses; C order where none are given."""
+    axes = [d for d in range(len(shape)) if d not in gone]
+    if given is None or given.strides is None:
+        steps: Sequence[Size] = row_strides(tuple(shape[d] for d in axes))
+    else:
+        steps = given.strides
+    walk: list[Size] = [0] * len(shape)
+    for d, step in zip(axes, steps, strict=True):
+        walk[d] = step
+    return walk
 
 
 def _walk(operand: Operand, shape: Sequence[Size]) -> list[Size]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import itertools
 import math
 import os
 import re
@@ -44,7 +43,6 @@ LOSSES = PRIVATE + "losses"
 _PARTS = (Variable, Module, list, tuple, dict)  # types of values that may hold variables
 _NOT_GIVEN: Any = object()
 _made: Counter[str] = Counter()
-_serial = itertools.count()
 
 
 # What may be told of a weight, by the end of the argument.

@@ -89,18 +89,8 @@ class RandomNormal(_OfDtype, initializers.RandomNormal):
         self.dtype = as_dtype(dtype)
 
 
-class TruncatedNormal(_OfDtype, initializers.TruncatedNormal):
+class TruncatedNormal(RandomNormal, initializers.TruncatedNormal):
     """Normal numbers, by default of mean 0 and deviation 1, without those beyond two deviations."""
-
-    def __init__(
-        self,
-        mean: float = 0.0,
-        stddev: float = 1.0,
-        seed: int | None = None,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__(mean, stddev, seed)
-        self.dtype = as_dtype(dtype)
 
 
 class VarianceScaling(_OfDtype, initializers.VarianceScaling):

@@ -38,7 +38,7 @@ class LearningRateSchedule(Trackable):
         return cls(**config)
 
 
-class _Kept(LearningRateSchedule):
+class Kept(LearningRateSchedule):
     """A schedule that keeps its arguments, which are attributes too."""
 
     def __init__(self, name: str, **config: Any) -> None:
@@ -57,12 +57,12 @@ class _Kept(LearningRateSchedule):
         return cast(step, dtype), *(cast(config[name], dtype) for name in names)
 
 
-def _positive(schedule: str, name: str, steps: Any) -> None:
+def require_positive(schedule: str, name: str, steps: Any) -> None:
     if steps <= 0:
         raise InvalidArgumentError(f"{schedule}: {name} is {steps}; it must be positive.")
 
 
-class _Rated(_Kept):
+class _Rated(Kept):
     """Decay by a rate for every so many steps."""
 
     def __init__(
@@ -74,7 +74,7 @@ class _Rated(_Kept):
         name: str | None = None,
     ) -> None:
         own = type(self).__name__
-        _positive(own, "decay_steps", decay_steps)
+        require_positive(own, "decay_steps", decay_steps)
         super().__init__(
             name or own,
             initial_learning_rate=initial_learning_rate,
@@ -132,7 +132,7 @@ class InverseTimeDecay(_Rated):
         return first / (1.0 + rate * done)  # type: ignore[no-any-return]
 
 
-class PolynomialDecay(_Kept):
+class PolynomialDecay(Kept):
     """From the first learning rate to the last as (1 - step / decay_steps) ** power.
 
     After `decay_steps` it stays at `end_learning_rate`; with `cycle` the number of steps becomes the next multiple instead.
@@ -160,7 +160,7 @@ class PolynomialDecay(_Kept):
         cycle: bool = False,
         name: str = "PolynomialDecay",
     ) -> None:
-        _positive("PolynomialDecay", "decay_steps", decay_steps)
+        require_positive("PolynomialDecay", "decay_steps", decay_steps)
         super().__init__(
             name,
             initial_learning_rate=initial_learning_rate,
@@ -181,7 +181,7 @@ class PolynomialDecay(_Kept):
         return (first - last) * (1.0 - step / steps) ** power + last  # type: ignore[no-any-return]
 
 
-class CosineDecay(_Kept):
+class CosineDecay(Kept):
     """Half a wave of the cosine from the first learning rate down to `alpha` times it, over `decay_steps`.
 
     With a `warmup_target` the rate first grows in a line to it, for `warmup_steps`, and falls from there.
@@ -210,7 +210,7 @@ class CosineDecay(_Kept):
         warmup_target: TensorLike | None = None,
         warmup_steps: TensorLike = 0,
     ) -> None:
-        _positive("CosineDecay", "decay_steps", decay_steps)
+        require_positive("CosineDecay", "decay_steps", decay_steps)
         super().__init__(
             name,
             initial_learning_rate=initial_learning_rate,
@@ -223,14 +223,14 @@ class CosineDecay(_Kept):
     def __call__(self, step: TensorLike) -> Tensor:
         step, first, steps, alpha = self.parts(step, "initial_learning_rate", "decay_steps", "alpha")
         if self._graphad_config["warmup_target"] is None:
-            return first * _above(alpha, _half_wave(minimum(step, steps) / steps))  # type: ignore[no-any-return]
+            return first * _above(alpha, half_wave(minimum(step, steps) / steps))  # type: ignore[no-any-return]
         warm, target = self.parts(step, "warmup_steps", "warmup_target")[1:]
         rising = first + (target - first) * step / maximum(warm, 1.0)
-        falling = target * _above(alpha, _half_wave(minimum(maximum(step - warm, 0.0), steps) / steps))
+        falling = target * _above(alpha, half_wave(minimum(maximum(step - warm, 0.0), steps) / steps))
         return where(less(step, warm), rising, falling)
 
 
-class CosineDecayRestarts(_Kept):
+class CosineDecayRestarts(Kept):
     """`CosineDecay` that begins again after `first_decay_steps`, each time `t_mul` times as long and `m_mul` times as high.
 
     Args:
@@ -257,7 +257,7 @@ class CosineDecayRestarts(_Kept):
         alpha: TensorLike = 0.0,
         name: str = "SGDRDecay",
     ) -> None:
-        _positive("CosineDecayRestarts", "first_decay_steps", first_decay_steps)
+        require_positive("CosineDecayRestarts", "first_decay_steps", first_decay_steps)
         super().__init__(
             name,
             initial_learning_rate=initial_learning_rate,
@@ -278,10 +278,10 @@ class CosineDecayRestarts(_Kept):
         else:  # the waves before number n take (1 - longer ** n) / (1 - longer) of the first one's time
             count = floor(log(1.0 - done * (1.0 - longer)) / log(longer))
             part = (done - (1.0 - longer**count) / (1.0 - longer)) / longer**count
-        return first * _above(alpha, height**count * _half_wave(part))  # type: ignore[no-any-return]
+        return first * _above(alpha, height**count * half_wave(part))  # type: ignore[no-any-return]
 
 
-def _half_wave(part: Tensor) -> Tensor:
+def half_wave(part: Tensor) -> Tensor:
     """From 1 to 0 while `part` goes from 0 to 1."""
     return 0.5 * (1.0 + cos(math.pi * part))
 

@@ -6,7 +6,6 @@ eagerly, and the rate itself in a traced function.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from threading import local
 from typing import Any
@@ -18,7 +17,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import trace_in_progress
 from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
-from graphad.ops.math import cast, cos, exp, minimum
+from graphad.ops.math import exp, minimum
 from graphad.optimizers import decay
 
 Rate = Callable[[], Tensor] | Tensor
@@ -151,18 +150,41 @@ def linear_cosine_decay(
     """learning_rate * ((alpha + 1 - t) * (1 + cos(2 pi num_periods t)) / 2 + beta), t = global_step / decay_steps up to 1; see
     `exponential_decay`.
 
+    Raises: InvalidArgumentError (a ValueError): `global_step` is None, or `decay_steps` is not positive.
     Source: Bello et al., Neural optimizer search with reinforcement learning, 2017.
     """
 
-    def schedule(step: TensorLike) -> Tensor:
-        first: Any = lift(learning_rate)
-        steps: Any = cast(decay_steps, first.dtype)
-        step = cast(step, first.dtype)
-        done: Any = minimum(step, steps) / steps
-        wave = 0.5 * (1.0 + cos(done * (2.0 * num_periods * math.pi)))
-        return first * ((alpha + 1.0 - done) * wave + beta)  # type: ignore[no-any-return]
-
+    schedule = _LinearCosineDecay(learning_rate, decay_steps, num_periods, alpha, beta)
     return _rate("linear_cosine_decay", schedule, global_step)
+
+
+class _LinearCosineDecay(decay.Kept):
+    """`linear_cosine_decay` as a schedule."""
+
+    def __init__(
+        self,
+        initial_learning_rate: TensorLike,
+        decay_steps: TensorLike,
+        num_periods: float,
+        alpha: float,
+        beta: float,
+    ) -> None:
+        decay.require_positive("linear_cosine_decay", "decay_steps", decay_steps)
+        super().__init__(
+            "LinearCosineDecay",
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            num_periods=num_periods,
+            alpha=alpha,
+            beta=beta,
+        )
+
+    def __call__(self, step: TensorLike) -> Tensor:
+        step, first, steps, periods, alpha, beta = self.parts(
+            step, "initial_learning_rate", "decay_steps", "num_periods", "alpha", "beta"
+        )
+        done = minimum(step, steps) / steps
+        return first * ((alpha + 1.0 - done) * decay.half_wave(2.0 * periods * done) + beta)  # type: ignore[no-any-return]
 
 
 def piecewise_constant(

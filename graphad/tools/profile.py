@@ -306,9 +306,7 @@ def _running(run: Callable[..., Any]) -> Callable[..., Any]:
         runs.append(mine)
         start = time.perf_counter()
         try:
-            outputs = (
-                _by_kernel(self, values, jit_compile, guards, mine) if any(p.kernels for p in _open) else None
-            )
+            outputs = _by_kernel(self, values, jit_compile, guards) if any(p.kernels for p in _open) else None
             return run(self, values, jit_compile, guards) if outputs is None else outputs
         finally:
             seconds = time.perf_counter() - start
@@ -405,9 +403,7 @@ def _name_of(unit: Unit) -> str:
     )
 
 
-def _by_kernel(
-    executable: Any, values: Sequence[Any], jit_compile: bool | None, guards: Any, mine: _Run
-) -> Any:
+def _by_kernel(executable: Any, values: Sequence[Any], jit_compile: bool | None, guards: Any) -> Any:
     """The outputs of a native call, run kernel by kernel; None if it should run as usual."""
     if jit_compile is False or flags.jit == NEVER or flags.relaxed_arithmetic is not executable._relaxed:
         return None

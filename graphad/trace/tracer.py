@@ -324,10 +324,3 @@ def trace_flat(
 def is_symbolic(x: Tensor) -> bool:
     """Whether `x` stands for a value of a trace."""
     return type(x) is SymbolicTensor
-
-
-def describe(x: Any) -> str:
-    """A value for messages: print_spec of its spec."""
-    from graphad.graph.text import print_spec
-
-    return print_spec(x.spec) if not isinstance(x, np.ndarray) else str(x.shape)

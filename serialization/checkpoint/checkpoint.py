@@ -191,7 +191,7 @@ class Checkpoint(Trackable):
         counter.assign_add(1)
         try:
             path = f"{prefix}-{int(counter.numpy()) if number is None else number}"
-            self._write(path, options, system, then)
+            self._write(path, options, then, system)
         except BaseException:
             counter.assign(before)
             raise
@@ -206,15 +206,15 @@ class Checkpoint(Trackable):
         _require_eager("write")
         options = options_of("Checkpoint.write", CheckpointOptions, options)
         finish(self)
-        self._write(path, options, then=lambda path: _call_back(options, path))
+        self._write(path, options, lambda path: _call_back(options, path))
         return path
 
     def _write(
         self,
         path: str,
         options: CheckpointOptions,
+        then: Callable[[str], None] | None,
         system: FileSystem | None = None,
-        then: Callable[[str], None] | None = None,
     ) -> None:
         root = vars(self)[_ROOT]
         model, arrays = records_of(self, None if isinstance(root, Variable) else root)

@@ -99,7 +99,7 @@ class FunctionWriter:
         jit_compile = getattr(function, "jit_compile", None)
         self.records[number] = FunctionRecord(
             name=name,
-            parameters=self._parameters(signature, name),
+            parameters=self._parameters(signature),
             input_signature=self._value(signature.input_signature, name),
             concretes=tuple(records),
             options=() if jit_compile is None else (("jit_compile", bool(jit_compile)),),
@@ -183,7 +183,7 @@ class FunctionWriter:
             raise SaveError(f"{name}: it captures {x!r}, which has no value.")
         return self._graphs.arrays.record(x.data)
 
-    def _parameters(self, signature: Signature, name: str) -> tuple[ParameterRecord, ...]:
+    def _parameters(self, signature: Signature) -> tuple[ParameterRecord, ...]:
         records = []
         given = signature.input_signature or ()
         for i, parameter in enumerate(signature.signature.parameters.values()):

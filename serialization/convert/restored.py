@@ -26,7 +26,7 @@ from graphad.core.tree import plain, short, text_of, tree_of, variables_of
 from graphad.function.concrete import ConcreteFunction, with_tensors_for_lists
 from graphad.function.kinds import GenericFunction
 from graphad.function.printing import Printed, counted, head, listing, pretty
-from graphad.function.signature import Arguments, Literal, Signature, sort_out
+from graphad.function.signature import Arguments, Literal, Signature, sizes_known, sort_out
 from serialization.convert.values import with_restored_tuples
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class RestoredFunction(Printed):
                 values = self._with_tensors_for_lists(concrete, *listed)
             if values is None:
                 continue
-            score = sum(_known(leaf) for leaf in concrete.arguments.leaves)
+            score = sum(sizes_known(leaf) for leaf in concrete.arguments.leaves)
             if best is None or score > best[0]:
                 best = score, concrete, values
         if best is None:
@@ -379,12 +379,6 @@ def _values_for(mine: Arguments, theirs: Arguments) -> list[Tensor] | None:
         elif a != b:
             return None
     return [values[i] for i in range(len(values))]
-
-
-def _known(leaf: object) -> int:
-    if not isinstance(leaf, TensorSpec) or leaf.dims is None:
-        return 0
-    return 1 + sum(size is not None for size in leaf.dims)
 
 
 def _described(x: object) -> str:

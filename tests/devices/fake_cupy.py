@@ -318,7 +318,7 @@ def asnumpy(a: Any) -> np.ndarray:
 
 def module() -> Any:
     """What stands in the place of `cupy`."""
-    from graphad.devices.array import (
+    from graphad.devices.functions import (
         DEVICE_SPECIAL,
         FLOATING_UFUNCS,
         FUNCTIONS,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from graphad.compiler.cuda import epilogues
-from graphad.devices import array, substitutes
+from graphad.devices import functions, substitutes
 from tests.devices import fake_cupy, fake_driver
 from tests.support import cuda_headers
 
@@ -25,7 +25,9 @@ def cupy() -> Any:
 
 
 def test_ufuncs_take_as_many_operands(cupy: Any) -> None:
-    for name in sorted(array.UFUNCS | array.FLOATING_UFUNCS | {*substitutes.INTEGER, *substitutes.FLOATING}):
+    for name in sorted(
+        functions.UFUNCS | functions.FLOATING_UFUNCS | {*substitutes.INTEGER, *substitutes.FLOATING}
+    ):
         mine, theirs = getattr(np, name), getattr(cupy, name)
         if isinstance(theirs, cupy.ufunc):
             assert (theirs.nin, theirs.nout) == (mine.nin, mine.nout), name
@@ -34,11 +36,11 @@ def test_ufuncs_take_as_many_operands(cupy: Any) -> None:
 
 
 def test_functions_and_methods_are_there(cupy: Any) -> None:
-    missing = [name for name in sorted(array.FUNCTIONS) if not callable(getattr(cupy, name, None))]
-    missing += [name for name in array.REDUCTIONS.values() if not callable(getattr(cupy, name, None))]
-    missing += [name for name in array.RUNNING.values() if not callable(getattr(cupy, name, None))]
-    missing += [f"fft.{name}" for name in sorted(array.TRANSFORMS) if not hasattr(cupy.fft, name)]
-    missing += [f"ndarray.{name}" for name in sorted(array.METHODS) if not hasattr(cupy.ndarray, name)]
+    missing = [name for name in sorted(functions.FUNCTIONS) if not callable(getattr(cupy, name, None))]
+    missing += [name for name in functions.REDUCTIONS.values() if not callable(getattr(cupy, name, None))]
+    missing += [name for name in functions.RUNNING.values() if not callable(getattr(cupy, name, None))]
+    missing += [f"fft.{name}" for name in sorted(functions.TRANSFORMS) if not hasattr(cupy.fft, name)]
+    missing += [f"ndarray.{name}" for name in sorted(functions.METHODS) if not hasattr(cupy.ndarray, name)]
     missing += [name for name in fake_cupy.MORE if not hasattr(cupy, name)]
     assert not missing
 
@@ -48,7 +50,10 @@ def test_the_sources_of_factorisations_and_of_special_functions_have_them(cupy: 
     home = Path(cupy.__file__).parent
     linalg = (home / "linalg" / "__init__.py").read_text(encoding="utf-8")
     special = (home.parent / "cupyx" / "scipy" / "special" / "__init__.py").read_text(encoding="utf-8")
-    for text, names in ((linalg, array.LINALG), (special, [*array.SPECIAL.values(), *array.DEVICE_SPECIAL])):
+    for text, names in (
+        (linalg, functions.LINALG),
+        (special, [*functions.SPECIAL.values(), *functions.DEVICE_SPECIAL]),
+    ):
         missing = [name for name in names if not re.search(rf"import (?:\w+ as )?{name}\b", text)]
         assert not missing
     assert "def errstate" in (home.parent / "cupyx" / "_ufunc_config.py").read_text(encoding="utf-8")

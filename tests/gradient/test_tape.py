@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.gradient.backward import backward
+from graphad.gradient.transforms import TRANSFORMS
 from tests.support.both import in_both
 
 USED = "A non-persistent GradientTape can only be used to compute one set of gradients"
@@ -398,3 +400,18 @@ def test_a_pause_inside_of_a_row_ends_on_the_tape(persistent):
         y = tf.vectorized_map(row, x)
         z = 3.0 * x
     np.testing.assert_array_equal(tape.gradient([y, z], x), 2.0 * x + 3.0)
+
+
+def test_masked_marks_are_marks_of_what_is_followed():
+    x = tf.constant([1.0, -1.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        tf.where(x > 0, x - 1.0, 0.0)
+    minus, select = tape.entries
+    bars = {select[4][0]: tf.ones([2])}
+    masked = set()
+    backward([minus, select], bars, {minus[3][0]}, TRANSFORMS, masked=masked)
+    assert masked == {
+        minus[3][0],
+        minus[4][0],
+    }  # and not the None of a constant, which every other constant has

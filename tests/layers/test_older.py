@@ -39,6 +39,12 @@ def test_a_rate_is_that_of_the_step_when_it_is_called(rate, wanted):
         assert float(traced()) == pytest.approx(value, abs=2e-7)
 
 
+def test_a_linear_cosine_takes_an_integer_rate_and_refuses_zero_steps():
+    assert float(train.linear_cosine_decay(1, 15, 30)()) == pytest.approx(0.251)
+    with pytest.raises(ValueError, match="linear_cosine_decay: decay_steps is 0; it must be positive"):
+        train.linear_cosine_decay(0.1, 5, 0)
+
+
 def test_a_rate_without_a_step_is_refused():
     with pytest.raises(ValueError, match="exponential_decay: global_step is None"):
         train.exponential_decay(0.1, None, 10, 0.9)

@@ -571,7 +571,9 @@ def test_dtypes_are_asked_as_the_standard_says() -> None:
     assert gnp.result_type(gnp.int32, gnp.float32, 1.0) is gnp.float64
     assert gnp.finfo(gnp.complex64).bits == 32 and gnp.iinfo(gnp.asarray([1], dtype=gnp.int16)).max == 32767
     info = gnp.__array_namespace_info__()
-    assert info.default_dtypes()["real floating"] is gnp.float64 and info.devices() == (info.default_device(),)
+    assert info.default_dtypes()["real floating"] is gnp.float64 and info.devices() == (
+        info.default_device(),
+    )
     assert "bfloat16" not in info.dtypes() and set(info.dtypes(kind="bool")) == {"bool"}
 
 

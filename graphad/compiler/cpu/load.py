@@ -41,13 +41,13 @@ class Registry:
             return None
         with self._lock:
             if key not in self._addresses:
-                made = self._link(key, data)
+                made = self._link(data)
                 if made is None:
                     return None
                 self._addresses[key] = made
             return self._addresses[key]
 
-    def _link(self, key: str, data: bytes) -> int | None:
+    def _link(self, data: bytes) -> int | None:
         loaded = image.load(data, (SYMBOL,), {})
         if loaded is not None:
             return loaded[SYMBOL]

@@ -75,7 +75,7 @@ def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], S
     elif unit.kind == REPEAT:
         carries = unit.repeat.op.operands.carries(unit.reads if unit.scalars else unit.reads[1:])
         walks = [*zip(carries, targets), *[(target, target) for target in targets]]
-        yield from _rounds(part, unit, targets)
+        yield from _rounds(unit, targets)
     elif unit.kind == BRANCH:
         walks = [(target, target) for target in targets]
         yield from _branches(unit, targets)
@@ -99,9 +99,7 @@ def _branches(
             yield site, spec.dims, row_strides(spec.dims), spec.dtype.itemsize
 
 
-def _rounds(
-    part: Partition, unit: Unit, targets: Sequence[Site]
-) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
+def _rounds(unit: Unit, targets: Sequence[Site]) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
     """What the rounds of a loop op access outside it: a value in C order, or the contiguous slices of a stack."""
     repeat, op = unit.repeat, unit.repeat.op
     reads = list(unit.reads if unit.scalars else unit.reads[1:])

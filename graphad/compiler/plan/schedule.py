@@ -66,7 +66,22 @@ class Schedule(Struct):
 
 def schedule(partition: Partition, apart: bool = False) -> Schedule:
     """Segments and storage of a partition; with `apart` every unit is a segment of its own."""
-    graph, units, sites = partition.graph, partition.units, partition.sites
+    graph = partition.graph
+    segments, segment_of = _segments(partition.units, apart)
+    storage, lives = _storage_of_units(partition, segment_of)
+    _place_outputs(partition, storage, lives)
+    for segment in segments:
+        roots = [root for unit in segment.units for root in (*_roots(unit), *unit.writes)]
+        segment.reads = list(dict.fromkeys(r for r in roots if storage[r] in (INPUT, PYTHON, FRESH)))
+    natives = [k for k, segment in enumerate(segments) if segment.is_native]
+    is_single = natives == [0] and not any(
+        node.op.effects and not (node.op.loads or node.op.stores) for node in graph.nodes
+    )
+    return Schedule(partition, segments, storage, lives, is_single)
+
+
+def _segments(units: Sequence[Unit], apart: bool) -> tuple[list[Segment], list[int]]:
+    """Runs of native units and single other ones, and for each unit the number of its segment."""
     segments: list[Segment] = []
     segment_of: list[int] = []
     for position, unit in enumerate(units):
@@ -75,7 +90,14 @@ def schedule(partition: Partition, apart: bool = False) -> Schedule:
             segments.append(Segment(is_native, [], position))
         segments[-1].units.append(unit)
         segment_of.append(len(segments) - 1)
+    return segments, segment_of
 
+
+def _storage_of_units(
+    partition: Partition, segment_of: Sequence[int]
+) -> tuple[dict[int, str], dict[int, tuple[int, int]]]:
+    """The storage of every root and the lives of those that a unit makes, as if there were no outputs."""
+    graph, units = partition.graph, partition.units
     storage: dict[int, str] = {}
     for value in range(graph.first_node_value):
         storage[value] = INPUT if value < len(graph.inputs) else CONSTANT
@@ -94,11 +116,17 @@ def schedule(partition: Partition, apart: bool = False) -> Schedule:
         for root in _roots(unit):
             if root in lives:
                 lives[root] = (lives[root][0], position)
+            # The arena is the memory of one segment.
             if storage.get(root) == ARENA and (
                 unit.kind not in NATIVE or segment_of[position] != segment_of[maker[root]]
             ):
                 storage[root] = FRESH
-    end = len(units)
+    return storage, lives
+
+
+def _place_outputs(partition: Partition, storage: dict[int, str], lives: dict[int, tuple[int, int]]) -> None:
+    """Outputs live until the end, as arrays of their own or as scalars."""
+    sites, end = partition.sites, len(partition.units)
     shaped = {site.root for site in map(sites.get, partition.outputs) if site is not None and site.shape}
     for value in partition.outputs:
         site = sites.get(value)
@@ -110,18 +138,6 @@ def schedule(partition: Partition, apart: bool = False) -> Schedule:
             storage[root] = SCALAR if is_scalar else FRESH
         if root in lives:
             lives[root] = (lives[root][0], end)
-    for segment in segments:
-        seen: dict[int, None] = {}
-        for unit in segment.units:
-            for root in (*_roots(unit), *unit.writes):
-                if storage[root] in (INPUT, PYTHON, FRESH):
-                    seen[root] = None
-        segment.reads = list(seen)
-    natives = [k for k, segment in enumerate(segments) if segment.is_native]
-    is_single = natives == [0] and not any(
-        node.op.effects and not (node.op.loads or node.op.stores) for node in graph.nodes
-    )
-    return Schedule(partition, segments, storage, lives, is_single)
 
 
 def has_routine(unit: Unit) -> bool:

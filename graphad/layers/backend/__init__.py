@@ -1,1 +1,1 @@
-"""Keras' own functions of arrays, which `keras.backend` lists: older names and defaults of what `math`, `nn` and `array` have."""
+"""Functions that `keras.backend` lists besides ops: those whose arguments, defaults or results are other ones."""

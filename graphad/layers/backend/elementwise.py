@@ -5,25 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphad.core import dtypes
-from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
+from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
 from graphad.core.tensor import Tensor
-from graphad.ops import array, linalg, math, nn
+from graphad.ops import array, math, nn
 
 # -- element by element ------------------------------------------------------------------------------------------------------
-
-
-def abs(x: TensorLike) -> Tensor:
-    """As `graphad.math.abs`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.abs(x)
 
 
 def clip(x: TensorLike, min_value: float | TensorLike | None, max_value: float | TensorLike | None) -> Tensor:
@@ -46,39 +35,6 @@ def clip(x: TensorLike, min_value: float | TensorLike | None, max_value: float |
     return x if max_value is None else math.minimum(x, max_value)
 
 
-def cos(x: TensorLike) -> Tensor:
-    """As `graphad.math.cos`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.cos(x)
-
-
-def exp(x: TensorLike) -> Tensor:
-    """As `graphad.math.exp`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.exp(x)
-
-
-def log(x: TensorLike) -> Tensor:
-    """As `graphad.math.log`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.log(x)
-
-
 def pow(x: TensorLike, a: TensorLike) -> Tensor:
     """As `graphad.math.pow`.
 
@@ -91,39 +47,6 @@ def pow(x: TensorLike, a: TensorLike) -> Tensor:
     return math.pow(x, a)
 
 
-def round(x: TensorLike) -> Tensor:
-    """As `graphad.math.round`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.round(x)
-
-
-def sign(x: TensorLike) -> Tensor:
-    """As `graphad.math.sign`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.sign(x)
-
-
-def sin(x: TensorLike) -> Tensor:
-    """As `graphad.math.sin`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.sin(x)
-
-
 def sqrt(x: TensorLike) -> Tensor:
     """As `graphad.math.sqrt`, and 0 for negative numbers.
 
@@ -134,113 +57,6 @@ def sqrt(x: TensorLike) -> Tensor:
     """
     x = lift(x)
     return math.sqrt(math.maximum(x, array.zeros((), x.dtype)))
-
-
-def square(x: TensorLike) -> Tensor:
-    """As `graphad.math.square`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.square(x)
-
-
-def equal(x: TensorLike, y: TensorLike) -> Tensor:
-    """As `graphad.math.equal`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-      y: Tensor of any shape, the dtype of x.
-    Returns: A bool tensor of the shape that both broadcast to.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.equal(x, y)
-
-
-def not_equal(x: TensorLike, y: TensorLike) -> Tensor:
-    """As `graphad.math.not_equal`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-      y: Tensor of any shape, the dtype of x.
-    Returns: A bool tensor of the shape that both broadcast to.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.not_equal(x, y)
-
-
-def greater(x: TensorLike, y: TensorLike) -> Tensor:
-    """As `graphad.math.greater`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-      y: Tensor of any shape, the dtype of x.
-    Returns: A bool tensor of the shape that both broadcast to.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.greater(x, y)
-
-
-def greater_equal(x: TensorLike, y: TensorLike) -> Tensor:
-    """As `graphad.math.greater_equal`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-      y: Tensor of any shape, the dtype of x.
-    Returns: A bool tensor of the shape that both broadcast to.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.greater_equal(x, y)
-
-
-def less(x: TensorLike, y: TensorLike) -> Tensor:
-    """As `graphad.math.less`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-      y: Tensor of any shape, the dtype of x.
-    Returns: A bool tensor of the shape that both broadcast to.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.less(x, y)
-
-
-def less_equal(x: TensorLike, y: TensorLike) -> Tensor:
-    """As `graphad.math.less_equal`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-      y: Tensor of any shape, the dtype of x.
-    Returns: A bool tensor of the shape that both broadcast to.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.less_equal(x, y)
-
-
-def maximum(x: TensorLike, y: TensorLike) -> Tensor:
-    """As `graphad.math.maximum`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-      y: Tensor of any shape, the dtype of x.
-    Returns: Tensor of the shape that both broadcast to, in their dtype.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.maximum(x, y)
-
-
-def minimum(x: TensorLike, y: TensorLike) -> Tensor:
-    """As `graphad.math.minimum`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-      y: Tensor of any shape, the dtype of x.
-    Returns: Tensor of the shape that both broadcast to, in their dtype.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.minimum(x, y)
 
 
 # -- activations -------------------------------------------------------------------------------------------------------------
@@ -294,17 +110,6 @@ def relu(x: TensorLike, alpha: float = 0.0, max_value: float | None = None, thre
     return above - alpha * nn.relu(threshold - x)
 
 
-def sigmoid(x: TensorLike) -> Tensor:
-    """As `graphad.math.sigmoid`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.sigmoid(x)
-
-
 def softmax(x: TensorLike, axis: AxisLike = -1) -> Tensor:
     """exp(x) over its sum along an axis or several, of a tensor with two axes or more.
 
@@ -345,17 +150,6 @@ def softsign(x: TensorLike) -> Tensor:
     Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
     """
     return nn.softsign(x)
-
-
-def tanh(x: TensorLike) -> Tensor:
-    """As `graphad.math.tanh`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.tanh(x)
 
 
 # -- along axes --------------------------------------------------------------------------------------------------------------
@@ -409,30 +203,6 @@ def argmin(x: TensorLike, axis: int = -1) -> Tensor:
     Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
     """
     return math.argmin(x, axis)
-
-
-def cumsum(x: TensorLike, axis: int = 0) -> Tensor:
-    """As `graphad.math.cumsum`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-      axis: An axis or several, None for all.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.cumsum(x, axis)
-
-
-def cumprod(x: TensorLike, axis: int = 0) -> Tensor:
-    """As `graphad.math.cumprod`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-      axis: An axis or several, None for all.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.cumprod(x, axis)
 
 
 def _inexact(x: TensorLike) -> Tensor:
@@ -530,30 +300,6 @@ def var(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tensor:
     Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
     """
     return math.reduce_variance(_inexact(x), axis, keepdims)
-
-
-def l2_normalize(x: TensorLike, axis: AxisLike = None) -> Tensor:
-    """As `graphad.math.l2_normalize`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-      axis: An axis or several, None for all.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return linalg.l2_normalize(x, axis)
-
-
-def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
-    """As `graphad.cast`.
-
-    Args:
-      x: Tensor of any shape, a numeric dtype.
-      dtype: The dtype.
-    Returns: Tensor of the shape of x.
-    Raises: ArgumentTypeError (a TypeError): an argument that cannot be converted.
-    """
-    return math.cast(x, dtype)
 
 
 def in_top_k(predictions: TensorLike, targets: TensorLike, k: int) -> Tensor:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core import dtypes
 from graphad.core.annotations import BatchContext, FoldContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import array_of, lift, stands_for_tensor
@@ -66,8 +65,9 @@ def shifted(axis: int, rank: int) -> int:
     return axis % rank + 1 if rank else axis + 1
 
 
-def same_row(axes: RowAxes) -> RowAxis:
-    """The common row axis of operands whose axes correspond: None if there is none, MIXED if they differ."""
+def same_row(axes: Sequence[RowAxis]) -> RowAxis:
+    """The row axis of a result whose axes are those of the operands, or that is one of them: None if none has one, MIXED if they
+    differ."""
     found = {axis for axis in axes if axis is not None}
     return None if not found else found.pop() if len(found) == 1 else MIXED
 
@@ -223,6 +223,3 @@ def sizes(ctx: FoldContext, values: TensorLike, dtype: DType) -> Tensor:
     if isinstance(values, Dim):
         return bind(SizeVector((values,), dtype, True))  # type: ignore[arg-type]  # a symbol
     return lift(dtype.numpy.type(values))
-
-
-INDEX = dtypes.int32

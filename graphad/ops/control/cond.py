@@ -43,6 +43,7 @@ from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.walk import with_outputs
 from graphad.ops.array.reshape import ExpandDims, Squeeze, reshape
+from graphad.ops.array.support import same_row
 from graphad.ops.control.duals import push_cond
 from graphad.ops.control.layers import (
     Layer,
@@ -53,7 +54,7 @@ from graphad.ops.control.layers import (
     with_stacked_outputs,
 )
 from graphad.ops.control.operands import fit, require, require_operands
-from graphad.ops.control.rows import joined_rows, rows_of
+from graphad.ops.control.rows import rows_of
 from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.select import SELECT
 
@@ -343,7 +344,7 @@ class Cond(Structured):
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[RowAxis]) -> tuple[RowAxis, ...]:
         then_axes = rows_of(self.then_graph, axes[1:], specs[1:])
         else_axes = rows_of(self.else_graph, axes[1:], specs[1:])
-        return tuple(joined(self.kinds, then_axes, else_axes, lambda a, b: joined_rows((axes[0], a, b))))
+        return tuple(joined(self.kinds, then_axes, else_axes, lambda a, b: same_row((axes[0], a, b))))
 
 
 class CondLayer(Layer):

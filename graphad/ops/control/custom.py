@@ -26,9 +26,10 @@ from graphad.core.schema import Count, Kind, Text, declare
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.graph.ir import Graph
+from graphad.ops.array.support import same_row
 from graphad.ops.control.call import Call
 from graphad.ops.control.operands import require, require_operands
-from graphad.ops.control.rows import joined_rows, rows_of
+from graphad.ops.control.rows import rows_of
 
 PythonRule = Any  # a `Rule` of `gradient/custom.py`, on a higher floor
 declare(Kind("PythonRule", lambda x: callable(getattr(x, "cotangents", None)), words="rule"))
@@ -184,7 +185,7 @@ class ClosedCustom(_PassesOutputs):
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[RowAxis]) -> Rows:
         """Determined by the rule: the cotangent of x has the row axis of x, if the cotangents of y have that of y."""
         last = self.n_inputs + self.n_outputs
-        found = joined_rows(axes[: self.n_inputs])
+        found = same_row(axes[: self.n_inputs])
         if not isinstance(found, int):
             return (found,) * self.n_outputs
         y_specs = specs[self.n_inputs : last]

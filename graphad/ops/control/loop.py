@@ -29,13 +29,14 @@ from graphad.graph.compose import inputs_behind, with_inputs
 from graphad.graph.ir import Graph
 from graphad.graph.prepare import Emitter
 from graphad.graph.walk import with_outputs
+from graphad.ops.array.support import same_row
 from graphad.ops.control.duals import push_loop
 from graphad.ops.control.invariant import apart
 from graphad.ops.control.layers import Structured, merged
 from graphad.ops.control.loop_layer import LoopLayer
 from graphad.ops.control.loop_rows import batch_loop
 from graphad.ops.control.operands import require, require_operands, row_of
-from graphad.ops.control.rows import joined_rows, rows_of
+from graphad.ops.control.rows import rows_of
 from graphad.ops.control.segments import Segments
 from graphad.ops.control.stacks import closed_stack, new_stack, put, walked
 
@@ -312,7 +313,7 @@ class Loop(Structured):
         xs = [axis if axis is None or axis == MIXED else axis - 1 for axis in xs]
         while True:
             found = rows_of(self.body, [*carry, *invariants, *xs])
-            wider = [joined_rows(pair) for pair in zip(carry, found, strict=False)]
+            wider = [same_row(pair) for pair in zip(carry, found, strict=False)]
             if wider == list(carry):
                 break
             carry = wider

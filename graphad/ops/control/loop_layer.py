@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from graphad.core.annotations import VjpContext
 from graphad.core.bind import bind
@@ -20,6 +20,7 @@ from graphad.ops.math.arithmetic import ADD
 
 if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
+    from graphad.graph.ir import Graph
     from graphad.ops.control.loop import Loop
 
 
@@ -84,93 +85,140 @@ class LoopLayer(Layer):
         carry_bars: Sequence[Any],
         y_bars: Sequence[Any],
     ) -> Sequence[Any]:
-        loop: Any = self.op
-        specs, made = self.pullback.forward.inputs, loop.body.output_specs
-        # Invariant values follow the body's operands; residuals and stacked carries follow its results.
-        n_inputs, shown = loop.operands.total, self.base.results
-        taken = Segments(
-            carries=loop.n_carry, invariants=loop.n_invariant, xs=loop.n_xs, values=len(specs) - n_inputs
-        )
-        n_residuals = len(made) - shown.total - len(self.stacked)
-        gives = Segments(
-            carries=loop.n_carry, ys=len(shown.ys), residuals=n_residuals, stacked=len(self.stacked)
-        )
-        added = [*taken.invariants, *taken.values]
-        sums = [i for i in added if backward.positions[i] is not None]
-        of_xs = [i for i in taken.xs if backward.positions[i] is not None]
-        if not carried and not sums and not of_xs:
+        plan = _BackwardLoop(self, backward, given, carried)
+        if not carried and not plan.sums and not plan.of_xs:
             return [None] * len(ctx.inputs)
-        values = [i - n_inputs for i in backward.inputs if i in taken.values]
-        first, read = self.invariant.values(values) if values else (None, [])
-        fixed = sorted({*[i for i in backward.inputs if i in taken.invariants], *read})
-        # The stacks: carries before each step, xs, residuals, cotangents of ys.
-        stacks: list[tuple[Any, Any, TensorSpec]] = []
-        for i in backward.inputs:
-            if i in taken.carries:
-                place = gives.stacked[self.stacked.index(i)]
-                stacks.append((("x", i), ctx.outputs[place + 1], specs[i]))
-            elif i in taken.xs:
-                stacks.append((("x", i), ctx.inputs[i + 1], specs[i]))
-        for i in backward.residuals:
-            stacks.append((("r", i), ctx.outputs[i + 1], made[i]))
-        for k, has in enumerate(gives.ys(given)):
-            if has:
-                stacks.append((("y", k), y_bars[k], _slice_spec(made[gives.ys[k]], y_bars[k])))
-        builder = GraphBuilder()
-        bar_inputs = {k: builder.add_input(_cotangent_spec(specs[k])) for k in carried}
-        sum_inputs = {i: builder.add_input(_cotangent_spec(specs[i])) for i in sums}
-        fixed_inputs = {i: builder.add_input(specs[i]) for i in fixed}
-        stack_inputs = {key: builder.add_input(spec) for key, _, spec in stacks}
-        known = {**fixed_inputs, **{i: stack for (kind, i), stack in stack_inputs.items() if kind == "x"}}
-        if first is not None:
-            found = append(builder, first, [fixed_inputs[i] for i in read])
-            known.update((n_inputs + k, value) for k, value in zip(values, found, strict=True))
-        sources = [known[i] for i in backward.inputs]
-        sources += [stack_inputs["r", r] for r in backward.residuals]
-        sources += [bar_inputs[k] for k in taken.carries if given[k]]
-        sources += [stack_inputs["y", k] for k, has in enumerate(gives.ys(given)) if has]
-        found = append(builder, backward.graph, sources)
-        outputs = []
-        for k in carried:
-            place = backward.positions[k]
-            outputs.append(add_zeros(builder, bar_inputs[k]) if place is None else found[place])
-        outputs += [add(builder, ADD, sum_inputs[i], found[backward.positions[i]]) for i in sums]
-        outputs += [found[backward.positions[i]] for i in of_xs]
-        order = [*bar_inputs.values(), *sum_inputs.values(), *fixed_inputs.values(), *stack_inputs.values()]
-        body, _ = builder.finish(outputs, backward.graph.name, order)
-        steps = loop.steps if loop.test is None else None
+        stacks = plan.stacks(ctx, y_bars)
+        loop: Any = self.op
         op = loop.changed(
             test=None,
-            body=body,
-            n_carry=len(carried) + len(sums),
-            n_invariant=len(fixed),
+            body=plan.body(stacks),
+            n_carry=len(carried) + len(plan.sums),
+            n_invariant=len(plan.fixed),
             n_xs=len(stacks),
             reverse=not loop.reverse,
-            steps=steps,
+            steps=loop.steps if loop.test is None else None,
             uniform=0,
         )
-        inputs = ctx.inputs[1:]
-        operands = [ctx.zeros(k) if carry_bars[k] is None else carry_bars[k] for k in carried]
-        operands += [
-            zeros_of(inputs[i]) if i not in taken.values else self.invariant.zeros(i - n_inputs, inputs)
-            for i in sums
-        ]
-        operands += [inputs[i] for i in fixed]
-        operands += [stack for _, stack, _ in stacks]
         (count,) = loop.outputs.count(ctx.outputs)
-        results = bind(op, count, *operands)
+        results = bind(op, count, *plan.operands(ctx, carry_bars), *[stack.value for stack in stacks])
+        return plan.cotangents(ctx, count, op, results)
+
+
+class _Stack(NamedTuple):
+    """Values of all steps, of which the backward loop reads one in each step."""
+
+    kind: Literal["input", "residual", "y"]
+    number: int  # of the body's input, of its result, or of the y
+    value: Any
+    spec: TensorSpec  # of the value of one step
+
+
+class _BackwardLoop:
+    """What the backward loop of a layer carries, reads and walks, by the numbers that the body's inputs have.
+
+    Attributes:
+      carried: The carries whose cotangents it carries.
+      sums: The invariants, and the values of the invariant part, whose cotangents it adds up; it carries them after the others.
+      of_xs: The xs whose cotangents it stacks.
+      fixed: The invariants that it reads.
+      values: The values of the invariant part that a step reads, which is computed again there from what is fixed.
+    """
+
+    def __init__(
+        self, layer: LoopLayer, backward: Any, given: Sequence[bool], carried: Sequence[int]
+    ) -> None:
+        loop: Any = layer.op
+        self.layer, self.backward, self.given, self.carried = layer, backward, given, carried
+        self.specs, self.made = layer.pullback.forward.inputs, loop.body.output_specs
+        # Invariant values follow the body's operands; residuals and stacked carries follow its results.
+        self.n_inputs, shown = loop.operands.total, layer.base.results
+        self.taken = Segments(
+            carries=loop.n_carry,
+            invariants=loop.n_invariant,
+            xs=loop.n_xs,
+            values=len(self.specs) - self.n_inputs,
+        )
+        self.gives = Segments(
+            carries=loop.n_carry,
+            ys=len(shown.ys),
+            residuals=len(self.made) - shown.total - len(layer.stacked),
+            stacked=len(layer.stacked),
+        )
+        added = [*self.taken.invariants, *self.taken.values]
+        self.sums = [i for i in added if backward.positions[i] is not None]
+        self.of_xs = [i for i in self.taken.xs if backward.positions[i] is not None]
+        self.values = [i - self.n_inputs for i in backward.inputs if i in self.taken.values]
+        self._first, self._read = layer.invariant.values(self.values) if self.values else (None, [])
+        self.fixed = sorted({*[i for i in backward.inputs if i in self.taken.invariants], *self._read})
+
+    def stacks(self, ctx: VjpContext, y_bars: Sequence[Any]) -> list[_Stack]:
+        """Carries before each step and xs, residuals, cotangents of ys."""
+        found = []
+        for i in self.backward.inputs:
+            if i in self.taken.carries:
+                place = self.gives.stacked[self.layer.stacked.index(i)]
+                found.append(_Stack("input", i, ctx.outputs[place + 1], self.specs[i]))
+            elif i in self.taken.xs:
+                found.append(_Stack("input", i, ctx.inputs[i + 1], self.specs[i]))
+        for i in self.backward.residuals:
+            found.append(_Stack("residual", i, ctx.outputs[i + 1], self.made[i]))
+        for k, has in enumerate(self.gives.ys(self.given)):
+            if has:
+                found.append(_Stack("y", k, y_bars[k], _slice_spec(self.made[self.gives.ys[k]], y_bars[k])))
+        return found
+
+    def body(self, stacks: Sequence[_Stack]) -> Graph:
+        """One step backwards."""
+        builder, backward, taken = GraphBuilder(), self.backward, self.taken
+        bars = {k: builder.add_input(_cotangent_spec(self.specs[k])) for k in self.carried}
+        sums = {i: builder.add_input(_cotangent_spec(self.specs[i])) for i in self.sums}
+        fixed = {i: builder.add_input(self.specs[i]) for i in self.fixed}
+        walked = {(stack.kind, stack.number): builder.add_input(stack.spec) for stack in stacks}
+        known = {**fixed, **{i: value for (kind, i), value in walked.items() if kind == "input"}}
+        if self._first is not None:
+            found = append(builder, self._first, [fixed[i] for i in self._read])
+            known.update((self.n_inputs + k, value) for k, value in zip(self.values, found, strict=True))
+        sources = [known[i] for i in backward.inputs]
+        sources += [walked["residual", i] for i in backward.residuals]
+        sources += [bars[k] for k in taken.carries if self.given[k]]
+        sources += [walked["y", k] for k, has in enumerate(self.gives.ys(self.given)) if has]
+        found = append(builder, backward.graph, sources)
+        outputs = []
+        for k in self.carried:
+            place = backward.positions[k]
+            outputs.append(add_zeros(builder, bars[k]) if place is None else found[place])
+        outputs += [add(builder, ADD, sums[i], found[backward.positions[i]]) for i in self.sums]
+        outputs += [found[backward.positions[i]] for i in self.of_xs]
+        order = [*bars.values(), *sums.values(), *fixed.values(), *walked.values()]
+        return builder.finish(outputs, backward.graph.name, order)[0]
+
+    def operands(self, ctx: VjpContext, carry_bars: Sequence[Any]) -> list[Any]:
+        """What the backward loop begins with and what it reads in each step, without the stacks."""
+        inputs = ctx.inputs[1:]
+        found = [ctx.zeros(k) if carry_bars[k] is None else carry_bars[k] for k in self.carried]
+        for i in self.sums:
+            of_value = i in self.taken.values
+            found.append(
+                self.layer.invariant.zeros(i - self.n_inputs, inputs) if of_value else zeros_of(inputs[i])
+            )
+        return found + [inputs[i] for i in self.fixed]
+
+    def cotangents(self, ctx: VjpContext, count: Any, op: Loop, results: Sequence[Any]) -> list[Any]:
+        """The cotangents of the loop's inputs by the results of the backward loop `op`."""
         out: list[Any] = [None] * len(ctx.inputs)
         of_values: dict[int, Any] = {}
-        for place, k in enumerate([*carried, *sums]):
-            if k not in taken.values:
-                out[k + 1] = results[place]
+        for place, k in enumerate([*self.carried, *self.sums]):
+            if k in self.taken.values:
+                of_values[k - self.n_inputs] = results[place]
             else:
-                of_values[k - n_inputs] = results[place]
+                out[k + 1] = results[place]
         if of_values:
-            certain = steps is not None and at_most(1, steps)
-            for i, bar in self.invariant.pull_back(count, certain, inputs, of_values).items():
+            certain = op.steps is not None and at_most(1, op.steps)
+            found = self.layer.invariant.pull_back(count, certain, ctx.inputs[1:], of_values)
+            for i, bar in found.items():
                 out[i + 1] = bar if out[i + 1] is None else bind(ADD, out[i + 1], bar)
-        for i, bar in zip(of_xs, op.outputs.ys(results), strict=True):
+        for i, bar in zip(self.of_xs, op.outputs.ys(results), strict=True):
             # A loop without steps does not know the sizes of a slice; those of the stacks that it walks are known.
             fits = is_definite(bar.dims) and bar.dims == ctx.shape(i + 1)
             out[i + 1] = bar if fits else reshape_like(bar, ctx, i + 1)

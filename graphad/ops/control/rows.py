@@ -90,9 +90,3 @@ def rows_within(
                 return rows_within(node.op, [found[i] for i in node.inputs], mine, node.line or line)
             known.extend(out)
     return op, line
-
-
-def joined_rows(axes: Sequence[RowAxis]) -> RowAxis:
-    """The row axis of a value that may come from any of several."""
-    found = {axis for axis in axes if axis is not None}
-    return None if not found else found.pop() if len(found) == 1 else MIXED

@@ -232,7 +232,7 @@ def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
     if not length:
         if signature is None:  # as if `fn` kept the dtypes
             signature = walk.nest.build([TensorSpec((), spec.dtype) for spec in walk.specs()])
-        return _empty("map_fn", signature)
+        return _empty(signature)
     rows = [run(*[getitem(x, i) for x in walk.xs]) for i in range(length)]
     _check_signature([y.spec for y in rows[0]], signature)
     stacks = [stack([row[k] for row in rows]) for k in range(len(rows[0]))]
@@ -341,7 +341,7 @@ def _check_signature(specs: Sequence[TensorSpec], signature: DType | None) -> No
             )
 
 
-def _empty(op: str, signature: object) -> Any:
+def _empty(signature: object) -> Any:
     if signature is None:
         return zeros((0,), dtypes.float32)
     nest = Nest(signature)

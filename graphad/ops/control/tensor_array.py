@@ -145,7 +145,7 @@ class TensorArray:
         number = _number(index)
         if self._items is None or number is None:
             return gather(self._stacked(), index)
-        self._check_index("read", number, False)
+        self._check_index(number, False)
         item: Any = self._items[number]
         if item is _CLEARED:
             raise InvalidArgumentError(
@@ -163,7 +163,7 @@ class TensorArray:
         """The array with another element under a number."""
         value = self._checked("write", value, None)
         number = _number(index)
-        dims = self._merged("write", value.dims)
+        dims = self._merged(value.dims)
         if self._items is None or number is None:
             made = self._with(buffer=self._updated(index, value), dims=dims)
             made._origin = self._origin
@@ -173,7 +173,7 @@ class TensorArray:
         if self._dynamic and number >= len(self._items):
             missing = number + 1 - len(self._items)
         else:
-            self._check_index("write", number, True)
+            self._check_index(number, True)
             missing = 0
         items = self._items if trace_in_progress() is None else list(self._items)
         items += [None] * missing
@@ -226,7 +226,7 @@ class TensorArray:
     def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with the slices of a tensor as its elements."""
         value = self._checked("unstack", value, 1)
-        dims = self._merged("unstack", None if value.dims is None else tuple(value.dims[1:]))
+        dims = self._merged(None if value.dims is None else tuple(value.dims[1:]))
         length = None if value.dims is None else value.dims[0]
         if length is None or self._items is None:
             return self._with(buffer=value, dims=dims)
@@ -246,7 +246,7 @@ class TensorArray:
             for number, item in zip(np.ravel(numbers), unstack(value), strict=True):
                 made = made.write(int(number), item)
             return made
-        dims = self._merged("scatter", None if value.dims is None else tuple(value.dims[1:]))
+        dims = self._merged(None if value.dims is None else tuple(value.dims[1:]))
         buffer = tensor_scatter_nd_update(self._grown(value, indices), reshape(indices, [-1, 1]), value)
         return self._with(buffer=buffer, dims=dims)
 
@@ -433,7 +433,7 @@ class TensorArray:
             raise InvalidArgumentError(f"TensorArray.{op}: the value must have a first axis; it is a scalar.")
         return value
 
-    def _merged(self, op: str, dims: Dims) -> Dims:
+    def _merged(self, dims: Dims) -> Dims:
         """What is known of the shape of the elements with one more. Raises: it has another shape."""
         if self._dims is None:
             return dims
@@ -449,7 +449,7 @@ class TensorArray:
             return self._dims
         return tuple([b if a is None else a for a, b in zip(self._dims, dims, strict=True)])
 
-    def _check_index(self, op: str, number: int, writing: bool) -> None:
+    def _check_index(self, number: int, writing: bool) -> None:
         length = len(self._items or ())
         if not 0 <= number < length:
             if writing:

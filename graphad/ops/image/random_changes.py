@@ -42,12 +42,12 @@ def _between(draw: Draw, low: float, high: float) -> Any:
     return start + draw([]) * (end - start)
 
 
-def _require_order(op: str, low: float, high: float, names: tuple[str, str], above: bool = False) -> None:
-    """Raises: InvalidArgumentError: known bounds are not 0 <= low < high; equal ones are accepted unless `above`."""
+def _require_order(op: str, low: float, high: float, names: tuple[str, str]) -> None:
+    """Raises: InvalidArgumentError: known bounds are not 0 <= low < high."""
     for given, name in zip((low, high), names, strict=True):
         require_number(op, given, name)
     if not (stands_for_tensor(low) or stands_for_tensor(high)):
-        if low < 0 or (high <= low if above else high < low):
+        if low < 0 or high <= low:
             raise InvalidArgumentError(
                 f"{op}: {names[0]} is {low} and {names[1]} {high}; 0 <= {names[0]} < {names[1]} is needed."
             )
@@ -153,7 +153,7 @@ def stateless_random_brightness(image: TensorLike, max_delta: float, seed: Tenso
 
 
 def _contrast(op: str, image: TensorLike, low: float, high: float, draw: Draw) -> Tensor:
-    _require_order(op, low, high, ("lower", "upper"), True)
+    _require_order(op, low, high, ("lower", "upper"))
     return adjust_contrast(image, _between(draw, low, high))
 
 
@@ -187,7 +187,7 @@ def stateless_random_contrast(image: TensorLike, lower: float, upper: float, see
 
 
 def _saturation(op: str, image: TensorLike, low: float, high: float, draw: Draw) -> Tensor:
-    _require_order(op, low, high, ("lower", "upper"), True)
+    _require_order(op, low, high, ("lower", "upper"))
     return adjust_saturation(image, _between(draw, low, high))
 
 

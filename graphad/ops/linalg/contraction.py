@@ -436,8 +436,23 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **option
     specs = [x.spec for x in xs]
     same_dtype("einsum", specs)
     require_numeric("einsum", specs[0], "an operand")
+    labels, result = _rest_named(equation, operands, result, xs)
+    for i, one in enumerate(labels):
+        if xs[i].ndim is not None and REST not in one and len(one) != xs[i].ndim:
+            raise InvalidArgumentError(
+                f"einsum: operand {i} of {equation!r} has {len(one)} labels, its tensor has shape {format_dims(xs[i].dims)}."
+            )
+        xs[i], labels[i] = _without_repeats(xs[i], one)
+    y = _apply(labels, result, xs)
+    return bind(IDENTITY, y) if y is xs[0] else y
+
+
+def _rest_named(
+    equation: str, operands: Sequence[Labels], result: Labels, xs: Sequence[Tensor]
+) -> tuple[list[Labels], Labels]:
+    """The labels with "..." left out where it stands for no axes, and spelled out where all shapes are known."""
     labels = list(operands)
-    if REST not in result and any(REST in one for one in labels):  # it may stand for no axes
+    if REST not in result and any(REST in one for one in labels):
         for one, x in zip(labels, xs, strict=True):
             if REST in one and x.ndim is not None and x.ndim >= len(one):
                 raise InvalidArgumentError(
@@ -447,19 +462,12 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **option
         labels = [tuple(label for label in one if label != REST) for one in labels]
     if any(REST in one for one in labels):
         if all(is_definite(x.dims) for x in xs):
-            labels, result = _spelled_out(equation, labels, result, [x.ndim for x in xs])
-        elif any(x.ndim is None for x in xs) and len(xs) > 1 and any(REST in one[1:] for one in labels):
+            return _spelled_out(equation, labels, result, [len(ranked(x.dims)) for x in xs])
+        if any(x.ndim is None for x in xs) and len(xs) > 1 and any(REST in one[1:] for one in labels):
             raise InvalidArgumentError(
                 "einsum: with a tensor of unknown rank '...' must come first in every operand."
             )
-    for i, one in enumerate(labels):
-        if xs[i].ndim is not None and REST not in one and len(one) != xs[i].ndim:
-            raise InvalidArgumentError(
-                f"einsum: operand {i} of {equation!r} has {len(one)} labels, its tensor has shape {format_dims(xs[i].dims)}."
-            )
-        xs[i], labels[i] = _without_repeats(xs[i], one)
-    y = _apply(labels, result, xs)
-    return bind(IDENTITY, y) if y is xs[0] else y
+    return labels, result
 
 
 def _without_repeats(x: Tensor, labels: Labels) -> tuple[Any, Labels]:

@@ -319,10 +319,12 @@ class BandPart(Op):
         return matrix_rows(specs, axes, (2,))
 
 
-def _offset(op: str, k: Any) -> int:
-    number: int | None = static_int(op, k, "k")
+def _width(k: Any) -> int:
+    number: int | None = static_int("band_part", k, "k")
     if number is None:
-        raise InvalidArgumentError(f"{op}: k must be known while tracing; give an int.")
+        raise InvalidArgumentError(
+            "band_part: num_lower and num_upper must be known while tracing; give ints."
+        )
     return number
 
 
@@ -339,7 +341,7 @@ def band_part(input: TensorLike, num_lower: int, num_upper: int, name: str | Non
       array([[1, 2],
              [0, 4]], dtype=int32)
     """
-    lower, upper = _offset("band_part", num_lower), _offset("band_part", num_upper)
+    lower, upper = _width(num_lower), _width(num_upper)
     return bind(BandPart(lower, upper), lift(input))
 
 

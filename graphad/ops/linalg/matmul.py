@@ -31,7 +31,8 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import widened
 from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.transpose import swap_axes
-from graphad.ops.linalg import direct
+from graphad.ops.linalg.direct import SMALL, dot
+from graphad.ops.linalg.direct import matmul as product_of_stacks
 from graphad.ops.linalg.held import MadeOf, is_operator
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import CONJ
@@ -85,7 +86,7 @@ class MatMul(Op):
         if self.transpose_b:
             b = b.T
         try:
-            return a.dot(b) if a.size * b.shape[1] < direct.SMALL else direct.dot(a, b)
+            return a.dot(b) if a.size * b.shape[1] < SMALL else dot(a, b)
         except ValueError:
             return None  # the inner sizes differ: `infer` raises the error
 
@@ -93,10 +94,10 @@ class MatMul(Op):
         if self.transpose_a or self.transpose_b or g.ndim != 2 or g.dtype.char not in "fd":
             return None
         a, b = ctx.inputs
-        dot = np.ndarray.dot if g.size * b.data.shape[0] < direct.SMALL else direct.dot
+        product = np.ndarray.dot if g.size * b.data.shape[0] < SMALL else dot
         return (
-            EagerTensor(dot(g, b.data.T)) if ctx.needs(0) else None,
-            EagerTensor(dot(a.data.T, g)) if ctx.needs(1) else None,
+            EagerTensor(product(g, b.data.T)) if ctx.needs(0) else None,
+            EagerTensor(product(a.data.T, g)) if ctx.needs(1) else None,
         )
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -171,9 +172,9 @@ def _product(a: Array, b: Array, transpose_a: bool, transpose_b: bool) -> Any:
     if transpose_b:
         b = np.swapaxes(b, -1, -2)
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous and a.size:
-        y = direct.matmul(a.reshape(-1, a.shape[-1]), b).reshape((*a.shape[:-1], b.shape[-1]))
+        y = product_of_stacks(a.reshape(-1, a.shape[-1]), b).reshape((*a.shape[:-1], b.shape[-1]))
     else:
-        y = direct.matmul(a, b)
+        y = product_of_stacks(a, b)
     return y if y.dtype is dtype else y.astype(dtype)
 
 
@@ -217,7 +218,7 @@ def adjoint(x: Tensor) -> Tensor:
 def product_of_arrays(a: Array, b: Array) -> Any:
     """The product of NumPy values. Raises: ValueError: they are no matrices or stacks of them, or the sizes differ."""
     if a.ndim == 2 == b.ndim and a.dtype.char in "fd":
-        return a.dot(b) if a.size * b.shape[1] < direct.SMALL else direct.dot(a, b)
+        return a.dot(b) if a.size * b.shape[1] < SMALL else dot(a, b)
     if a.ndim < 2 or b.ndim < 2:
         raise ValueError("the usual way has the words for it")
     return _product(a, b, False, False)

@@ -488,7 +488,7 @@ fresnel_sin: UnaryFunction = _row(
 )  # fmt: skip
 
 
-def _spence_slope(x: Tensor, y: Tensor) -> Tensor:
+def _spence_slope(x: Tensor) -> Tensor:
     one, is_end = scalar_like(1, x), equal(x, scalar_like(math.inf, x))
     inner = where(is_end, one, x)
     return where(is_end, scalar_like(0, x), bind(NEG, _log_over(inner)))
@@ -497,7 +497,7 @@ def _spence_slope(x: Tensor, y: Tensor) -> Tensor:
 Spence = elementwise(
     "spence",
     lambda x: series.of_array(series.spence, x),
-    vjp=lambda ctx, g: (bind(MUL_ZERO, g, _spence_slope(ctx.inputs[0], ctx.outputs[0])),),
+    vjp=lambda ctx, g: (bind(MUL_ZERO, g, _spence_slope(ctx.inputs[0])),),
     kinds=FLOATING,
     keeps=(True, True),
     doc="The integral of log(t) / (1 - t) from 1 to x, nan for x below 0.",

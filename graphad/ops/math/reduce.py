@@ -458,7 +458,7 @@ _ERRORS = """
 
 
 def _reduction(
-    op_class: type[Reduction], first: str, kinds: str, last: str = "", *, example: str
+    op_class: type[Reduction], first: str, kinds: str, last: str, *, example: str
 ) -> ReductionFunction:
     dtypes = quick_dtypes(op_class.kinds)
     over_all = op_class(None, False)

@@ -48,7 +48,7 @@ def _convolve(
 
 
 def _attributes(
-    op: str, strides: object, padding: object, dilations: object, rank: int, first: bool = False
+    op: str, strides: object, padding: object, dilations: object, rank: int, first: bool
 ) -> tuple[Any, Any, Any]:
     return (
         per_axis(op, "stride" if op == "conv1d" else "strides", strides, rank, first),

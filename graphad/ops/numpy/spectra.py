@@ -23,7 +23,7 @@ _FORWARD = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
 _WIDE = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32}
 
 
-def _scaled(name: str, y: Tensor, sizes: list[Any], power: float) -> Tensor:
+def _scaled(y: Tensor, sizes: list[Any], power: float) -> Tensor:
     """y divided by the number of elements to a power."""
     if not power:
         return y
@@ -83,11 +83,7 @@ def _transformed(
         (True, True): signal.irfftnd,
     }[inverse, real]
     found = run(x, lengths, axes)
-    return (
-        _scaled(name, found, lengths, -power if inverse else power)
-        if norm not in (None, "backward")
-        else found
-    )
+    return _scaled(found, lengths, -power if inverse else power) if norm not in (None, "backward") else found
 
 
 def _described(name: str, inverse: bool, real: bool, doc: str, plural: bool) -> str:

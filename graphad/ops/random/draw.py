@@ -129,7 +129,7 @@ def rows_of_keys(specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
 
 
 def _drawn(
-    kind: str, keys: Array, shape: Sequence[int], dtype: np.dtype[Any], limits: Sequence[Array] = ()
+    kind: str, keys: Array, shape: Sequence[int], dtype: np.dtype[Any], limits: Sequence[Array]
 ) -> Array:
     """A draw for each key of a stack of keys."""
     lead, count = keys.shape[:-1], product(shape)

@@ -24,7 +24,7 @@ from graphad.core.shapes import (
     format_dims,
 )
 from graphad.core.sparse import Sparse
-from graphad.core.spec import TensorSpec, TypeSpec
+from graphad.core.spec import TensorSpec, TypeSpec, common_supertype
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.gather import gather_nd
 from graphad.ops.array.reshape import reshape
@@ -277,10 +277,7 @@ class SparseTensorSpec(Sparse, TypeSpec):
 
     def most_specific_compatible_type(self, other: object) -> SparseTensorSpec:
         """The same for two specs. Raises: InvalidArgumentError (a ValueError): kinds or dtypes differ."""
-        found = self.most_specific_common_supertype([other])
-        if found is None:
-            raise InvalidArgumentError(f"No TypeSpec is compatible with both {self} and {other}")
-        return found
+        return common_supertype(self, other)  # type: ignore[no-any-return]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SparseTensorSpec):

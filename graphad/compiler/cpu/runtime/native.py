@@ -14,7 +14,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from graphad.compiler.cache import default_cache
 from graphad.compiler.cpu import image
@@ -23,15 +23,6 @@ from graphad.compiler.source import digest_of_files, version_parts
 from graphad.core import forks
 from graphad.core.errors import UnavailableError
 
-
-class ObjectCache(Protocol):
-    """Where compiled objects are kept between processes."""
-
-    def get(self, key: str) -> bytes | None: ...
-
-    def put(self, key: str, data: bytes) -> None: ...
-
-
 # the runtime's only lock: everything that is made at first use
 lock = forks.awaited()
 
@@ -39,13 +30,6 @@ _machine: tuple[Any, Any] | None = None  # (binding module, target machine)
 _engine: Any = None
 _immortal: list[Any] = []  # one more reference each, never given back
 _numbers = itertools.count()
-_cache: Callable[[], ObjectCache | None] = default_cache
-
-
-def use_cache(cache: ObjectCache | None) -> None:
-    """Let every module of the runtime that is built from now on come from, and go to, `cache` instead of the process's own."""
-    global _cache
-    _cache = lambda: cache  # noqa: E731
 
 
 def keep_for_ever(thing: Any) -> None:
@@ -162,15 +146,14 @@ def _kept(
     origin: str, text: Callable[[], str], names: tuple[str, ...], unroll: bool = False
 ) -> dict[str, int]:
     """What the cache has under a key made of `origin`, or the compiled text."""
-    cache = _cache()
+    cache = default_cache()
     key = hashlib.sha256(f"runtime\n{fingerprint()}\n{unroll}\n{origin}".encode()).hexdigest()
-    data = cache.get(key) if cache is not None else None
+    data = cache.get(key)
     if data is not None:
         try:
             return link(data, names)
         except RuntimeError:  # a damaged or foreign entry is a miss
             pass
     data = compile_text(text(), unroll)
-    if cache is not None:
-        cache.put(key, data)
+    cache.put(key, data)
     return link(data, names)

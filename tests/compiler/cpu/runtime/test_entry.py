@@ -373,7 +373,7 @@ class Memory:
 
 def test_objects_come_from_the_cache_and_damage_is_a_miss(monkeypatch):
     memory = Memory()
-    monkeypatch.setattr(native, "_cache", lambda: memory)
+    monkeypatch.setattr(native, "default_cache", lambda: memory)
     text = "define i64 @t_seven() { ret i64 7 }"
 
     def seven():
