@@ -380,7 +380,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         self._lambdas += 1
-        node = self.generic_visit(node)  # type: ignore[assignment]
+        node = self.generic_visit(node)
         self._lambdas -= 1
         return node
 
