@@ -7,6 +7,7 @@ from graphad import compat as compat
 from graphad import config as config
 from graphad import data as data
 from graphad import debugging as debugging
+from graphad import distribute as distribute
 from graphad import dtypes as dtypes
 from graphad import errors as errors
 from graphad import experimental as experimental

@@ -30,13 +30,13 @@ _SUBJECTS = {
         "random_jpeg_quality stateless_random_jpeg_quality",
     "use slices of the image, random_crop or non_max_suppression":
         "extract_glimpse generate_bounding_box_proposals sample_distorted_bounding_box stateless_sample_distorted_bounding_box",
-    "programs run on one device": "distribute dtensor tpu DeviceSpec",
+    "programs run on one device": "dtensor tpu DeviceSpec",
     "models are saved by `saved_model` alone": "lite mlir make_ndarray make_tensor_proto",
     "event logs and traces are left to other packages":
         "profiler create_file_writer trace_export trace_off trace_on graphad.compat.v1.summary graphad.summary.graph",
     "there are no sessions and no graphs built by hand; `function` traces a graph":
         "Graph Operation Session InteractiveSession ConfigProto placeholder "
-        "reset_default_graph graphad.get_variable graphad.variable_scope "
+        "graphad.reset_default_graph graphad.get_variable graphad.variable_scope "
         "get_collection add_to_collection import_graph_def graph_util raw_ops "
         "disable_eager_execution disable_v2_behavior",
     "TensorFlow 2 removed it": "contrib flags app python_io estimator",
@@ -61,12 +61,14 @@ _SPACES = {
     "compat.v1": "use the TensorFlow 2 name and arguments",
     "compat.v1.losses": "losses are not collected",
     "compat": "graphad has no forward compatibility dates",
+    "compat.v1.train": "optimizers, rates, the global step and checkpoints are included",
     "compat.v1.logging": "use the methods of the Python logger that get_logger returns",
     "config": "a program runs in one process on one machine",
     "config.experimental": "a program runs in one process on one machine",
     "data": "data sets read from memory",
     "data.experimental": "data sets read from memory",
     "debugging": "only checks of numbers and shapes are included",
+    "distribute": "a program runs as one replica on one device",
     "dtypes": "only numeric dtypes are included",
     "experimental": "only numpy, extension types and Optional are included",
     "initializers": "any function of (shape, dtype) can be an initializer",
@@ -81,6 +83,7 @@ _SPACES = {
     "keras.optimizers": "subclass optimizers.Optimizer",
     "keras.optimizers.schedules": "subclass LearningRateSchedule, or use any function of the step",
     "keras.constraints": "any function of a tensor can be a constraint",
+    "keras.models": "write a loop of a few lines, and save by saved_model or a checkpoint",
     "keras.regularizers": "any function of a tensor can be a regularizer",
     "keras.utils": "only labels and seeds are included",
     "losses": "any function of (labels, predictions) can be a loss",
@@ -89,6 +92,7 @@ _SPACES = {
     "numpy.random": "use graphad.random",
     "optimizers": "subclass optimizers.Optimizer",
     "optimizers.schedules": "subclass LearningRateSchedule, or use any function of the step",
+    "quantization": "there are no quantised dtypes; what rounds to their values is included",
     "saved_model": "graphad saves models in its own format",
     "test": "use unittest or pytest",
     "train": "only checkpoints are included",
@@ -143,6 +147,14 @@ _listed = cache(places_of)
 
 
 @cache
+def reason_of_space(package: str) -> str | None:
+    """Why a namespace, or one that it lies in, leaves out the names that it does not list."""
+    space = package.removeprefix(f"{_ROOT}.")
+    while space and space not in _SPACES:
+        space = space.rpartition(".")[0]
+    return _SPACES.get(space)
+
+
 def refusal(package: str, name: str) -> str:
     """The error message for `package.name`, which does not exist."""
     path = f"{package}.{name}"
@@ -155,7 +167,7 @@ def refusal(package: str, name: str) -> str:
     same = [found for found in paths if found.endswith(f".{name}")]
     if same:
         return f"{path}: not part of graphad; use {min(same, key=_depth)}."
-    left_out = _SPACES.get(package.removeprefix(f"{_ROOT}."))
+    left_out = reason_of_space(package)
     if left_out is not None:
         near_names = get_close_matches(name, _listed(package), 1)
         near_name = f"; the nearest name is {package}.{near_names[0]}" if near_names else ""

@@ -46,6 +46,11 @@ def get_or_create_global_step(graph: object = None) -> Variable:
     return create_global_step() if found is None else found
 
 
+def reset_default_graph() -> None:
+    """Forget the global step of this thread: of what a graph of TensorFlow's holds, there is nothing else."""
+    _kept.step = None
+
+
 def exponential_decay(
     learning_rate: TensorLike,
     global_step: TensorLike,

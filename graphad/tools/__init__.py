@@ -1,1 +1,2 @@
-"""What shows and checks a program: `explain`, `profile`, checks of numbers and gradients, plots, the doctor, and settings."""
+"""What shows and checks a program, and where it runs: `explain`, `profile`, checks of numbers and gradients, plots, the doctor,
+settings, strategies of one replica."""

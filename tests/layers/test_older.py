@@ -70,6 +70,14 @@ def test_the_global_step_of_a_thread_is_one_variable():
     assert (step.name, step.dtype, step.trainable) == ("global_step:0", tf.int64, False)
 
 
+def test_what_is_reset_is_the_global_step():
+    first = train.get_or_create_global_step()
+    v1.reset_default_graph()
+    assert train.get_global_step() is None
+    assert train.get_or_create_global_step() is not first
+    v1.reset_default_graph()
+
+
 def test_initializers_have_a_dtype_of_their_own():
     assert v1.zeros_initializer()([2]).numpy().tolist() == [0.0, 0.0]
     assert v1.ones_initializer(dtype=tf.float64)([2]).dtype is tf.float64

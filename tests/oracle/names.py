@@ -42,8 +42,7 @@ def _reason(package: str, name: str) -> str | None:
     from graphad.core import absent
 
     path = f"{package}.{name}"
-    space = absent._SPACES.get(package.removeprefix(f"{absent._ROOT}."))
-    return absent._REASONS.get(path) or absent._REASONS.get(name) or space
+    return absent._REASONS.get(path) or absent._REASONS.get(name) or absent.reason_of_space(package)
 
 
 def text() -> str:

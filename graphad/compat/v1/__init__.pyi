@@ -407,6 +407,7 @@ from graphad.ops.older_names import tensor_scatter_sub as tensor_scatter_sub
 from graphad.ops.older_names import tensor_scatter_update as tensor_scatter_update
 from graphad.ops.older_names import where_v2 as where_v2
 from graphad.ops.random.generator import set_seed
+from graphad.optimizers.older import reset_default_graph as reset_default_graph
 from graphad.quantization import fake_quant_with_min_max_args as fake_quant_with_min_max_args
 from graphad.quantization import (
     fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
