@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import FLOATING, require_kind
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import stop_gradient, zeros_like
@@ -46,9 +47,7 @@ class _Grid:
         narrow_range: bool,
         rank: int,
     ) -> None:
-        self.x = lift(x)
-        if not self.x.dtype.is_floating:
-            raise DTypeError(f"{op}: inputs has dtype {self.x.dtype.name}; a float dtype is needed.")
+        self.x = require_kind(op, lift(x), FLOATING, "inputs")
         self.low, self.high = (lift_like(op, bound, self.x.dtype) for bound in (low, high))
         for name, bound in (("min", self.low), ("max", self.high)):
             if bound.ndim not in (rank, None):

@@ -62,7 +62,11 @@ def test_rows_of_unknown_number_and_rows_of_a_batch():
             ValueError,
             "num_bits is 17; it is from 2 to 16",
         ),
-        (lambda: q.fake_quant_with_min_max_vars([1, 2], 0, 1), TypeError, "inputs has dtype int32"),
+        (
+            lambda: q.fake_quant_with_min_max_vars([1, 2], 0, 1),
+            TypeError,
+            "inputs have dtype int32; a float dtype is needed",
+        ),
         (
             lambda: q.fake_quant_with_min_max_vars(X, [0.0], 1.0),
             ValueError,
