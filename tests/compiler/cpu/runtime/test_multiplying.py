@@ -31,7 +31,7 @@ def _by_parts(a, b, threads):
     c = np.full((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), np.nan, a.dtype)
     found = multiplying.parts(a.dtype.name, _walk(a), _walk(b), _walk(c), threads)
     starts = [x.ctypes.data for x in (a, b, c)]
-    for step, places in found:
+    for step, places, _ in found:
         words = list(step.words)
         for word, (k, offset) in zip(step.places, places, strict=True):
             words[word] = starts[k] + offset
