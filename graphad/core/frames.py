@@ -158,9 +158,9 @@ def warn_user(message: str) -> None:
 
 
 def lines_of(error: BaseException) -> list[str]:
-    """The user's lines in the traceback of an error, outermost first; those of Python's library if it has no others."""
+    """The user's lines in the traceback of an error, outermost first; lines of Python, NumPy and SciPy if it has no others."""
     lines: list[str] = []
-    of_python: list[str] = []
+    of_libraries: list[str] = []
     trace = error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -168,11 +168,12 @@ def lines_of(error: BaseException) -> list[str]:
             is_pythons = (
                 code.co_filename.startswith(_STANDARD_LIBRARY) and "-packages" not in code.co_filename
             )
-            (of_python if is_pythons else lines).append(
+            is_librarys = is_pythons or library_of(code.co_filename) is not None
+            (of_libraries if is_librarys else lines).append(
                 f"{code.co_filename}:{trace.tb_lineno} in {code.co_name}"
             )
         trace = trace.tb_next
-    return lines or of_python
+    return lines or of_libraries
 
 
 def note_user_line(error: Exception, name: str, otherwise: str = "an unknown place") -> None:

@@ -366,12 +366,20 @@ _excuse(_FOLDED, "empty", "zeros_like")
 _excuse(_SIZED, "sizes rank", "polynomial_division")
 _excuse(_ALONG, "numbers", "linear_recurrence", "shift_by_one")
 _excuse(_RANKED, "rank", "products_at", "sparse_product")
-_excuse(_RANKED, "rank", "banded_solve", "ctc_beams", "isotonic_segments", "suppress_by_class")
+_excuse(
+    _RANKED,
+    "rank",
+    "tridiagonal_eigenvalues",
+    "banded_solve",
+    "ctc_beams",
+    "isotonic_segments",
+    "suppress_by_class",
+)
 _excuse(_SOLVED, "float16 bfloat16", "fft", "irfft", "logm", "matrix_direction", "real", "imag")
 _excuse(_GIVEN, "numbers", "avg_pool_grad", "convolution_filter_grad", "gather_grad", "max_pool_grad")
 _excuse(_GIVEN, "numbers", "sparse_cross_entropy_grad", "take_along_axis_grad")
 _excuse(_OTHERS, "bfloat16", "reciprocal_grad", "sigmoid_grad", "tanh_grad")
-_excuse(_OTHERS, "complex", "squared_difference")
+_excuse(_OTHERS, "complex", "squared_difference", "tridiagonal_eigenvalues")
 
 
 def applies(what: str, op: Any, arity: int = 2) -> bool:

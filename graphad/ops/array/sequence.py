@@ -164,7 +164,7 @@ def range(
     arguments: tuple[Any, ...] = (start, limit, delta)
     if not any(stands_for_tensor(x) for x in arguments):
         for x, word in zip(arguments, ("start", "limit", "delta"), strict=True):
-            require_number("range", x[0] if type(x) is not int and np.shape(x) == (1,) else x, word)
+            require_number("range", x if type(x) is int else _alone(x), word)
         found = _common([to_numpy(x) for x in arguments]) if dtype is None else as_dtype(dtype)
         first, last, step = (x if type(x) is int else np.asarray(x).item() for x in arguments)
         return constant_here(
@@ -193,6 +193,12 @@ def _order(dtype: DType) -> tuple[bool, int]:
 
 def _common(values: Sequence[Array]) -> DType:
     return max([dtypes.from_numpy(x.dtype) for x in values], key=_order)
+
+
+def _alone(x: Any) -> Any:
+    """The number in a vector of one, which stands for it; anything else itself."""
+    is_vector = len(x) == 1 if isinstance(x, list | tuple) else getattr(x, "shape", ()) == (1,)
+    return x[0] if is_vector else x
 
 
 def _converted(x: TensorLike, dtype: DType) -> Any:
