@@ -64,7 +64,8 @@ def gradients(strides: Any, padding: Any, dilations: Any) -> Body:
     return function
 
 
-# Images, filters, strides, padding, dilations: by lines, laid out, spread, channels alone, groups, one axis and three.
+# Images, filters, strides, padding, dilations: by lines, laid out, spread, channels alone, groups, one axis and three; and so
+# many places that sums over them have parts.
 CASES: list[Any] = [
     ((8, 16, 16, 16), (3, 3, 16, 16), 1, "SAME", 1),
     ((8, 16, 16, 16), (3, 3, 16, 24), 2, "SAME", 1),
@@ -76,6 +77,7 @@ CASES: list[Any] = [
     ((2, 16, 16, 64), (1, 1, 64, 32), 2, "SAME", 1),
     ((3, 20, 4), (5, 4, 7), 1, "SAME", 1),
     ((2, 5, 6, 7, 3), (2, 3, 2, 3, 4), 1, "SAME", 1),
+    ((8, 32, 32, 4), (3, 3, 4, 32), 1, "SAME", 1),
 ]
 
 
