@@ -93,10 +93,13 @@ def test_a_convolution_and_its_gradients_have_the_eager_bits(case: Any, dtype: A
 
 def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     function, values = gradients(1, "SAME", 1), [real(8, 16, 16, 32), real(3, 3, 32, 32, seed=1)]
-    found = []
+    found, regions = [], []
     for threads in (1, 2, 5):
         monkeypatch.setattr(pool, "thread_count", lambda count=threads: count)
-        found.append(native(function, values)[0])
+        executable = Executable(trace_flat(function, [TensorSpec(x.shape, x.dtype) for x in values]).graph)
+        found.append(executable.run(values, True))
+        regions.append(executable.sizes_of(values).bound.regions)
+    assert regions[0] == 0 and min(regions[1:]) >= 3
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             assert_same_bits(a, b)
