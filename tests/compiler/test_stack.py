@@ -17,6 +17,7 @@ from graphad.compiler.pipeline import optimise
 from graphad.compiler.plan.executable import Executable
 from graphad.compiler.units import Partition, describe
 from graphad.core.spec import TensorSpec
+from graphad.kernels.forms import CHUNK
 from graphad.kernels.stages import Nest
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import trace_flat
@@ -103,6 +104,13 @@ def test_a_sum_of_all_rows_is_a_stage() -> None:
     assert kinds(totals, [40, 100]) == ["stages"]
     # Without reductions of rows it is one loop anyway.
     assert kinds(lambda x: [tf.reduce_sum(tf.exp(x)), tf.exp(x)], [40, 100]) == ["loop"]
+
+
+def test_threads_share_rows_where_chunks_of_a_sum_of_all_rows_end() -> None:
+    (unit,) = units_of(totals, [1500, 90]).units
+    assert unit.loop.chunk({}) == CHUNK // 90
+    (unit,) = units_of(softmax, [1500, 90]).units
+    assert unit.loop.chunk({}) == 1
 
 
 def test_short_and_very_long_rows_and_single_ones_are_loops() -> None:

@@ -95,6 +95,19 @@ def test_a_target_with_many_elements_counts_as_their_sum(run):
 
 
 @in_both
+def test_targets_of_one_shape_may_have_several_dtypes(run):
+    def body(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.cast(x, tf.float32)
+        return tape.gradient([x, y], [x, y])
+
+    wide, narrow = run(body, tf.constant([2.0, 3.0], tf.float64))
+    assert wide.dtype == tf.float64 and wide.numpy().tolist() == [2, 2]
+    assert narrow.dtype == tf.float32 and narrow.numpy().tolist() == [1, 1]
+
+
+@in_both
 def test_a_target_that_is_the_source_gives_ones(run):
     def body(x):
         with tf.GradientTape(persistent=True) as tape:

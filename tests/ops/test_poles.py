@@ -357,3 +357,16 @@ def test_operands_of_unknown_sizes_add_exact_zeros_where_they_are_not_taken(shap
     by_x, by_s = tf.function(program, input_signature=[spec, spec])(x, s)
     np.testing.assert_array_equal(by_x, [0.5, 0.0, 0.25])
     np.testing.assert_array_equal(by_s, [-0.25, 0.0, -0.03125])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_what_only_masked_products_of_a_row_are_made_of_gets_zeros(exclusive: bool, reverse: bool) -> None:
+    place = slice(None, None, -1 if reverse else 1)
+    x = tf.constant(np.array([np.inf, 2.0, 3.0])[place])
+    for function in (tf.math.cumprod, tf.math.cumulative_logsumexp):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x, exclusive=exclusive, reverse=reverse)
+            masked = tf.where(np.array([True, False, False])[place], y, 0.0)
+        assert tape.gradient(masked, x).numpy()[place].tolist()[1:] == [0, 0]

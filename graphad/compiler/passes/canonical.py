@@ -73,11 +73,15 @@ def reshape_once(s: Sweep, node: Node) -> Found:
 
 @rewrite(Reshape)
 def reshape_of_one_number(s: Sweep, node: Node) -> Found:
-    """A reshape of a broadcast scalar is a broadcast to the other shape."""
+    """A reshape of one element that is broadcast is a broadcast to the other shape."""
     inner, dims = s.made_by(node.inputs[0], BroadcastTo), node.specs[0].dims
-    if inner is None or s.spec(inner.inputs[0]).dims != () or dims is None or not is_definite(dims):
+    if inner is None or dims is None or not is_definite(dims):
         return None
-    return s.bind(BroadcastTo(tuple(dims)), inner.inputs[0])
+    one = inner.inputs[0]
+    have = s.spec(one).dims
+    if have is None or any(size != 1 for size in have):
+        return None
+    return s.bind(BroadcastTo(tuple(dims)), s.bind(Reshape(()), one) if have else one)
 
 
 @rewrite(BroadcastTo)

@@ -18,6 +18,7 @@ from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
 from graphad.core.errors import GraphadError
 from graphad.core.op import RAW_ERRORS, evaluated
 from graphad.graph.ir import Graph, Node
+from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.elementwise import Elementwise
 from graphad.trace.numbered import symbols_of
 
@@ -62,8 +63,8 @@ def fold_what_is_broadcast(s: Sweep, node: Node) -> int | None:
     So the constant cotangents of a mean take no loop and no memory.
     """
     for value in node.inputs:
-        made = s.producer(value)
-        if made is not None and made.op.spreads and same_dims(s.spec(value).dims, node.specs[0].dims):
+        made = s.made_by(value, BroadcastTo)
+        if made is not None and same_dims(s.spec(value).dims, node.specs[0].dims):
             break
     else:
         return None

@@ -333,8 +333,8 @@ def _xlogy_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 def _xdivy_bars(x: Array, y: Array, g: Array) -> tuple[Array, Array]:
-    """The cotangents of floats of one shape, none of the x 0. Raises: ValueError: others."""
-    if x.dtype.kind != "f" or not x.shape == y.shape == g.shape or not has_no_zero(x):
+    """The cotangents of floats of one shape, none of the x and g 0. Raises: ValueError: others."""
+    if x.dtype.kind != "f" or not x.shape == y.shape == g.shape or not (has_no_zero(x) and has_no_zero(g)):
         raise ValueError("the usual way")
     x_bar, y_bar = np.divide(y.dtype.type(1), y), np.negative(x)
     np.divide(y_bar, y * y, y_bar)

@@ -174,6 +174,19 @@ def test_a_number_that_is_broadcast_stays_one_number() -> None:
     agree(graph, after)
 
 
+def test_one_element_that_is_broadcast_and_reshaped_stays_one_number() -> None:
+    def function(x: Any, y: Any) -> list[Any]:
+        flat = tf.reshape(tf.broadcast_to(tf.constant([[0.125]]), [1, 4]), [4])
+        return [-flat * x, tf.reshape(tf.broadcast_to(y, [2, 4]), [8, 1])]
+
+    graph = traced(function, [4], [1, 1])
+    after = dead.run(optimise(specialise(graph, graph.inputs)))
+    assert names(after) == ["broadcast_to", "mul", "reshape", "broadcast_to"]
+    agree(graph, after)
+    folded = fold.run(graph)  # where no other pass has taken the reshape away
+    agree(graph, folded)
+
+
 def test_what_is_broadcast_but_not_a_number_stays() -> None:
     def function(x: Any) -> list[Any]:
         wide = tf.broadcast_to(x, [4, 3])

@@ -244,6 +244,11 @@ def test_products_with_a_logarithm_or_quotient_are_zero_where_the_factor_is() ->
     assert m.xlogy([0.0, 1.0], [0.0, 1.0]).numpy().tolist() == [0, 0]
     assert gradient(m.xlogy, 0.0, 0.0) == [0, 0]
     assert gradient(m.xdivy, 0.0, 0.0) == [0, 0]
+    x, y, g = (lift(np.array(values)) for values in ([1.0, 1.0], [0.0, 2.0], [0.0, 1.0]))
+    with GradientTape() as tape:
+        tape.watch([x, y])
+        z = m.xdivy(x, y)
+    assert [bar.numpy().tolist() for bar in tape.gradient(z, [x, y], g)] == [[0, 0.5], [0, -0.25]]
 
 
 def test_casts_saturate_or_read_bits() -> None:
