@@ -357,3 +357,17 @@ def test_operands_of_unknown_sizes_add_exact_zeros_where_they_are_not_taken(shap
     by_x, by_s = tf.function(program, input_signature=[spec, spec])(x, s)
     np.testing.assert_array_equal(by_x, [0.5, 0.0, 0.25])
     np.testing.assert_array_equal(by_s, [-0.25, 0.0, -0.03125])
+
+
+@pytest.mark.parametrize("shape", [[None], None], ids=str)
+def test_a_derivative_of_a_tangent_of_unknown_size_is_0_where_it_is_not_taken(shape: Any) -> None:
+    @tf.function(input_signature=[tf.TensorSpec(shape)])
+    def program(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            with tf.autodiff.ForwardAccumulator(x, x) as forward:
+                y = tf.where(x > 0.0, tf.math.rsqrt(x), 0.0)
+            y_dot = forward.jvp(y)
+        return tape.gradient(y_dot, x)
+
+    np.testing.assert_allclose(program(tf.constant([-1.0, 0.0, 4.0])), [0.0, 0.0, 0.03125])
