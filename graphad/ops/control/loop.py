@@ -189,6 +189,9 @@ class Loop(Structured):
         invariants = operands.invariants(values)
         slices = [ctx.slice_of(x) for x in operands.xs(values)]
         specs = [x.spec for x in operands.carries(values)]
+        if any(x.dims is not None and x.dims[:1] == (0,) for x in operands.xs(values)):
+            # Without a step the sizes of slices are 0 where no step was there to tell them, which do not fit the others.
+            return ctx.node(self, (limit, *values))
         while True:
             # A carry whose shape changes from step to step keeps unknown sizes.
             body = ctx.specialised(self.body, [*specs, *invariants, *slices])
