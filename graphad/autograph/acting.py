@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphad.core.op import READS
 from graphad.core.tensor import Tensor
+from graphad.graph import walk
 from graphad.ops.control.cond import as_predicate
 
 
@@ -24,7 +24,7 @@ def acts(trace: Any, start: int) -> bool:
     for rows of a batch without a trace."""
     if trace is None:
         return True
-    return any(node.op.effects & ~READS and not node.op.checks for node in trace.builder.nodes[start:])
+    return any(walk.acts(node.op) for node in trace.builder.nodes[start:])
 
 
 class Tested:

@@ -313,9 +313,11 @@ def _ends(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.If):
         return ends(node.body) and ends(node.orelse)
-    if isinstance(node, ast.While):  # `while True` is left by `break` alone
-        always = isinstance(node.test, ast.Constant) and bool(node.test.value)
-        return always and not any(_jumps_of_loop(child, ast.Break) for child in node.body)
+    if isinstance(
+        node, ast.While | ast.For | ast.AsyncFor
+    ):  # one that ends by itself goes on with its `else`
+        always = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
+        return (always or ends(node.orelse)) and not any(_jumps_of_loop(x, ast.Break) for x in node.body)
     if isinstance(node, ast.With | ast.AsyncWith):
         return False  # a context manager may swallow the exception of any statement in it
     if isinstance(node, ast.Try | ast.TryStar):
@@ -325,14 +327,20 @@ def _ends(node: ast.AST) -> bool:
 
 
 def _ends_in_a_step(body: Sequence[ast.stmt]) -> bool:
-    """Whether control reaches the end of the statements only where their last loop takes no step."""
+    """Whether control reaches the end of the statements only where their last loop takes no step, or by a caught exception."""
     last = body[-1]
     if isinstance(last, ast.While | ast.For):
         leaves = any(_jumps_of_loop(child, kind) for child in last.body for kind in (ast.Break, ast.Continue))
-        return not (leaves or last.orelse) and (ends(last.body) or _ends_in_a_step(last.body))
-    if isinstance(last, ast.If) and last.orelse:
-        return all(ends(side) or _ends_in_a_step(side) for side in (last.body, last.orelse))
-    return False
+        sides = [] if leaves or last.orelse else [last.body]
+    elif isinstance(last, ast.If):
+        sides = [last.body, last.orelse] if last.orelse else []
+    elif isinstance(last, ast.With | ast.AsyncWith):
+        sides = [last.body]
+    elif isinstance(last, ast.Try | ast.TryStar):
+        sides = [last.orelse or last.body, *[handler.body for handler in last.handlers]]
+    else:
+        return False
+    return bool(sides) and all(ends(side) or _ends_in_a_step(side) for side in sides)
 
 
 def _has_return(node: ast.AST) -> bool:

@@ -39,7 +39,7 @@ from graphad.core.op import IO, Op
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
-from graphad.graph.walk import gives_result, sub_graphs
+from graphad.graph.walk import acts, gives_result
 from graphad.kernels import forms
 from graphad.kernels.sites import Site, row_strides, same_size
 
@@ -478,9 +478,4 @@ class Lowered:
 
 def _only_checks(op: Op) -> bool:
     """Whether the only effect of an op, and of what is inside of it, is that it may raise."""
-    inner = sub_graphs(op)
-    if not inner:
-        return op.checks
-    if not op.effects or op.effects & ~IO:
-        return False
-    return all(_only_checks(node.op) for graph in inner for node in graph.nodes if node.op.effects)
+    return bool(op.effects) and not op.effects & ~IO and not acts(op)

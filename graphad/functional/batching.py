@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphad.autograph.convert import converted
 from graphad.core.composites import flatten_present
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import current
@@ -38,12 +39,13 @@ def vmap(
     """The function that applies `f` to every entry of a batch, computed for all at once.
 
     Args:
-      f: A function of nests of tensors; it is called once, and captured values are the same for all entries.
+      f: A function of nests of tensors; it is called once, and captured values are the same for all entries. Its control flow is
+        converted as that of a `function`.
       in_axes: The batch axis of each positional argument: an int for all tensors of all arguments, or a tuple or list with an
-      int, None (not batched: the same for all entries) or a nest of these for each argument. Keyword arguments are
+        int, None (not batched: the same for all entries) or a nest of these for each argument. Keyword arguments are
         batched along axis 0.
       out_axes: The batch axis of each result: an int for all, None for a result that is the same for all entries, or a nest
-      like the result.
+        like the result.
       axis_size: The number of entries, where no argument has it; else it is that of the arguments.
     Returns: A function of batches.
     Raises: Nothing until it is called.
@@ -75,7 +77,7 @@ def vmap(
             entries = iter(rows)
             inner = [x if axis is None else next(entries) for x, axis in zip(leaves, kinds, strict=True)]
             inner_args, inner_kwargs = rebuild(inner)
-            result = f(*inner_args, **inner_kwargs)
+            result = converted(f)(*inner_args, **inner_kwargs)
             ys, rebuild_result = flatten_present(result)
             axes_out = _spread("out_axes", out_axes, result)
             rebuilds.append((rebuild_result, axes_out))

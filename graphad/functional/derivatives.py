@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from graphad.autograph.convert import converted_here
 from graphad.core.annotations import NestLike
 from graphad.core.refusal import check_function
 from graphad.functional.arguments import (
@@ -107,7 +108,7 @@ def _with_gradient(
         sources, inner = chosen(name, argnums, args, holomorphic, allow_int)
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(sources.leaves)
-            value = f(*inner, **kwargs)
+            value = converted_here(f)(*inner, **kwargs)
         value, aux = split_aux(name, value) if has_aux else (value, None)
         y = scalar(name, value)
         if holomorphic:
@@ -179,7 +180,7 @@ def _jacobian(
         sources, inner = chosen(name, argnums, args, holomorphic, allow_int)
         with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
             tape.watch(sources.leaves)
-            value = f(*inner, **kwargs)
+            value = converted_here(f)(*inner, **kwargs)
         value, aux = split_aux(name, value) if has_aux else (value, None)
         ys, rebuild = outputs(name, value)
         if holomorphic:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from graphad.autograph.convert import converted_here
 from graphad.core.annotations import NestLike
 from graphad.core.composites import flatten_fields, flatten_present, flatten_records, is_record
 from graphad.core.convert import lift
@@ -55,7 +56,7 @@ def jvp(
     sources = _listed("jvp", primals)
     dots = _tangents("jvp", sources, primals, tangents)
     with ForwardAccumulator(sources.leaves, dots) as accumulator:
-        value = f(*sources.nest(sources.leaves))
+        value = converted_here(f)(*sources.nest(sources.leaves))
     value, aux = split_aux("jvp", value) if has_aux else (value, None)
     ys, rebuild = outputs("jvp", value)
     dots = [accumulator.jvp(y) for y in ys]
@@ -96,7 +97,7 @@ def vjp(f: Callable[..., Any], *primals: NestLike, has_aux: bool = False) -> tup
     sources = _listed("vjp", primals)
     with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(sources.leaves)
-        value = f(*sources.nest(sources.leaves))
+        value = converted_here(f)(*sources.nest(sources.leaves))
     value, aux = split_aux("vjp", value) if has_aux else (value, None)
     ys, _ = outputs("vjp", value)
     refuse_lost("vjp", tape, ys, sources.leaves)
@@ -136,7 +137,7 @@ def linearize(f: Callable[..., Any], *primals: NestLike, has_aux: bool = False) 
     sources = _listed("linearize", primals)
     with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(sources.leaves)
-        value = f(*sources.nest(sources.leaves))
+        value = converted_here(f)(*sources.nest(sources.leaves))
     value, aux = split_aux("linearize", value) if has_aux else (value, None)
     ys, rebuild = outputs("linearize", value)
     refuse_lost("linearize", tape, ys, sources.leaves)

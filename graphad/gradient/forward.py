@@ -19,7 +19,7 @@ from graphad.core.frames import user_line
 from graphad.core.leaving import NUMBERS
 from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.memo import Memo
-from graphad.core.op import IO, WRITES, Op, named, output_specs
+from graphad.core.op import Op, named, output_specs
 from graphad.core.shapes import are_compatible, is_definite
 from graphad.core.sparse import Sparse, values_of
 from graphad.core.spec import TensorSpec
@@ -31,6 +31,7 @@ from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.graph.compose import inputs_behind
 from graphad.graph.ir import Graph, Node
 from graphad.graph.replay import replay
+from graphad.graph.walk import acts
 from graphad.ops.array.create import zeros_of
 from graphad.ops.array.ensure import EnsureShape
 from graphad.trace.specialise import specialise
@@ -76,7 +77,7 @@ def push(
       NonlinearGradientError: the op's gradient is not linear in its cotangent.
       FailedPreconditionError: the op runs a graph that writes variables or prints, and would do so again.
     """
-    if op.structured and op.effects & (WRITES | IO):
+    if op.structured and acts(op):
         raise FailedPreconditionError(
             f"{op.name}: forward mode would run the effects of the called function twice; use a GradientTape."
         )

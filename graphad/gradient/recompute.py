@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from graphad.autograph.convert import converted_here
 from graphad.core.composites import flatten_present, flatten_records
 from graphad.core.tensor import Tensor
 from graphad.gradient.custom import call_with_rule, custom_gradient, require_function, unrecorded
@@ -41,11 +42,12 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         form = None  # of a result that holds None
+        run = converted_here(f)
 
         def once(*inner: Any) -> Any:
             nonlocal form
             with unrecorded():
-                value: Any = f(*inner, **kwargs)
+                value: Any = run(*inner, **kwargs)
             leaves, rebuild = flatten_present(value)
             if len(leaves) < len(flatten_records(value)[0]):
                 form, value = rebuild, leaves
@@ -56,7 +58,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
                 followed = [x for x in (*xs, *others) if x.dtype.is_differentiable]
                 with GradientTape() as tape:
                     tape.watch(followed)
-                    again = flatten_present(f(*inner, **kwargs))[0]
+                    again = flatten_present(run(*inner, **kwargs))[0]
                 bars = tape.gradient(again, [*xs, *(variables or ())], output_gradients=list(upstream))
                 return (bars[: len(xs)], bars[len(xs) :]) if variables else bars
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphad.core.op import Op
+from graphad.core.op import READS, Op
 from graphad.graph.builder import needed_nodes
 from graphad.graph.ir import Graph, Node, renumbered
 
@@ -79,6 +79,16 @@ def unchanging(graph: Graph, fixed: set[int], accepts: Callable[[Node, bool], bo
 def runs_user_code(op: Op) -> bool:
     """Whether an op, or one in the graphs that it holds, calls a user's function."""
     return op.extension or any(runs_user_code(node.op) for graph in sub_graphs(op) for node in graph.nodes)
+
+
+def acts(op: Op) -> bool:
+    """Whether an op, or one in the graphs that it holds, does something that is seen when it is done twice; to raise is not."""
+    if not op.effects & ~READS:
+        return False
+    inner = sub_graphs(op)
+    if not inner:
+        return not op.checks
+    return any(acts(node.op) for graph in inner for node in graph.nodes)
 
 
 def expanded_nodes(graph: Graph) -> int:

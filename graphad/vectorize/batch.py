@@ -258,6 +258,11 @@ class BatchLevel:
             if not getattr(op, "any_sizes", False) and not all(
                 is_definite(known_spec(x).dims) for x in values
             ):
+                if isinstance(self.below, BatchLevel) and all(is_definite(x.dims) for x in values):
+                    if any(map(self.below.is_stacked, values)):  # which would expand what waits, and so on
+                        raise UnansweredError(
+                            f"{op.name}: slices of an operand differ in size from step to step."
+                        )
                 return self._rows_of(self.waiting(op, values, stacked))
             check_inputs(op, inputs)  # an op may accept stacks although it refuses their rows
             context = BatchContext(self, op, inputs, stacked)

@@ -13,12 +13,13 @@ import numpy as np
 
 from graphad.core.errors import GraphadError
 from graphad.core.nest import leaves_of
+from graphad.core.op import RAW_ERRORS
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.linalg.held import MadeOf
 from serialization.convert.values import title_of
 from serialization.schema.values import DictValue, ListValue, StructValue
 
-_PLAIN = (Tensor, Handle, np.ndarray, np.generic, MadeOf, bool, int, float, complex, str, bytes, type(None))
+_PLAIN = (Tensor, Handle, np.ndarray, np.generic, bool, int, float, complex, str, bytes, type(None))
 
 
 def has_records(record: object) -> bool:
@@ -59,12 +60,16 @@ def _operator(name: str, fields: dict[str, Any]) -> Any:
     found: Any = getattr(linalg, name, None)
     if not (isinstance(found, type) and issubclass(found, MadeOf)):
         return None
-    if not all(isinstance(leaf, _PLAIN) for leaf in leaves_of(list(fields.values()))):
+    if not all(map(_is_value, leaves_of(list(fields.values())))):
         return found._of_marks((), fields)
     try:
         return found(**fields)
-    except (GraphadError, TypeError, ValueError):  # a file may hold any arguments
+    except (GraphadError, *RAW_ERRORS):  # a file may hold any arguments
         return None
+
+
+def _is_value(leaf: object) -> bool:
+    return "dtype" in vars(leaf) if isinstance(leaf, MadeOf) else isinstance(leaf, _PLAIN)
 
 
 def _extension(name: str, fields: dict[str, Any]) -> Any:

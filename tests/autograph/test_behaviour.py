@@ -873,6 +873,22 @@ def test_a_return_in_every_step_of_the_last_loop():
     with pytest.raises(tf.errors.InvalidArgumentError, match="loop must iterate at least once to initialize"):
         f(tf.constant(1.0), tf.constant(0))
 
+    def guarded(x, n):
+        with tf.name_scope("outer"):
+            for _ in tf.range(n):
+                try:
+                    with tf.GradientTape() as tape:
+                        tape.watch(x)
+                        y = x * x
+                        return tape.gradient(y, x)
+                finally:
+                    x = -x
+
+    f = tf.function(guarded)
+    assert f(tf.constant(3.0), tf.constant(2)).numpy() == 6.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="loop must iterate at least once to initialize"):
+        f(tf.constant(3.0), tf.constant(0))
+
     @tf.function
     def skips(x):
         for i in range(0):
@@ -888,6 +904,20 @@ def test_a_return_in_every_step_of_the_last_loop():
 
     v = tf.Variable(0.0)
     assert procedure(v, tf.constant(2.0)) is None and v.numpy() == 2.0
+
+
+def test_a_return_in_the_else_of_the_last_loop():
+    def f(x, n):
+        for i in tf.range(n):
+            if x > tf.cast(i, tf.float32):
+                return x + 10.0
+            x = x - 1.0
+        else:
+            return -x
+
+    for x, n in ((1.0, 2), (-2.0, 2), (-2.0, 0)):
+        x, n = tf.constant(x), tf.constant(n)
+        assert tf.function(f)(x, n).numpy() == f(x, n).numpy()
 
 
 @pytest.mark.parametrize("shape", [[None], None])

@@ -292,3 +292,27 @@ def test_what_is_not_complex_is_refused_as_holomorphic():
         gd.grad(lambda z: gd.math.real(z * z), holomorphic=True)(gd.constant(1j))
     with pytest.raises(TypeError, match="int32, which has no derivatives"):
         gd.grad(lambda n: gd.cast(n, gd.float32) * 2.0)(3)
+
+
+@pytest.mark.parametrize(
+    "way", ["grad", "hessian", "jacrev", "jacfwd", "hvp", "jvp", "vjp", "linearize", "vmap", "checkpoint"]
+)
+def test_the_control_flow_of_the_function_is_converted_in_a_traced_one(way: str) -> None:
+    def f(x: Any) -> Any:
+        for _ in gd.range(2):
+            if gd.reduce_sum(x) > 4.0:
+                x = x * 0.5
+            else:
+                x = x * x
+        return gd.reduce_sum(x)
+
+    calls: dict[str, Any] = {
+        "hvp": lambda x: gd.hvp(f, (x,), (x,)),
+        "jvp": lambda x: gd.jvp(f, (x,), (x,))[1],
+        "vjp": lambda x: gd.vjp(f, x)[1](1.0)[0],
+        "linearize": lambda x: gd.linearize(f, x)[1](x),
+        "vmap": gd.vmap(f),
+    }
+    call = calls.get(way) or getattr(gd, way)(f)
+    x = gd.constant([[1.0, 2.0], [-1.0, 3.0]])
+    np.testing.assert_allclose(gd.function(call)(x), call(x), rtol=1e-6)

@@ -261,3 +261,26 @@ def test_a_paused_tape_returns_before_the_accumulators_inside_of_it(way):
         slope = acc.jvp(y)
     wanted = tf.grad(tf.grad(lambda p: tf.exp(tf.sin(p))))(p)
     np.testing.assert_allclose(tape.gradient(slope, p), wanted, rtol=1e-12)
+
+
+def test_a_function_that_checks_its_argument_has_a_tangent() -> None:
+    @tf.function
+    def f(x):
+        tf.debugging.assert_positive(x)
+        for i in tf.range(tf.size(x)):
+            if x[i] > 2.0:
+                return x[i] ** 2
+            else:
+                return x[i] ** 3
+
+    for first, slope, curvature in ((3.0, 6.0, 2.0), (1.0, 3.0, 6.0)):
+        x = tf.constant([first, 5.0])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as acc:
+                y = f(x)
+            tangent = acc.jvp(y)
+        assert tangent.numpy() == slope and tape.gradient(tangent, x).numpy().tolist() == [curvature, 0.0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Condition x > 0 did not hold"):
+        with tf.autodiff.ForwardAccumulator(-x, tf.ones_like(x)):
+            f(-x)

@@ -370,3 +370,17 @@ def test_what_only_masked_products_of_a_row_are_made_of_gets_zeros(exclusive: bo
             y = function(x, exclusive=exclusive, reverse=reverse)
             masked = tf.where(np.array([True, False, False])[place], y, 0.0)
         assert tape.gradient(masked, x).numpy()[place].tolist()[1:] == [0, 0]
+
+
+@pytest.mark.parametrize("shape", [[None], None], ids=str)
+def test_a_derivative_of_a_tangent_of_unknown_size_is_0_where_it_is_not_taken(shape: Any) -> None:
+    @tf.function(input_signature=[tf.TensorSpec(shape)])
+    def program(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            with tf.autodiff.ForwardAccumulator(x, x) as forward:
+                y = tf.where(x > 0.0, tf.math.rsqrt(x), 0.0)
+            y_dot = forward.jvp(y)
+        return tape.gradient(y_dot, x)
+
+    np.testing.assert_allclose(program(tf.constant([-1.0, 0.0, 4.0])), [0.0, 0.0, 0.03125])

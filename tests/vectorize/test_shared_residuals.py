@@ -51,3 +51,15 @@ def test_shared_residuals_of_a_cond_by_rows_keep_their_shape(columns: int, trace
     found = _second(tf.function(mapped) if traced else mapped, x, w)
     for got, want in zip(found, _second(looped, x, w)):
         np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_the_hessian_through_a_loop_whose_inner_loop_takes_a_step_more_each_time() -> None:
+    def f(w):
+        h = w
+        for i in tf.range(2):
+            for _ in tf.range(i + 1):
+                h = h + 0.1 * h * h
+        return tf.reduce_sum(h)
+
+    w = tf.constant([0.3, -0.7], tf.float64)
+    np.testing.assert_allclose(tf.hessian(tf.function(f))(w), tf.hessian(f)(w), rtol=1e-12)

@@ -77,7 +77,9 @@ def pick(x: Tensor, key: object, basic: Callable[[Any, Any], Tensor]) -> Tensor:
 
 
 def _picked(x: np.ndarray, key: tuple[Any, ...]) -> Any:
-    if len(key) == 1 and key[0].dtype.kind != "b":
+    if (
+        len(key) == 1 and x.ndim and key[0].dtype.kind != "b"
+    ):  # `take` takes scalars for vectors of one number
         return np.take(x, key[0], 0)  # x[key], in less time where the indices are narrow
     return x[key]
 

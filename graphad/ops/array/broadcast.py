@@ -144,7 +144,7 @@ class SumTo(Op):
     """The transpose of broadcasting `shape` to that of x: x summed over the axes along which it was repeated."""
 
     name = "sum_to"
-    total = True
+    total = carries_masks = True
     keeps = (False, False)
     shape: Given[tuple[Size, ...]]
     formerly = {"sum_to_shape": shape_was_claimed}

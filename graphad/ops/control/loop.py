@@ -19,7 +19,7 @@ from graphad.core import dtypes
 from graphad.core.annotations import Array, BatchContext, DualContext, FoldContext, Ranked, RowAxis
 from graphad.core.convert import lift
 from graphad.core.dims import Dim, Size
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.op import MIXED, define
 from graphad.core.schema import Count, Limit
 from graphad.core.shapes import format_dims, is_definite
@@ -184,18 +184,30 @@ class Loop(Structured):
             found = functions[self] = _function_of(self, functions is _in_steps or _pays_apart(self.body))
         return found(max(int(limit), 0), *values)  # type: ignore[no-any-return]
 
+    def _body_for(
+        self, ctx: FoldContext, specs: list[TensorSpec], others: Sequence[Any]
+    ) -> tuple[Graph, list[TensorSpec]]:
+        """The body for these operands, and the specs of its carries: one whose shape changes from step to step keeps unknown
+        sizes."""
+        while True:
+            body = ctx.specialised(self.body, [*specs, *others])
+            wider = [merged(a, b) for a, b in zip(specs, body.output_specs, strict=False)]
+            if all(a.dims == b.dims for a, b in zip(specs, wider, strict=True)):
+                return body, specs
+            specs = wider
+
     def fold(self, ctx: FoldContext, limit: Tensor, *values: Tensor) -> Tensor | tuple[Tensor, ...] | None:
         operands = self.operands
         invariants = operands.invariants(values)
         slices = [ctx.slice_of(x) for x in operands.xs(values)]
         specs = [x.spec for x in operands.carries(values)]
-        while True:
-            # A carry whose shape changes from step to step keeps unknown sizes.
-            body = ctx.specialised(self.body, [*specs, *invariants, *slices])
-            wider = [merged(a, b) for a, b in zip(specs, body.output_specs, strict=False)]
-            if all(a.dims == b.dims for a, b in zip(specs, wider, strict=True)):
-                break
-            specs = wider
+        try:
+            body, specs = self._body_for(ctx, specs, [*invariants, *slices])
+        except GraphadError:
+            # Without a step, the sizes of slices are 0 where no step was there to tell them, which need not fit the others.
+            if not any(x.dims is not None and x.dims[:1] == (0,) for x in operands.xs(values)):
+                raise
+            return ctx.node(self, (limit, *values))
         test = None if self.test is None else ctx.specialised(self.test, [*specs, *invariants])
         steps, known = self.steps, ctx.known(limit)
         if test is not None and known is not None and _always_holds(test) and _is_count(known[0]):

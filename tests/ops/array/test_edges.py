@@ -104,6 +104,13 @@ def test_bad_keys_are_refused_eager_and_traced(key: Any, error: Any, message: st
         tf.function(lambda y: y[key])(x)
 
 
+def test_a_scalar_has_no_axis_for_an_array_of_indices() -> None:
+    x, key = tf.constant(3.0), tf.constant([0])
+    for pick in (lambda x: x[key], tf.function(lambda x: x[key])):
+        with pytest.raises(ValueError, match="Too many indices: 1"):
+            pick(x)
+
+
 def test_scalar_tensors_and_numpy_integers_are_indices() -> None:
     x = tf.constant(X)
     np.testing.assert_array_equal(x[tf.constant(1)].numpy(), X[1])

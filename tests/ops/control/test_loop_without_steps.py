@@ -73,3 +73,27 @@ def test_a_loop_over_no_rows_of_unknown_rank_is_differentiated_twice(fold: Any) 
         x = tf.reshape(tf.range(4.0 * rows) - 1.5, [rows, 2, 2])
         for found, expected in zip(derivatives(traced, x), derivatives(f, x)):
             np.testing.assert_allclose(found, expected, 1e-4)
+
+
+def test_what_no_step_has_kept_has_no_size_that_must_fit() -> None:
+    def f(x: Any, n: Any) -> Any:
+        kept, h = tf.TensorArray(tf.float32, 0, dynamic_size=True), x
+        for i in tf.range(n):
+            for _ in tf.range(i + 1):
+                h = h + 0.5 * h * x
+            kept = kept.write(i, h)
+        return tf.reduce_sum(h * x) + tf.reduce_sum(kept.stack() ** 2)
+
+    traced = tf.function(f, input_signature=[tf.TensorSpec([None]), tf.TensorSpec([], tf.int32)])
+    x = tf.constant([0.5, -1.0])
+    for n in (0, 2, 0):
+        second = []
+        for g in (traced, f if n else lambda x, n: tf.reduce_sum(x * x)):
+            with tf.GradientTape() as outer:
+                outer.watch(x)
+                with tf.GradientTape() as inner:
+                    inner.watch(x)
+                    y = g(x, tf.constant(n))
+                total = tf.reduce_sum(inner.gradient(y, x) * [1.0, 3.0])
+            second.append(outer.gradient(total, x))
+        np.testing.assert_allclose(second[0], second[1], 1e-5)

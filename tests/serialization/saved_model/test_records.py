@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import graphad as gd
+from serialization.convert.living import living
+from serialization.convert.values import restored_tuple
 from serialization.errors import SaveError
 from serialization.saved_model import save
 from tests.serialization.saved_model.generations import reloaded
@@ -108,6 +110,27 @@ def test_results_are_of_the_classes_that_the_program_has():
         tape.watch(x)
         scale = gd.function(lambda x: loaded.f(Named(Interval(x, [9.0]), 3))["scale"].matvec([2.0]))(x)
     assert scale.numpy() == [12.0] and tape.gradient(scale, x).numpy() == [2.0]
+
+
+def test_operators_of_operators_are_made_and_saved_again():
+    def blocks(x):
+        return gd.linalg.LinearOperatorBlockDiag(
+            [gd.linalg.LinearOperatorDiag(x), gd.linalg.LinearOperatorIdentity(1)]
+        )
+
+    spec = gd.TensorSpec([2])
+    found = reloaded(module(f=gd.function(blocks, input_signature=[spec])), 2).f([2.0, 3.0])
+    assert type(found) is gd.linalg.LinearOperatorBlockDiag
+    assert found.to_dense().numpy().tolist() == [[2, 0, 0], [0, 3, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [("Adjoint", ["operator"]), ("Inversion", ["operator"]), ("LowRankUpdate", ["base_operator", "u"])],
+)
+def test_arguments_of_which_no_operator_is_made_stay_a_named_tuple(name, fields):
+    held = restored_tuple("LinearOperator" + name, tuple(fields), [None] * len(fields))
+    assert living(held) == held
 
 
 def test_a_class_of_other_fields_is_not_that_of_the_file():
