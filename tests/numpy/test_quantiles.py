@@ -102,3 +102,15 @@ def test_what_is_no_quantile_is_refused(options: dict[str, Any], message: str) -
 def test_percents_are_refused_in_percents() -> None:
     with pytest.raises(ValueError, match=r"percentile: q is 101\.0; it must be from 0 to 100"):
         tnp.percentile([1.0], 101)
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_mean_of_two_middle_elements_keeps_its_digits(name, dtype):
+    rng = np.random.default_rng(0)
+    near = (1 + 1e-3 * rng.random((40, 1))).astype(dtype)
+    x = np.concatenate([near, -near[::-1], near + near, -3 * near], 1)
+    found = getattr(tnp, name)(tnp.asarray(x), axis=1)
+    assert found.numpy().tobytes() == getattr(np, name)(x, axis=1).tobytes()
+    largest = np.full(2, np.finfo(dtype).max)
+    assert getattr(tnp, name)(tnp.asarray(largest)).numpy() == largest[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,13 @@ def _between(first: Tensor, second: Tensor, part: Tensor) -> Tensor:
     return math.where(math.equal(part, cast_to(0.0, part.dtype)), first, found)
 
 
+def middle(first: Tensor, second: Tensor, part: Tensor) -> Tensor:
+    """The mean of two elements, by halves, which neither overflow nor lose the digits of elements of opposite sign."""
+    half = cast_to(0.5, first.dtype)
+    mean = math.add(math.multiply(first, half), math.multiply(second, half))
+    return math.where(math.equal(part, cast_to(0.0, part.dtype)), first, mean)
+
+
 def _require_fractions(name: str, q: Any, whole: int) -> None:
     if q.has_value and not ((values := q.numpy()) >= 0).all() & (values <= whole).all():
         raise InvalidArgumentError(f"{name}: q is {values.tolist()!s:.100}; it must be from 0 to {whole}.")
@@ -200,6 +208,7 @@ def quantiles(
     keepdims: bool,
     skips_nan: bool,
     weights: Any = None,
+    between: Callable[[Tensor, Tensor, Tensor], Tensor] = _between,
 ) -> Tensor:
     if method not in (*_BETWEEN, *_ELEMENT, *_COUNTED, *_ENDS):
         known = ", ".join((*_BETWEEN, *_ELEMENT, *_COUNTED, *_ENDS))
@@ -246,7 +255,7 @@ def quantiles(
             bind(TakeAlong(len(ranked.dims) - 1), ranked, _columns(read, math.cast(index, dtypes.int64)))
             for index in (low, high)
         )
-        one = (first if part is None else _between(first, second, math.cast(part, kind)))[..., 0]
+        one = (first if part is None else between(first, second, math.cast(part, kind)))[..., 0]
         if not skips_nan and has_nan:
             one = math.where(math.is_nan(ranked[..., -1]), cast_to(float("nan"), a.dtype), one)
         if keepdims:
@@ -328,4 +337,4 @@ def median(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> T
       >>> numpy.median([1.0, 4.0, 2.0]).numpy()
       np.float64(2.0)
     """
-    return quantile(a, 0.5, axis, keepdims=keepdims)
+    return quantiles("median", a, 0.5, axis, "linear", keepdims, False, between=middle)

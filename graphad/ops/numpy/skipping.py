@@ -18,7 +18,7 @@ from graphad.ops import array, math
 from graphad.ops.directly import directly, has_no_nan, is_eager
 from graphad.ops.numpy import reductions
 from graphad.ops.numpy.promotion import cast_to, tensor_of
-from graphad.ops.numpy.quantiles import fractions, quantiles
+from graphad.ops.numpy.quantiles import fractions, middle, quantiles
 from graphad.ops.numpy.reductions import argmax, argmin, cumprod, cumsum, prod
 from graphad.ops.numpy.statistics import floats_of
 
@@ -84,7 +84,7 @@ def nanmedian(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -
       >>> numpy.nanmedian([1.0, np.nan, 2.0, 4.0]).numpy()
       np.float64(2.0)
     """
-    return nanquantile(a, 0.5, axis, keepdims=keepdims)
+    return quantiles("nanmedian", a, 0.5, axis, "linear", keepdims, True, between=middle)
 
 
 def _instead(a: TensorLike, value: TensorLike, where: TensorLike | None = None) -> tuple[Any, Any]:
