@@ -42,6 +42,7 @@ class InputContext:
       num_input_pipelines: How many there are.
       input_pipeline_id: The number of this one.
       num_replicas_in_sync: How many replicas share a batch.
+    Raises: Nothing.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class RunOptions:
     """Options of `Strategy.run`, which have no effect with one replica.
 
     Args: experimental_enable_dynamic_batch_size, experimental_bucketizing_dynamic_shape, experimental_xla_options: Not used.
+    Raises: Nothing.
     """
 
     def __init__(
@@ -84,6 +86,8 @@ class RunOptions:
 class ReplicaContext:
     """What a step knows of the replica that it runs in, the only one.
 
+    Args: strategy: The strategy that runs the step.
+    Raises: Nothing.
     Attributes: num_replicas_in_sync: 1. replica_id_in_sync_group: An int32 scalar, 0. strategy: The strategy that runs the step.
     """
 
@@ -124,6 +128,7 @@ class Strategy:
     """One replica on the device that is current; the base class of the others.
 
     Args: extended: Without effect.
+    Raises: Nothing.
     Attributes: num_replicas_in_sync: 1. cluster_resolver: None.
     Example:
       >>> strategy = distribute.get_strategy()
@@ -283,20 +288,32 @@ def _reduce_op(caller: str, given: Any) -> ReduceOp:
 
 
 def get_strategy() -> Strategy:
-    """The strategy of the innermost scope or step; outside of any, that of one replica on the current device."""
+    """The strategy that is current.
+
+    Returns: That of the innermost scope or step; outside of any, that of one replica on the current device.
+    """
     return _context.entered[-1][0] if _context.entered else _DEFAULT
 
 
 def has_strategy() -> bool:
-    """Whether there is a scope or step of a strategy around, other than that of `get_strategy` outside of any."""
+    """Whether a strategy is current that the program has chosen.
+
+    Returns: A bool: whether a scope or step of another strategy than the default one is around.
+    """
     return get_strategy() is not _DEFAULT
 
 
 def in_cross_replica_context() -> bool:
-    """Whether a scope of a strategy is the innermost thing around, and not a step."""
+    """Whether replicas are seen from outside.
+
+    Returns: A bool: whether a scope is the innermost thing around, and not a step.
+    """
     return get_replica_context() is None
 
 
 def get_replica_context() -> ReplicaContext | None:
-    """The replica that a step runs in; None in a scope outside of a step."""
+    """The replica that a step runs in.
+
+    Returns: Its `ReplicaContext`; None in a scope outside of a step.
+    """
     return _context.entered[-1][1] if _context.entered else _IN_DEFAULT
