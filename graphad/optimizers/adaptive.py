@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.eager.variable import Variable
-from graphad.ops.array import gather, size, unique
-from graphad.ops.array.scatter import unsorted_segment_sum
+from graphad.ops.array import gather
 from graphad.ops.math import clip_by_value, sqrt, square
-from graphad.optimizers.base import Optimizer
+from graphad.optimizers.base import Optimizer, summed_rows
 
 if TYPE_CHECKING:
     from graphad.core.annotations import RateLike
@@ -53,8 +52,7 @@ class Adagrad(Optimizer):
     ) -> None:
         (accumulator,) = slots
         if isinstance(gradient, IndexedSlices):
-            rows, part = unique(gradient.indices)
-            sums = unsorted_segment_sum(gradient.values, part, size(rows))
+            rows, sums = summed_rows(gradient)
             seen = gather(accumulator, rows) + square(sums)
             accumulator.scatter_update(IndexedSlices(seen, rows))
             step = self.rate(variable) * sums / sqrt(seen + self.epsilon)
@@ -175,18 +173,14 @@ class Ftrl(Optimizer):
         **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
-        for word, given in (
-            ("initial_accumulator_value", initial_accumulator_value),
-            ("l1_regularization_strength", l1_regularization_strength),
-            ("l2_regularization_strength", l2_regularization_strength),
-            ("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength),
-        ):
-            if given < 0:
-                raise InvalidArgumentError(f"Ftrl: {word} is {given}; it must be 0 or more.")
-        if learning_rate_power > 0:
-            raise InvalidArgumentError(
-                f"Ftrl: learning_rate_power is {learning_rate_power}; it must be 0 or less."
-            )
+        require_ftrl(
+            "Ftrl",
+            learning_rate_power,
+            initial_accumulator_value=initial_accumulator_value,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
+            l2_shrinkage_regularization_strength=l2_shrinkage_regularization_strength,
+        )
         self.learning_rate_power = float(learning_rate_power)
         self.initial_accumulator_value = float(initial_accumulator_value)
         self.l1_regularization_strength = float(l1_regularization_strength)
@@ -209,3 +203,14 @@ class Ftrl(Optimizer):
         linear.assign(z)
         scale = total**power / rate + 2.0 * self.l2_regularization_strength + self.beta / rate
         variable.assign((clip_by_value(z, -l1, l1) - z) / scale)
+
+
+def require_ftrl(name: str, learning_rate_power: float, **strengths: float) -> None:
+    """Raises: InvalidArgumentError: the power of the leader's formula is above 0, or one of its other numbers below."""
+    for word, given in strengths.items():
+        if given < 0:
+            raise InvalidArgumentError(f"{name}: {word} is {given}; it must be 0 or more.")
+    if learning_rate_power > 0:
+        raise InvalidArgumentError(
+            f"{name}: learning_rate_power is {learning_rate_power}; it must be 0 or less."
+        )

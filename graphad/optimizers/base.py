@@ -20,7 +20,8 @@ from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable, arrived, settle
 from graphad.eager.variable import Variable, pin
 from graphad.gradient.tape import GradientTape
-from graphad.ops.array import zeros_like
+from graphad.ops.array import size, unique, zeros_like
+from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.control.branch import cond
 from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
 from graphad.ops.math import cast, clip_by_value, equal, floordiv, floormod, not_equal
@@ -322,7 +323,7 @@ class Optimizer(Configured, Trackable):
           tape: The tape of the loss; by default a new one.
         Raises: ArgumentTypeError (a TypeError): a tensor without its tape.
         """
-        variables = None if callable(var_list) else _listed(var_list)
+        variables = None if callable(var_list) else listed(var_list)
         if callable(loss):
             with GradientTape() if tape is None else tape as tape:
                 if variables is not None:
@@ -334,7 +335,7 @@ class Optimizer(Configured, Trackable):
                 "arguments that returns the loss."
             )
         if variables is None:
-            variables = _listed(var_list())
+            variables = listed(var_list())
         return list(zip(tape.gradient(loss, variables), variables, strict=True))
 
     def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Variable:
@@ -497,9 +498,15 @@ class Optimizer(Configured, Trackable):
         )
 
 
-def _listed(variables: Any) -> list[Any]:
+def listed(variables: Any) -> list[Any]:
     """Variables as a list, a single one too, of whose elements a list would otherwise be made."""
     return [variables] if isinstance(variables, Handle) else list(variables)
+
+
+def summed_rows(gradient: IndexedSlices) -> tuple[Tensor, Tensor]:
+    """The rows that a gradient names, each once, and the sum of the slices of each."""
+    rows, part = unique(gradient.indices)
+    return rows, unsorted_segment_sum(gradient.values, part, size(rows))
 
 
 def _divided(gradient: Any, scale: float) -> Any:

@@ -6,7 +6,7 @@ slices changes the rows that it names, as there; `AdamOptimizer` alone moves all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphad.core.convert import lift
@@ -17,10 +17,10 @@ from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable
 from graphad.eager.variable import Variable
 from graphad.gradient.tape import GradientTape
-from graphad.ops.array import gather, size, unique
-from graphad.ops.array.scatter import unsorted_segment_sum
+from graphad.ops.array import gather
 from graphad.ops.math import abs, cast, clip_by_value, maximum, pow, sign, sqrt, square
 from graphad.optimizers import base
+from graphad.optimizers.adaptive import require_ftrl
 
 if TYPE_CHECKING:
     from graphad.core.annotations import RateLike, TensorLike
@@ -55,8 +55,7 @@ class _Steps(base.Optimizer):
                 slot.assign(value)
             variable.assign(new)
             return
-        rows, part = unique(gradient.indices)
-        sums = unsorted_segment_sum(gradient.values, part, size(rows))
+        rows, sums = base.summed_rows(gradient)
         new, *kept = self._graphad_stepped(
             rate, gather(variable, rows), sums, *[gather(slot, rows) for slot in slots]
         )
@@ -127,7 +126,7 @@ class Optimizer(Trackable):
         if callable(loss):
             with GradientTape() as tape:
                 if var_list is not None:
-                    var_list = _listed(var_list)
+                    var_list = base.listed(var_list)
                     tape.watch(var_list)
                 value = loss()
             variables = list(tape.watched_variables()) if var_list is None else var_list
@@ -139,7 +138,7 @@ class Optimizer(Trackable):
             )
         from graphad.gradient.of_graph import gradients
 
-        variables = _listed(var_list)
+        variables = base.listed(var_list)
         return list(zip(gradients(loss, variables, grad_loss), variables, strict=True))
 
     def apply_gradients(
@@ -385,18 +384,14 @@ class FtrlOptimizer(Optimizer):
         beta: float | None = None,
     ) -> None:
         self.slots = {"accum": initial_accumulator_value, "linear": 0.0}
-        for word, number in (
-            ("initial_accumulator_value", initial_accumulator_value),
-            ("l1_regularization_strength", l1_regularization_strength),
-            ("l2_regularization_strength", l2_regularization_strength),
-            ("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength),
-        ):
-            if number < 0:
-                raise InvalidArgumentError(f"{name}: {word} is {number}; it must be 0 or more.")
-        if learning_rate_power > 0:
-            raise InvalidArgumentError(
-                f"{name}: learning_rate_power is {learning_rate_power}; it must be 0 or less."
-            )
+        require_ftrl(
+            name,
+            learning_rate_power,
+            initial_accumulator_value=initial_accumulator_value,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
+            l2_shrinkage_regularization_strength=l2_shrinkage_regularization_strength,
+        )
         super().__init__(learning_rate, name)
         self._power, self._beta = -learning_rate_power, beta or 0.0
         self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
@@ -514,7 +509,3 @@ def _positive(name: str, first: float) -> float:
     if first <= 0:
         raise InvalidArgumentError(f"{name}: initial_accumulator_value must be positive: {first}")
     return first
-
-
-def _listed(variables: Any) -> Sequence[Any]:
-    return [variables] if isinstance(variables, Handle) else list(variables)
