@@ -5,7 +5,7 @@ Unions are built once, here. Protocols exist for type checkers only, since creat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,20 +16,56 @@ from graphad.core.tensor import Handle, Tensor
 
 if TYPE_CHECKING:
     from array import array
-    from typing import Literal, Protocol, overload
+    from typing import Literal, Protocol, TypeAlias, overload
 
     from graphad.core.indexed_slices import IndexedSlices
     from graphad.core.op import Op, TupleOp
     from graphad.core.spec import TensorSpec
     from graphad.graph.ir import Graph
 
+    Value: TypeAlias = Tensor | Handle  # an operand of an op
+    Cotangent: TypeAlias = Tensor | IndexedSlices | None  # None is zero; a lookup gives slices
+
+    class BackwardGraph(Protocol):
+        """See `gradient/reverse.py`."""
+
+        call: Op | None
+
+        @property
+        def graph(self) -> Graph: ...
+        @property
+        def inputs(self) -> Sequence[int]: ...
+        @property
+        def residuals(self) -> Sequence[int]: ...
+        @property
+        def places(self) -> Mapping[int, int]: ...
+        @property
+        def masked(self) -> Sequence[int]: ...
+
+    class Pullback(Protocol):
+        """See `gradient/reverse.py`."""
+
+        call: Op | None
+
+        @property
+        def forward(self) -> Graph: ...
+        @property
+        def full(self) -> BackwardGraph: ...
+        @property
+        def needs(self) -> Sequence[bool]: ...
+        @property
+        def differentiable(self) -> Sequence[bool]: ...
+        def backward(
+            self, given: Sequence[bool], masked: Sequence[int] = ...
+        ) -> tuple[BackwardGraph, Sequence[bool]]: ...
+
     class Transforms(Protocol):
         """The transforms of sub-graphs that rules may use. The graphs are those of `graph/ir.py`, one floor up."""
 
-        def pullback_of(self, graph: Graph, needs: Sequence[bool], fixed: frozenset[int] = ...) -> Any:
+        def pullback_of(self, graph: Graph, needs: Sequence[bool], fixed: frozenset[int] = ...) -> Pullback:
             """The pullback for cotangents of the inputs that `needs` names."""
 
-        def closed(self, graph: Graph) -> Any:
+        def closed(self, graph: Graph) -> Graph:
             """The graph with the Python rules of its custom gradients replaced by graphs, one level deep."""
 
     class VjpContext(Protocol):
@@ -237,8 +273,7 @@ if TYPE_CHECKING:
         | array[Any]
         | memoryview
     )
-    # What `vjp` gives: one for each input. None is zero; a lookup gives slices.
-    Cotangents = Sequence[Tensor | IndexedSlices | None]
+    Cotangents = Sequence[Cotangent]  # what `vjp` gives: one for each input
     VjpRule = Callable[[VjpContext, Tensor], Cotangents]  # of an op with one output
     # The row axis of a value, None where all rows are the same, MIXED where rows depend on each other.
     RowAxis = int | Literal["mixed"] | None
@@ -247,8 +282,8 @@ else:
     ComparisonFunction = ReductionFunction = UnaryFunction = BinaryFunction = Callable[..., Tensor]
     TensorLike = Tensor | Handle | np.ndarray | np.generic | complex | list | tuple | range | TensorShape
     # These types of rules are for type checkers only.
-    BatchContext = Cotangents = DualContext = FoldContext = Ranked = RowAxis = Rows = object
-    Transforms = VjpContext = VjpRule = object
+    BackwardGraph = BatchContext = Cotangent = Cotangents = DualContext = FoldContext = Pullback = object
+    Ranked = RowAxis = Rows = Transforms = Value = VjpContext = VjpRule = object
 
 # What `eval` computes with. For shape () it is a NumPy scalar, which has the attributes and methods of an array.
 Array = np.ndarray
