@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         FoldContext,
         RowAxes,
         Rows,
+        Value,
         VjpContext,
     )
     from graphad.core.tensor import Tensor
@@ -457,7 +458,7 @@ def no_gradient(reason: str) -> Callable[..., Any]:
 def no_batch(reason: str) -> Callable[..., Any]:
     """A `batch` for ops that can only run row by row; the reason is part of the error where even that is impossible."""
 
-    def batch(self: Op, ctx: BatchContext, *xs: object) -> Any:
+    def batch(self: Op, ctx: BatchContext, *xs: Value) -> Tensor | tuple[Tensor, ...]:
         return ctx.rowwise(self, *xs)
 
     batch.reason = reason  # type: ignore[attr-defined]

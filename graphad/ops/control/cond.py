@@ -237,7 +237,7 @@ class Cond(Structured):
         ]
         ctx.require_fit(graph, given)
         try:
-            return ctx.specialised(graph, given)  # type: ignore[no-any-return]
+            return ctx.specialised(graph, given)
         except InvalidArgumentError:
             if self.depth:
                 raise
