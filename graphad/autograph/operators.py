@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.call import of
+from graphad.autograph.journal import note_attribute, note_item, noting
 from graphad.autograph.state import NO_RETURN, NO_STEP, Attribute, Item, is_symbolic, locals_of
 from graphad.core.errors import SymbolicValueError
 from graphad.core.frames import user_line
@@ -44,6 +45,9 @@ __all__ = [
     "no_return",
     "no_step",
     "not_",
+    "note_attribute",
+    "note_item",
+    "noting",
     "of",
     "options",
     "or_",
@@ -360,7 +364,8 @@ def for_(
             staged_loop(elements, test, body, carried, after, others, refs, options)
             return ()
     if hasattr(iterated, "__graphad_stream__") and trace_in_progress() is not None:
-        from graphad.autograph.loops import Streamed, staged_loop
+        from graphad.autograph.loops import staged_loop
+        from graphad.autograph.streamed import Streamed
 
         staged_loop(
             Streamed(iterated.__graphad_stream__()), test, body, carried, after, others, refs, options

@@ -21,7 +21,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from graphad.autograph.jumps import Jumps
-from graphad.autograph.names import Names, binds_in_expression, late_parts, mark_liveness, names_of, suspends
+from graphad.autograph.names import (
+    Names,
+    assigned_places,
+    binds_in_expression,
+    late_parts,
+    mark_liveness,
+    names_of,
+    suspends,
+)
 from graphad.autograph.nodes import FIELDS, like, walk
 from graphad.autograph.shared import mark_shared, own_names
 from graphad.autograph.state import MARKS
@@ -355,10 +363,28 @@ class _Rewriter(ast.NodeTransformer):
                 refs.append(_ag("item", ast.Constant(text), base, _thunk(_loaded(place.slice))))
         return refs
 
+    def _assignment(self, node: Any) -> Any:
+        """A statement that assigns; the attributes and items are noted before; see `journal.py`."""
+        out: list[Any] = []
+        places = assigned_places(node)
+        bound = names_of(node).bound if places else set()
+        for place in places:
+            if not bound.isdisjoint(part.id for part in walk(place) if isinstance(part, ast.Name)):
+                continue  # the object or key of before is another one
+            text, base = ast.Constant(ast.unparse(place)), _loaded(place.value)
+            if isinstance(place, ast.Attribute):
+                note = _ag("note_attribute", text, base, ast.Constant(self._mangled(place.attr)))
+            else:
+                note = _ag("note_item", text, base, _loaded(place.slice))
+            out.append(_expression(ast.BoolOp(ast.And(), [_ag("noting"), note]), node))
+        return [*out, self.generic_visit(node)]
+
+    visit_Assign = visit_AugAssign = visit_Delete = _assignment
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None:
             return like(ast.Pass(), node)
-        return like(ast.Assign(targets=[self.visit(node.target)], value=self.visit(node.value)), node)
+        return self._assignment(like(ast.Assign(targets=[node.target], value=node.value), node))
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         if "ASSERT_STATEMENTS" not in self._features or binds_in_expression(node):

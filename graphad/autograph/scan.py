@@ -14,6 +14,7 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from graphad.autograph.journal import noting
 from graphad.core.memo import Memo
 
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
@@ -25,6 +26,9 @@ _CHOICES = frozenset(
     code
     for name, code in dis.opmap.items()
     if name in ("FOR_ITER", "UNARY_NOT") or ("JUMP" in name and "_IF_" in name)
+)
+_ASSIGNING = frozenset(
+    dis.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR")
 )
 _WITH = dis.opmap["WITH_EXCEPT_START"]
 _HARMLESS_CALLS = frozenset(("CALL_INTRINSIC_1", "CALL_INTRINSIC_2"))
@@ -41,6 +45,8 @@ def needs_conversion(f: FunctionType) -> bool:
 
 def _needs(f: FunctionType, seen: set[int]) -> bool:
     code = f.__code__
+    if noting() and _assigns(code):
+        return True
     if id(code) in seen:
         return False
     seen.add(id(code))
@@ -59,6 +65,11 @@ def _code_needs(code: CodeType, names: dict[str, Any], cells: dict[str, Any], se
         if found is _UNKNOWN or _may_branch(found, seen):
             return True
     return False
+
+
+def _assigns(code: CodeType) -> bool:
+    """Whether the code assigns attributes or items, which is noted in branches and steps."""
+    return not _ASSIGNING.isdisjoint(code.co_code[::2])
 
 
 def _chooses(code: CodeType) -> bool:
