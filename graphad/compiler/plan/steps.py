@@ -74,6 +74,7 @@ class Scope:
     """The places of the values of one partition; with `is_shared` several threads may run its rows.
 
     `within` names the loops around it in errors. `regions` counts what tables inside of its rows share among threads.
+    `is_made_again` is that of the schedule.
     """
 
     def __init__(
@@ -84,9 +85,11 @@ class Scope:
         keep: list[Any],
         is_shared: bool = False,
         within: str = "",
+        is_made_again: bool = False,
     ) -> None:
         self.part = part
         self.within = within
+        self.is_made_again = is_made_again
         self.regions = 0
         self.is_shared = is_shared
         self.backend = part.backend
@@ -100,7 +103,7 @@ class Scope:
     def inner(self, part: Partition, op: Op, is_shared: bool = False) -> Scope:
         """The scope of a part of a structured op."""
         within = f" in {op.name}{self.within}"
-        return Scope(part, self.numbers, self.address, self.keep, is_shared, within)
+        return Scope(part, self.numbers, self.address, self.keep, is_shared, within, self.is_made_again)
 
     def size(self, dim: Size) -> int:
         return evaluate(dim, self.numbers)
