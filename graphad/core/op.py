@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
 
 READS, WRITES, IO = 1, 2, 4
+OF_THE_OTHER = ((1,), False), ((0,), False)  # `keeps_alone` of a product
+OF_A_SOLUTION = ((0,), True), ((0,), False)  # and of x where a x = b
 _REFUSED: dict[str, Callable[[Any], Any]] = {"zero": lambda x: x == 0, "negative": lambda x: x < 0}
 _HELD = 256  # unused ops of one class that are kept alive
 P = TypeVar("P", bound="Op")
@@ -82,6 +84,7 @@ class Op(metaclass=OpType):
       exactly where all cotangents are 0 of results that an element has a part in.
       multiple: `infer`, `eval` and every rule use a tuple of outputs; set by `TupleOp`.
       keeps: The inputs and the outputs that `vjp` reads: for each True for all, False for none, or a tuple of positions.
+      keeps_alone: Of an op with two operands: what `keeps` is where a tape follows the first alone, and where the second alone.
       by_value: Positions of the inputs whose values, not only shapes, the outputs depend on; True for all.
       effects: Sum of READS, WRITES, IO. Nodes with effects keep their order and are never merged or dropped.
       aliases: {output: input} where an output is a view of an input or may overwrite it.
@@ -189,6 +192,7 @@ class Op(metaclass=OpType):
     touching: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
+    keeps_alone: ClassVar[tuple[tuple[Any, Any], tuple[Any, Any]] | None] = None
     by_value: ClassVar[Any] = True
     effects: ClassVar[int] = 0
     aliases: ClassVar[dict[int, int]] = {}

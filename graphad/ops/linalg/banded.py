@@ -32,7 +32,7 @@ from graphad.core.errors import (
     MissingGradientError,
     UnsupportedOptionError,
 )
-from graphad.core.op import Op, define
+from graphad.core.op import OF_A_SOLUTION, Op, define
 from graphad.core.schema import Count
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
@@ -65,7 +65,7 @@ class BandedSolve(Op):
     """
 
     name = "banded_solve"
-    keeps = ((0,), True)
+    keeps, keeps_alone = ((0,), True), OF_A_SOLUTION
     below: Count
     above: Count
 
@@ -124,7 +124,7 @@ class BandedSolve(Op):
             raise MatrixError(SINGULAR) from cause
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        bands, x = ctx.inputs[0], ctx.outputs[0]
+        bands = ctx.inputs[0]
         if bands.dims is None:
             raise MissingGradientError(
                 f"{self.name}: the gradient needs a rank of the diagonals that is known while tracing; set the shape."
@@ -132,6 +132,7 @@ class BandedSolve(Op):
         b_bar = bind(BandedSolve(self.above, self.below), turned(bands, self.below, self.above), g)
         bar = None
         if ctx.needs(0):
+            x = ctx.outputs[0]
             if x.dims is None:
                 raise MissingGradientError(
                     f"{self.name}: the gradient by the bands needs a rank that is known while tracing; set the shape."

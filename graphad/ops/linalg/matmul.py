@@ -24,7 +24,7 @@ from graphad.core.blame import blamed, blaming
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, OF_THE_OTHER, Op, define
 from graphad.core.shapes import broadcast_dims, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -48,6 +48,7 @@ class MatMul(Op):
 
     name = "matmul"
     total = True
+    keeps_alone = OF_THE_OTHER
     transpose_a: bool = False
     transpose_b: bool = False
 
@@ -94,7 +95,7 @@ class MatMul(Op):
         if self.transpose_a or self.transpose_b or g.ndim != 2 or g.dtype.char not in "fd":
             return None
         a, b = ctx.inputs
-        product = np.ndarray.dot if g.size * b.data.shape[0] < SMALL else dot
+        product = np.ndarray.dot if g.size * b.dims[0] < SMALL else dot
         return (
             EagerTensor(product(g, b.data.T)) if ctx.needs(0) else None,
             EagerTensor(product(a.data.T, g)) if ctx.needs(1) else None,
@@ -116,7 +117,8 @@ class MatMul(Op):
                 else None,
             )
         if g.dtype.is_complex:
-            a, b = bind(CONJ, a), bind(CONJ, b)
+            a = bind(CONJ, a) if ctx.needs(1) else a
+            b = bind(CONJ, b) if ctx.needs(0) else b
         a_bar = b_bar = None
         if ctx.needs(0):
             a_bar = bind(MatMul(tb, True), b, g) if ta else bind(MatMul(False, not tb), g, b)

@@ -28,7 +28,7 @@ from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import Op, define, else_eval, no_form
+from graphad.core.op import OF_A_SOLUTION, Op, define, else_eval, no_form
 from graphad.core.schema import Axis
 from graphad.core.shapes import are_compatible, format_dims, normalize_axis
 from graphad.core.spec import TensorSpec
@@ -285,7 +285,7 @@ class Recurrence(Op):
 
     name = "linear_recurrence"
     carries_masks = True
-    keeps = ((0,), True)
+    keeps, keeps_alone = ((0,), True), OF_A_SOLUTION
     axis: Axis
     reverse: bool = False
     transposed: bool = False
@@ -328,10 +328,10 @@ class Recurrence(Op):
         return np.ascontiguousarray(np.moveaxis(y, 0, self.axis), dtype)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        a, y = ctx.inputs[0], ctx.outputs[0]
-        b_bar = bind(Recurrence(self.axis, self.reverse, not self.transposed), conjugate(a), g)
+        b_bar = bind(Recurrence(self.axis, self.reverse, not self.transposed), conjugate(ctx.inputs[0]), g)
         if not ctx.needs(0):
             return None, b_bar
+        y = ctx.outputs[0]
         if self.transposed:
             a_bar = bind(MUL, bind(Shift(self.axis, self.reverse), b_bar), conjugate(y))
         else:

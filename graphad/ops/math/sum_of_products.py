@@ -24,7 +24,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
-from graphad.core.op import MIXED, define
+from graphad.core.op import MIXED, OF_THE_OTHER, define
 from graphad.core.schema import Axes
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
@@ -73,7 +73,7 @@ class SumOfProducts(Reduction):
     """The sum of x * y over `axes`; 0 for none. x and y have one shape; products are added in no promised order."""
 
     name, combine = "sum_of_products", "add"
-    keeps = (True, False)
+    keeps, keeps_alone = (True, False), OF_THE_OTHER
     axes: Axes | None = None
     keepdims: bool = False
 

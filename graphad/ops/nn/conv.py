@@ -30,7 +30,7 @@ from graphad.core.bind import bind
 from graphad.core.dims import Size, product
 from graphad.core.dtypes import float32, float64
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, define
+from graphad.core.op import MIXED, OF_THE_OTHER, define
 from graphad.core.references import is_reference
 from graphad.core.schema import Given, Padding, Positive
 from graphad.core.shapes import are_compatible, format_dims, ranked
@@ -227,7 +227,7 @@ class Convolution(Filtering):
     """
 
     name = "convolution"
-    keeps = (True, False)
+    keeps, keeps_alone = (True, False), OF_THE_OTHER
     strides: tuple[Positive, ...]
     padding: Padding
     dilations: tuple[Positive, ...]
