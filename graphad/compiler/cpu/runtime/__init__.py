@@ -12,6 +12,6 @@ The modules by subject:
     steps of plans        movement, indexing, ordering, drawing, calls, branch, repeat
     matrices              lapack, factorising, numpy_loops
     products              blas, blas_text, multiplying, tiles_text, convolving, convolving_text, convolving_lines,
-                          convolved
+                          convolving_few, convolved
     text into code        native
 """

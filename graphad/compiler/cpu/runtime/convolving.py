@@ -18,6 +18,7 @@ import numpy as np
 
 from graphad.compiler.cpu.runtime import (
     blas,
+    convolving_few,
     convolving_lines,
     convolving_text,
     driver,
@@ -49,8 +50,15 @@ _VECTORS = 4  # channels of a pool: of fewer, most of a vector would be empty
 _MANY = 512  # places for which it pays to copy filters to whole lines of the cache
 _LINES = 16  # lines of results of a heavy convolution that threads can share
 
-CORRELATE, FILTERS, SINGLE, SINGLE_FILTERS, SPREAD, AT_MAXIMA, MAXIMA, LINES, LINE_FILTERS, ADDED = range(10)
-_functions: dict[tuple[str, bool], list[int]] = {}
+CORRELATE, FILTERS, SINGLE, SINGLE_FILTERS, SPREAD, AT_MAXIMA, MAXIMA, LINES, LINE_FILTERS, ADDED, FEW = (
+    range(11)
+)
+_TEXTS = {
+    CORRELATE: convolving_text,
+    LINES: convolving_lines,
+    FEW: convolving_few,
+}  # by the first function of each
+_functions: dict[tuple[str, int], list[int]] = {}
 
 
 def _shape(dtype: str) -> tiles_text.Shape | None:
@@ -58,26 +66,25 @@ def _shape(dtype: str) -> tiles_text.Shape | None:
     return next((shape for shape in shapes if shape.letter == blas.LETTERS[dtype]), None)
 
 
-def _steps(dtype: str, lines: bool = False) -> list[int]:
-    """The addresses of the steps, or of those that go line by line; empty where this processor has no tiles."""
-    found = _functions.get((dtype, lines))
+def _steps(dtype: str, first: int) -> list[int]:
+    """The addresses of the functions of a text, from its first one on; none where this processor has no tiles."""
+    found = _functions.get((dtype, first))
     if found is None:
         with native.lock:
-            shape, text = _shape(dtype), convolving_lines if lines else convolving_text
+            shape, text = _shape(dtype), _TEXTS[first]
             if shape is None or not blas.tiles(dtype):
                 found = []
             else:
                 names = text.symbols(shape)
                 made = native.printed(text.text, shape, symbols=names)
                 found = [made[name] for name in names]
-            _functions[dtype, lines] = found
+            _functions[dtype, first] = found
     return found
 
 
 def step(dtype: str, function: int) -> int:
-    if function < LINES:
-        return _steps(dtype)[function]
-    return _steps(dtype, True)[function - LINES]
+    first = max(k for k in _TEXTS if k <= function)
+    return _steps(dtype, first)[function - first]
 
 
 class Sizes(NamedTuple):
@@ -241,6 +248,40 @@ def _correlation_of_lines(s: Sizes, words: list[int], each: int, dtype: str, thr
     return Rows(LINES, np.array(rows, np.int64), len(rows) * each, columns if is_placed else 0)
 
 
+def _of_few(s: Sizes, words: list[int], dtype: str, threads: int) -> Rows | None:
+    """The rows of a convolution with few outputs, whose vectors are of places; None where another way is quicker."""
+    shape = _shape(dtype)
+    if shape is None or s.groups > 1 or s.strides[2] > 1 or words[t.ALONE]:
+        return None
+    itemsize, lanes = np.dtype(dtype).itemsize, shape.lanes
+    if (
+        s.outputs > min(convolving_few.MOST, lanes // 2)
+        or s.counts[2] < lanes // 2
+        or words[t.LENGTH] > _DEEPEST
+    ):
+        return None
+    reach = (s.window[2] - 1) * s.dilations[2]
+    padded = (-(-(s.counts[2] + reach) // lanes) + 1) * lanes
+    line = padded * s.inputs * itemsize
+    high = (s.window[1] - 1) * s.dilations[1] + 1
+    many = min(max((_COPIED_BYTES // (line * s.window[0]) - high) // s.strides[1] + 1, 1), s.counts[1])
+    copies = s.window[0] * (s.strides[1] * (many - 1) + high)
+    if line * copies > _MOST_BYTES:
+        return None
+    table, sums = -(-copies * 8 // 64) * 64, convolving_few.MOST * convolving_few.VECTORS * lanes * itemsize
+    words += [0] * (convolving_few.WORD_COUNT - t.WORD_COUNT)
+    words[by_line.LINES], words[by_line.PADDED] = many, padded
+    words[convolving_few.SUMS], words[by_line.COPIES] = table // itemsize, (table + sums) // itemsize
+    each = table + sums + -(-line * copies // 64) * 64
+    work = float(s.places) * words[t.LENGTH] * s.outputs
+    rows: list[list[int]] = []
+    for low, end in _ranges(s.batch * s.counts[0] * s.counts[1], work, 1, threads):
+        row = list(words)
+        row[t.LOW], row[t.HIGH], row[t.WORK] = low, end, len(rows) * each
+        rows.append(row)
+    return Rows(FEW, np.array(rows, np.int64), len(rows) * each)
+
+
 @functools.lru_cache(maxsize=512)
 def _correlation(
     s: Sizes, result_image: int, result_steps: tuple[int, ...], dtype: str, threads: int, packed: bool
@@ -256,6 +297,9 @@ def _correlation(
             row[t.LOW], row[t.HIGH] = low, high
             rows.append(row)
         return Rows(SINGLE, np.array(rows, np.int64), 0)
+    few = _of_few(s, words, dtype, threads)
+    if few is not None:
+        return few
     each = _in_lines(s, words, itemsize)
     if each:
         return _correlation_of_lines(s, words, each, dtype, threads)
@@ -420,6 +464,8 @@ def spreading(s: Sizes, dtype: str, threads: int) -> Rows | None:
     run = s.window[2] * s.inputs
     short = run <= t.SHORT * lanes // (1 if "+avx512f" in host().features else 2)
     if s.groups > 1 or s.inputs > _FEW or s.dilations[2] > 1 or not short or set(s.window) == {1}:
+        return None
+    if set(s.strides) == {1} and transposed(s, dtype, threads)[1][0][1].function == FEW:
         return None
     itemsize = np.dtype(dtype).itemsize
     words = _words(s, 0, (0, 0, s.inputs), itemsize)
