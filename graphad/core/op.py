@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
 
 READS, WRITES, IO = 1, 2, 4
-OF_THE_OTHER = ((1,), False), ((0,), False)  # `keeps_alone` of a product
-OF_A_SOLUTION = ((0,), True), ((0,), False)  # and of x where a x = b
 _REFUSED: dict[str, Callable[[Any], Any]] = {"zero": lambda x: x == 0, "negative": lambda x: x < 0}
 _HELD = 256  # unused ops of one class that are kept alive
 P = TypeVar("P", bound="Op")
@@ -110,8 +108,7 @@ class Op(metaclass=OpType):
       repeats: It runs its `body` repeatedly.
       branches: It runs its `then_graph` or its `else_graph`.
       loads: It returns the value of its first input, a variable.
-      stores: It assigns its second input to the variable that is
-      its first.
+      stores: It assigns its second input to the variable that is its first.
       sets: The same, where a plan must ask its `eval` to do so.
       checks: Its only effect is that it may raise.
       guarded: It reads and writes a variable in one step, and takes the variable's guard itself.

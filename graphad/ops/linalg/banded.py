@@ -32,7 +32,7 @@ from graphad.core.errors import (
     MissingGradientError,
     UnsupportedOptionError,
 )
-from graphad.core.op import OF_A_SOLUTION, Op, define
+from graphad.core.op import Op, define
 from graphad.core.schema import Count
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
@@ -54,7 +54,7 @@ from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import conj, conjugate
 from graphad.ops.math.reduce import reduce_sum
-from graphad.ops.rules import align_stacked, same_dtype, unbroadcast
+from graphad.ops.rules import OF_A_SOLUTION, align_stacked, same_dtype, unbroadcast
 
 
 @define

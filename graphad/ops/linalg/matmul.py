@@ -24,7 +24,7 @@ from graphad.core.blame import blamed, blaming
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, OF_THE_OTHER, Op, define
+from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import broadcast_dims, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -36,7 +36,7 @@ from graphad.ops.linalg.direct import matmul as product_of_stacks
 from graphad.ops.linalg.held import MadeOf, is_operator
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import CONJ
-from graphad.ops.rules import NUMERIC, align_stacked, require_numeric, same_dtype, unbroadcast
+from graphad.ops.rules import NUMERIC, OF_THE_OTHER, align_stacked, require_numeric, same_dtype, unbroadcast
 from graphad.ops.short import of_two
 
 

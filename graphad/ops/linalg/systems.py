@@ -26,7 +26,7 @@ from graphad.core.dtypes import complex64, complex128, float32, float64
 from graphad.core.errors import InvalidArgumentError, MatrixError
 from graphad.core.ieee import unreported
 from graphad.core.kinds import require_dtype
-from graphad.core.op import OF_A_SOLUTION, Op, TupleOp, define, else_eval
+from graphad.core.op import Op, TupleOp, define, else_eval
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -44,7 +44,7 @@ from graphad.ops.math.complexes import CONJ, imag, real
 from graphad.ops.math.complexes import complex as complex_of
 from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_sum
-from graphad.ops.rules import align_stacked, same_dtype, scalar_like, unbroadcast
+from graphad.ops.rules import OF_A_SOLUTION, align_stacked, same_dtype, scalar_like, unbroadcast
 
 _BLOCK, _WHOLE = 32, 48  # rows of a triangular system that are solved at once
 FACTORISED = "a matrix is factorised as a whole, by a library"

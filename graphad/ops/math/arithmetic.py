@@ -22,7 +22,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dtypes import float32, float64
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import OF_THE_OTHER, no_gradient
+from graphad.core.op import no_gradient
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.create import zeros_of
 from graphad.ops.choice import negated, product, signs, without_nan
@@ -34,6 +34,7 @@ from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import (
     INEXACT,
     NUMERIC,
+    OF_THE_OTHER,
     REAL,
     scalar_like,
     unbroadcast,

@@ -28,7 +28,7 @@ from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import OF_A_SOLUTION, Op, define, else_eval, no_form
+from graphad.core.op import Op, define, else_eval, no_form
 from graphad.core.schema import Axis
 from graphad.core.shapes import are_compatible, format_dims, normalize_axis
 from graphad.core.spec import TensorSpec
@@ -44,6 +44,7 @@ from graphad.ops.math.select import MINIMUM, SELECT
 from graphad.ops.rules import (
     FLOATING,
     INEXACT,
+    OF_A_SOLUTION,
     broadcast_specs,
     require_kind,
     require_numeric,

@@ -24,7 +24,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
-from graphad.core.op import MIXED, OF_THE_OTHER, define
+from graphad.core.op import MIXED, define
 from graphad.core.schema import Axes
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
@@ -35,7 +35,7 @@ from graphad.ops.math.arithmetic import ADD, MUL, SQUARE
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.reduce import ReduceSum, Reduction, as_axes, reduce_sum
 from graphad.ops.overwrite import overwrite
-from graphad.ops.rules import align_stacked, same_dtype
+from graphad.ops.rules import OF_THE_OTHER, align_stacked, same_dtype
 
 _PART = 512  # elements that BLAS adds at a time: few enough that its running sums lose no more digits than sums in pairs
 _SHORT = 32  # elements of a row; for shorter ones its call costs more than an array of products

@@ -30,7 +30,7 @@ from graphad.core.bind import bind
 from graphad.core.dims import Size, product
 from graphad.core.dtypes import float32, float64
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, OF_THE_OTHER, define
+from graphad.core.op import MIXED, define
 from graphad.core.references import is_reference
 from graphad.core.schema import Given, Padding, Positive
 from graphad.core.shapes import are_compatible, format_dims, ranked
@@ -45,7 +45,7 @@ from graphad.ops.linalg.contraction import einsum
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.nn import direct
 from graphad.ops.nn import windows as w
-from graphad.ops.rules import FLOATING, require_kind, same_dtype
+from graphad.ops.rules import FLOATING, OF_THE_OTHER, require_kind, same_dtype
 
 
 class Filtering(w.Windowed):
