@@ -83,6 +83,7 @@ class Op(metaclass=OpType):
       exactly where all cotangents are 0 of results that an element has a part in.
       multiple: `infer`, `eval` and every rule use a tuple of outputs; set by `TupleOp`.
       keeps: The inputs and the outputs that `vjp` reads: for each True for all, False for none, or a tuple of positions.
+      keeps_alone: Of an op with two operands: what `keeps` is where a tape follows the first alone, and where the second alone.
       by_value: Positions of the inputs whose values, not only shapes, the outputs depend on; True for all.
       effects: Sum of READS, WRITES, IO. Nodes with effects keep their order and are never merged or dropped.
       aliases: {output: input} where an output is a view of an input or may overwrite it.
@@ -108,8 +109,7 @@ class Op(metaclass=OpType):
       repeats: It runs its `body` repeatedly.
       branches: It runs its `then_graph` or its `else_graph`.
       loads: It returns the value of its first input, a variable.
-      stores: It assigns its second input to the variable that is
-      its first.
+      stores: It assigns its second input to the variable that is its first.
       sets: The same, where a plan must ask its `eval` to do so.
       checks: Its only effect is that it may raise.
       guarded: It reads and writes a variable in one step, and takes the variable's guard itself.
@@ -190,6 +190,7 @@ class Op(metaclass=OpType):
     touching: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
+    keeps_alone: ClassVar[tuple[tuple[Any, Any], tuple[Any, Any]] | None] = None
     by_value: ClassVar[Any] = True
     effects: ClassVar[int] = 0
     aliases: ClassVar[dict[int, int]] = {}

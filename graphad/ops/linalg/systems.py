@@ -44,7 +44,7 @@ from graphad.ops.math.complexes import CONJ, imag, real
 from graphad.ops.math.complexes import complex as complex_of
 from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_sum
-from graphad.ops.rules import align_stacked, same_dtype, scalar_like, unbroadcast
+from graphad.ops.rules import OF_A_SOLUTION, align_stacked, same_dtype, scalar_like, unbroadcast
 
 _BLOCK, _WHOLE = 32, 48  # rows of a triangular system that are solved at once
 FACTORISED = "a matrix is factorised as a whole, by a library"
@@ -172,7 +172,7 @@ class Solve(_System):
     """x with a x = b for matrices a [..., n, n] and b [..., n, k], or with the conjugate transpose of a if `adjoint`."""
 
     name = "solve"
-    keeps = ((0,), True)
+    keeps, keeps_alone = ((0,), True), OF_A_SOLUTION
     adjoint: bool = False
 
     def infer(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
@@ -186,10 +186,10 @@ class Solve(_System):
         return forms.Library("gesv", self.adjoint)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        a, x = ctx.inputs[0], ctx.outputs[0]
-        b_bar = bind(Solve(not self.adjoint), a, g)
+        b_bar = bind(Solve(not self.adjoint), ctx.inputs[0], g)
         a_bar = None
         if ctx.needs(0):
+            x = ctx.outputs[0]
             a_bar = times(x, b_bar, adjoint_b=True) if self.adjoint else times(b_bar, x, adjoint_b=True)
             a_bar = unbroadcast(ctx, 0, bind(NEG, a_bar))
         return a_bar, unbroadcast(ctx, 1, b_bar) if ctx.needs(1) else None
@@ -200,7 +200,7 @@ class TriangularSolve(_System):
     """As solve, for a triangle of a: the lower one if `lower_`, else the upper one; the other triangle is taken to be 0."""
 
     name = "triangular_solve"
-    keeps = ((0,), True)
+    keeps, keeps_alone = ((0,), True), OF_A_SOLUTION
     lower_: bool = True
     adjoint: bool = False
 
@@ -222,10 +222,10 @@ class TriangularSolve(_System):
         return forms.Library("gesv", self.adjoint, "lower" if self.lower_ != self.adjoint else "upper")
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        a, x = ctx.inputs[0], ctx.outputs[0]
-        b_bar = bind(TriangularSolve(self.lower_, not self.adjoint), a, g)
+        b_bar = bind(TriangularSolve(self.lower_, not self.adjoint), ctx.inputs[0], g)
         a_bar = None
         if ctx.needs(0):
+            x = ctx.outputs[0]
             full = times(x, b_bar, adjoint_b=True) if self.adjoint else times(b_bar, x, adjoint_b=True)
             half = bind(BandPart(-1, 0) if self.lower_ else BandPart(0, -1), bind(NEG, full))
             a_bar = unbroadcast(ctx, 0, half)

@@ -11,7 +11,8 @@ The modules by subject:
     threads               pool, limit
     steps of plans        movement, indexing, ordering, drawing, calls, branch, repeat
     matrices              lapack, factorising, numpy_loops
+    functions of arrays   mapping
     products              blas, blas_text, multiplying, tiles_text, convolving, convolving_text, convolving_lines,
-                          convolved
+                          convolving_few, convolving_sizes, convolved
     text into code        native
 """
