@@ -149,6 +149,8 @@ class Dataset(Mixtures):
     @staticmethod
     def range(*args: Any, output_type: Any = "int64", name: str | None = None) -> Dataset:
         """The numbers of Python's range, int64."""
+        if len(args) > 2 and int(args[2]) == 0:
+            raise InvalidArgumentError("Dataset.range: the step is 0; it must be a non-zero integer.")
         numbers = range(*[int(x) for x in args])
         kind = as_dtype(output_type)
         return Dataset(

@@ -300,3 +300,8 @@ def test_none_is_a_part_of_an_element_without_tensors():
     assert total().numpy() == 3.0
     with pytest.raises(TypeError, match="an element is None, as a function without `return` gives it"):
         list(numbers.map(lambda x: None))
+
+
+def test_a_range_needs_a_step():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"^Dataset.range: the step is 0"):
+        tf.data.Dataset.range(0, 5, 0)
