@@ -20,6 +20,7 @@ from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.scatter import boolean_mask, tensor_scatter_nd_update
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import shape
+from graphad.ops.array.support import index_tensor
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_all, reduce_max
@@ -43,11 +44,7 @@ def dynamic_partition(
         raise InvalidArgumentError(
             f"dynamic_partition: num_partitions is {num_partitions!r}; an int of at least 1 is needed."
         )
-    data, partitions = lift(data), lift(partitions)
-    if not partitions.dtype.is_integer:
-        raise InvalidArgumentError(
-            f"dynamic_partition: partitions are {partitions.dtype.name}; integers are needed."
-        )
+    data, partitions = lift(data), index_tensor("dynamic_partition", partitions, "partitions")
     if partitions.dims == ():  # one number for the whole
         data, partitions = expand_dims(data, 0), expand_dims(partitions, 0)
     message = f"dynamic_partition: the partitions are \x00; they must be from 0 to {num_partitions - 1}."

@@ -26,6 +26,7 @@ from graphad.ops.array.shape import shape
 from graphad.ops.array.support import all_stacked, index_tensor
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_max
+from graphad.ops.math.select import maximum
 from graphad.ops.rules import REAL, require_kind, require_rank, same_dtype
 
 
@@ -143,6 +144,6 @@ def sequence_mask(
              [ True,  True,  True]])
     """
     n = index_tensor("sequence_mask", lengths, "lengths")
-    places = range_of(reduce_max(n) if maxlen is None else maxlen)
+    places = range_of(maximum(reduce_max(n), 0) if maxlen is None else maxlen)
     mask = cast(places, n.dtype) < expand_dims(n, -1)
     return cast(mask, as_dtype(dtype))

@@ -29,7 +29,7 @@ from graphad.ops.math.complexes import conj
 from graphad.ops.math.power import sqrt
 from graphad.ops.math.reduce import reduce_max as largest
 from graphad.ops.math.reduce import reduce_prod
-from graphad.ops.math.segment import members_of, sorted_segments
+from graphad.ops.math.segment import divisors_of, sorted_segments
 from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.sparse.places import in_line, out_of_line, sums_by_key, taken
 from graphad.ops.sparse.rows import maxima, product, sums
@@ -261,7 +261,7 @@ def segment_mean(
         "sparse.segment_mean", data, indices, segment_ids, num_segments, sparse_gradient
     )
     total = unsorted_segment_sum(rows, ids, count)
-    return total / maximum(members_of(total, ids, count), 1)
+    return total / divisors_of(total, ids, count)
 
 
 @blaming
@@ -291,7 +291,7 @@ def segment_sqrt_n(
         "sparse.segment_sqrt_n", data, indices, segment_ids, num_segments, sparse_gradient
     )
     total = unsorted_segment_sum(rows, ids, count)
-    return total / sqrt(maximum(members_of(total, ids, count), 1))
+    return total / sqrt(divisors_of(total, ids, count))
 
 
 @blaming
@@ -307,9 +307,9 @@ def bincount(
     """The number of times that each integer occurs.
 
     Args:
-      values: Non-negative integers, a tensor or a SparseTensor of rank 1 or 2.
+      values: Non-negative integers, a tensor or a SparseTensor of rank 1 or 2, or a tensor of any rank with all counted together.
       weights: The weight of each of them, of the same form; 1 by default.
-      axis: 0 to count all of them together, -1 to count each row by itself.
+      axis: 0 or None to count all of them together, -1 to count each row by itself.
       minlength, maxlength: Bounds of the size of the last axis; integers from `maxlength` on are not counted.
       binary_output: Whether to return 1 for each integer that occurs, instead of its count.
     Returns: SparseTensor [integers] or [rows, integers]; it has the dtype of the weights, or else of the values.
@@ -319,7 +319,7 @@ def bincount(
       array([1, 2], dtype=int32)
     """
     op = "sparse.bincount"
-    require_one_of(op, "axis", axis, (0, -1), "0 and -1 are possible")
+    require_one_of(op, "axis", axis, (0, None, -1), "0, None and -1 are possible")
     if weights is not None and binary_output:
         raise InvalidArgumentError(f"{op}: weights and binary_output exclude each other.")
     if isinstance(values, SparseTensor):
@@ -335,7 +335,7 @@ def bincount(
         row_count = sizes[0] if rank else lift(1, int64)
         rows = reshaped(broadcast_to(range_of(row_count)[:, None], sizes), [-1]) if rank == 2 else None
         counted = None if weights is None else reshaped(lift(weights), [-1])
-    if rank not in (1, 2):
+    if rank not in (1, 2) and (axis == -1 or isinstance(values, SparseTensor)):
         raise InvalidArgumentError(f"{op}: values have rank {rank}; it must be 1 or 2.")
     keys = cast(found, int64)
     length = largest(joined([keys, lift([-1], int64)], 0)) + 1
