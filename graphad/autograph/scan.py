@@ -27,9 +27,7 @@ _CHOICES = frozenset(
     for name, code in dis.opmap.items()
     if name in ("FOR_ITER", "UNARY_NOT") or ("JUMP" in name and "_IF_" in name)
 )
-_ASSIGNING = frozenset(
-    dis.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR")
-)
+_ASSIGNING = frozenset(dis.opmap[name] for name in ("STORE_ATTR", "STORE_SUBSCR"))
 _WITH = dis.opmap["WITH_EXCEPT_START"]
 _HARMLESS_CALLS = frozenset(("CALL_INTRINSIC_1", "CALL_INTRINSIC_2"))
 _UNKNOWN = object()
