@@ -76,22 +76,24 @@ def noting() -> bool:
     return _open.get() is not None
 
 
-def note_attribute(name: str, base: object, key: str) -> None:
-    """An attribute is about to be assigned."""
+def attribute_noted(value: Any, name: str, base: object, key: str) -> Any:
+    """The value that an attribute is about to be given."""
     journal = _open.get()
     if journal is not None and not isinstance(getattr(type(base), key, None), property):
         place = Attribute(name, lambda: base, key).bound()
         if place is not None:
             journal.note(place)
+    return value
 
 
-def note_item(name: str, base: object, key: object) -> None:
-    """An item is about to be assigned."""
+def item_noted(value: Any, name: str, base: object, key: object) -> Any:
+    """The value that an item is about to be given."""
     journal = _open.get()
     if journal is not None:
         place = Item(name, lambda: base, lambda: key).bound()
         if place is not None:
             journal.note(place)
+    return value
 
 
 def _is_variable(before: object, now: object, same_shape: bool) -> bool:

@@ -179,8 +179,9 @@ def _is_key(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant | ast.Name)
 
 
-def assigned_places(node: ast.Assign | ast.AugAssign | ast.Delete) -> list[Any]:
-    """The attributes and items that a statement assigns or deletes, as far as their objects and keys may be computed twice."""
+def assigned_places(node: ast.Assign | ast.AugAssign) -> list[Any]:
+    """The attributes and items that a statement assigns, as far as their objects and keys may be computed twice, and are not
+    computed from what it assigns itself."""
     waiting: list[Any] = [node.target] if isinstance(node, ast.AugAssign) else list(node.targets)
     out: list[Any] = []
     while waiting:
@@ -193,7 +194,12 @@ def assigned_places(node: ast.Assign | ast.AugAssign | ast.Delete) -> list[Any]:
             isinstance(part, _PLAIN) for part in walk(target)
         ):
             out.append(target)
-    return out
+    bound = names_of(node).bound if out else set()
+    return [
+        place
+        for place in out
+        if bound.isdisjoint(part.id for part in walk(place) if isinstance(part, ast.Name))
+    ]
 
 
 _PLAIN = (

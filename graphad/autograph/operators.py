@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.call import of
-from graphad.autograph.journal import note_attribute, note_item, noting
+from graphad.autograph.journal import attribute_noted, item_noted
 from graphad.autograph.state import NO_RETURN, NO_STEP, Attribute, Item, is_symbolic, locals_of
 from graphad.core.errors import SymbolicValueError
 from graphad.core.frames import user_line
@@ -30,6 +30,7 @@ __all__ = [
     "append",
     "assert_",
     "attribute",
+    "attribute_noted",
     "bound",
     "compare",
     "counted",
@@ -40,14 +41,12 @@ __all__ = [
     "if_",
     "if_expression",
     "item",
+    "item_noted",
     "kept",
     "leaving",
     "no_return",
     "no_step",
     "not_",
-    "note_attribute",
-    "note_item",
-    "noting",
     "of",
     "options",
     "or_",

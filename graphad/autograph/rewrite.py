@@ -354,7 +354,9 @@ class _Rewriter(ast.NodeTransformer):
         for text, place in sorted(names.places.items()):
             if {node.id for node in walk(place) if isinstance(node, ast.Name)} & names.bound:
                 continue  # the object of the attribute is reassigned too
-            base = _thunk(_loaded(place.value))
+            base = _thunk(
+                _loaded(place.value)
+            )  # at the line of the `if` or loop, where debuggers stop anyway
             if isinstance(place, ast.Attribute):
                 refs.append(
                     _ag("attribute", ast.Constant(text), base, ast.Constant(self._mangled(place.attr)))
@@ -364,22 +366,23 @@ class _Rewriter(ast.NodeTransformer):
         return refs
 
     def _assignment(self, node: Any) -> Any:
-        """A statement that assigns; the attributes and items are noted before; see `journal.py`."""
-        out: list[Any] = []
-        places = assigned_places(node)
-        bound = names_of(node).bound if places else set()
-        for place in places:
-            if not bound.isdisjoint(part.id for part in walk(place) if isinstance(part, ast.Name)):
-                continue  # the object or key of before is another one
+        """A statement that assigns: between the value and the assignment the attributes and items are noted, see `journal.py`.
+
+        A statement of its own would be a second one for debuggers in the user's line.
+        """
+        node = self.generic_visit(node)
+        for place in assigned_places(node):
             text, base = ast.Constant(ast.unparse(place)), _loaded(place.value)
             if isinstance(place, ast.Attribute):
-                note = _ag("note_attribute", text, base, ast.Constant(self._mangled(place.attr)))
+                noted = _ag(
+                    "attribute_noted", node.value, text, base, ast.Constant(self._mangled(place.attr))
+                )
             else:
-                note = _ag("note_item", text, base, _loaded(place.slice))
-            out.append(_expression(ast.BoolOp(ast.And(), [_ag("noting"), note]), node))
-        return [*out, self.generic_visit(node)]
+                noted = _ag("item_noted", node.value, text, base, _loaded(place.slice))
+            node.value = like(noted, node.value)
+        return node
 
-    visit_Assign = visit_AugAssign = visit_Delete = _assignment
+    visit_Assign = visit_AugAssign = _assignment
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None:
@@ -572,10 +575,13 @@ def _load(name: str) -> ast.Name:
 
 
 def _loaded(node: ast.AST) -> Any:
-    """An assigned expression as one that is read."""
+    """An assigned expression as one that is read, without a position."""
     node = copy.deepcopy(node)
     if hasattr(node, "ctx"):
         node.ctx = ast.Load()
+    for part in walk(node):
+        if hasattr(part, "lineno"):
+            del part.lineno, part.col_offset, part.end_lineno, part.end_col_offset
     return node
 
 

@@ -28,9 +28,7 @@ _LOCAL = frozenset(("LOAD_FAST", "LOAD_FAST_CHECK"))
 _CHOICES = frozenset(
     code for name, code in dis.opmap.items() if name == "UNARY_NOT" or ("JUMP" in name and "_IF_" in name)
 )
-_ASSIGNING = frozenset(
-    dis.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR")
-)
+_ASSIGNING = frozenset(dis.opmap[name] for name in ("STORE_ATTR", "STORE_SUBSCR"))
 _WITH = dis.opmap["WITH_EXCEPT_START"]
 _FOR = dis.opmap["FOR_ITER"]
 _STORING = frozenset(f"{verb}_{kind}" for verb in ("STORE", "DELETE") for kind in ("GLOBAL", "DEREF", "NAME"))

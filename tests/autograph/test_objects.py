@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bdb
 import dataclasses
 from collections import defaultdict
 from typing import Any
@@ -300,3 +301,33 @@ def test_effects_of_a_loop_that_is_traced_again_happen_once():
 
     assert f(tf.constant([1.0, 2.0, 4.0])).numpy() == 5.25
     assert seen.numpy() == 3
+
+
+class Stops(bdb.Bdb):
+    """A debugger that goes on at each breakpoint, and remembers the function that it stopped in."""
+
+    def __init__(self, line):
+        super().__init__()
+        self.stops = []
+        self.set_break(__file__, line)
+
+    def user_line(self, frame):
+        if self.break_here(frame):
+            self.stops.append(frame.f_code.co_name)
+        self.set_continue()
+
+
+def test_a_debugger_stops_once_at_an_assignment_in_a_loop():
+    cell = Cell(0.0)
+
+    @tf.function
+    def f(xs):
+        cell.total = tf.zeros([])
+        for x in xs:
+            cell.total = cell.total + x
+        return cell.total
+
+    assignment = f.python_function.__code__.co_firstlineno + 4
+    debugger = Stops(assignment)
+    assert debugger.runcall(f, tf.constant([1.0, 2.0])).numpy() == 3.0
+    assert debugger.stops == ["f"]
