@@ -237,7 +237,7 @@ class Cpu(Backend):
             function, words = indexing.band(form, as_dtype(dtypes[0]).itemsize, shapes[0])
             places = {indexing.B_SOURCE: FIRST, indexing.B_TARGET: RESULT}
         elif isinstance(form, Ordered):
-            if form.way == "order" and 0 in shapes[1]:
+            if 0 in shapes[1] and (form.way == "order" or shapes[0][form.axis]):
                 return []
             function, words = ordering.ordered(form, dtypes[0], shapes)
             places = {ordering.SOURCE: FIRST, ordering.TARGET: RESULT}

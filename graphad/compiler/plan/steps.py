@@ -327,6 +327,8 @@ class Scope:
         storage."""
         dtype = self.part.specs[target.root].dtype
         (shape, to), (_, come) = self.strided(target), self.strided(source)
+        if 0 in shape:  # the other axes are not walked
+            shape, to, come = (0,), (dtype.itemsize,), (dtype.itemsize,)
         step = self.backend.copy(dtype.itemsize, shape, to, come)
         found = [self.place(source), self.place(target)]
         if not is_inside:
@@ -350,6 +352,8 @@ class Scope:
         """A row that fills a site with one number; with `is_inside` it is known to stay in its storage."""
         dtype = self.part.specs[target.root].dtype
         shape, to = self.strided(target)
+        if 0 in shape:  # the other axes are not walked
+            shape, to = (0,), (dtype.itemsize,)
         step = self.backend.fill(np.asarray(value, dtype.numpy), shape, to)
         work = 20 + 0.1 * dtype.itemsize * float(np.prod(shape, dtype=float))
         place = self.place(target) if is_inside else self.checked(target, (shape, to), dtype.itemsize)
