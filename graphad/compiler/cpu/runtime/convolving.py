@@ -92,8 +92,8 @@ def step(dtype: str, function: int) -> int:
 class Rows(NamedTuple):
     """The blocks of a region, whose words IMAGES to WORK are offsets in bytes, and the bytes of all workspaces.
 
-    `columns`: As many numbers has each row of filters, or of cotangents, that the step reads, zeros behind its own, the first at a multiple of a
-    vector; 0 if it reads them as they are.
+    `columns`: As many numbers has each row of filters, or of cotangents, that the step reads, zeros behind its own, the first at
+    a multiple of a vector; 0 if it reads them as they are.
     """
 
     function: int
