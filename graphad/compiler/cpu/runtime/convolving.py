@@ -92,8 +92,8 @@ def step(dtype: str, function: int) -> int:
 class Rows(NamedTuple):
     """The blocks of a region, whose words IMAGES to WORK are offsets in bytes, and the bytes of all workspaces.
 
-    `columns`: As many numbers has each row of filters that the step reads, zeros behind its own, the first at a multiple of a
-    vector; 0 if it reads them as they are.
+    `columns`: As many numbers has each row of filters, or of cotangents, that the step reads, zeros behind its own, the first at
+    a multiple of a vector; 0 if it reads them as they are.
     """
 
     function: int
@@ -276,8 +276,10 @@ def sums(s: Sizes, dtype: str) -> tuple[Rows, int]:
         return Rows(SINGLE_FILTERS, np.array(rows, np.int64), 0), parts
     shape = _shape(dtype)
     assert shape is not None
+    room = _in_lines(s, words, itemsize)
     # The cotangents of a place are read in whole vectors.
-    room = 0 if s.outputs % shape.lanes else _in_lines(s, words, itemsize)
+    wide = -(-s.outputs // shape.lanes) * shape.lanes if room else s.outputs
+    words[t.OTHER_PIXEL] = wide
     channels, outputs = words[t.CHANNELS], words[t.OUTPUTS]
     axis = 0 if s.window[0] > 1 else 1
     inside = math.prod(s.window[axis + 1 :]) * channels
@@ -304,7 +306,8 @@ def sums(s: Sizes, dtype: str) -> tuple[Rows, int]:
         elif not words[t.ALONE]:
             workspace += -(-row[t.BLOCK] * row[t.LENGTH] * itemsize // 64) * 64
         rows.append(row)
-    return Rows(LINE_FILTERS if room else FILTERS, np.array(rows, np.int64), workspace), parts
+    columns = wide if wide > s.outputs else 0
+    return Rows(LINE_FILTERS if room else FILTERS, np.array(rows, np.int64), workspace, columns), parts
 
 
 def _placed(filters: np.ndarray, columns: int) -> np.ndarray:
