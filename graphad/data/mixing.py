@@ -76,7 +76,8 @@ class Mixtures(Described):
             kind = getattr(number, "dtype", None)
             if kind is None or kind.kind not in "iu" or number.ndim:
                 raise ArgumentTypeError(
-                    f"choose_from_datasets: choice_dataset must have scalar integers, as tf.int64, for elements; one is {number!r:.100}."
+                    "choose_from_datasets: choice_dataset must have scalar integers, as tf.int64, for elements; one is "
+                    f"{number!r:.100}."
                 )
             chosen_one = int(number)
             if not 0 <= chosen_one < len(parts):

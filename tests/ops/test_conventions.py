@@ -69,6 +69,13 @@ def test_arrays_of_0_and_1_are_truth_values(run: Run, kind: type) -> None:
         assert found.numpy().tolist() == want
 
 
+def test_a_list_without_numbers_is_a_list_of_truth_values():
+    assert not bool(tf.reduce_any([]))
+    assert bool(tf.reduce_all([[], []]))
+    assert tf.logical_not([]).dtype is tf.bool
+    assert tf.where([], [1], [2]).numpy().tolist() == []
+
+
 def test_other_numbers_are_no_truth_values():
     for call in (
         lambda: tf.logical_not(np.array([0, 2])),
