@@ -70,8 +70,15 @@ def lift(x: object, dtype: DType | None = None) -> Tensor:
 
 
 def lift_truths(x: object) -> Tensor:
-    """`x` as a tensor where truth values are asked for: an array of NumPy that holds nothing but 0 and 1 as bools."""
-    return lift(x, dtypes.bool_) if isinstance(x, np.ndarray | np.generic) else lift(x)
+    """`x` as a tensor where truth values are asked for: a list without numbers, or an array that holds nothing but 0 and 1, as
+    bools.
+    """
+    return lift(x, dtypes.bool_ if isinstance(x, np.ndarray | np.generic) or is_empty_list(x) else None)
+
+
+def is_empty_list(x: object) -> bool:
+    """Whether it is a list in which there is no number, though it may hold such lists."""
+    return isinstance(x, list | tuple) and all(map(is_empty_list, x))
 
 
 def lift_own(x: object) -> Tensor:

@@ -497,9 +497,7 @@ def _as_array(x: Any) -> np.ndarray | None:
 
 def _unequal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     where = np.asarray(a != b)
-    if a.dtype.kind in "fc" and b.dtype.kind in "fc":
-        where &= ~(np.isnan(a) & np.isnan(b))
-    return where
+    return where & ~((a != a) & (b != b)) if a.dtype.kind in "fcV" else where  # NaN differs from itself
 
 
 def _apart(a: np.ndarray, b: np.ndarray, rtol: float, atol: float) -> np.ndarray:

@@ -69,6 +69,13 @@ def test_arrays_of_0_and_1_are_truth_values(run: Run, kind: type) -> None:
         assert found.numpy().tolist() == want
 
 
+def test_a_list_without_numbers_is_a_list_of_truth_values():
+    assert not bool(tf.reduce_any([]))
+    assert bool(tf.reduce_all([[], []]))
+    assert tf.logical_not([]).dtype is tf.bool
+    assert tf.where([], [1], [2]).numpy().tolist() == []
+
+
 def test_other_numbers_are_no_truth_values():
     for call in (
         lambda: tf.logical_not(np.array([0, 2])),
@@ -110,3 +117,29 @@ def test_a_permutation_holds_each_number_once(run: Run) -> None:
     for wrong in ([0, 2], [-1, 0]):
         with pytest.raises(ValueError, match="is not in"):
             f(tf.constant(wrong))
+
+
+@WAYS
+def test_the_length_of_rows_is_one_number(run: Run) -> None:
+    """A vector used to add an axis."""
+    f = run(tf.sequence_mask)
+    assert f(tf.constant([1, 2]), tf.constant(2)).shape == (2, 2)
+    for wrong in (tf.constant([10]), [10, 20], np.array([3, 3])):
+        with pytest.raises(ValueError, match=r"^sequence_mask: `maxlen` must be scalar, it has shape"):
+            tf.sequence_mask([1, 2], wrong)
+
+
+def test_boxes_name_their_images_in_a_vector():
+    with pytest.raises(
+        ValueError, match=r"^crop_and_resize: box_indices must be rank 1, a vector; it has shape"
+    ):
+        tf.image.crop_and_resize(tf.ones([2, 2, 2, 2]), tf.ones([0, 4]), tf.ones([0, 1], tf.int32), [1, 1])
+
+
+def test_without_a_seed_draws_differ():
+    tf.random.set_seed(1)
+    first = tf.random.uniform([8]).numpy()
+    for seed in (1, None):
+        tf.random.set_seed(seed)
+        assert np.array_equal(tf.random.uniform([8]).numpy(), first) == (seed == 1)
+    tf.random.set_seed(1)

@@ -72,6 +72,14 @@ def test_equal_elements(case):
         case.assertNotAllClose([1.0], [1.0])
 
 
+def test_nan_is_as_nan_in_16_bits_too(case):
+    for dtype in (tf.bfloat16, tf.float16):
+        x = tf.constant([NAN, INF, 1.0], dtype)
+        case.assertAllEqual(x, tf.identity(x))
+        with pytest.raises(AssertionError, match="1 of 3 elements differ"):
+            case.assertAllEqual(x, tf.constant([NAN, INF, NAN], dtype))
+
+
 def test_bounds_of_all_elements(case):
     x = tf.constant([1.0, 2.0])
     case.assertAllGreater(x, 0)

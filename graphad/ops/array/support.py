@@ -9,7 +9,7 @@ import numpy as np
 
 from graphad.core.annotations import BatchContext, FoldContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
-from graphad.core.convert import array_of, lift, stands_for_tensor
+from graphad.core.convert import array_of, is_empty_list, lift, stands_for_tensor
 from graphad.core.dimension import Dimension
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, int32
@@ -150,14 +150,9 @@ def requested_size(op: str, size: TensorLike, word: str) -> tuple[Any, tuple[Any
 
 def index_tensor(op: str, x: object, name: str) -> Tensor:
     """An index argument as a tensor of integers; a list without numbers, which says no dtype, as int32."""
-    x = lift(x, int32 if _is_empty_list(x) else None)
+    x = lift(x, int32 if is_empty_list(x) else None)
     require_kind(op, x, INTEGER, name)
     return x
-
-
-def _is_empty_list(x: object) -> bool:
-    """Whether it is a list in which there is no number, though it may hold such lists."""
-    return isinstance(x, list | tuple) and all(map(_is_empty_list, x))
 
 
 def require_gradient(op: str, g: TensorSpec, result: TensorSpec) -> None:

@@ -22,7 +22,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
-from graphad.core.dtypes import complex64, complex128, float32, float64
+from graphad.core.dtypes import complex64, complex128, float16, float32, float64
 from graphad.core.errors import InvalidArgumentError, MatrixError
 from graphad.core.ieee import unreported
 from graphad.core.kinds import require_dtype
@@ -40,6 +40,7 @@ from graphad.ops.linalg.direct import lapack
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint, times
 from graphad.ops.math.arithmetic import MUL, NEG
+from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import CONJ, imag, real
 from graphad.ops.math.complexes import complex as complex_of
 from graphad.ops.math.exponential import log
@@ -459,7 +460,9 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
     """
     if is_operator(input):
         return input.inverse().adjoint() if adjoint else input.inverse()  # type: ignore[no-any-return]
-    y = bind(Inverse(), lift(input))
+    x = lift(input)
+    # LAPACK has no 16 bits; a result of 32 is rounded once.
+    y = cast(bind(Inverse(), cast(x, float32)), float16) if x.dtype is float16 else bind(Inverse(), x)
     return _turned(y) if adjoint else y
 
 
