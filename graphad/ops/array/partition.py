@@ -9,9 +9,11 @@ import numpy as np
 
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift, lift_like
-from graphad.core.dtypes import int32
+from graphad.core.dtypes import int32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.refusal import members
+from graphad.core.shapes import are_compatible, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import constant, size, zeros
 from graphad.ops.array.gather import gather
@@ -115,21 +117,37 @@ def reverse_sequence(
       seq_axis: The axis along which elements change places.
       batch_axis: The axis of the lengths, 0 by default.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): the axes are out of range or the same one, or a length does not fit.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, both are the same, or the shape of the lengths does not
+      fit; a length is negative or above the size, at run time. DTypeError (a TypeError): the lengths are no integers.
     """
-    x, lengths = lift(input), cast(lift(seq_lengths), int32)
+    x, lengths = lift(input), require_kind("reverse_sequence", lift(seq_lengths), INTEGER, "seq_lengths")
     if seq_axis is None or x.ndim is None:
         raise InvalidArgumentError(
             f"reverse_sequence: seq_axis is {seq_axis} and the input's shape {x.shape}; both an axis and a rank are needed."
         )
-    along, rows = seq_axis % x.ndim, (batch_axis or 0) % x.ndim
+    along = normalize_axis("reverse_sequence", seq_axis, x.ndim, "input", x.dims)
+    rows = normalize_axis(
+        "reverse_sequence", 0 if batch_axis is None else batch_axis, x.ndim, "input", x.dims
+    )
     if along == rows:
         raise InvalidArgumentError(
             f"reverse_sequence: seq_axis and batch_axis are both {along}; two axes are needed."
         )
+    if not are_compatible(lengths.dims, (x.dims[rows],)):
+        raise InvalidArgumentError(
+            f"reverse_sequence: seq_lengths has shape {lengths.shape} and the input {x.shape}; one length for each of the "
+            f"{x.dims[rows]} indices of axis {rows} is needed."
+        )
     order = [rows, along, *(k for k in range(x.ndim) if k not in (rows, along))]
     moved = x if order == list(range(x.ndim)) else transpose(x, order)
-    at = range_of(shape(moved)[1])[None]
+    lengths = cast(lengths, int64)  # a large one stays too large
+    count = shape(moved, int64)[1]
+    require(
+        reduce_all((lengths >= 0) & (lengths <= count)),
+        "reverse_sequence: seq_lengths holds \x00; each must be from 0 to the size of seq_axis, \x00.",
+        [lengths, count],
+    )
+    at = range_of(count)[None]
     places = where(at < lengths[:, None], lengths[:, None] - 1 - at, at)
     turned = gather(moved, places, batch_dims=1)
     return turned if moved is x else transpose(turned, [int(k) for k in np.argsort(order)])
