@@ -94,6 +94,8 @@ class MatMul(Op):
     def quick_vjp(self, ctx: VjpContext, g: Array) -> Cotangents | None:
         if self.transpose_a or self.transpose_b or g.ndim != 2 or g.dtype.char not in "fd":
             return None
+        a: Any
+        b: Any
         a, b = ctx.inputs
         product = np.ndarray.dot if g.size * b.dims[0] < SMALL else dot
         return (

@@ -32,7 +32,7 @@ def _loops() -> Any:
 def _by_native_loop(name: str, x: Array) -> Array | None:
     """The function of many numbers of an array in float32 or float64; None without llvmlite and code in the cache."""
     try:
-        return _loops().mapped(name, x)  # type: ignore[no-any-return]
+        return _loops().mapped(name, x)
     except (UnavailableError, ImportError):
         return None
 

@@ -15,7 +15,8 @@ import numpy as np
 from graphad.compiler.backend import FIRST, RESULT, SECOND, WORK, Part
 from graphad.compiler.cpu.runtime import blas, convolving, movement
 from graphad.compiler.cpu.runtime import convolving_text as t
-from graphad.compiler.cpu.runtime.convolving import Rows, Sizes
+from graphad.compiler.cpu.runtime.convolving import Rows
+from graphad.compiler.cpu.runtime.convolving_sizes import Sizes
 from graphad.compiler.rows import Step
 from graphad.kernels.forms import Convolved
 
