@@ -143,3 +143,9 @@ def test_without_a_seed_draws_differ():
         tf.random.set_seed(seed)
         assert np.array_equal(tf.random.uniform([8]).numpy(), first) == (seed == 1)
     tf.random.set_seed(1)
+
+
+def test_what_a_function_returns_is_named():
+    for call in (tf.numpy_function, tf.py_function):
+        with pytest.raises(TypeError, match=r"_function: Missing required argument: 'Tout'"):
+            call(lambda x: x, [1.0])

@@ -16,6 +16,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like, size, zeros_like
+from graphad.ops.array.gather import gather
 from graphad.ops.array.join import stack
 from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.scatter import scatter_nd
@@ -199,14 +200,13 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
       array([1, 2, 0], dtype=int32)
     """
     x = index_tensor("invert_permutation", x, "x")
-    n, places = size(x, x.dtype), expand_dims(x, -1)
-    times = scatter_nd(places, ones_like(x), n[None])
-    require(
-        reduce_all(equal(times, 1)),
-        "invert_permutation: x is \x00; it must hold each of 0 to n - 1 once.",
-        [x],
-    )
-    return scatter_nd(places, range_of(n, dtype=x.dtype), n[None])
+    count = size(x, x.dtype)
+    numbers = range_of(count, dtype=x.dtype)
+    y = scatter_nd(expand_dims(x, -1), numbers, count[None])
+    # Where a number stands twice, y cannot name both places.
+    found = reduce_all(equal(gather(y, x), numbers))
+    require(found, "invert_permutation: x is \x00; it must hold each of 0 to n - 1 once.", [x])
+    return y
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
