@@ -25,6 +25,7 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.kinds import FLOATING, require_dtype, require_kind_of
 from graphad.core.op import IO, Op, define
+from graphad.core.refusal import members, refuse
 from graphad.core.schema import Text
 from graphad.core.shapes import format_dims
 from graphad.core.sparse import Sparse, values_of
@@ -196,6 +197,8 @@ def assert_near(
     Raises: InvalidArgumentError (a ValueError): it does not hold, at run time.
     """
     a, b = lift_pair("assert_near", x, y)
+    require_kind("assert_near", a, INEXACT)
+    require_kind("assert_near", b, INEXACT, "y")
     near, real = 10 * float(a.dtype.info.eps), b.dtype.real_dtype
     relative = lift(near if rtol is None else rtol, None if isinstance(rtol, Tensor) else real)
     absolute = lift(near if atol is None else atol, None if isinstance(atol, Tensor) else real)
@@ -260,8 +263,10 @@ def assert_rank_in(
       message: What the error begins with.
     Raises: InvalidArgumentError (a ValueError): it is none of them.
     """
-    a, wanted = lift(x), [lift(rank) for rank in ranks]
-    known = [known_value(rank) for rank in wanted]
+    wanted = [lift(rank) for rank in members("assert_rank_in", "ranks", ranks, "give a list of integers")]
+    for rank in wanted:
+        _check_number("assert_rank_in", rank)
+    a, known = lift(x), [known_value(rank) for rank in wanted]
     lead = _lead(message)
     if a.dims is not None and not any(rank is None for rank in known):
         allowed = [int(rank) for rank in known]
@@ -288,7 +293,10 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLi
     Raises: DTypeError (a TypeError and a ValueError): they differ, or their dtype is not a float one.
     """
     wanted = None if dtype is None else as_dtype(dtype)
-    for k, tensor in enumerate(tensors or ()):
+    listed = [] if tensors is None else tensors
+    for k, tensor in enumerate(
+        members("assert_same_float_dtype", "tensors", listed, "give a list of tensors")
+    ):
         if tensor is None:
             continue
         x = lift(values_of(tensor))
@@ -316,6 +324,13 @@ def assert_proper_iterable(values: object) -> None:
         )
 
 
+def _check_number(op: str, rank: Tensor) -> None:
+    if rank.dims or not rank.dtype.is_integer:
+        raise ArgumentTypeError(
+            f"{op}: rank must be an integer, got {rank.dtype.name} of shape {format_dims(rank.dims)}."
+        )
+
+
 def _check_rank(
     op: str,
     x: object,
@@ -326,10 +341,7 @@ def _check_rank(
     holds: Callable[[int, int], bool],
 ) -> None:
     a, wanted = lift(x), lift(rank)
-    if wanted.dims or not wanted.dtype.is_integer:
-        raise ArgumentTypeError(
-            f"{op}: rank must be an integer, got {wanted.dtype.name} of shape {format_dims(wanted.dims)}."
-        )
+    _check_number(op, wanted)
     known = known_value(wanted)
     lead = _lead(message)
     if a.dims is not None and known is not None:
@@ -397,7 +409,11 @@ def assert_shapes(
     Example:
       >>> debugging.assert_shapes([(ones([2, 3]), ["n", 3]), (ones([2]), ["n"])])
     """
-    pairs = shapes.items() if isinstance(shapes, dict) else shapes
+    words = "give pairs (tensor, shape), or a dict"
+    pairs = members("assert_shapes", "shapes", shapes.items() if isinstance(shapes, dict) else shapes, words)
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            refuse(TypeError(), "assert_shapes", "one of shapes", pair, words)
     sizes: dict[str, Any] = {}
     lead = _lead(message)
     for tensor, wanted in pairs:
