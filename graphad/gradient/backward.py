@@ -202,6 +202,8 @@ def backward(
             marks = [mark if mark in on_path else None for mark in marks]
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
         context.is_masked = is_masked = bool(masked) and out_marks[0] in masked
+        if masked and len(out_marks) > 1:
+            context.is_masked = _are_masked(masked, out_marks, y_bars)
         context.masks = Masks([m in masked for m in out_marks]) if op.structured else None
         into = bars[marks[0]] if has_data and op.pull_into is not None and marks[0] in own else None
         if into is not None and _takes(into, bar) and op.pull_into(context, bar.data, into.data):
@@ -236,6 +238,11 @@ def backward(
                 if is_free and (before is not None or op.pull_into is not None):
                     own.add(mark)
     return bars
+
+
+def _are_masked(masked: set[Any], out_marks: Sequence[Any], y_bars: Sequence[Any]) -> bool:
+    """Whether all cotangents that there are of several outputs are masked."""
+    return all(mark in masked for mark, bar in zip(out_marks, y_bars, strict=True) if bar is not None)
 
 
 def _takes(into: Any, bar: EagerTensor) -> bool:
