@@ -197,6 +197,8 @@ def backward(
             marks = [mark if mark in on_path else None for mark in marks]
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
         context.is_masked = is_masked = bool(masked) and out_marks[0] in masked
+        if masked and len(out_marks) > 1:
+            context.is_masked = _are_masked(masked, out_marks, y_bars)
         context.masks = Masks([m in masked for m in out_marks]) if op.structured else None
         into = bars[marks[0]] if has_data and op.pull_into is not None and marks[0] in own else None
         if into is not None and _takes(into, bar) and op.pull_into(context, bar.data, into.data):
@@ -213,7 +215,7 @@ def backward(
             error = named(error, op)
             raise error
         if is_masked or op.masks or op.structured:
-            x_bars = _after_masks(context, y_bars, x_bars, masked)
+            x_bars = _after_masks(context, is_masked, y_bars, x_bars, masked)
         for mark, bar in zip(marks, x_bars, strict=True):
             if bar is not None and mark is not None:
                 before = bars.get(mark)
@@ -241,10 +243,16 @@ def _quick_bars(context: Context, bar: EagerTensor) -> Any:
     return x_bars
 
 
-def _after_masks(context: Context, y_bars: Sequence[Any], x_bars: Sequence[Any], masked: set[Any]) -> Any:
-    """The cotangents of the inputs, 0 for elements that no branch took; the marks of those to which that applies are added."""
+def _after_masks(
+    context: Context, is_masked: bool, y_bars: Sequence[Any], x_bars: Sequence[Any], masked: set[Any]
+) -> Sequence[Any]:
+    """The cotangents of the inputs, 0 for elements that no branch took; the marks of those to which that applies are added.
+
+    Args:
+      is_masked: Whether zeros of the first output's cotangent are such elements.
+    """
     op: Any = context.op
-    if op.masks or context.is_masked:
+    if op.masks or is_masked:
         if (op.pointwise or op.touching is not None) and op.keeps != (False, False):
             x_bars = [_zero_where_zero(context, i, y_bars[0], bar) for i, bar in enumerate(x_bars)]
         if op.carries_masks or op.moves or op.spreads:
@@ -252,6 +260,11 @@ def _after_masks(context: Context, y_bars: Sequence[Any], x_bars: Sequence[Any],
     if context.masks is not None:
         masked.update([context._marks[i] for i in context.masks.inputs if context._marks[i] is not None])
     return x_bars
+
+
+def _are_masked(masked: set[Any], out_marks: Sequence[Any], y_bars: Sequence[Any]) -> bool:
+    """Whether all cotangents that there are of several outputs are masked."""
+    return all(mark in masked for mark, bar in zip(out_marks, y_bars, strict=True) if bar is not None)
 
 
 def _takes(into: Any, bar: EagerTensor) -> bool:

@@ -367,10 +367,10 @@ def squareplus(x: TensorLike, b: float = 4) -> Tensor:
     Source: Barron, Squareplus: a softplus-like algebraic rectifier, 2021.
     """
     x = lift(x)
-    b = cast(b, x.dtype)
+    bend = cast(b, x.dtype)
     is_negative = x < 0.0
-    far = hypot(x, sqrt(b)) + where(is_negative, -x, x)
-    return where(is_negative, b / far, far) / 2.0
+    far = hypot(x, sqrt(bend)) + where(is_negative, -x, x)
+    return where(is_negative, bend / far, far) / 2.0
 
 
 def sparse_plus(x: TensorLike) -> Tensor:

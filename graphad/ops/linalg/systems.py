@@ -32,7 +32,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 from graphad.ops import library
-from graphad.ops.array.create import zeros_like
+from graphad.ops.array.create import ones_like, zeros_like
 from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
@@ -41,10 +41,12 @@ from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint, times
 from graphad.ops.math.arithmetic import MUL, NEG
 from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import LOGICAL_AND, equal
 from graphad.ops.math.complexes import CONJ, imag, real
 from graphad.ops.math.complexes import complex as complex_of
 from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_sum
+from graphad.ops.math.select import where
 from graphad.ops.rules import OF_A_SOLUTION, align_stacked, same_dtype, scalar_like, unbroadcast
 
 _BLOCK, _WHOLE = 32, 48  # rows of a triangular system that are solved at once
@@ -299,6 +301,19 @@ def _without_matrix(x: TensorSpec) -> TensorSpec:
     return x.with_dims(None if x.dims is None else x.dims[:-2])
 
 
+def _present(ctx: VjpContext, g: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The matrices and their determinants or signs, with unit matrices for the singular ones that a `where` has left out.
+
+    The cotangent of those is 0, and so is what the rule makes of it.
+    """
+    x = ctx.inputs[0]
+    if not ctx.is_masked:
+        return x, y
+    is_out = bind(LOGICAL_AND, equal(g, scalar_like(0, g)), equal(y, scalar_like(0, y)))
+    unit = bind(SetDiag(0), zeros_like(x), ones_like(bind(DiagPart(0), x)))
+    return where(bind(ExpandDims((-2, -1)), is_out), unit, x), where(is_out, scalar_like(1, y), y)
+
+
 @define
 class Determinant(_OfMatrix):
     """The determinant of the last two axes."""
@@ -318,9 +333,9 @@ class Determinant(_OfMatrix):
         return forms.Factorised("getrf")
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        y = ctx.outputs[0]
+        x, y = _present(ctx, g, ctx.outputs[0])
         scale = bind(MUL, g, bind(CONJ, y) if y.dtype.is_complex else y)
-        return (bind(MUL, bind(ExpandDims((-2, -1)), scale), adjoint(bind(Inverse(), ctx.inputs[0]))),)
+        return (bind(MUL, bind(ExpandDims((-2, -1)), scale), adjoint(bind(Inverse(), x))),)
 
 
 @define
@@ -353,7 +368,8 @@ class SLogDet(_OfMatrix, TupleOp):
             g = complex_of(size, turn)
         if g is None:
             return (None,)  # the sign of a real determinant is piecewise constant
-        return (bind(MUL, bind(ExpandDims((-2, -1)), g), adjoint(bind(Inverse(), ctx.inputs[0]))),)
+        x, _ = _present(ctx, g, ctx.outputs[0])
+        return (bind(MUL, bind(ExpandDims((-2, -1)), g), adjoint(bind(Inverse(), x))),)
 
 
 @define

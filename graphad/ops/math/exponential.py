@@ -19,11 +19,11 @@ from graphad.core.tensor import Tensor
 from graphad.ops.choice import are_ones, chosen, has_no_zero
 from graphad.ops.directly import parts_directly
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
-from graphad.ops.math import exactly
 from graphad.ops.math.arithmetic import ADD, MUL, MUL_ZERO, NEG, RECIPROCAL, SQUARE, SUB, abs
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
+from graphad.ops.math.exactly import product, total
 from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
@@ -170,9 +170,9 @@ def _log1p(x: DeviceArray | Array) -> Any:
     if not is_near.any():
         return y
     a, b = chosen(is_near, a, 0.0), chosen(is_near, b, 0.0)
-    (first, more), (second, rest) = exactly.product(a, a), exactly.product(b, b)
-    large, lost = exactly.total(2.0 * a, first)
-    large, further = exactly.total(large, second)
+    (first, more), (second, rest) = product(a, a), product(b, b)
+    large, lost = total(2.0 * a, first)
+    large, further = total(large, second)
     found = arrays.copy(y)
     found.real = np.where(is_near, 0.5 * np.log1p(large + (lost + further + more + rest)), y.real)
     return found if found.ndim else found[()]
