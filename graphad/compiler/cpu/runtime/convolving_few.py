@@ -16,7 +16,7 @@ from graphad.compiler.cpu.runtime.tiles_text import Body, Shape
 # a line has, and lines outside of the image have the address 0.
 SUMS = t.WORD_COUNT + 5
 WORD_COUNT = SUMS + 1
-MOST = 8  # outputs
+MOST = 4  # outputs
 VECTORS = 4  # of places at once, at most
 SYMBOLS = ("graphad_{}few",)
 
