@@ -314,6 +314,15 @@ def _present(ctx: VjpContext, g: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return where(bind(ExpandDims((-2, -1)), is_out), unit, x), where(is_out, scalar_like(1, y), y)
 
 
+def _lost(determinant: Array, x: Array) -> Array:
+    """Which matrices hold NaN and have a determinant of 0: LAPACK may take a NaN for a pivot of 0."""
+    return (determinant == 0) & np.isnan(x).any((-2, -1))  # type: ignore[no-any-return]
+
+
+def _nan_where(lost: Array, y: Array) -> Array:
+    return np.where(lost, y.dtype.type(np.nan), y)[()] if lost.any() else y
+
+
 @define
 class Determinant(_OfMatrix):
     """The determinant of the last two axes."""
@@ -326,7 +335,8 @@ class Determinant(_OfMatrix):
         return _without_matrix(x)
 
     def eval(self, x: Array) -> Array:
-        return unreported(lapack, np.linalg.det, x)  # type: ignore[no-any-return]
+        y = unreported(lapack, np.linalg.det, x)
+        return y if np.all(y) else _nan_where(_lost(y, x), y)  # type: ignore[no-any-return]
 
     @else_eval(FACTORISED)
     def lower(self, x: TensorSpec) -> forms.Form | None:
@@ -353,6 +363,9 @@ class SLogDet(_OfMatrix, TupleOp):
 
     def eval(self, x: Array) -> tuple[Array, ...]:
         sign, value = unreported(lapack, np.linalg.slogdet, x)
+        if not np.all(sign):
+            lost = _lost(sign, x)
+            sign, value = _nan_where(lost, sign), _nan_where(lost, value)
         return sign.astype(x.dtype), value.astype(x.dtype)
 
     @else_eval(FACTORISED)
