@@ -67,18 +67,12 @@ def blocks(params: Array, indices: Array, axis: int, batch_dims: int) -> tuple[A
     dims = np.shape(params)
     lead, before, after = dims[:batch_dims], dims[batch_dims:axis], dims[axis + 1 :]
     return (
-        np.reshape(params, (_count(lead), _count(before), dims[axis], _count(after))),
+        np.reshape(params, (math.prod(lead), math.prod(before), dims[axis], math.prod(after))),
         np.reshape(
-            indices, (_count(lead), -1) if _count(lead) else (0, _count(np.shape(indices)[batch_dims:]))
+            indices,
+            (math.prod(lead), -1) if math.prod(lead) else (0, math.prod(np.shape(indices)[batch_dims:])),
         ),
     )
-
-
-def _count(dims: tuple[int, ...]) -> int:
-    total = 1
-    for size in dims:
-        total *= size
-    return total
 
 
 @define
