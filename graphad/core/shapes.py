@@ -371,8 +371,10 @@ def normalize_axes(
         return (axes % rank,)
     known = getattr(axes, "known", None)  # the value of a tensor
     axes = axes if known is None else known
-    is_single = not isinstance(axes, Iterable) or getattr(axes, "shape", None) == ()
-    listed = [axes] if is_single else members(op, "axis", axes, "give an integer or a list of integers")
+    if isinstance(axes, Iterable) and getattr(axes, "shape", None) != ():
+        listed = members(op, "axis", axes, "give an integer or a list of integers")
+    else:
+        listed = [axes]
     found = [normalize_axis(op, axis, rank, name, dims) for axis in listed]
     if len(set(found)) != len(found):
         raise InvalidArgumentError(f"{op}: axes {tuple(listed)} name the same axis twice.")

@@ -13,7 +13,7 @@ from graphad.core.dtypes import int32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.refusal import members
-from graphad.core.shapes import are_compatible, normalize_axis
+from graphad.core.shapes import are_compatible, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import constant, size, zeros
 from graphad.ops.array.gather import gather
@@ -151,10 +151,11 @@ def reverse_sequence(
         raise InvalidArgumentError(
             f"reverse_sequence: seq_axis and batch_axis are both {along}; two axes are needed."
         )
-    if not are_compatible(lengths.dims, (x.dims[rows],)):
+    many = ranked(x.dims)[rows]
+    if not are_compatible(lengths.dims, (many,)):
         raise InvalidArgumentError(
             f"reverse_sequence: seq_lengths has shape {lengths.shape} and the input {x.shape}; one length for each of the "
-            f"{x.dims[rows]} indices of axis {rows} is needed."
+            f"{many} indices of axis {rows} is needed."
         )
     order = [rows, along, *(k for k in range(x.ndim) if k not in (rows, along))]
     moved = x if order == list(range(x.ndim)) else transpose(x, order)
