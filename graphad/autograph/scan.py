@@ -34,7 +34,7 @@ _FOR = dis.opmap["FOR_ITER"]
 _STORING = frozenset(f"{verb}_{kind}" for verb in ("STORE", "DELETE") for kind in ("GLOBAL", "DEREF", "NAME"))
 _CALLABLE = frozenset(("global", "free", "made", "entered"))
 # Builtins that give numbers or series of Python's own if their arguments are such.
-_PLAIN = {"enumerate": enumerate, "len": len, "range": range, "reversed": reversed, "zip": zip}
+_PLAIN: dict[str, Any] = {f.__name__: f for f in (enumerate, len, range, reversed, zip)}
 _SERIES = frozenset((dict, list, range, str, tuple))
 _LOOPS, _STORES = (
     object(),
@@ -205,13 +205,14 @@ def _kind(place: Any, names: dict[str, Any], cells: dict[str, Any]) -> str | Non
     if what == "plain":
         name, *given = parts
         kinds = [_kind(x, names, cells) for x in given]
-        if _global(name, names) is not _PLAIN[name]:
+        f = _PLAIN[name]
+        if _global(name, names) is not f:
             return None
-        if name == "len":
+        if f is len:
             return "number" if kinds == ["series"] else None
-        if name == "enumerate" and kinds[1:] == ["number"]:
+        if f is enumerate and kinds[1:] == ["number"]:
             kinds.pop()
-        wanted = "number" if name == "range" else "series"
+        wanted = "number" if f is range else "series"
         return "series" if all(kind == wanted for kind in kinds) else None
     if what == "value":
         found = parts[0]

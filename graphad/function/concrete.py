@@ -27,8 +27,8 @@ from graphad.function.signature import Arguments, Signature, classify, flatten_c
 from graphad.graph.ir import JIT_COMPILE, Graph
 
 if TYPE_CHECKING:
-    from graphad.core.op import Op
     from graphad.function.described import FunctionType
+    from graphad.ops.control.call import Call
 
 _number = itertools.count()
 
@@ -73,7 +73,7 @@ class ConcreteFunction:
         self.results = results
         self.signature = signature
         self.jit_compile = graph.derived[JIT_COMPILE] = jit_compile
-        self._op: Op | None = None
+        self._op: Call | None = None
         self._executable: Any = None
         self._names: list[str] | None = None
         self._flat_names: list[str] | None = None
@@ -222,7 +222,7 @@ class ConcreteFunction:
     # -- calling -----------------------------------------------------------------------------------------------------
 
     @property
-    def op(self) -> Op:
+    def op(self) -> Call:
         """The call as an op, for tapes, traces and batch levels."""
         if self._op is None:
             from graphad.ops.control.call import Call  # imported here, since calls without a level are none

@@ -33,6 +33,13 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "selu": lambda x: tf.nn.selu(x),
     "moments": lambda x: tf.nn.moments(x, [0]),
     "moments over all": lambda x: tf.nn.moments(x, [1, 0], keepdims=True),
+    "kron": lambda x: gnp.kron(x, x[0]),
+    "kron of three axes": lambda x: gnp.kron(x, gnp.reshape(x, [1, -1, 3])),
+    "argmax": lambda x: tf.argmax(x, 1),
+    "argmax of a vector": lambda x: tf.argmax(tf.reshape(x, [-1])),
+    "argmin": lambda x: tf.argmin(x, 0, tf.int32),
+    "average": lambda x: gnp.average(x, 0),
+    "average and its weight": lambda x: gnp.average(x, -1, returned=True),
     "sum": lambda x: tf.reduce_sum(x, [-1, 0]),
     "max of columns": lambda x: tf.reduce_max(x, (0,), True),
 }
@@ -74,7 +81,14 @@ def test_the_bits_are_those_of_the_ops(name, dtype):
 
 
 @pytest.mark.parametrize(
-    "f", [lambda x: gnp.median(x), lambda x: gnp.median(x, 1), lambda x: tf.math.top_k(x, 3)]
+    "f",
+    [
+        lambda x: gnp.median(x),
+        lambda x: gnp.median(x, 1),
+        lambda x: tf.math.top_k(x, 3),
+        lambda x: tf.argmax(x, -1),
+        lambda x: gnp.kron(x, x > 0),
+    ],
 )
 def test_integers_are_as_under_a_trace(f):
     x = tf.constant(RNG.integers(-4, 5, (3, 4)))

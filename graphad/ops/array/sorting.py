@@ -251,7 +251,12 @@ def top_k(
         raise InvalidArgumentError(f"top_k: Need k >= 0, got {count}.")
     size, given = requested_size("top_k", k, "k")
     op = TopIndices(size, as_dtype(index_type))
-    if type(count) is int and op.dtype in (dtypes.int32, dtypes.int64) and _has_row_of(x, count):
+    if (
+        type(count) is int
+        and op.dtype in (dtypes.int32, dtypes.int64)
+        and is_free(x)
+        and _has_row_of(x.data, count)
+    ):
         found = parts_directly(lambda data: _largest_of_rows(data, op), x)
         if found is not None:
             return TopK(*found)
@@ -259,8 +264,8 @@ def top_k(
     return TopK(bind(TakeAlong(-1 if x.ndim is None else x.ndim - 1), x, indices), indices)
 
 
-def _has_row_of(x: Tensor, count: int) -> bool:
-    return x.dtype.kind in ("int", "uint", "float") and bool(x.dims) and (x.dims[-1] or 0) >= count
+def _has_row_of(x: Array, count: int) -> bool:
+    return x.dtype.kind in "iuf" and x.ndim > 0 and x.shape[-1] >= count
 
 
 def _largest_of_rows(x: Array, op: TopIndices) -> tuple[Array, Array]:

@@ -471,9 +471,10 @@ def _reduction(
                 y = op_class((axis % data.ndim,), bool(keepdims)).eval(data)
                 return EagerTensor(y if y.ndim else y[()])
             if type(axis) in (list, tuple):
+                given: Any = axis
                 ndim = data.ndim
-                places = {place % ndim for place in axis if type(place) is int and -ndim <= place < ndim}
-                if places and len(places) == len(axis):
+                places = {place % ndim for place in given if type(place) is int and -ndim <= place < ndim}
+                if places and len(places) == len(given):
                     y = op_class(tuple(sorted(places)), bool(keepdims)).eval(data)
                     return EagerTensor(y if y.ndim else y[()])
         return None

@@ -261,7 +261,8 @@ def _selu(x: Array) -> Array | None:
     if x.dtype.char not in "fd":
         return None
     kind = x.dtype.type
-    return chosen(x < 0, Elu.formula(x) * kind(_SELU_ALPHA), x) * kind(_SELU_SCALE)
+    found: Array = chosen(x < 0, Elu.formula(x) * kind(_SELU_ALPHA), x) * kind(_SELU_SCALE)
+    return found
 
 
 @blaming

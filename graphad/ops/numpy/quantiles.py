@@ -356,7 +356,7 @@ def median(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> T
       np.float64(2.0)
     """
     a = tensor_of(a)
-    if (axis is None or type(axis) is int) and is_free(a) and 0 < a.data.size <= _SMALL:  # type: ignore[attr-defined]
+    if (axis is None or type(axis) is int) and is_free(a) and 0 < a.data.size <= _SMALL:
         found = directly(_median_of_few, a, axis=axis, keepdims=keepdims)
         if found is not None:
             return found
