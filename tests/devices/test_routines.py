@@ -139,8 +139,8 @@ def test_late_streams_give_the_same(late_streams: Any) -> None:
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_an_assignment_between_calls_is_made_once(waits: bool) -> None:
-    """It waits for a factorisation behind it, since a run without an answer is made again. Where a step in Python between them may
-    raise it cannot wait, and the factorisation is such a step too."""
+    """It waits for a factorisation behind it, since a run without an answer is made again. Where a step in Python between them
+    may raise it cannot wait, and the factorisation is such a step too."""
     with tf.device("cuda"):
         total = tf.Variable(tf.zeros([3]))
 
