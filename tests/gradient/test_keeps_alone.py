@@ -11,7 +11,9 @@ import pytest
 import graphad as tf
 from graphad.core.convert import lift
 from graphad.core.registry import all_ops
+from graphad.gradient import jacobian as jacobians
 from graphad.gradient.backward import Dropped
+from graphad.gradient.jacobian_plan import Plan
 from tests.support.case_tables import differentiable_cases
 from tests.support.op_case import OpCase
 
@@ -36,6 +38,42 @@ def test_the_cotangent_of_one_operand_needs_nothing_that_was_let_go(case: OpCase
         np.testing.assert_allclose(
             lift(found).numpy(), lift(want[number]).numpy(), rtol=1e-6, atol=1e-8, equal_nan=True
         )
+
+
+def _first_of_each_op() -> list[Any]:
+    """For each op with `keeps_alone` the first case in which it stands."""
+    found: dict[str, Any] = {}
+    left = {name for name, kind in all_ops().items() if kind.keeps_alone is not None}
+    for parameter in differentiable_cases():
+        case = parameter.values[0]
+        if len(case.sources) > 1 and case.function.__name__ in _NAMES and left:
+            for name in {node.op.name for node in case.traced().nodes} & left:
+                found[name] = parameter
+                left.discard(name)
+    return [pytest.param(parameter.values[0], id=name) for name, parameter in found.items()]
+
+
+_NAMES = {
+    "multiply", "divide", "multiply_no_nan", "divide_no_nan", "pow", "matmul", "solve", "triangular_solve", "conv2d",
+    "convolution",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", _first_of_each_op())
+def test_columns_of_a_jacobian_need_nothing_that_was_let_go(
+    case: OpCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tensors = case.tensors()
+    for i in case.sources:
+        with tf.GradientTape(persistent=True) as tape:
+            tape.drop_above = -1
+            tape.watch(tensors[i])
+            (y,) = case.call(*tensors)
+        rows, columns = [], []
+        for forward, found in ((False, rows), (True, columns)):
+            monkeypatch.setattr(jacobians, "plan_jacobian", lambda *_, forward=forward: Plan(forward, 1000))
+            found.append(tape.jacobian(y, tensors[i]).numpy())
+        np.testing.assert_allclose(columns, rows, rtol=1e-7, atol=1e-7)
 
 
 _PAIRS: dict[str, tuple[Callable[..., Any], tuple[str, str]]] = {
