@@ -336,7 +336,7 @@ class Determinant(_OfMatrix):
 
     def eval(self, x: Array) -> Array:
         y = unreported(lapack, np.linalg.det, x)
-        return y if np.all(y) else _nan_where(_lost(y, x), y)  # type: ignore[no-any-return]
+        return y if np.all(y) else _nan_where(_lost(y, x), y)
 
     @else_eval(FACTORISED)
     def lower(self, x: TensorSpec) -> forms.Form | None:

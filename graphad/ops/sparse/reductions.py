@@ -310,7 +310,8 @@ def _weights_of(op: str, values: SparseTensor, weights: object) -> Tensor:
             f"{op}: values have {word} \x00, weights \x00; they must have the same {word}.",
             [mine, its],
         )
-    return weights.values
+    found: Tensor = weights.values
+    return found
 
 
 @blaming
