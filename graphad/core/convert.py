@@ -70,6 +70,18 @@ def lift(x: object, dtype: DType | None = None) -> Tensor:
     return constant_here(to_numpy(x, dtype))
 
 
+def lift_truths(x: object) -> Tensor:
+    """`x` as a tensor where truth values are asked for: a list without numbers, or an array that holds nothing but 0 and 1, as
+    bools.
+    """
+    return lift(x, dtypes.bool_ if isinstance(x, np.ndarray | np.generic) or is_empty_list(x) else None)
+
+
+def is_empty_list(x: object) -> bool:
+    """Whether it is a list in which there is no number, though it may hold such lists."""
+    return isinstance(x, list | tuple) and all(map(is_empty_list, x))
+
+
 def lift_own(x: object) -> Tensor:
     """`x` as a tensor that may be returned to a caller; what `lift` gives for a variable is for ops only."""
     return x.value() if isinstance(x, Handle) else lift(x)  # type: ignore[attr-defined]
@@ -230,7 +242,11 @@ def to_numpy(x: object, dtype: DType | None = None) -> Any:
 
 
 def _are_whole(numbers: np.ndarray, mine: DType, dtype: DType) -> bool:
-    """Whether NumPy floats are integers that the dtype holds; `ceil`, `prod` and `zeros` of NumPy make floats for integers."""
+    """Whether NumPy's numbers are such of the dtype, though their own has others too: floats that are integers, as `ceil`, `prod`
+    and `zeros` of NumPy make them, and numbers that are all 0 or 1 for bools.
+    """
+    if dtype.is_bool:
+        return bool(((numbers == 0) | (numbers == 1)).all())
     if mine.kind != "float" or not dtype.is_integer:
         return False
     if not (np.isfinite(numbers) & (numbers == np.trunc(numbers))).all():

@@ -27,7 +27,6 @@ from graphad.graph.ir import Graph
 from graphad.graph.walk import expanded_nodes
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.shape import SizeVector, packed
-from graphad.ops.control.call import Call
 from graphad.trace.counted import steps_of
 from graphad.trace.known import KnownSlices, KnownTensor, SlicesSpec, slices_of
 from graphad.trace.size_class import SizeKey, literal_sizes, size_class
@@ -368,6 +367,8 @@ class Specialiser(Trace):
         self.require_fit(graph, inputs)
         if not self.keeps_calls or expanded_nodes(graph) <= SMALL_CALL:
             return self.replay(graph, inputs)
+        from graphad.ops.control.call import Call  # which few graphs need
+
         inner = self.specialised(graph, inputs)
         outputs = list(self.node(Call(inner), inputs))
         for k, value in enumerate(inner.outputs):

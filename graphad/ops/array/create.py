@@ -124,15 +124,17 @@ def fill(dims: ShapeLike, value: TensorLike, name: str | None = None) -> Tensor:
 
     Args:
       dims: Sizes: a list, a shape, or an integer tensor.
-      value: A scalar, number or tensor; its gradient is the sum.
+      value: A scalar, number or tensor, or a vector of one element; its gradient is the sum.
     Returns: Tensor of that shape and the dtype of `value`.
-    Raises: InvalidArgumentError (a ValueError): a size is negative, or `value` is not a scalar.
+    Raises: InvalidArgumentError (a ValueError): a size is negative, or `value` has more elements or axes.
     Example:
       >>> fill([2, 2], 7).numpy()
       array([[7, 7],
              [7, 7]], dtype=int32)
     """
     value = lift(value)
+    if value.dims == (1,):
+        value = value[0]
     if value.dims is not None and len(value.dims) != 0:
         raise InvalidArgumentError(f"fill: value has shape {format_dims(value.dims)}; a scalar is needed.")
     return broadcast_for("fill", value, dims)

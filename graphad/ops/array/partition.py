@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.annotations import Array, DTypeLike, TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -22,7 +22,9 @@ from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.scatter import boolean_mask, tensor_scatter_nd_update
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import shape
+from graphad.ops.array.support import index_tensor
 from graphad.ops.array.transpose import transpose
+from graphad.ops.directly import directly
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_all, reduce_max
 from graphad.ops.math.select import where
@@ -45,16 +47,26 @@ def dynamic_partition(
         raise InvalidArgumentError(
             f"dynamic_partition: num_partitions is {num_partitions!r}; an int of at least 1 is needed."
         )
-    data, partitions = lift(data), lift(partitions)
-    if not partitions.dtype.is_integer:
-        raise InvalidArgumentError(
-            f"dynamic_partition: partitions are {partitions.dtype.name}; integers are needed."
-        )
+    data, partitions = lift(data), index_tensor("dynamic_partition", partitions, "partitions")
     if partitions.dims == ():  # one number for the whole
         data, partitions = expand_dims(data, 0), expand_dims(partitions, 0)
     message = f"dynamic_partition: the partitions are \x00; they must be from 0 to {num_partitions - 1}."
     require(reduce_all((partitions >= 0) & (partitions < num_partitions)), message, [partitions])
     return [boolean_mask(data, partitions == k) for k in range(num_partitions)]
+
+
+def _stitched(*arrays: Array) -> Array | None:
+    """The slices of the second half of the arrays, each where the first half says; None where they do not fit."""
+    numbers, parts = arrays[: len(arrays) // 2], arrays[len(arrays) // 2 :]
+    inner = parts[0].shape[numbers[0].ndim :]
+    if any(part.shape != (*at.shape, *inner) for at, part in zip(numbers, parts, strict=True)):
+        return None
+    if not all(at.size for at in numbers) or min(at.min() for at in numbers) < 0:
+        return None
+    found = np.zeros((1 + max(int(at.max()) for at in numbers), *inner), parts[0].dtype)
+    for at, part in zip(numbers, parts, strict=True):
+        found[at] = part
+    return found
 
 
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
@@ -82,6 +94,9 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
             raise InvalidArgumentError(
                 f"dynamic_stitch: data[{k}] has shape {part.shape} and its indices {at.shape}, with which it must begin."
             )
+    found = directly(_stitched, *numbers, *parts)
+    if found is not None:
+        return found
     inner = shape(parts[0])[numbers[0].ndim :]
     flat = concat([reshape(at, [-1]) for at in numbers], 0)
     rows = concat(

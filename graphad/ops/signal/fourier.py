@@ -35,6 +35,7 @@ from graphad.core.schema import Given, Positive
 from graphad.core.shapes import format_dims, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels import forms
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import reshape
@@ -117,6 +118,9 @@ class Fft(_Transform):
             return np.fft.ifftn(x, axes=_last(self.rank), norm="backward" if self.scaled else "forward")
         return np.fft.fftn(x, axes=_last(self.rank), norm="forward" if self.scaled else "backward")
 
+    def lower(self, x: TensorSpec) -> forms.Form:
+        return forms.Transformed("fft", self.rank, inverse=self.inverse, scaled=self.scaled)
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Fft(self.rank, not self.inverse, self.scaled), g),)
 
@@ -158,6 +162,9 @@ class Rfft(_Transform):
         y *= 2
         y[..., _ends(n)] = once
         return y
+
+    def lower(self, x: TensorSpec) -> forms.Form:
+        return forms.Transformed("rfft", self.rank, adjoint=self.adjoint)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims = ctx.shape(0)
@@ -205,6 +212,9 @@ class Irfft(_Transform):
         half = x * x.dtype.type(0.5)
         half[..., _ends(n)] = x[..., _ends(n)]
         return np.fft.irfftn(half, sizes, axes=_last(self.rank), norm="forward")
+
+    def lower(self, x: TensorSpec, *given: TensorSpec) -> forms.Form:
+        return forms.Transformed("irfft", self.rank, adjoint=self.adjoint)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Rfft(self.rank, not self.adjoint), g),)
@@ -353,6 +363,8 @@ def _irfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
         raise OutOfRangeError("irfftnd: input_tensor has shape []; at least one axis is needed.")
     if lengths is None:
         have = None if x.dims is None else x.dims[-1]
+        if have == 0:
+            x, have = with_size(x, -1, 1), 1  # of no frequency as of one: no number
         last: Any = 2 * (have - 1) if have is not None else 2 * (_last_size(x) - 1)
     else:
         for k, n in enumerate(lengths[:-1]):
