@@ -22,6 +22,7 @@ from graphad.core.dtypes import as_dtype
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
 from graphad.core.nest import leaves_of, map_leaves
+from graphad.core.refusal import members
 from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.tensor import Tensor
@@ -107,7 +108,10 @@ class Layer(Configured, Module):
         self.activity_regularizer = get_regularizer(activity_regularizer)
         if input_dim is not None:
             input_shape = (input_dim,)
-        self._graphad_input_shape = None if input_shape is None else TensorShape([None, *input_shape])
+        self._graphad_input_shape = None
+        if input_shape is not None:
+            sizes = members(type(self).__name__, "input_shape", input_shape, "give a list of sizes")
+            self._graphad_input_shape = TensorShape([None, *sizes])
         self._graphad_told = {
             self._weight_of(argument): _GET[argument.rpartition("_")[2]](given)
             for argument, given in about_weights.items()
