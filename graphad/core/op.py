@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         Rows,
         VjpContext,
     )
+    from graphad.core.row_access import RowAccess
     from graphad.core.tensor import Tensor
 
 READS, WRITES, IO = 1, 2, 4
@@ -363,8 +364,8 @@ class Op(metaclass=OpType):
         """The op that gives the logarithm of its result from the same inputs, more exactly; None if there is none."""
         return None
 
-    def index_axis(self, rank: int) -> int | None:
-        """The axis along which it takes the single slice given by its second input, a scalar; None if it does more."""
+    def row_access(self, rank: int) -> RowAccess | None:
+        """The single slice that it takes, puts or spreads, of a tensor of this rank; None if it does more."""
         return None
 
     def settled(self, ctx: FoldContext, *inputs: Any) -> Op | Tensor | tuple[Tensor, ...] | None:

@@ -31,6 +31,7 @@ from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import MIXED, Op, define, else_eval
+from graphad.core.row_access import SPREADS, TAKES, RowAccess
 from graphad.core.schema import Axis, Count, Given, IndexSpec
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis, require_axes
 from graphad.core.spec import TensorSpec
@@ -94,8 +95,8 @@ class Gather(Op):
     batch_dims: Count = 0
     sparse: bool = True
 
-    def index_axis(self, rank: int) -> int | None:
-        return None if self.batch_dims else self.axis % rank
+    def row_access(self, rank: int) -> RowAccess | None:
+        return None if self.batch_dims else RowAccess(TAKES, self.axis % rank)
 
     def infer(self, params: TensorSpec, indices: IndexSpec) -> TensorSpec:
         if params.dims is None or indices.dims is None:
@@ -210,6 +211,9 @@ class GatherGrad(Op):
     batch_dims: Count
     shape: Given[tuple[Size, ...]]
     formerly = {"gather_grad_to": shape_was_claimed}
+
+    def row_access(self, rank: int) -> RowAccess | None:
+        return None if self.batch_dims else RowAccess(SPREADS, self.axis % rank, 0)
 
     def infer(self, g: TensorSpec, indices: IndexSpec) -> TensorSpec:
         return put_back(self, Gather(self.axis, self.batch_dims, False), g, self.shape, indices)
@@ -363,6 +367,9 @@ class GatherNd(Op):
     takes_symbols = (0,)
     keeps = ((1,), False)
     batch_dims: Count = 0
+
+    def row_access(self, rank: int) -> RowAccess | None:
+        return None if self.batch_dims else RowAccess(TAKES, 0, coordinates=True)
 
     def infer(self, params: TensorSpec, indices: IndexSpec) -> TensorSpec:
         return params.with_dims(check_nd("gather_nd", params.dims, indices.dims, self.batch_dims))
