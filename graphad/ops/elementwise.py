@@ -26,9 +26,9 @@ from graphad.core.annotations import (
     UnaryFunction,
 )
 from graphad.core.bind import bind
-from graphad.core.convert import lift_pair
+from graphad.core.convert import lift_pair, lift_truths
 from graphad.core.dtypes import DType, bool_, float32
-from graphad.core.kinds import kind_words
+from graphad.core.kinds import BOOLEAN, kind_words
 from graphad.core.op import Op, OpType, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -264,8 +264,11 @@ def binary_function(
     its formula without what only derivatives need.
     """
     op = op_class()
+    truths = op_class.kinds == BOOLEAN
 
     def usual(x: TensorLike, y: TensorLike) -> Tensor:
+        if truths:
+            x, y = lift_truths(x), lift_truths(y)
         return bind(op, *lift_pair(op.name, x, y))
 
     shown = documented(op_class, doc, arguments, example, source)

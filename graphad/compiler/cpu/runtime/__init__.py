@@ -11,8 +11,9 @@ The modules by subject:
     threads               pool, limit
     steps of plans        movement, indexing, ordering, drawing, calls, branch, repeat
     matrices              lapack, factorising
+    functions of arrays   mapping
     NumPy's own loops     numpy_loops, ufuncs, transforming
     products              blas, blas_text, multiplying, tiles_text, convolving, convolving_text, convolving_lines,
-                          convolved
+                          convolving_few, convolving_sizes, convolved
     text into code        native
 """
