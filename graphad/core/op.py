@@ -1,8 +1,7 @@
 """An op: one interned, frozen record whose fields are its attributes and whose methods are all its rules.
 
 Equal attributes (types included) are the same object, so identity serves as equality, hash, cache key and file record.
-A rule that cannot exist is declared with `no_gradient`, `no_batch` or `no_rows` and a reason; a derivative that is merely absent
-raises `MissingGradientError`.
+A rule that cannot exist is declared by `no_gradient`, `no_batch` or `no_rows`; a derivative that is absent raises an error.
 """
 
 from __future__ import annotations

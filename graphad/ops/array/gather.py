@@ -66,14 +66,9 @@ def check_range(op: str, indices: Array, size: int, name: str = "indices", least
 def blocks(params: Array, indices: Array, axis: int, batch_dims: int) -> tuple[Any, Any]:
     """Parameters as [batch, before, n, after] and indices as [batch, m]."""
     dims = np.shape(params)
-    lead, before, after = dims[:batch_dims], dims[batch_dims:axis], dims[axis + 1 :]
-    return (
-        np.reshape(params, (math.prod(lead), math.prod(before), dims[axis], math.prod(after))),
-        np.reshape(
-            indices,
-            (math.prod(lead), -1) if math.prod(lead) else (0, math.prod(np.shape(indices)[batch_dims:])),
-        ),
-    )
+    lead, before, after = map(math.prod, (dims[:batch_dims], dims[batch_dims:axis], dims[axis + 1 :]))
+    many = -1 if lead else math.prod(np.shape(indices)[batch_dims:])
+    return np.reshape(params, (lead, before, dims[axis], after)), np.reshape(indices, (lead, many))
 
 
 @define
