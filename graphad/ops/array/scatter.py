@@ -31,6 +31,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import BOOLEAN, require_kind, require_same_dtype
 from graphad.core.op import MIXED, Op, define, else_eval, no_form
 from graphad.core.references import AT
+from graphad.core.row_access import PUTS, RowAccess
 from graphad.core.schema import Axis, Count, Given, IndexSpec, IntegerSpec
 from graphad.core.shapes import are_compatible, format_dims, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
@@ -51,12 +52,7 @@ from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range as sequence
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.sizes import num_was_input, requested, require_sizes
-from graphad.ops.array.support import (
-    all_stacked,
-    index_tensor,
-    requested_size,
-    same_row,
-)
+from graphad.ops.array.support import all_stacked, index_tensor, requested_size, same_row
 from graphad.ops.choice import chosen
 from graphad.ops.directly import directly
 from graphad.ops.math.cast import cast
@@ -104,6 +100,9 @@ class TensorScatterUpdate(Op):
     takes_symbols = (0, 2)
     keeps = ((1,), False)
     batch_dims: Count = 0
+
+    def row_access(self, rank: int) -> RowAccess | None:
+        return None if self.batch_dims else RowAccess(PUTS, 0, 2, coordinates=True)
 
     def infer(self, x: TensorSpec, indices: IndexSpec, updates: TensorSpec) -> TensorSpec:
         require_same_dtype(self.caller, updates, x, ("updates", "tensor"))
