@@ -1,9 +1,8 @@
 """An op: one interned, frozen record whose fields are its attributes and whose methods are all its rules.
 
 Equal attributes (types included) are the same object, so identity serves as equality, hash, cache key and file record.
-A rule that cannot exist is declared with `no_gradient`, `no_batch` or `no_rows` and a reason; a derivative that is merely
-absent raises
-`MissingGradientError`.
+A rule that cannot exist is declared with `no_gradient`, `no_batch` or `no_rows` and a reason; a derivative that is merely absent
+raises `MissingGradientError`.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
         FoldContext,
         RowAxes,
         Rows,
+        Value,
         VjpContext,
     )
     from graphad.core.tensor import Tensor
@@ -458,7 +458,7 @@ def no_gradient(reason: str) -> Callable[..., Any]:
 def no_batch(reason: str) -> Callable[..., Any]:
     """A `batch` for ops that can only run row by row; the reason is part of the error where even that is impossible."""
 
-    def batch(self: Op, ctx: BatchContext, *xs: object) -> Any:
+    def batch(self: Op, ctx: BatchContext, *xs: Value) -> Tensor | tuple[Tensor, ...]:
         return ctx.rowwise(self, *xs)
 
     batch.reason = reason  # type: ignore[attr-defined]

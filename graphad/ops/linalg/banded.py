@@ -325,8 +325,8 @@ def eigh_tridiagonal(
       alpha: The main diagonal [..., n], a float or complex dtype.
       beta: The superdiagonal [..., n - 1]; the subdiagonal is its conjugate.
       eigvals_only: Whether to return the eigenvalues alone; otherwise the eigenvectors too, as columns.
-      select: "a" for all eigenvalues, "i" for those with indices select_range[0] to select_range[1], both included, "v"
-        for those in the interval (select_range[0], select_range[1]], which takes a single matrix.
+      select: "a" for all eigenvalues, "i" for those with indices select_range[0] to select_range[1], "v" for
+        those from select_range[0] to select_range[1], which takes a single matrix; both ends are included.
       select_range: The two bounds for "i" and "v".
       tol: Accepted for compatibility; ignored.
     Returns: The eigenvalues [..., n], real, or (values, vectors [..., n, n]).
@@ -358,7 +358,7 @@ def eigh_tridiagonal(
                 f"{op}: alpha has shape {middle.shape}; for select='v' it is a vector."
             )
         low, high = (cast(end, values.dtype) for end in select_range)
-        mask = (values > low) & (values <= high)
+        mask = (values >= low) & (values <= high)
         values = boolean_mask(values, mask)
         vectors = None if vectors is None else boolean_mask(vectors, mask, axis=1)
     return values if vectors is None else (values, vectors)

@@ -229,3 +229,10 @@ def test_a_search_among_many_boxes_is_the_same_in_blocks(most: int, overlap: flo
         left[shared / (area + area[k] - shared) > overlap] = -np.inf
         left[k] = -np.inf
     assert tf.image.non_max_suppression(boxes, scores, most, overlap, 0.1).numpy().tolist() == chosen
+
+
+def test_a_contrast_has_one_factor():
+    """A vector as long as a row used to scale the channels."""
+    for factor in (np.ones(3), np.ones([1])):
+        with pytest.raises(ValueError, match=r"^adjust_contrast: contrast_factor must be scalar, got shape"):
+            tf.image.adjust_contrast(np.ones((2, 3, 3, 3), np.float32), factor)

@@ -240,6 +240,19 @@ def test_the_two_ways_to_combine_rows_give_the_same_bits():
         )
 
 
+def test_means_of_complex_slices_are_complex():
+    x = np.array([1 + 2j, 3, 5j, 7])
+    for call in (
+        lambda v: tf.math.segment_mean(v, [0, 0, 2, 2]),
+        lambda v: tf.math.unsorted_segment_mean(v, [0, 0, 2, 2], 3),
+    ):
+        want = np.array([2 + 1j, 0, 3.5 + 2.5j])
+        np.testing.assert_allclose(call(tf.constant(x)).numpy(), want)
+        np.testing.assert_allclose(tf.function(call)(tf.constant(x)).numpy(), want)
+    roots = tf.math.unsorted_segment_sqrt_n(tf.constant(x), [0, 0, 1, 1], 2).numpy()
+    np.testing.assert_allclose(roots, [(4 + 2j) / np.sqrt(2), (7 + 5j) / np.sqrt(2)])
+
+
 @pytest.mark.parametrize("function", [tf.math.unsorted_segment_max, tf.math.unsorted_segment_min])
 @pytest.mark.parametrize("shape", [(6000,), (1500, 4), (30, 50, 4)])
 @pytest.mark.parametrize("way", ["apart", "ties", "nan", "few members", "negative"])
