@@ -164,3 +164,11 @@ def test_what_a_function_returns_is_named():
     for call in (tf.numpy_function, tf.py_function):
         with pytest.raises(TypeError, match=r"_function: Missing required argument: 'Tout'"):
             call(lambda x: x, [1.0])
+
+
+def test_ranks_are_integers():
+    """1.5 used to be a rank of 1."""
+    tf.debugging.assert_rank_in(tf.ones([2]), (0, 1))
+    for wrong in ((0.5, 1.5), ([1], 2)):
+        with pytest.raises(TypeError, match=r"^assert_rank_in: rank must be an integer, got"):
+            tf.debugging.assert_rank_in(tf.ones([2]), wrong)

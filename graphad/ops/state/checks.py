@@ -254,9 +254,9 @@ def assert_rank_in(
       x: Tensor of any dtype.
       ranks: Integer scalars.
       message: What the error begins with.
-    Raises: InvalidArgumentError (a ValueError): it is none of them.
+    Raises: InvalidArgumentError (a ValueError): it is none of them; ArgumentTypeError (a TypeError): one is no integer scalar.
     """
-    a, wanted = lift(x), [lift(rank) for rank in ranks]
+    a, wanted = lift(x), [_rank_wanted("assert_rank_in", rank) for rank in ranks]
     known = [known_value(rank) for rank in wanted]
     lead = f"{message} " if message else ""
     if a.dims is not None and not any(rank is None for rank in known):
@@ -312,6 +312,16 @@ def assert_proper_iterable(values: object) -> None:
         )
 
 
+def _rank_wanted(op: str, rank: TensorLike) -> Tensor:
+    """A rank that is asked for, as a tensor. Raises: ArgumentTypeError: it is no integer scalar."""
+    wanted = lift(rank)
+    if wanted.dims or not wanted.dtype.is_integer:
+        raise ArgumentTypeError(
+            f"{op}: rank must be an integer, got {wanted.dtype.name} of shape {format_dims(wanted.dims)}."
+        )
+    return wanted
+
+
 def _check_rank(
     op: str,
     x: object,
@@ -321,11 +331,7 @@ def _check_rank(
     words: str,
     holds: Callable[[int, int], bool],
 ) -> None:
-    a, wanted = lift(x), lift(rank)
-    if wanted.dims or not wanted.dtype.is_integer:
-        raise ArgumentTypeError(
-            f"{op}: rank must be an integer, got {wanted.dtype.name} of shape {format_dims(wanted.dims)}."
-        )
+    a, wanted = lift(x), _rank_wanted(op, rank)
     known = known_value(wanted)
     lead = f"{message} " if message else ""
     if a.dims is not None and known is not None:
