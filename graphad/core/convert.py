@@ -8,7 +8,7 @@ adopt the tensor's dtype if their kind fits into it (a bool may become an int, a
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +23,7 @@ from graphad.core.errors import (
     DTypeError,
     GraphadError,
     InvalidArgumentError,
+    ResourceExhaustedError,
     UnconvertibleError,
 )
 from graphad.core.ieee import REPORTED, unreported
@@ -124,7 +125,7 @@ def _dtype_of(x: Any) -> DType | None:
 def _adopt(op: str, x: object, dtype: DType | None) -> Tensor:
     try:
         return lift(x, dtype)
-    except (DTypeError, UnconvertibleError) as cause:
+    except (DTypeError, ResourceExhaustedError, UnconvertibleError) as cause:
         if dtype is not None and isinstance(cause, DTypeError) and exports_array(x):
             mine = dtypes.as_dtype(_exported(x).dtype)
             raise DTypeError(
@@ -135,6 +136,7 @@ def _adopt(op: str, x: object, dtype: DType | None) -> Tensor:
 
 
 E = TypeVar("E", bound=GraphadError)
+R = TypeVar("R")
 
 
 def _called() -> str | None:
@@ -335,7 +337,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
             return _as_known(np.array(_exported(x)), x)  # a copy, since its owner may change the array
         is_list = isinstance(x, list | tuple)
         if isinstance(x, Sequence) and not is_list:
-            return _from_python(list(x), dtype)  # a range, or a user's class
+            return _from_python(_walked(list, x), dtype)  # a range, or a user's class
     kinds = _kinds(x) if is_list else set()
     if dtype is None and kinds & _BOOLS and not kinds <= _BOOLS and not _counts_bools(x, kinds):
         raise _refused(
@@ -344,7 +346,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
             "numbers.",
         )
     try:
-        array = np.array(x)
+        array = _walked(np.array, x)
     except ValueError as cause:
         raise _not_rectangular(x) from cause
     if array.dtype.kind == "f" and dtype is dtypes.uint64 and kinds <= _INTEGERS and kinds:
@@ -374,9 +376,21 @@ _INTEGERS = {int}
 def array_of(x: object) -> np.ndarray:
     """`np.asarray(x)`. Raises: InvalidArgumentError: the items of nested lists differ in length."""
     try:
-        return np.asarray(x)
+        return _walked(np.asarray, x)
     except ValueError as cause:
         raise _not_rectangular(x) from cause
+
+
+def _walked(make: Callable[[Any], R], x: object) -> R:
+    """`make(x)`. Raises: ResourceExhaustedError: x says that it has more items than memory holds."""
+    try:
+        return make(x)
+    except MemoryError as cause:
+        raise _refused(
+            ResourceExhaustedError,
+            f"Attempt to convert a value ({_short(x)}) with type ({type(x)}) to a Tensor: there is no memory for the items "
+            "that it says it has.",
+        ) from cause
 
 
 def array_of_numbers(x: object) -> np.ndarray:

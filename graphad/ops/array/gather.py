@@ -67,18 +67,12 @@ def blocks(params: Array, indices: Array, axis: int, batch_dims: int) -> tuple[A
     dims = np.shape(params)
     lead, before, after = dims[:batch_dims], dims[batch_dims:axis], dims[axis + 1 :]
     return (
-        np.reshape(params, (_count(lead), _count(before), dims[axis], _count(after))),
+        np.reshape(params, (math.prod(lead), math.prod(before), dims[axis], math.prod(after))),
         np.reshape(
-            indices, (_count(lead), -1) if _count(lead) else (0, _count(np.shape(indices)[batch_dims:]))
+            indices,
+            (math.prod(lead), -1) if math.prod(lead) else (0, math.prod(np.shape(indices)[batch_dims:])),
         ),
     )
-
-
-def _count(dims: tuple[int, ...]) -> int:
-    total = 1
-    for size in dims:
-        total *= size
-    return total
 
 
 @define
@@ -120,6 +114,10 @@ class Gather(Op):
         check_range("gather", indices, params.shape[axis])
         if not self.batch_dims:
             require_axes("gather", np.ndim(params) - 1 + np.ndim(indices))  # NumPy would end the process
+        if not (params.size and indices.size):  # NumPy would walk what comes before the axis of size 0
+            shape = (*params.shape[:axis], *indices.shape[self.batch_dims :], *params.shape[axis + 1 :])
+            return arrays.empty(shape, params.dtype, params)
+        if not self.batch_dims:
             return np.take(params, indices, axis)
         p, i = blocks(params, indices, axis, self.batch_dims)
         y = np.moveaxis(p, 2, 1)[np.arange(p.shape[0])[:, None], i]
@@ -516,6 +514,8 @@ class TakeAlong(Op):
     def eval(self, x: Array, indices: Array) -> Array:
         last = x.ndim - 1
         check_range(self.name, indices, x.shape[self.axis], least=-x.shape[self.axis])
+        if not indices.size:
+            return arrays.empty(indices.shape, x.dtype, x)
         if (
             self.axis not in (-1, last)
             or x.size < _MANY

@@ -32,7 +32,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 from graphad.ops import library
-from graphad.ops.array.create import zeros_like
+from graphad.ops.array.create import ones_like, zeros_like
 from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
@@ -41,11 +41,13 @@ from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint, times
 from graphad.ops.math.arithmetic import MUL, NEG
 from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import LOGICAL_AND, equal
 from graphad.ops.math.complexes import CONJ, imag, real
 from graphad.ops.math.complexes import complex as complex_of
 from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_sum
-from graphad.ops.rules import align_stacked, same_dtype, scalar_like, unbroadcast
+from graphad.ops.math.select import where
+from graphad.ops.rules import OF_A_SOLUTION, align_stacked, same_dtype, scalar_like, unbroadcast
 
 _BLOCK, _WHOLE = 32, 48  # rows of a triangular system that are solved at once
 FACTORISED = "a matrix is factorised as a whole, by a library"
@@ -173,7 +175,7 @@ class Solve(_System):
     """x with a x = b for matrices a [..., n, n] and b [..., n, k], or with the conjugate transpose of a if `adjoint`."""
 
     name = "solve"
-    keeps = ((0,), True)
+    keeps, keeps_alone = ((0,), True), OF_A_SOLUTION
     adjoint: bool = False
 
     def infer(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
@@ -187,10 +189,10 @@ class Solve(_System):
         return forms.Library("gesv", self.adjoint)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        a, x = ctx.inputs[0], ctx.outputs[0]
-        b_bar = bind(Solve(not self.adjoint), a, g)
+        b_bar = bind(Solve(not self.adjoint), ctx.inputs[0], g)
         a_bar = None
         if ctx.needs(0):
+            x = ctx.outputs[0]
             a_bar = times(x, b_bar, adjoint_b=True) if self.adjoint else times(b_bar, x, adjoint_b=True)
             a_bar = unbroadcast(ctx, 0, bind(NEG, a_bar))
         return a_bar, unbroadcast(ctx, 1, b_bar) if ctx.needs(1) else None
@@ -201,7 +203,7 @@ class TriangularSolve(_System):
     """As solve, for a triangle of a: the lower one if `lower_`, else the upper one; the other triangle is taken to be 0."""
 
     name = "triangular_solve"
-    keeps = ((0,), True)
+    keeps, keeps_alone = ((0,), True), OF_A_SOLUTION
     lower_: bool = True
     adjoint: bool = False
 
@@ -223,10 +225,10 @@ class TriangularSolve(_System):
         return forms.Library("gesv", self.adjoint, "lower" if self.lower_ != self.adjoint else "upper")
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        a, x = ctx.inputs[0], ctx.outputs[0]
-        b_bar = bind(TriangularSolve(self.lower_, not self.adjoint), a, g)
+        b_bar = bind(TriangularSolve(self.lower_, not self.adjoint), ctx.inputs[0], g)
         a_bar = None
         if ctx.needs(0):
+            x = ctx.outputs[0]
             full = times(x, b_bar, adjoint_b=True) if self.adjoint else times(b_bar, x, adjoint_b=True)
             half = bind(BandPart(-1, 0) if self.lower_ else BandPart(0, -1), bind(NEG, full))
             a_bar = unbroadcast(ctx, 0, half)
@@ -299,6 +301,19 @@ def _without_matrix(x: TensorSpec) -> TensorSpec:
     return x.with_dims(None if x.dims is None else x.dims[:-2])
 
 
+def _present(ctx: VjpContext, g: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The matrices and their determinants or signs, with unit matrices for the singular ones that a `where` has left out.
+
+    The cotangent of those is 0, and so is what the rule makes of it.
+    """
+    x = ctx.inputs[0]
+    if not ctx.is_masked:
+        return x, y
+    is_out = bind(LOGICAL_AND, equal(g, scalar_like(0, g)), equal(y, scalar_like(0, y)))
+    unit = bind(SetDiag(0), zeros_like(x), ones_like(bind(DiagPart(0), x)))
+    return where(bind(ExpandDims((-2, -1)), is_out), unit, x), where(is_out, scalar_like(1, y), y)
+
+
 def _lost(determinant: Array, x: Array) -> Array:
     """Which matrices hold NaN and have a determinant of 0: LAPACK may take a NaN for a pivot of 0."""
     return (determinant == 0) & np.isnan(x).any((-2, -1))  # type: ignore[no-any-return]
@@ -328,9 +343,9 @@ class Determinant(_OfMatrix):
         return forms.Factorised("getrf")
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        y = ctx.outputs[0]
+        x, y = _present(ctx, g, ctx.outputs[0])
         scale = bind(MUL, g, bind(CONJ, y) if y.dtype.is_complex else y)
-        return (bind(MUL, bind(ExpandDims((-2, -1)), scale), adjoint(bind(Inverse(), ctx.inputs[0]))),)
+        return (bind(MUL, bind(ExpandDims((-2, -1)), scale), adjoint(bind(Inverse(), x))),)
 
 
 @define
@@ -366,7 +381,8 @@ class SLogDet(_OfMatrix, TupleOp):
             g = complex_of(size, turn)
         if g is None:
             return (None,)  # the sign of a real determinant is piecewise constant
-        return (bind(MUL, bind(ExpandDims((-2, -1)), g), adjoint(bind(Inverse(), ctx.inputs[0]))),)
+        x, _ = _present(ctx, g, ctx.outputs[0])
+        return (bind(MUL, bind(ExpandDims((-2, -1)), g), adjoint(bind(Inverse(), x))),)
 
 
 @define

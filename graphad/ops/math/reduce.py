@@ -470,6 +470,13 @@ def _reduction(
             if type(axis) is int and -data.ndim <= axis < data.ndim:
                 y = op_class((axis % data.ndim,), bool(keepdims)).eval(data)
                 return EagerTensor(y if y.ndim else y[()])
+            if type(axis) in (list, tuple):
+                given: Any = axis
+                ndim = data.ndim
+                places = {place % ndim for place in given if type(place) is int and -ndim <= place < ndim}
+                if places and len(places) == len(given):
+                    y = op_class(tuple(sorted(places)), bool(keepdims)).eval(data)
+                    return EagerTensor(y if y.ndim else y[()])
         return None
 
     @short_way(quick)

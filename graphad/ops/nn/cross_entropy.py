@@ -38,7 +38,7 @@ from graphad.ops.array.support import all_stacked, index_tensor, same_row
 from graphad.ops.choice import larger
 from graphad.ops.directly import directly
 from graphad.ops.math import cast, equal, exp, reduce_any, reduce_sum, softplus, where
-from graphad.ops.nn.softmax import LogSoftmax, log_softmax
+from graphad.ops.nn.softmaxes import LogSoftmax, log_softmax
 from graphad.ops.rules import (
     FLOATING,
     INTEGER,

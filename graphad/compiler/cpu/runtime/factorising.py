@@ -181,6 +181,16 @@ def _called() -> str:
     return f.text()
 
 
+def widened(count: int) -> Step:
+    """The step that widens so many float32 numbers; its places are their own and that of the float64 ones."""
+    return Step(_kernels()["graphad_widen4"], [0, 0, count, _ANY], (SOURCE, TARGET))
+
+
+def rounded(count: int) -> Step:
+    """The step that rounds so many float64 numbers to float32."""
+    return Step(_kernels()["graphad_round4"], [0, 0, 1, 1, count, 0, 0, 1, 0], (SOURCE, TARGET))
+
+
 def text() -> str:
     """The step kernels."""
     return "\n".join([_widen(4), _widen(8), _round(4), _round(8), _called()])
