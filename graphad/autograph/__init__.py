@@ -9,7 +9,7 @@ The modules by subject:
 
     what is converted     scan, call, convert, source, directives, inspection, verbosity, experimental
     the syntax tree       nodes, names, shared, jumps, rewrite
-    converted code        operators, branches, loops, state, acting, counting, lists, builtins
+    converted code        operators, branches, loops, state, journal, acting, counting, streamed, lists, builtins
 """
 
 from graphad.core.late import attach

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from graphad.autograph.journal import Journal
 from graphad.autograph.state import (
     MARKS,
     NO_RETURN,
@@ -63,6 +64,7 @@ def staged_if(
     hidden = [Local(name, cells[name]) for name in others if name in cells]
     every = [*places, *hidden]
     before = [place.read() for place in every]
+    journal = Journal()
 
     def back() -> None:
         for place, value in zip(every, before, strict=True):
@@ -79,9 +81,21 @@ def staged_if(
 
         return Part("if", run, (), side)
 
-    with Deciding():
+    def found() -> bool:
+        """Whether the branches have variables of which their code does not tell; these are restored, and count from now on."""
+        more = journal.changed(places, same_shape=False)
+        for place, value in more:
+            place.write(value)
+        end = len(places)
+        places.extend(place for place, _ in more)
+        marks.extend("" for _ in more)
+        every[end:end] = [place for place, _ in more]
+        before[end:end] = [value for _, value in more]
+        return bool(more)
+
+    with Deciding(), journal:
         try:
-            parts = _both(traced, then, otherwise, sides)
+            parts = _both(traced, then, otherwise, sides, found)
             now = [
                 growing(old, a.value, b.value)
                 for old, a, b in zip(before, sides["then"], sides["else"], strict=False)
@@ -127,8 +141,20 @@ def staged_value(
 
         return Part("if", run, (), side)
 
-    with Deciding():
-        parts = _both(traced, then, otherwise, sides)
+    journal = Journal()
+    changed: list[Any] = []
+
+    def found() -> bool:
+        more = journal.changed((), same_shape=False)
+        for place, value in more:
+            place.write(value)
+        changed.extend(more)
+        return False
+
+    with Deciding(), journal:
+        parts = _both(traced, then, otherwise, sides, found)
+        if changed:  # its sides assign what their code does not show
+            return _value_of_statement(test, then, otherwise, {})
         merged = Merge([_VALUE], [""], sides["then"], sides["else"])
         return merged.finish(predicate, parts)[0]
 
@@ -193,10 +219,17 @@ def _both(
     then: Callable[[], Any],
     otherwise: Callable[[], Any],
     sides: dict[str, list[Side]],
+    found: Callable[[], bool] = lambda: False,
 ) -> list[Part]:
-    """Trace both sides; the first again if the second determined the parts of an incomplete value."""
+    """Trace both sides; again with the variables that were `found`; the first again if the second determined the parts of an
+    incomplete value."""
     first = traced("then", then, ())
-    second = traced("else", otherwise, sides["then"])
+    has_more = found()
+    second = traced("else", otherwise, () if has_more else sides["then"])
+    if found() or has_more:
+        return _both(
+            traced, then, otherwise, sides
+        )  # objects that were made in there have more of them each time
     if any(lacks(a.value, b.value) for a, b in zip(sides["then"], sides["else"], strict=True)):
         first = traced("then", then, sides["else"])
     return [first, second]

@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from graphad.autograph.acting import Tested
 from graphad.autograph.branches import growing, staged_if
 from graphad.autograph.counting import Counter, counter_of
+from graphad.autograph.journal import Journal
 from graphad.autograph.state import MARKS, UNBOUND, Local, Parts, bound_references, locals_of
+from graphad.autograph.streamed import Streamed
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
@@ -25,7 +25,6 @@ from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.sizes import known_value
-from graphad.ops.control.branch import conditional
 from graphad.ops.control.cond import as_predicate, placeholder
 from graphad.ops.control.parts import Again, Part, completed, loop_dims, loop_writes, same_structure
 from graphad.ops.control.scan import Walk
@@ -122,30 +121,17 @@ class _Wider(Retrace):
         self.owner, self.dims = owner, dims
 
 
-class Streamed:
-    """What a staged `for` asks the host for, element by element, until there is none.
+class _Further(Retrace):
+    """Raised to trace a loop again, with variables of which its code does not tell.
 
-    Shapes may change from step to step, as in TensorFlow: the elements of a data set often have sizes of their own.
+    Attributes:
+      owner: The loop.
+      found: The places, and what they hold before the loop.
     """
 
-    def __init__(self, stream: Any) -> None:
-        self._stream, self._run = stream, stream.start()
-
-    def goes_on(self, test: Callable[[], Any] | None) -> Tensor:
-        """Whether there is another step: the next element is asked for only where the loop was not left."""
-
-        def more() -> Tensor:
-            return self._stream.advance(self._run)  # type: ignore[no-any-return]
-
-        holds: Tensor = more() if test is None else conditional(as_predicate("for", test()), more, _no_more)
-        return holds
-
-    def element(self, slices: Sequence[Tensor]) -> Any:
-        return self._stream.element(self._run)
-
-
-def _no_more() -> Tensor:
-    return lift(np.False_)
+    def __init__(self, owner: _State, found: Sequence[tuple[Attribute | Item, Any]]) -> None:
+        super().__init__()
+        self.owner, self.found = owner, found
 
 
 def elements_of(x: object) -> Elements | None:
@@ -188,6 +174,7 @@ class _State:
             self.is_read.append(True)
         self.hidden = [Local(name, cells[name]) for name in others if name in cells]
         self.counter: Counter | None = None
+        self.is_complete = False  # whether `places` has what the functions assign that steps call
         self.before = [place.read() for place in self.places]
         self.hidden_before = [place.read() for place in self.hidden]
 
@@ -202,6 +189,16 @@ class _State:
         self.marks.append("")
         self.is_read.append(True)
         self.before.append(place.value)
+
+    def take_all(self, found: Sequence[tuple[Attribute | Item, Any]]) -> None:
+        """Take what steps assign though their code does not show it. Once: objects that are made in a step have more each
+        time."""
+        self.is_complete = True
+        for place, value in found:
+            self.places.append(place)
+            self.marks.append("")
+            self.is_read.append(True)
+            self.before.append(value)
 
     def count_by(self, counter: Counter) -> None:
         """Take a counter as a further variable."""
@@ -236,8 +233,10 @@ class _State:
             while results is None:
                 tracing = _Tracing(self, chosen.get("shape_invariants"), wider)
                 try:
-                    with Deciding():
-                        results = tracing.bind(test, body, elements, chosen.get("maximum_iterations"))
+                    with Deciding(), Journal() as journal:
+                        results = tracing.bind(
+                            test, body, elements, chosen.get("maximum_iterations"), journal
+                        )
                 except Again as again:  # a step determined the shapes of an array's elements
                     if again.owner is not self:
                         raise
@@ -246,6 +245,11 @@ class _State:
                     if found.owner is not self:
                         raise
                     wider |= found.dims
+                    self.back()
+                except _Further as further:
+                    if further.owner is not self:
+                        raise
+                    self.take_all(further.found)
                     self.back()
         finally:
             self.back()
@@ -331,6 +335,7 @@ class _Tracing:
         body: Callable[..., Any],
         elements: Elements | Streamed | Counter | None,
         maximum: Any,
+        journal: Journal,
     ) -> list[Any]:
         """The values of the variables after the loop."""
         n = len(self._values)
@@ -359,6 +364,10 @@ class _Tracing:
             None if test is None and streamed is None else Part("while", run_test, self._specs, "test")
         )
         body_part = Part("while", run_body, [*self._specs, *slices], "body")
+        if not self._state.is_complete:
+            more = journal.changed(self._state.places, same_shape=True)
+            if more:
+                raise _Further(self._state, more)
         self._check_shapes(body_part.graph.output_specs, may_change=streamed is not None)
         late = body_part.graph.output_specs[n : n + len(late_leaves(self._late))]
         rows = collected(test_part, body_part, self._rows, self._values, [] if walk is None else walk.xs)

@@ -169,8 +169,51 @@ def _is_place(node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
         return _is_place(node.value)
     if isinstance(node, ast.Subscript):
-        return isinstance(node.slice, ast.Constant | ast.Name) and _is_place(node.value)
+        return _is_key(node.slice) and _is_place(node.value)
     return False
+
+
+def _is_key(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):  # -1
+        return isinstance(node.operand, ast.Constant)
+    return isinstance(node, ast.Constant | ast.Name)
+
+
+def assigned_places(node: ast.Assign | ast.AugAssign) -> list[Any]:
+    """The attributes and items that a statement assigns, as far as their objects and keys may be computed twice, and are not
+    computed from what it assigns itself."""
+    waiting: list[Any] = [node.target] if isinstance(node, ast.AugAssign) else list(node.targets)
+    out: list[Any] = []
+    while waiting:
+        target = waiting.pop(0)
+        if isinstance(target, ast.Tuple | ast.List):
+            waiting += target.elts
+        elif isinstance(target, ast.Starred):
+            waiting.append(target.value)
+        elif isinstance(target, ast.Attribute | ast.Subscript) and all(
+            isinstance(part, _PLAIN) for part in walk(target)
+        ):
+            out.append(target)
+    bound = names_of(node).bound if out else set()
+    return [
+        place
+        for place in out
+        if bound.isdisjoint(part.id for part in walk(place) if isinstance(part, ast.Name))
+    ]
+
+
+_PLAIN = (
+    ast.Name,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Constant,
+    ast.Tuple,
+    ast.UnaryOp,
+    ast.BinOp,
+    ast.operator,
+    ast.unaryop,
+    ast.expr_context,
+)
 
 
 def binds_in_expression(node: ast.AST) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.call import of
+from graphad.autograph.journal import attribute_noted, item_noted
 from graphad.autograph.state import NO_RETURN, NO_STEP, Attribute, Item, is_symbolic, locals_of
 from graphad.core.errors import SymbolicValueError
 from graphad.core.frames import user_line
@@ -29,6 +30,7 @@ __all__ = [
     "append",
     "assert_",
     "attribute",
+    "attribute_noted",
     "bound",
     "compare",
     "counted",
@@ -39,6 +41,7 @@ __all__ = [
     "if_",
     "if_expression",
     "item",
+    "item_noted",
     "kept",
     "leaving",
     "no_return",
@@ -360,7 +363,8 @@ def for_(
             staged_loop(elements, test, body, carried, after, others, refs, options)
             return ()
     if hasattr(iterated, "__graphad_stream__") and trace_in_progress() is not None:
-        from graphad.autograph.loops import Streamed, staged_loop
+        from graphad.autograph.loops import staged_loop
+        from graphad.autograph.streamed import Streamed
 
         staged_loop(
             Streamed(iterated.__graphad_stream__()), test, body, carried, after, others, refs, options

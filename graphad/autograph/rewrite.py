@@ -21,7 +21,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from graphad.autograph.jumps import Jumps
-from graphad.autograph.names import Names, binds_in_expression, late_parts, mark_liveness, names_of, suspends
+from graphad.autograph.names import (
+    Names,
+    assigned_places,
+    binds_in_expression,
+    late_parts,
+    mark_liveness,
+    names_of,
+    suspends,
+)
 from graphad.autograph.nodes import FIELDS, like, walk
 from graphad.autograph.shared import mark_shared, own_names
 from graphad.autograph.state import MARKS
@@ -346,7 +354,9 @@ class _Rewriter(ast.NodeTransformer):
         for text, place in sorted(names.places.items()):
             if {node.id for node in walk(place) if isinstance(node, ast.Name)} & names.bound:
                 continue  # the object of the attribute is reassigned too
-            base = _thunk(_loaded(place.value))
+            base = _thunk(
+                _loaded(place.value)
+            )  # at the line of the `if` or loop, where debuggers stop anyway
             if isinstance(place, ast.Attribute):
                 refs.append(
                     _ag("attribute", ast.Constant(text), base, ast.Constant(self._mangled(place.attr)))
@@ -355,10 +365,29 @@ class _Rewriter(ast.NodeTransformer):
                 refs.append(_ag("item", ast.Constant(text), base, _thunk(_loaded(place.slice))))
         return refs
 
+    def _assignment(self, node: Any) -> Any:
+        """A statement that assigns: between the value and the assignment the attributes and items are noted, see `journal.py`.
+
+        A statement of its own would be a second one for debuggers in the user's line.
+        """
+        node = self.generic_visit(node)
+        for place in assigned_places(node):
+            text, base = ast.Constant(ast.unparse(place)), _loaded(place.value)
+            if isinstance(place, ast.Attribute):
+                noted = _ag(
+                    "attribute_noted", node.value, text, base, ast.Constant(self._mangled(place.attr))
+                )
+            else:
+                noted = _ag("item_noted", node.value, text, base, _loaded(place.slice))
+            node.value = like(noted, node.value)
+        return node
+
+    visit_Assign = visit_AugAssign = _assignment
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None:
             return like(ast.Pass(), node)
-        return like(ast.Assign(targets=[self.visit(node.target)], value=self.visit(node.value)), node)
+        return self._assignment(like(ast.Assign(targets=[node.target], value=node.value), node))
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         if "ASSERT_STATEMENTS" not in self._features or binds_in_expression(node):
@@ -546,10 +575,13 @@ def _load(name: str) -> ast.Name:
 
 
 def _loaded(node: ast.AST) -> Any:
-    """An assigned expression as one that is read."""
+    """An assigned expression as one that is read, without a position."""
     node = copy.deepcopy(node)
     if hasattr(node, "ctx"):
         node.ctx = ast.Load()
+    for part in walk(node):
+        if hasattr(part, "lineno"):
+            del part.lineno, part.col_offset, part.end_lineno, part.end_col_offset
     return node
 
 

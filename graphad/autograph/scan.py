@@ -17,6 +17,7 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from graphad.autograph.journal import noting
 from graphad.core.memo import Memo
 
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
@@ -27,6 +28,7 @@ _LOCAL = frozenset(("LOAD_FAST", "LOAD_FAST_CHECK"))
 _CHOICES = frozenset(
     code for name, code in dis.opmap.items() if name == "UNARY_NOT" or ("JUMP" in name and "_IF_" in name)
 )
+_ASSIGNING = frozenset(dis.opmap[name] for name in ("STORE_ATTR", "STORE_SUBSCR"))
 _WITH = dis.opmap["WITH_EXCEPT_START"]
 _FOR = dis.opmap["FOR_ITER"]
 _STORING = frozenset(f"{verb}_{kind}" for verb in ("STORE", "DELETE") for kind in ("GLOBAL", "DEREF", "NAME"))
@@ -54,6 +56,8 @@ def needs_conversion(f: FunctionType) -> bool:
 
 def _needs(f: FunctionType, seen: set[Any]) -> bool:
     code = f.__code__
+    if noting() and _assigns(code):
+        return True
     if id(code) in seen:
         return False
     seen.add(id(code))
@@ -81,6 +85,11 @@ def _code_needs(code: CodeType, names: dict[str, Any], cells: dict[str, Any], se
         if found is _UNKNOWN or _may_branch(found, seen):
             return True
     return False
+
+
+def _assigns(code: CodeType) -> bool:
+    """Whether the code assigns attributes or items, which is noted in branches and steps."""
+    return not _ASSIGNING.isdisjoint(code.co_code[::2])
 
 
 def _chooses(code: CodeType) -> bool:

@@ -74,6 +74,10 @@ class Attribute:
             return None
         return Attribute(self.name, lambda: base, self._key)
 
+    def key(self) -> Any:
+        """Equal for two references to one place."""
+        return id(self._base()), "attribute", self._key
+
     def read(self) -> Any:
         return getattr(self._base(), self._key, UNBOUND)
 
@@ -113,9 +117,25 @@ class Item:
             return None
         return Item(self.name, lambda: base, lambda: key)
 
-    def read(self) -> Any:
+    def key(self) -> Any:
+        """Equal for two references to one place; None where the item has no place of its own, as a slice."""
+        base, key = self._base(), self._key()
+        if isinstance(base, list):
+            if not isinstance(key, int):
+                return None
+            key = key + len(base) if key < 0 else key
         try:
-            return self._base()[self._key()]
+            hash(key)
+        except TypeError:
+            return None
+        return id(base), "item", key
+
+    def read(self) -> Any:
+        base, key = self._base(), self._key()
+        if isinstance(base, dict) and key not in base:  # asked for, some kinds of dicts would make it
+            return UNBOUND
+        try:
+            return base[key]
         except LookupError:
             return UNBOUND
 

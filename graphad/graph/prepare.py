@@ -119,7 +119,8 @@ class Emitter:
         """The function with the first line `head` and these lines as its body; lines without an op belong to `whole`."""
         body = [f"    {line}" for line in self.lines] or ["    pass"]
         text = "\n".join([head, *body])
-        exec(compile(text, f"<{name}>", "exec"), self.names)
+        place = f"<graphad {name}>"  # which tracebacks leave out
+        exec(compile(text, place, "exec"), self.names)
         function: Callable[..., Any] = self.names[name]
         lines = list(zip(self.sources, self.ops, self.operands, strict=True))
 
@@ -127,7 +128,7 @@ class Emitter:
             try:
                 return function(*values)
             except Exception as error:  # raised on, with the op and the traced line
-                error = _noted(error, f"<{name}>", lines, whole)
+                error = _noted(error, place, lines, whole)
                 raise error
 
         return noted

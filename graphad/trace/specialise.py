@@ -26,7 +26,7 @@ from graphad.core.tensor import EagerTensor
 from graphad.graph.ir import Graph
 from graphad.graph.walk import expanded_nodes
 from graphad.ops.array.reshape import Reshape
-from graphad.ops.array.shape import SizeVector
+from graphad.ops.array.shape import SizeVector, packed
 from graphad.trace.counted import steps_of
 from graphad.trace.known import KnownSlices, KnownTensor, SlicesSpec, slices_of
 from graphad.trace.size_class import SizeKey, literal_sizes, size_class
@@ -526,7 +526,7 @@ def _packed(sizes: Sequence[Dim | int], dtype: DType) -> Array:
         out = np.empty(len(sizes), object)
         out[:] = [_plain(size) for size in sizes]
         return out
-    return np.array([int(size) for size in sizes], dtype.numpy)
+    return packed("shape", [int(size) for size in sizes], dtype)
 
 
 def _tidy(values: Array | Size, dtype: DType) -> Array | Dim:

@@ -119,3 +119,18 @@ def test_concrete_loaded_and_signature_functions_show_the_user_s_lines_only(tmp_
             frame for frame in frames if "/graphad/" in frame.filename or "/serialization/" in frame.filename
         ]
         assert len([f for f in own if "/tests/" not in f.filename]) == 1, frames
+
+
+@pytest.mark.parametrize("jit", [None, True])
+def test_a_step_of_a_loop_that_fails_at_run_time_shows_no_generated_lines(jit: bool | None) -> None:
+    @tf.function(jit_compile=jit)
+    def f(x: Any) -> Any:
+        for _ in tf.range(3):
+            x = x + tf.gather(x, tf.cast(tf.reduce_sum(x), tf.int32) + 7)
+        return x
+
+    with pytest.raises(ValueError, match="is not in") as caught:
+        f(tf.ones([2]))
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [frame.filename for frame in frames if "<" in frame.filename] == []
+    assert any("test_tracebacks.py" in note for note in caught.value.__notes__)

@@ -11,6 +11,7 @@ from graphad.core.annotations import Array, AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.refusal import members
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
@@ -127,7 +128,7 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
             f"global_norm: t_list is a {type(t_list).__name__}; a list of tensors is needed."
         )
     total: Any = None
-    for t in t_list:
+    for t in members("global_norm", "t_list", t_list, "give a list of tensors"):
         if t is None:
             continue
         values = t.values if isinstance(t, IndexedSlices) else lift(t)
@@ -156,6 +157,7 @@ def clip_by_global_norm(
       >>> clip_by_global_norm([[3.0], [4.0]], 1.0)[1].numpy()
       np.float32(5.0)
     """
+    t_list = members("clip_by_global_norm", "t_list", t_list, "give a list of tensors")
     length = global_norm(t_list) if use_norm is None else lift(use_norm)
     limit = lift_like("clip_by_global_norm", clip_norm, length.dtype)
     scale = limit * minimum(1.0 / length, 1.0 / limit)

@@ -3,7 +3,7 @@
 The modules by subject:
 
     elementwise           arithmetic, exponential, power, trigonometric, rounding, truncated, integers,
-                          complexes, cast, sinc, digits
+                          complexes, cast, sinc, digits, exactly
     comparing             compare, select
     reductions            reduce, statistics, sums, sum_of_products, position, cumulative
     segments, places      segment, segment_extremes, segment_others, search, counts, histogram, places

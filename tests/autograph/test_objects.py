@@ -1,0 +1,333 @@
+"""Attributes and items that are assigned by what a branch or a step calls, or under keys that it computes."""
+
+from __future__ import annotations
+
+import bdb
+import dataclasses
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+
+class Cell:
+    """An object whose methods change it."""
+
+    def __init__(self, value: Any) -> None:
+        self.total = value
+        self.parts = [value * 0.5, value]
+        self.named = {"a": value}
+        self.__hidden = value
+        self.last = None
+        self.steps = 0
+
+    def add(self, v):
+        self.total = self.total * 0.5 + v
+
+    def add_in_one_branch(self, v):
+        if v > self.total:
+            self.add(v)
+        else:
+            self.named["a"] = self.named["a"] * v
+        return v * 2.0
+
+    def each_part(self, v):
+        for k in range(len(self.parts)):
+            self.parts[k] += v * (k + 1)
+
+    def hide(self, v):
+        self.__hidden, other = v * self.__hidden, v
+        return other
+
+    def seen(self):
+        return self.total + self.parts[0] * self.parts[-1] + self.named["a"] + self.__hidden
+
+
+@dataclasses.dataclass
+class Pair:
+    left: Any
+    count: int
+
+
+def adds_in_a_loop(cell, x, n):
+    for _ in tf.range(n):
+        cell.add(x)
+    return cell.seen()
+
+
+def reads_what_a_call_changed_before(cell, x, n):
+    y = x
+    for _ in tf.range(n):
+        y = y + cell.total * 0.1
+        cell.add(x)
+    return y
+
+
+def adds_in_a_while(cell, x, n):
+    while cell.total < 3.0:
+        cell.add(x * x + 1.0)
+        if cell.total > 2.0:
+            break
+    return cell.seen()
+
+
+def adds_in_one_branch(cell, x, n):
+    if x > 0.5:
+        cell.add(x)
+    return cell.seen()
+
+
+def adds_in_both_branches(cell, x, n):
+    if x > 0.5:
+        cell.add(x)
+        y = x
+    else:
+        y = cell.hide(x)
+    return cell.seen() * y
+
+
+def adds_deep_inside(cell, x, n):
+    for k in tf.range(n):
+        if k > 0:
+            x = cell.add_in_one_branch(x) * 0.5 + 0.1
+    return cell.seen() + x
+
+
+def adds_in_a_conditional_expression(cell, x, n):
+    y = cell.add_in_one_branch(x) if x > 0.5 else cell.hide(x)
+    return cell.seen() * y
+
+
+def computes_the_key(cell, x, n):
+    if x > 0.5:
+        for k in range(len(cell.parts)):
+            cell.parts[k] = cell.parts[k] * x
+    else:
+        for name in ("a", "a"):
+            cell.named[name] += x
+    return cell.seen()
+
+
+def computes_the_key_in_a_loop(cell, x, n):
+    for _ in tf.range(n):
+        cell.each_part(x)
+        last = len(cell.parts) - 1
+        cell.parts[last] = cell.parts[-1] * 0.5
+    return cell.seen()
+
+
+def names_one_item_in_two_ways(cell, x, n):
+    if x > 0.5:
+        cell.parts[-1] = x
+        k = 1
+        cell.parts[k] = cell.parts[k] + 1.0
+    return cell.seen()
+
+
+def swaps(cell, x, n):
+    for _ in tf.range(n):
+        i, j = 0, 1
+        cell.parts[i], cell.parts[j] = cell.parts[j], cell.parts[i] * x
+    return cell.seen()
+
+
+def exchanges_what_was_there_before(cell, x, n):
+    def exchange():
+        cell.parts[0], cell.total = cell.total, cell.parts[0]
+
+    for _ in tf.range(n):
+        exchange()
+    return cell.seen()
+
+
+def goes_back_to_what_was_there_before(cell, x, n):
+    first = cell.total * 3.0
+    cell.add(x)
+
+    def back():
+        cell.total = first
+
+    if x > 0.5:
+        back()
+    return cell.seen()
+
+
+def changes_an_object_made_inside(cell, x, n):
+    for _ in tf.range(n):
+        pair = Pair(x, 0)
+        _bump(pair, x)
+        x = x * 0.5 + pair.left * 0.1 * pair.count
+    return x
+
+
+def _bump(pair, v):
+    pair.left = pair.left * v
+    pair.count = pair.count + 1
+
+
+def changes_an_object_in_a_list(cell, x, n):
+    pairs = [Pair(x, 0), Pair(x * 2.0, 0)]
+    for _ in tf.range(n):
+        for pair in pairs:
+            pair.left = pair.left * 0.5 + x
+    return pairs[0].left + pairs[1].left * 3.0
+
+
+def changes_what_a_default_would_make(cell, x, n):
+    sums = defaultdict(lambda: tf.zeros_like(x))
+    sums["b"] = x
+    for _ in tf.range(n):
+        for name in "b":
+            sums[name] += x
+    return sums["b"]
+
+
+PROGRAMS = [
+    adds_in_a_loop,
+    reads_what_a_call_changed_before,
+    adds_in_a_while,
+    adds_in_one_branch,
+    adds_in_both_branches,
+    adds_deep_inside,
+    adds_in_a_conditional_expression,
+    computes_the_key,
+    computes_the_key_in_a_loop,
+    names_one_item_in_two_ways,
+    swaps,
+    exchanges_what_was_there_before,
+    goes_back_to_what_was_there_before,
+    changes_an_object_made_inside,
+    changes_an_object_in_a_list,
+    changes_what_a_default_would_make,
+]
+
+
+def value_and_slopes(f, x, n):
+    """The value, the first and the second derivative."""
+    x = tf.constant(x, tf.float64)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x, tf.constant(n))
+        slope = tape.gradient(y, x)
+    return [y.numpy(), slope.numpy(), outer.gradient(slope, x, unconnected_gradients="zero").numpy()]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_traced_is_eager(program):
+    def plain(x, n):
+        return program(Cell(x * 0.7), x, n)
+
+    traced = tf.function(plain)
+    for x, n in ((0.3, 3), (0.8, 2), (0.9, 0)):
+        np.testing.assert_allclose(value_and_slopes(traced, x, n), value_and_slopes(plain, x, n), rtol=1e-12)
+    assert traced.experimental_get_tracing_count() == 1
+
+
+def test_a_module_keeps_what_a_method_assigned_in_a_loop():
+    class Counter(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = tf.Variable(2.0)
+            self.state = tf.constant(0.0)
+
+        def advance(self, x):
+            self.state = self.state + self.weight * x
+
+        @tf.function
+        def __call__(self, xs):
+            self.state = tf.zeros([])
+            for x in xs:
+                self.advance(x)
+            return self.state
+
+    module = Counter()
+    with tf.GradientTape() as tape:
+        y = module(tf.constant([1.0, 2.0, 4.0]))
+    assert (y.numpy(), tape.gradient(y, module.weight).numpy()) == (14.0, 7.0)
+
+
+def test_numbers_of_python_that_calls_change_are_those_of_the_trace():
+    cell = Cell(0.0)
+
+    def count():
+        cell.steps += 1
+
+    @tf.function
+    def f(xs):
+        y = tf.zeros([])
+        for x in xs:
+            count()
+            y += x
+        return y
+
+    assert f(tf.constant([1.0, 2.0])).numpy() == 3.0
+    assert cell.steps == 1
+
+
+def test_what_cannot_be_a_variable_of_the_loop_says_so_where_it_is_used():
+    cell = Cell(0.0)
+
+    def keep(v):
+        cell.last = v
+
+    @tf.function
+    def f(xs):
+        y = tf.zeros([])
+        for x in xs:
+            keep(x * 2.0)
+            y += x
+        return y if cell.last is None else y + cell.last
+
+    with pytest.raises(tf.errors.OutOfScopeError, match="belongs to one step of a loop over tensors"):
+        f(tf.constant([1.0, 2.0]))
+
+
+def test_effects_of_a_loop_that_is_traced_again_happen_once():
+    cell = Cell(tf.constant(0.0))
+    seen = tf.Variable(0)
+
+    @tf.function
+    def f(xs):
+        cell.total = tf.zeros([])
+        for x in xs:
+            seen.assign_add(1)
+            cell.add(x)
+        return cell.total
+
+    assert f(tf.constant([1.0, 2.0, 4.0])).numpy() == 5.25
+    assert seen.numpy() == 3
+
+
+class Stops(bdb.Bdb):
+    """A debugger that goes on at each breakpoint, and remembers the function that it stopped in."""
+
+    def __init__(self, line):
+        super().__init__()
+        self.stops = []
+        self.set_break(__file__, line)
+
+    def user_line(self, frame):
+        if self.break_here(frame):
+            self.stops.append(frame.f_code.co_name)
+        self.set_continue()
+
+
+def test_a_debugger_stops_once_at_an_assignment_in_a_loop():
+    cell = Cell(0.0)
+
+    @tf.function
+    def f(xs):
+        cell.total = tf.zeros([])
+        for x in xs:
+            cell.total = cell.total + x
+        return cell.total
+
+    assignment = f.python_function.__code__.co_firstlineno + 4
+    debugger = Stops(assignment)
+    assert debugger.runcall(f, tf.constant([1.0, 2.0])).numpy() == 3.0
+    assert debugger.stops == ["f"]
