@@ -515,6 +515,7 @@ class RawOps:
 
 def _by_name(op: str, row: tuple[str, ...] | None) -> Callable[..., Any]:
     """The function of an op, whose arguments are given by name."""
+    target: Any
     if row is None:
         target = _OTHERS[op]
         parameters = list(inspect.signature(target).parameters.values())

@@ -301,7 +301,8 @@ class Executable:
 def _known_shape(value: Any) -> tuple[int | None, ...] | None:
     """The shape of a value of a call; of slices that differ in shape as far as they share it."""
     if isinstance(value, Handle):
-        return value.data.shape
+        found: tuple[int | None, ...] = value.data.shape
+        return found
     return value.known_shape() if hasattr(value, "known_shape") else value.shape  # type: ignore[no-any-return]
 
 

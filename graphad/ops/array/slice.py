@@ -58,8 +58,8 @@ from graphad.ops.array.keys import (
     spilled,
     steps_key,
 )
+from graphad.ops.array.masks import boolean_mask
 from graphad.ops.array.reshape import Reshape, expand_dims, reshape
-from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.shape import SizeVector, shape, sizes_of
 from graphad.ops.array.sizes import require_sizes
 from graphad.ops.array.support import all_stacked, static_array
