@@ -15,7 +15,7 @@ from typing import Any
 
 from graphad.core import dtypes
 from graphad.core.errors import ArgumentTypeError
-from graphad.ops import array, image, linalg, math, nn, random, signal, sparse
+from graphad.ops import array, image, linalg, math, nn, older_arguments, random, signal, sparse
 from graphad.ops.math import truncated
 from graphad.ops.nn import blocks
 from graphad.ops.sparse.tensor import SparseTensor
@@ -265,6 +265,36 @@ def _bias_grad(out_backprop: Any, data_format: str = "NHWC") -> Any:
     return math.reduce_sum(g, [axis for axis in range(len(g.shape)) if axis != channels])
 
 
+def _fused_batch_norm(
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any,
+    variance: Any,
+    epsilon: float = 0.0001,
+    exponential_avg_factor: float = 1,
+    data_format: str = "NHWC",
+    is_training: bool = True,
+) -> Any:
+    """The result, what is to be kept, and what has normalised."""
+    y, *kept = older_arguments.fused_batch_norm(
+        x,
+        scale,
+        offset,
+        mean,
+        variance,
+        epsilon,
+        data_format,
+        is_training,
+        exponential_avg_factor=exponential_avg_factor,
+    )
+    if not is_training:
+        return y, *kept, *kept
+    images = array.convert_to_tensor(x)
+    channels = 1 if data_format.startswith("NC") else len(images.shape) - 1
+    return y, *kept, *nn.moments(images, [axis for axis in range(len(images.shape)) if axis != channels])
+
+
 def _cross_entropy(features: Any, labels: Any) -> Any:
     logits = array.convert_to_tensor(features)
     labels = array.convert_to_tensor(labels, logits.dtype)
@@ -356,6 +386,8 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "EluGrad": lambda gradients, outputs: _where(outputs < 0, gradients * (outputs + 1), gradients),
     "Empty": lambda shape, dtype, init=False: array.zeros(shape, dtype),
     "Equal": lambda x, y, incompatible_shape_error=True: math.equal(x, y),
+    "FusedBatchNorm": _fused_batch_norm,
+    "FusedBatchNormV2": _fused_batch_norm,
     "Gather": lambda params, indices, validate_indices=True: array.gather(params, indices),
     "GatherV2": lambda params, indices, axis, batch_dims=0: array.gather(
         params, indices, axis=axis, batch_dims=batch_dims

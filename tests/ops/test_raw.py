@@ -82,6 +82,17 @@ def test_seeds_of_ops_are_those_of_functions() -> None:
     assert (y.min(), y.max()) == (2, 8)
 
 
+def test_given_means_and_variances_normalise_outside_of_training() -> None:
+    """TensorFlow leaves what is for the gradient unwritten then."""
+    given = raw_cases.CASES["FusedBatchNorm"]
+    y, *kept = tf.raw_ops.FusedBatchNorm(**given, is_training=False)
+    root = np.sqrt(given["variance"] + 1e-4)
+    wanted = (given["x"] - given["mean"]) / root * given["scale"] + given["offset"]
+    np.testing.assert_allclose(y, wanted, rtol=1e-5)
+    for found, name in zip(kept, ["mean", "variance"] * 2, strict=True):
+        np.testing.assert_array_equal(found, given[name])
+
+
 def test_ops_are_differentiated_as_the_functions_that_they_are() -> None:
     x = tf.Variable([[1.0, 2.0], [3.0, 5.0]])
     with tf.GradientTape() as tape:
