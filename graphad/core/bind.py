@@ -96,7 +96,12 @@ def bind_all(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         return evaluate(op, inputs)
     shown = None
     if op.layered and level.recorders:
-        shown, op = _prepared(op, inputs, level.recorders)
+        recorders = level.recorders
+        for k in reversed(range(len(recorders))):
+            found = recorders[k].instead(op, inputs, recorders[k + 1 :])
+            if found is not None:
+                return tuple(found)
+        shown, op = _prepared(op, inputs, recorders)
     outputs: tuple[Any, ...] = (
         evaluate(op, inputs) if type(level) is EagerLevel else level.process(op, inputs)
     )

@@ -34,6 +34,11 @@ class Recorder(Protocol):
     def needs(self, op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[bool, ...] | None:
         """Which inputs of an op about to run are followed; None if none is."""
 
+    def instead(
+        self, op: Op, inputs: Sequence[Handle | Tensor], younger: Sequence[Recorder]
+    ) -> Sequence[Tensor] | None:
+        """The outputs of an op with sub-graphs, if this recorder runs it in its own way; `younger` see ops before it does."""
+
     def note_break(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         """See an op that has no gradient, after it has run."""
 

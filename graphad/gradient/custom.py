@@ -212,6 +212,9 @@ class _Reads:
     def needs(self, op: Op, inputs: Sequence[Any]) -> None:
         return None
 
+    def instead(self, op: Op, inputs: Sequence[Any], younger: Sequence[Any]) -> None:
+        """Ops run as they are."""
+
     def note_break(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         return None
 

@@ -78,9 +78,7 @@ def push(
       FailedPreconditionError: the op runs a graph that writes variables or prints, and would do so again.
     """
     if op.structured and acts(op):
-        raise FailedPreconditionError(
-            f"{op.name}: forward mode would run the effects of the called function twice; use a GradientTape."
-        )
+        raise _twice(op)
     own = getattr(op, "jvp", None)
     if own is not None:
         context = DualContext(op, inputs, outputs, transforms)
@@ -98,6 +96,26 @@ def push(
     operands = [*inputs, *outputs, *given, *zeros, *derived.captures]
     y_dots = replay(derived.graph, operands)
     return [None if position is None else y_dots[position] for position in derived.positions]
+
+
+def run_with_tangents(
+    op: Op, inputs: Sequence[Any], x_dots: Sequence[Any], transforms: Transforms
+) -> tuple[Sequence[Any], list[Any]]:
+    """The outputs of an op that must run once, and their tangents.
+
+    Raises: FailedPreconditionError: the op has no graphs of both.
+    """
+    run = getattr(op, "with_tangents", None)
+    if run is None:
+        raise _twice(op)
+    found: tuple[Sequence[Any], list[Any]] = run(DualContext(op, inputs, (), transforms), x_dots)
+    return found
+
+
+def _twice(op: Op) -> FailedPreconditionError:
+    return FailedPreconditionError(
+        f"{op.name}: forward mode would run the effects of the called function twice; use a GradientTape."
+    )
 
 
 class DualContext(Context):
@@ -231,14 +249,21 @@ def dual_of(graph: Graph, which: Sequence[bool], transforms: Transforms) -> tupl
         tangents: dict[int, Any] = {id(x): dot for x, dot in zip(xs, dots, strict=True) if dot is not None}
 
         def on_node(node: Node, values: list[Any]) -> tuple[Any, ...]:
-            outputs = bind_all(node.op, values)
             x_dots = [tangents.get(id(value)) for value in values]
-            if node.op.gradless is None and any(dot is not None for dot in x_dots):
-                for y, y_dot in zip(outputs, push(node.op, values, outputs, x_dots, transforms), strict=True):
-                    if y_dot is not None:
-                        tangents[id(y)] = y_dot
+            is_followed = node.op.gradless is None and any(dot is not None for dot in x_dots)
+            y_dots: Sequence[Any] = ()
+            outputs: Sequence[Any]
+            if is_followed and node.op.structured and acts(node.op):
+                outputs, y_dots = run_with_tangents(node.op, values, x_dots, transforms)
+            else:
+                outputs = bind_all(node.op, values)
+                if is_followed:
+                    y_dots = push(node.op, values, outputs, x_dots, transforms)
+            tangents.update(
+                (id(y), dot) for y, dot in zip(outputs, y_dots, strict=is_followed) if dot is not None
+            )
             alive.extend(outputs)
-            return outputs
+            return tuple(outputs)
 
         alive: list[Any] = list(xs)  # keeps symbols alive, so that their ids stay unique
         ys = replay(graph, xs, on_node)
@@ -355,6 +380,23 @@ class ForwardAccumulator:
     def needs(self, op: Op, inputs: Sequence[Any]) -> None:
         return None
 
+    def instead(self, op: Op, inputs: Sequence[Any], younger: Sequence[Any]) -> Sequence[Any] | None:
+        """Runs an op with effects together with its tangents."""
+        if not op.structured or op.gradless is not None or not acts(op):
+            return None
+        x_dots = [self._tangent(x) for x in inputs]
+        if all(dot is None for dot in x_dots):
+            return None
+        if any(recorder.needs(op, inputs) is not None for recorder in younger):
+            raise FailedPreconditionError(
+                f"{op.name}: a GradientTape inside of a ForwardAccumulator follows a function with effects (it writes variables, "
+                "prints or draws numbers), and its gradient would have no tangent; enter the tape around the accumulator."
+            )
+        with paused(self._level, self):
+            outputs, y_dots = run_with_tangents(op, inputs, x_dots, self.transforms)
+        self._put_all(outputs, y_dots)
+        return outputs
+
     def note_break(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         """Does nothing: ops without a gradient carry no tangent."""
 
@@ -378,6 +420,9 @@ class ForwardAccumulator:
             return
         with paused(self._level, self):
             y_dots = push(op, inputs, outputs, x_dots, self.transforms)
+        self._put_all(outputs, y_dots)
+
+    def _put_all(self, outputs: Sequence[Any], y_dots: Sequence[Any]) -> None:
         for y, dot in zip(outputs, y_dots, strict=True):
             if dot is not None:
                 self._put(y, dot)

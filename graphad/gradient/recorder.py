@@ -90,6 +90,9 @@ class Recorder:
         marks = self._marks(op, inputs)
         return None if marks is None else tuple([mark is not None for mark in marks])
 
+    def instead(self, op: Op, inputs: Sequence[Any], younger: Sequence[Any]) -> None:
+        """Ops run as they are."""
+
     def note_break(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         """See an op without a gradient, or one whose results have a dtype without gradients."""
 

@@ -47,6 +47,9 @@ class _Checker:
     def needs(self, op: Op, inputs: Sequence[Any]) -> tuple[bool, ...] | None:
         return None
 
+    def instead(self, op: Op, inputs: Sequence[Any], younger: Sequence[Any]) -> None:
+        return None
+
     def follows(self, x: Any) -> bool:
         return False
 

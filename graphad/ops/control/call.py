@@ -66,7 +66,11 @@ class Call(Structured):
         return cast("Call", pullback.call)
 
     def jvp(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Sequence[Tensor | None] | None:
-        return push_call(self, Call, ctx, x_dots)
+        return push_call(self, Call, ctx, x_dots)[1]
+
+    def with_tangents(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Any:
+        """The outputs and their tangents, of one run."""
+        return push_call(self, Call, ctx, x_dots, whole=True)
 
     def batch(self, ctx: BatchContext, *xs: Ranked) -> tuple[Tensor, ...]:
         graph, stacked = ctx.batched_graph(self.graph)

@@ -316,7 +316,11 @@ class Cond(Structured):
         return op
 
     def jvp(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        return push_cond(self, Cond, ctx, x_dots)
+        return push_cond(self, Cond, ctx, x_dots)[1]
+
+    def with_tangents(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Any:
+        """The outputs and their tangents, of one run."""
+        return push_cond(self, Cond, ctx, x_dots, whole=True)
 
     # -- rows --------------------------------------------------------------------------------------------------------
 

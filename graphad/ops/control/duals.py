@@ -1,6 +1,9 @@
 """Forward mode of call, cond and loop: the same op on graphs that compute values and tangents.
 
 Through their VJPs a dummy cotangent would stay alive inside the sub-graphs, and a loop would stack residuals for nothing.
+
+An op that writes variables, prints or draws numbers must not run twice: its values come from the same graphs as the tangents
+(`whole`).
 """
 
 from __future__ import annotations
@@ -22,19 +25,31 @@ if TYPE_CHECKING:
     from graphad.ops.control.loop import Loop
 
 
-def push_call(op: Call, call: type[Call], ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
+Duals = tuple[Sequence[Any], list[Any]]  # values, if they were asked for, and tangents
+
+
+def push_call(
+    op: Call, call: type[Call], ctx: DualContext, x_dots: Sequence[Any], whole: bool = False
+) -> Duals:
     """The tangents of a call's outputs; `call` is the class of ops to bind."""
     which = [dot is not None for dot in x_dots]
     dual, mask = ctx.dual_of(op.graph, which)
     n = len(op.graph.outputs)
-    graph = with_outputs(dual, dual.outputs[n:])
-    y_dots = iter(
-        bind(call(graph), *ctx.inputs, *[dot for dot in x_dots if dot is not None]) if any(mask) else ()
+    if not whole:
+        dual = with_outputs(dual, dual.outputs[n:])
+    outputs = (
+        bind(call(dual), *ctx.inputs, *[dot for dot in x_dots if dot is not None])
+        if whole or any(mask)
+        else ()
     )
-    return [next(y_dots) if has else None for has in mask]
+    values, y_dots = (outputs[:n], outputs[n:]) if whole else ((), outputs)
+    tangents = iter(y_dots)
+    return values, [next(tangents) if has else None for has in mask]
 
 
-def push_cond(op: Cond, cond: type[Cond], ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
+def push_cond(
+    op: Cond, cond: type[Cond], ctx: DualContext, x_dots: Sequence[Any], whole: bool = False
+) -> Duals:
     """The tangents of a cond's outputs; `cond` is the class of ops to bind."""
     which = [dot is not None for dot in x_dots[1:]]
     sides = [(graph, *ctx.dual_of(graph, which)) for graph in (op.then_graph, op.else_graph)]
@@ -51,13 +66,14 @@ def push_cond(op: Cond, cond: type[Cond], ctx: DualContext, x_dots: Sequence[Any
         for k, place in pairs
         if any(p is not None and side[2][p] for p, side in zip(place, sides, strict=True))
     ]
-    if not kept:
-        return [None] * len(op.kinds)
+    if not kept and not whole:
+        return (), [None] * len(op.kinds)
     graphs = []
     for s, (graph, dual, mask) in enumerate(sides):
         builder = GraphBuilder()
         outputs = append(builder, dual, [builder.add_input(spec) for spec in dual.inputs])
-        n, wanted = len(graph.outputs), []
+        n = len(graph.outputs)
+        wanted = outputs[:n] if whole else []
         for k in kept:
             place = places[k][s]
             if place is not None:
@@ -66,14 +82,15 @@ def push_cond(op: Cond, cond: type[Cond], ctx: DualContext, x_dots: Sequence[Any
                 )
         graphs.append(builder.finish(wanted, dual.name)[0])
     full = (*op.full, *[f for f, w in zip(op.full, which, strict=True) if w]) if op.depth else ()
-    dual_op = cond(graphs[0], graphs[1], tuple([op.kinds[k] for k in kept]), op.depth, full)
-    y_dots = dict(
-        zip(kept, bind(dual_op, *ctx.inputs, *[dot for dot in x_dots[1:] if dot is not None]), strict=True)
-    )
-    return [y_dots.get(k) for k in range(len(op.kinds))]
+    first = len(op.kinds) if whole else 0
+    kinds = (*op.kinds[:first], *[op.kinds[k] for k in kept])
+    dual_op = cond(graphs[0], graphs[1], kinds, op.depth, full)
+    results = bind(dual_op, *ctx.inputs, *[dot for dot in x_dots[1:] if dot is not None])
+    y_dots = dict(zip(kept, results[first:], strict=True))
+    return results[:first], [y_dots.get(k) for k in range(len(op.kinds))]
 
 
-def push_loop(op: Loop, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
+def push_loop(op: Loop, ctx: DualContext, x_dots: Sequence[Any], whole: bool = False) -> Duals:
     """The tangents of a loop's outputs."""
     places, gives = op.operands, op.results
     which = [dot is not None for dot in x_dots[1:]]
@@ -105,7 +122,10 @@ def push_loop(op: Loop, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
     carries, invariants, xs = dots_of
     ys = [k for k in gives.ys if mask[k]]
     carry_dots = [tangents[k] if k in tangents else add_zeros(builder, outputs[k]) for k in carries]
-    body, _ = builder.finish([*gives.carries(outputs), *carry_dots, *[tangents[k] for k in ys]], dual.name)
+    shown = gives.ys(outputs) if whole else []
+    body, _ = builder.finish(
+        [*gives.carries(outputs), *carry_dots, *shown, *[tangents[k] for k in ys]], dual.name
+    )
     dual_op = op.changed(
         test=None,
         body=body,
@@ -128,6 +148,8 @@ def push_loop(op: Loop, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
     out: list[Any] = [None] * op.n_outputs
     for place, k in enumerate(carries, op.n_carry):
         out[k] = results[place]
-    for k, y_dot in zip(ys, dual_op.outputs.ys(results), strict=True):
+    found = dual_op.outputs.ys(results)
+    for k, y_dot in zip(ys, found[len(shown) :], strict=True):
         out[op.outputs.ys[k - gives.ys.start]] = y_dot
-    return out
+    values = [*results[: op.n_carry], *dual_op.outputs.count(results), *found[: len(shown)]] if whole else ()
+    return values, out

@@ -308,7 +308,11 @@ class Loop(Structured):
         return op
 
     def jvp(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        return push_loop(self, ctx, x_dots)
+        return push_loop(self, ctx, x_dots)[1]
+
+    def with_tangents(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Any:
+        """The outputs and their tangents, of one run."""
+        return push_loop(self, ctx, x_dots, whole=True)
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
