@@ -144,9 +144,8 @@ def parts(form: Applied, dtypes: Sequence[str], shapes: Sequence[Sequence[int]])
     order = _order(form, len(dtypes) - 1)
     loop = _loop(form, dtypes)
     assert loop is not None  # as `has` has seen
-    made = step(
-        loop, (outer, middle), *[[each[k] for k in order] for each in (o, m)], [count], [n[k] for k in order]
-    )
+    o, m, n = (tuple([steps[k] for k in order]) for steps in (o, m, n))
+    made = step(loop, (outer, middle), o, m, [count], n)
     where = [(FIRST, SECOND)[k] for k in range(len(dtypes) - 1)] + [RESULT]
     return [Part(made, tuple([(where[k], 0) for k in order]))]
 
