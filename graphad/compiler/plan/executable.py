@@ -300,10 +300,8 @@ class Executable:
 
 def _known_shape(value: Any) -> tuple[int | None, ...] | None:
     """The shape of a value of a call; of slices that differ in shape as far as they share it."""
-    if isinstance(value, Handle):
-        found: tuple[int | None, ...] = value.data.shape
-        return found
-    return value.known_shape() if hasattr(value, "known_shape") else value.shape  # type: ignore[no-any-return]
+    data = value.data if isinstance(value, Handle) else value
+    return data.known_shape() if hasattr(data, "known_shape") else data.shape  # type: ignore[no-any-return]
 
 
 def _walks_an_input(graph: Graph) -> bool:

@@ -393,8 +393,7 @@ class GatherNd(Op):
         return bind(GatherNd(self.batch_dims + 1), *all_stacked(ctx, (params, indices)))
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        p, i = axes
-        rank = len(specs[1].dims or ())
+        (p, i), rank = axes, len(specs[1].dims or ())
         if p is None:
             return i if i is None or self.batch_dims <= i < rank - 1 else MIXED
         if p < self.batch_dims and i in (None, p):

@@ -118,7 +118,7 @@ def has(form: Applied, dtypes: tuple[str, ...]) -> bool:
             each.words[word] = places[k].ctypes.data + at
         if blas.run_step(each.function, each.words):
             return False
-    return bool(want.dtype == found.dtype) and found.tobytes() == want.tobytes()
+    return want.dtype == found.dtype and found.tobytes() == want.tobytes()
 
 
 def _complex(rng: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
@@ -144,8 +144,8 @@ def parts(form: Applied, dtypes: Sequence[str], shapes: Sequence[Sequence[int]])
     order = _order(form, len(dtypes) - 1)
     loop = _loop(form, dtypes)
     assert loop is not None  # as `has` has seen
-    of_outer, of_middle, of_count = ([steps[k] for k in order] for steps in (o, m, n))
-    made = step(loop, (outer, middle), of_outer, of_middle, [count], of_count)
+    o, m, n = (tuple([steps[k] for k in order]) for steps in (o, m, n))
+    made = step(loop, (outer, middle), o, m, [count], n)
     where = [(FIRST, SECOND)[k] for k in range(len(dtypes) - 1)] + [RESULT]
     return [Part(made, tuple([(where[k], 0) for k in order]))]
 
