@@ -43,7 +43,6 @@ FUNCTIONS: dict[str, np.ufunc] = {
     "abs": np.absolute,
     "exp": np.exp,
     "log": np.log,
-    "log1p": np.log1p,
     "sqrt": np.sqrt,
     "sin": np.sin,
     "cos": np.cos,
