@@ -298,7 +298,16 @@ WITHOUT_SOURCE = {
     "graphad.optimizers": {"Optimizer", *BY_NAME},
     "graphad.initializers": {"Identity", "Initializer", "identity", *BY_NAME},
     "graphad.math.special": set(),
-    "graphad.keras.activations": {"exponential", "linear", "log_sigmoid", "sigmoid", "tanh", *BY_NAME},
+    "graphad.keras.activations": {
+        "exponential",
+        "linear",
+        "log_sigmoid",
+        "sigmoid",
+        "tanh",
+        "tanh_shrink",
+        "threshold",
+        *BY_NAME,
+    },
 }
 
 

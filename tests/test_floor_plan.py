@@ -106,6 +106,7 @@ UPWARDS = {
     "graphad.core.tensor": "a tensor copies itself to a device",
     "graphad.ops.methods": "methods of tensors are NumPy's functions, which a program may do without",
     "graphad.ops.linalg.direct": "products of arrays are the compiler's, and LAPACK has its limit on threads",
+    "graphad.ops.math.compiled_loops": "the error function of many numbers is a loop of the compiler's",
     "graphad.ops.nn.direct": "convolutions of arrays have the compiler's products and threads",
     "graphad.layers.base": "a layer writes its weights to files",
     "graphad.tools.profile": "restored functions are watched if there are any",
@@ -149,11 +150,10 @@ def imports_of(module: str) -> tuple[Import, ...]:
     shown = str(path.relative_to(ROOT))
     stub, listed = path.with_suffix(".pyi"), []
     if stub.exists():
-        at_once = "attach(__name__, at_once=True)" in path.read_text(encoding="utf-8")
         for node in ast.parse(stub.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ImportFrom) and (target := _absolute(node, package)) != module:
                 where = str(stub.relative_to(ROOT)), node.lineno
-                listed.append(Import(target, *where, local=False, typing=False, late=not at_once))
+                listed.append(Import(target, *where, local=False, typing=False, late=True))
 
     def visit(node: ast.AST, local: bool, typing: bool) -> Iterator[Import]:
         if isinstance(node, ast.Import):

@@ -26,6 +26,7 @@ SPACES = (
     "losses",
     "metrics",
     "numpy",
+    "debugging",
 )
 GOOD = np.ones((2, 2), np.float32)
 BAD = [

@@ -35,11 +35,10 @@ from graphad.compiler.units import (
     windows_of,
 )
 from graphad.core.dims import UndecidedSize, product
-from graphad.core.op import IO, Op
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
-from graphad.graph.walk import acts, gives_result
+from graphad.graph.walk import gives_result, only_checks
 from graphad.kernels import forms
 from graphad.kernels.sites import Site, row_strides, same_size
 
@@ -78,7 +77,7 @@ class Lowered:
         self.maker: dict[int, int] = {}
         self.forms: dict[int, Any] = {}
         self.inner: set[int] = set()
-        self.chain = Chain(graph)
+        self.chain = Chain(graph, has_routines)
         self.reads: dict[int, int] = {}
         self.given: dict[int, Node] = {}
         self.cuts = Cuts(graph)
@@ -87,7 +86,7 @@ class Lowered:
         self._assigned: dict[int, int] = {}  # handle input -> value it was last given
         self._forms: dict[Any, Any] = {}
         self._simple_handles = not any(
-            node.op.structured and node.op.effects and not _only_checks(node.op) for node in graph.nodes
+            node.op.structured and node.op.effects and not only_checks(node.op) for node in graph.nodes
         )
         for value in range(graph.first_node_value):
             if is_definite(self.specs[value].dims):
@@ -173,16 +172,12 @@ class Lowered:
 
         It is an effect still, a step in Python, where it turns out to have no native form.
         """
-        if not self._has_routines or not _only_checks(node.op):
+        if not self._has_routines or not only_checks(node.op):
             return False
         if node.op.structured:
             return True
         form = self._lower(node)
         return isinstance(form, forms.Holds) and self.backend.has_routine(form, ["bool"], [0])
-
-    def _in_order(self, unit: Unit, node: Node) -> None:
-        """A check comes before what it guards; what else may raise keeps its place among effects only."""
-        (self.chain.add_effect if node.op.effects else self.chain.add_raising)(unit.index)
 
     def _can_call(self, node: Node) -> bool:
         """Whether its eval can be called with arrays at known places."""
@@ -262,7 +257,7 @@ class Lowered:
             if value < len(self.graph.inputs) and self.specs[value].is_handle and op_writes(node):
                 self._assigned[value] = _UNKNOWN
         unit = self._host(node)
-        self.chain.add_effect(unit.index)
+        self.chain.add_effect(unit.index, only_checks(op))
 
     def _host(self, node: Node) -> Unit:
         unit = self._unit(HOST, node.inputs)
@@ -343,7 +338,7 @@ class Lowered:
             unit.writes.append(value)
             self.maker[value] = unit.index
             self._own(value)
-        self._in_order(unit, node)
+        self.chain.add_answering(unit.index, bool(node.op.effects))
         return ""
 
     def _branch(self, node: Node) -> str:
@@ -363,7 +358,7 @@ class Lowered:
         for value in node.outputs:
             self.maker[value] = unit.index
             self._own(value)
-        self._in_order(unit, node)
+        self.chain.add_answering(unit.index, bool(node.op.effects))
         return ""
 
     def _unknown(self, node: Node) -> str:
@@ -400,7 +395,7 @@ class Lowered:
         for value in node.outputs:
             self.maker[value] = unit.index
             self._own(value)
-        self._in_order(unit, node)
+        self.chain.add_answering(unit.index, bool(node.op.effects))
         return True
 
     # ops that only move elements
@@ -474,8 +469,3 @@ class Lowered:
         else:
             unit.results[value] = form.combine
         return True
-
-
-def _only_checks(op: Op) -> bool:
-    """Whether the only effect of an op, and of what is inside of it, is that it may raise."""
-    return bool(op.effects) and not op.effects & ~IO and not acts(op)

@@ -1,6 +1,7 @@
 """The order of units: topological, with native units together as long as possible.
 
-Each change between native units and host steps ends a native call, so fewer changes mean fewer calls.
+Each change between native units and host steps ends a native call, so fewer changes mean fewer calls. What acts comes as late as
+possible, since a run that has acted cannot be made again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.compiler.units import NATIVE
+from graphad.graph.walk import acts
 
 if TYPE_CHECKING:
     from graphad.compiler.fuse import Group
@@ -23,18 +25,20 @@ def in_order(units: Sequence[Any], needs: dict[int, set[int]]) -> list[Any] | No
     for index, found in waits.items():
         for other in found:
             feeds.setdefault(other, []).append(index)
-    ready: tuple[list[Any], list[Any]] = ([], [])  # native, host: both by the place of the last node
+    # native, host, acting: each by the place of the last node
+    ready: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
 
     def offer(unit: Group) -> None:
         place = unit.nodes[-1].start if unit.nodes else unit.reads[0].root  # a copy: of what was made there
-        heapq.heappush(ready[0 if unit.kind in NATIVE else 1], (place, unit.index))
+        kind = 0 if unit.kind in NATIVE else 2 if any(acts(node.op) for node in unit.nodes) else 1
+        heapq.heappush(ready[kind], (place, unit.index))
 
     for unit in units:
         if not waits[unit.index]:
             offer(unit)
     out: list[Any] = []
-    while ready[0] or ready[1]:
-        _, index = heapq.heappop(ready[0] or ready[1])
+    while any(ready):
+        _, index = heapq.heappop(ready[0] or ready[1] or ready[2])
         out.append(by_index[index])
         for other in feeds.get(index, ()):
             waits[other].discard(index)

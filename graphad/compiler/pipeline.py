@@ -8,6 +8,8 @@ simplify  canonical forms, constant folding and exact algebra in one sweep: each
           move before the loop, where equal ones are merged again.
 relaxed only on request: rewrites that may change the last bits see the simplified graph.
 dead last: the sweeps leave replaced nodes behind, and traced gradients leave unused outputs.
+
+`carried` is a further one, for native runs only: loops that may raise carry variables too.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from graphad.compiler.passes import algebra, canonical, dead, fold
 from graphad.compiler.passes.rewrite import RuleTable, combined, sweep
 from graphad.core import bind as door
 from graphad.core.dims import apart_from
+from graphad.core.op import WRITES
 from graphad.graph.ir import Graph
 from graphad.kernels.record import Record
 
@@ -35,14 +38,15 @@ Pass = Callable[[Graph, Options], Graph]
 
 
 @functools.cache
-def _rules(relaxed: bool, structured: bool) -> RuleTable:
+def _rules(relaxed: bool, structured: bool, again: bool = False) -> RuleTable:
     tables = [canonical.TABLE, fold.TABLE, algebra.EXACT]
     if relaxed:
         tables.append(algebra.RELAXED)
     if structured:  # imported for such graphs only, since many programs have none
         from graphad.compiler.passes import branches, hoist, variables, walks, windows
 
-        tables += [variables.TABLE, branches.TABLE, walks.TABLE, windows.TABLE, hoist.TABLE]
+        tables.append(combined((variables.TABLE, variables.AGAIN)) if again else variables.TABLE)
+        tables += [branches.TABLE, walks.TABLE, windows.TABLE, hoist.TABLE]
     return combined(tables)
 
 
@@ -58,6 +62,16 @@ def simplify(graph: Graph, options: Options = DEFAULT) -> Graph:
 def relax(graph: Graph, options: Options = DEFAULT) -> Graph:
     """The relaxed group, if `options` ask for it."""
     return sweep(graph, _rules_for(graph, True), fold.ON_CONSTANTS) if options.relaxed else graph
+
+
+def carried(graph: Graph, options: Options = DEFAULT) -> Graph:
+    """An optimised graph whose loops and conds carry variables although they may raise; the same object if there are none.
+
+    An error leaves the variables as they were before the call. So it is for runs that are made again without it then.
+    """
+    if not any(node.op.structured and node.op.effects & WRITES for node in graph.nodes):
+        return graph
+    return dead.run(sweep(graph, _rules(options.relaxed, True, again=True), fold.ON_CONSTANTS), options)
 
 
 PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplify), ("relaxed", relax), ("dead", dead.run))

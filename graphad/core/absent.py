@@ -74,7 +74,6 @@ _SPACES = {
     "initializers": "any function of (shape, dtype) can be an initializer",
     "keras": "only layers, losses, metrics, optimizers, initializers, regularizers, constraints, activations and a few utils are "
     "included",
-    "keras.activations": "any function of a tensor can be an activation",
     "keras.backend": "Keras' functions of arrays are included, its recurrent loop and its switches are not",
     "keras.initializers": "any function of (shape, dtype) can be an initializer",
     "keras.layers": "most Keras layers are left out; write a module with graphad.nn",

@@ -5,7 +5,7 @@ Unions are built once, here. Protocols exist for type checkers only, since creat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,21 +16,66 @@ from graphad.core.tensor import Handle, Tensor
 
 if TYPE_CHECKING:
     from array import array
-    from typing import Literal, Protocol, overload
+    from typing import Literal, Protocol, TypeAlias, overload
 
+    from graphad.core.dims import Size
     from graphad.core.indexed_slices import IndexedSlices
     from graphad.core.op import Op, TupleOp
     from graphad.core.spec import TensorSpec
     from graphad.graph.ir import Graph
 
+    Value: TypeAlias = Tensor | Handle  # an operand of an op
+    Cotangent: TypeAlias = Tensor | IndexedSlices | None  # None is zero; a lookup gives slices
+
+    class BackwardGraph(Protocol):
+        """See `gradient/reverse.py`."""
+
+        call: Op | None
+
+        @property
+        def graph(self) -> Graph: ...
+        @property
+        def inputs(self) -> Sequence[int]: ...
+        @property
+        def residuals(self) -> Sequence[int]: ...
+        @property
+        def places(self) -> Mapping[int, int]: ...
+        @property
+        def masked(self) -> Sequence[int]: ...
+
+    class Pullback(Protocol):
+        """See `gradient/reverse.py`."""
+
+        call: Op | None
+
+        @property
+        def forward(self) -> Graph: ...
+        @property
+        def full(self) -> BackwardGraph: ...
+        @property
+        def needs(self) -> Sequence[bool]: ...
+        @property
+        def differentiable(self) -> Sequence[bool]: ...
+        def backward(
+            self, given: Sequence[bool], masked: Sequence[int] = ...
+        ) -> tuple[BackwardGraph, Sequence[bool]]: ...
+
     class Transforms(Protocol):
         """The transforms of sub-graphs that rules may use. The graphs are those of `graph/ir.py`, one floor up."""
 
-        def pullback_of(self, graph: Graph, needs: Sequence[bool], fixed: frozenset[int] = ...) -> Any:
+        def pullback_of(self, graph: Graph, needs: Sequence[bool], fixed: frozenset[int] = ...) -> Pullback:
             """The pullback for cotangents of the inputs that `needs` names."""
 
-        def closed(self, graph: Graph) -> Any:
+        def closed(self, graph: Graph) -> Graph:
             """The graph with the Python rules of its custom gradients replaced by graphs, one level deep."""
+
+    class Masks(Protocol):
+        """See `gradient/backward.py`."""
+
+        inputs: list[int]
+
+        @property
+        def outputs(self) -> Sequence[bool]: ...
 
     class VjpContext(Protocol):
         """What a derivative rule may query about the call that it differentiates."""
@@ -52,7 +97,7 @@ if TYPE_CHECKING:
             """Whether zeros of the cotangent are elements that `where` did not take."""
 
         @property
-        def masks(self) -> Any:
+        def masks(self) -> Masks | None:
             """The same of each output of an op that holds graphs, which tells it of its inputs; None for other ops."""
 
         def needs(self, i: int) -> bool:
@@ -73,7 +118,7 @@ if TYPE_CHECKING:
     class DualContext(VjpContext, Protocol):
         """What the JVP rule of an op with sub-graphs may query."""
 
-        def dual_of(self, graph: Graph, which: Sequence[bool]) -> tuple[Any, tuple[bool, ...]]:
+        def dual_of(self, graph: Graph, which: Sequence[bool]) -> tuple[Graph, tuple[bool, ...]]:
             """The graph that computes the outputs and their tangents, and which outputs have a tangent."""
 
     class BatchContext(Protocol):
@@ -90,17 +135,17 @@ if TYPE_CHECKING:
         def stack(self, x: Tensor) -> Ranked:
             """An unstacked value repeated for every row."""
 
-        def unstacked(self, value: Any) -> Ranked:
+        def unstacked(self, value: Tensor) -> Ranked:
             """Marks an output as the same in every row."""
 
         @overload
-        def rowwise(self, op: TupleOp, *xs: Any) -> tuple[Ranked, ...]: ...  # type: ignore[overload-overlap]
+        def rowwise(self, op: TupleOp, *xs: Value) -> tuple[Ranked, ...]: ...  # type: ignore[overload-overlap]
         @overload
-        def rowwise(self, op: Op, *xs: Any) -> Ranked: ...
-        def rowwise(self, op: Op, *xs: Any) -> Any:
+        def rowwise(self, op: Op, *xs: Value) -> Ranked: ...
+        def rowwise(self, op: Op, *xs: Value) -> Ranked | tuple[Ranked, ...]:
             """The op run once per row."""
 
-        def row(self, i: int) -> Any:
+        def row(self, i: int) -> Tensor:
             """Input i as the user's code sees it."""
 
         def row_spec(self, i: int) -> TensorSpec:
@@ -112,7 +157,7 @@ if TYPE_CHECKING:
         def slice_operand(self, i: int) -> Any:
             """What is known of one slice of input i, a stack that a loop iterates over."""
 
-        def lasting(self, graph: Any, operands: Sequence[Any], n: int) -> list[Any]:
+        def lasting(self, graph: Graph, operands: Sequence[Any], n: int) -> list[Any]:
             """The operands of a loop's body; the first n, the carries, have the sizes that stay the same in all steps."""
 
         def batched_graph(
@@ -120,16 +165,16 @@ if TYPE_CHECKING:
             graph: Graph,
             stacked: Sequence[bool] | None = ...,
             operands: Sequence[Any] | None = ...,
-        ) -> tuple[Any, tuple[bool, ...]]:
+        ) -> tuple[Graph, tuple[bool, ...]]:
             """The graph batched over its inputs, and which of its outputs are stacked."""
 
-        def batched_later(self, graph: Any, stacked: Sequence[bool]) -> Callable[[], Any]:
+        def batched_later(self, graph: Graph, stacked: Sequence[bool]) -> Callable[[], Graph]:
             """A function that returns the batched graph with all outputs stacked, for a graph that may be recursive."""
 
     class FoldContext(Protocol):
         """What `fold` and `settled` may query from the specialiser: known values, and nodes to bind in place of the op."""
 
-        def known(self, x: Any) -> list[Any] | None:
+        def known(self, x: Value) -> list[Size] | None:
             """The sizes that an integer tensor holds, in a list; None where they are not known."""
 
         def known_operand(self, x: Any) -> Any:
@@ -138,22 +183,22 @@ if TYPE_CHECKING:
         def number_of(self, x: Tensor) -> Any:
             """The NumPy value of a constant, None for other values."""
 
-        def mask_of(self, x: Any) -> Any:
+        def mask_of(self, x: Value) -> np.ndarray | None:
             """The booleans of a mask whose values are known, None for other values."""
 
-        def sizes(self, dims: Sequence[Any], dtype: DType) -> Tensor:
+        def sizes(self, dims: Sequence[Size], dtype: DType) -> Tensor:
             """Numbers and symbols as a vector."""
 
-        def size(self, dim: Any, dtype: DType) -> Tensor:
+        def size(self, dim: Size, dtype: DType) -> Tensor:
             """A number or a symbol as a scalar."""
 
-        def node(self, op: Op, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
+        def node(self, op: Op, inputs: Sequence[Value]) -> tuple[Tensor, ...]:
             """The outputs of an op that is bound without folding it."""
 
-        def inline(self, graph: Graph, inputs: Sequence[Any]) -> list[Tensor]:
+        def inline(self, graph: Graph, inputs: Sequence[Value]) -> list[Tensor]:
             """The outputs of a graph whose nodes replace the op."""
 
-        def specialised(self, graph: Graph, operands: Sequence[Any]) -> Any:
+        def specialised(self, graph: Graph, operands: Sequence[Any]) -> Graph:
             """A sub-graph for operands that are values of the trace, or specs."""
 
         def require_fit(self, graph: Graph, given: Sequence[Any]) -> None:
@@ -162,7 +207,7 @@ if TYPE_CHECKING:
         def slice_of(self, x: Any) -> Any:
             """A slice of a stack as an operand of `specialised`."""
 
-        def note_slices(self, stack: Any, graph: Any, value: int) -> None:
+        def note_slices(self, stack: Tensor, graph: Graph, value: int) -> None:
             """Record what is known of every slice of a stack."""
 
         def note_stack(self, stack: Tensor, graph: Graph, value: int) -> None:
@@ -237,8 +282,7 @@ if TYPE_CHECKING:
         | array[Any]
         | memoryview
     )
-    # What `vjp` gives: one for each input. None is zero; a lookup gives slices.
-    Cotangents = Sequence[Tensor | IndexedSlices | None]
+    Cotangents = Sequence[Cotangent]  # what `vjp` gives: one for each input
     VjpRule = Callable[[VjpContext, Tensor], Cotangents]  # of an op with one output
     # The row axis of a value, None where all rows are the same, MIXED where rows depend on each other.
     RowAxis = int | Literal["mixed"] | None
@@ -247,8 +291,8 @@ else:
     ComparisonFunction = ReductionFunction = UnaryFunction = BinaryFunction = Callable[..., Tensor]
     TensorLike = Tensor | Handle | np.ndarray | np.generic | complex | list | tuple | range | TensorShape
     # These types of rules are for type checkers only.
-    BatchContext = Cotangents = DualContext = FoldContext = Ranked = RowAxis = Rows = object
-    Transforms = VjpContext = VjpRule = object
+    BackwardGraph = BatchContext = Cotangent = Cotangents = DualContext = FoldContext = Pullback = object
+    Ranked = RowAxis = Rows = Transforms = Value = VjpContext = VjpRule = object
 
 # What `eval` computes with. For shape () it is a NumPy scalar, which has the attributes and methods of an array.
 Array = np.ndarray

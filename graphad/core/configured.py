@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Self
 
+from graphad.core.blame import blamed
 from graphad.core.registered import in_configuration
 from graphad.core.trackable import PRIVATE
 
@@ -69,11 +70,20 @@ class Configured(KeepsArguments):
 
 
 def _noting(init: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that keeps the arguments with which it was called first."""
+    """A constructor that keeps the arguments with which it was called first, and names the one that Python or NumPy refuses."""
 
     @functools.wraps(init)
     def construct(self: Any, *args: Any, **kwargs: Any) -> None:
-        vars(self).setdefault(_ARGUMENTS, (args, kwargs))
-        init(self, *args, **kwargs)
+        kept = vars(self)
+        if _ARGUMENTS in kept:  # the constructor of a base class
+            return init(self, *args, **kwargs)
+        kept[_ARGUMENTS] = args, kwargs
+        try:
+            init(self, *args, **kwargs)
+        except Exception as error:  # raised on, as it is or with the name of the argument
+            told = blamed(type(self), args, kwargs, error)
+            if told is error:
+                raise
+            raise told from told.__cause__
 
     return construct

@@ -8,7 +8,7 @@ adopt the tensor's dtype if their kind fits into it (a bool may become an int, a
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +23,7 @@ from graphad.core.errors import (
     DTypeError,
     GraphadError,
     InvalidArgumentError,
+    ResourceExhaustedError,
     UnconvertibleError,
 )
 from graphad.core.ieee import REPORTED, unreported
@@ -69,6 +70,18 @@ def lift(x: object, dtype: DType | None = None) -> Tensor:
     return constant_here(to_numpy(x, dtype))
 
 
+def lift_truths(x: object) -> Tensor:
+    """`x` as a tensor where truth values are asked for: a list without numbers, or an array that holds nothing but 0 and 1, as
+    bools.
+    """
+    return lift(x, dtypes.bool_ if isinstance(x, np.ndarray | np.generic) or is_empty_list(x) else None)
+
+
+def is_empty_list(x: object) -> bool:
+    """Whether it is a list in which there is no number, though it may hold such lists."""
+    return isinstance(x, list | tuple) and all(map(is_empty_list, x))
+
+
 def lift_own(x: object) -> Tensor:
     """`x` as a tensor that may be returned to a caller; what `lift` gives for a variable is for ops only."""
     return x.value() if isinstance(x, Handle) else lift(x)  # type: ignore[attr-defined]
@@ -112,7 +125,7 @@ def _dtype_of(x: Any) -> DType | None:
 def _adopt(op: str, x: object, dtype: DType | None) -> Tensor:
     try:
         return lift(x, dtype)
-    except (DTypeError, UnconvertibleError) as cause:
+    except (DTypeError, ResourceExhaustedError, UnconvertibleError) as cause:
         if dtype is not None and isinstance(cause, DTypeError) and exports_array(x):
             mine = dtypes.as_dtype(_exported(x).dtype)
             raise DTypeError(
@@ -123,6 +136,7 @@ def _adopt(op: str, x: object, dtype: DType | None) -> Tensor:
 
 
 E = TypeVar("E", bound=GraphadError)
+R = TypeVar("R")
 
 
 def _called() -> str | None:
@@ -228,7 +242,11 @@ def to_numpy(x: object, dtype: DType | None = None) -> Any:
 
 
 def _are_whole(numbers: np.ndarray, mine: DType, dtype: DType) -> bool:
-    """Whether NumPy floats are integers that the dtype holds; `ceil`, `prod` and `zeros` of NumPy make floats for integers."""
+    """Whether NumPy's numbers are such of the dtype, though their own has others too: floats that are integers, as `ceil`, `prod`
+    and `zeros` of NumPy make them, and numbers that are all 0 or 1 for bools.
+    """
+    if dtype.is_bool:
+        return bool(((numbers == 0) | (numbers == 1)).all())
     if mine.kind != "float" or not dtype.is_integer:
         return False
     if not (np.isfinite(numbers) & (numbers == np.trunc(numbers))).all():
@@ -319,7 +337,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
             return _as_known(np.array(_exported(x)), x)  # a copy, since its owner may change the array
         is_list = isinstance(x, list | tuple)
         if isinstance(x, Sequence) and not is_list:
-            return _from_python(list(x), dtype)  # a range, or a user's class
+            return _from_python(_walked(list, x), dtype)  # a range, or a user's class
     kinds = _kinds(x) if is_list else set()
     if dtype is None and kinds & _BOOLS and not kinds <= _BOOLS and not _counts_bools(x, kinds):
         raise _refused(
@@ -328,7 +346,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
             "numbers.",
         )
     try:
-        array = np.array(x)
+        array = _walked(np.array, x)
     except ValueError as cause:
         raise _not_rectangular(x) from cause
     if array.dtype.kind == "f" and dtype is dtypes.uint64 and kinds <= _INTEGERS and kinds:
@@ -358,9 +376,21 @@ _INTEGERS = {int}
 def array_of(x: object) -> np.ndarray:
     """`np.asarray(x)`. Raises: InvalidArgumentError: the items of nested lists differ in length."""
     try:
-        return np.asarray(x)
+        return _walked(np.asarray, x)
     except ValueError as cause:
         raise _not_rectangular(x) from cause
+
+
+def _walked(make: Callable[[Any], R], x: object) -> R:
+    """`make(x)`. Raises: ResourceExhaustedError: x says that it has more items than memory holds."""
+    try:
+        return make(x)
+    except MemoryError as cause:
+        raise _refused(
+            ResourceExhaustedError,
+            f"Attempt to convert a value ({_short(x)}) with type ({type(x)}) to a Tensor: there is no memory for the items "
+            "that it says it has.",
+        ) from cause
 
 
 def array_of_numbers(x: object) -> np.ndarray:

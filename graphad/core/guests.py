@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +42,10 @@ class _Finder:  # no `importlib.abc`, whose import takes longer than many of gra
             return None
         if not _ours:
             sys.meta_path.remove(self)
+        from importlib.util import (
+            find_spec,
+        )  # imported here, since most programs import none of these libraries
+
         spec = find_spec(fullname)  # by the finders of others
         if spec is not None and spec.loader is not None:
             spec.loader = _Following(spec.loader, ours)  # type: ignore[assignment]

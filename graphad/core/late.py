@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
@@ -25,20 +25,14 @@ HERE = ""  # stands for the source beside the stub
 namespaces: list[str] = []  # the modules whose names are listed in a stub, as far as they are imported
 
 
-def attach(
-    package: str, at_once: bool = False, late: Collection[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a module whose names are listed in its stub, as is its `__all__`.
 
-    Args:
-      package: The module's `__name__`.
-      at_once: Whether to import the modules of all names now.
-      late: Modules of the package that are imported late nevertheless, since they define no ops or the registry knows their ops
-      (`register_later`).
+    Args: package: The module's `__name__`.
     """
     module = sys.modules[package]
     namespaces.append(package)
-    # The list is parsed when a name is first looked up; most families of ops are imported for their ops alone.
+    # The list is parsed when a name is first looked up; many families of ops are imported for the modules in them alone.
     text = _stub(module.__spec__)
     places: dict[str, tuple[str, str]] = {}
 
@@ -60,13 +54,6 @@ def attach(
         setattr(module, name, value)  # the next look-up finds it directly
         return value
 
-    if at_once:
-        waiting = {f"{package}.{name}" for name in late}
-        for place in dict.fromkeys(
-            line.split(" ", 2)[1] for line in text.splitlines() if line[:5] == "from "
-        ):
-            if place not in waiting:
-                importlib.import_module(place)
     for name, value in list(vars(module).items()):
         end = text.find(f" as {name}\n") if isinstance(value, ModuleType) else -1
         if end >= 0:

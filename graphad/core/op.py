@@ -1,9 +1,8 @@
 """An op: one interned, frozen record whose fields are its attributes and whose methods are all its rules.
 
 Equal attributes (types included) are the same object, so identity serves as equality, hash, cache key and file record.
-A rule that cannot exist is declared with `no_gradient`, `no_batch` or `no_rows` and a reason; a derivative that is merely
-absent raises
-`MissingGradientError`.
+A rule that cannot exist is declared with `no_gradient`, `no_batch` or `no_rows` and a reason; a derivative that is merely absent
+raises `MissingGradientError`.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
         FoldContext,
         RowAxes,
         Rows,
+        Value,
         VjpContext,
     )
     from graphad.core.tensor import Tensor
@@ -82,6 +82,7 @@ class Op(metaclass=OpType):
       exactly where all cotangents are 0 of results that an element has a part in.
       multiple: `infer`, `eval` and every rule use a tuple of outputs; set by `TupleOp`.
       keeps: The inputs and the outputs that `vjp` reads: for each True for all, False for none, or a tuple of positions.
+      keeps_alone: Of an op with two operands: what `keeps` is where a tape follows the first alone, and where the second alone.
       by_value: Positions of the inputs whose values, not only shapes, the outputs depend on; True for all.
       effects: Sum of READS, WRITES, IO. Nodes with effects keep their order and are never merged or dropped.
       aliases: {output: input} where an output is a view of an input or may overwrite it.
@@ -107,8 +108,7 @@ class Op(metaclass=OpType):
       repeats: It runs its `body` repeatedly.
       branches: It runs its `then_graph` or its `else_graph`.
       loads: It returns the value of its first input, a variable.
-      stores: It assigns its second input to the variable that is
-      its first.
+      stores: It assigns its second input to the variable that is its first.
       sets: The same, where a plan must ask its `eval` to do so.
       checks: Its only effect is that it may raise.
       guarded: It reads and writes a variable in one step, and takes the variable's guard itself.
@@ -189,6 +189,7 @@ class Op(metaclass=OpType):
     touching: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
+    keeps_alone: ClassVar[tuple[tuple[Any, Any], tuple[Any, Any]] | None] = None
     by_value: ClassVar[Any] = True
     effects: ClassVar[int] = 0
     aliases: ClassVar[dict[int, int]] = {}
@@ -457,7 +458,7 @@ def no_gradient(reason: str) -> Callable[..., Any]:
 def no_batch(reason: str) -> Callable[..., Any]:
     """A `batch` for ops that can only run row by row; the reason is part of the error where even that is impossible."""
 
-    def batch(self: Op, ctx: BatchContext, *xs: object) -> Any:
+    def batch(self: Op, ctx: BatchContext, *xs: Value) -> Tensor | tuple[Tensor, ...]:
         return ctx.rowwise(self, *xs)
 
     batch.reason = reason  # type: ignore[attr-defined]

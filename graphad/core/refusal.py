@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any, NoReturn
 
 from graphad.core.errors import (
@@ -13,6 +14,7 @@ from graphad.core.errors import (
 )
 
 _SHOWN = 60
+_MOST = 2**20  # elements of what is no list; a sequence whose items never end has no other mark
 
 
 def refuse(cause: Exception, op: str, name: str, given: object, needed: str) -> NoReturn:
@@ -38,12 +40,19 @@ def refuse(cause: Exception, op: str, name: str, given: object, needed: str) -> 
 
 
 def members(op: str, name: str, given: Iterable[Any], needed: str) -> list[Any]:
-    """The list of what an argument holds. Raises: ArgumentTypeError: Python cannot walk through it."""
+    """The list of what an argument holds.
+
+    Raises: ArgumentTypeError: Python cannot walk through it; InvalidArgumentError: it has no end, or a length that is none.
+    """
+    if isinstance(given, list | tuple):
+        return list(given)
     try:
-        walk = iter(given)
+        found = list(islice(iter(given), _MOST + 1))
     except TypeError as cause:
         refuse(cause, op, name, given, needed)
-    return list(walk)
+    if len(found) > _MOST:
+        refuse(ValueError(), op, name, given, f"it holds more than {_MOST} elements, or has no end; {needed}")
+    return found
 
 
 def require_one_of(op: str, name: str, given: object, allowed: tuple[Any, ...], needed: str) -> None:

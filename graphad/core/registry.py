@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _OPS: dict[str, Any] = {}
 _FORMERLY: dict[str, str] = {}  # names of removed ops -> names of the ops that replace them
-_late: tuple[str, ...] = ()
+_late: dict[str, str] = {}  # modules that are not imported yet -> the names of their ops, with spaces between
 _PLAIN_NAMES: dict[str, str] = {}
 _GRADIENTS: dict[str, tuple[Callable[..., Any] | None, str]] = {}
 
@@ -47,20 +47,19 @@ def register(op_class: Any) -> None:
     _PLAIN_NAMES[_plain(name)] = name
 
 
-def register_later(*modules: str) -> None:
-    """Name modules with further ops, which are imported one after another when a name is not found."""
-    global _late
-    _late += modules
+def register_later(modules: dict[str, str]) -> None:
+    """Tell which modules have further ops, and the names of these, with spaces between.
+
+    A module is imported when one of its ops is first looked up.
+    """
+    _late.update(modules)
 
 
-def _load_late(name: str | None = None) -> None:
-    """Import the late modules, up to the one that has the op called `name`."""
-    global _late
-    for module in _late:
-        if name in _OPS:
-            return
+def _load_late() -> None:
+    """Import all late modules."""
+    for module in list(_late):
         importlib.import_module(module)
-        _late = tuple(other for other in _late if other != module)
+        _late.pop(module, None)
 
 
 def lookup(name: str) -> Any:
@@ -74,9 +73,11 @@ def lookup(name: str) -> Any:
 def find(name: str) -> Any | None:
     """The op class called `name`, or None."""
     found = _OPS.get(name)
-    if found is None and _late:
-        _load_late(name)
-        found = _OPS.get(name)
+    if found is None:
+        for module, names in list(_late.items()):
+            if name in names.split():
+                importlib.import_module(module)
+                return _OPS.get(name)
     return found
 
 
@@ -101,10 +102,9 @@ def register_gradient(name: str, rule: Callable[..., Any] | None, where: str) ->
     """
     if not isinstance(name, str):
         raise ArgumentTypeError("op_type must be a string")
-    _load_late()
     before = _GRADIENTS.get(name)
-    built_in = _PLAIN_NAMES.get(_plain(name))
-    if before is None and built_in is not None and not getattr(_OPS[built_in], "extension", False):
+    built_in = _built_in(_plain(name))
+    if before is None and built_in is not None and not getattr(_OPS.get(built_in), "extension", False):
         before = (None, f"graphad's own op {built_in!r}")
     if before is not None:
         raise DuplicateGradientError(
@@ -127,3 +127,9 @@ def _gives_none(ctx: Context, *y_bars: Tensor) -> list[None]:
 
 def _plain(name: str) -> str:
     return name.replace("_", "").lower()
+
+
+def _built_in(plain: str) -> str | None:
+    """The name of the op whose plain name that is, or None."""
+    late = (name for names in list(_late.values()) for name in names.split() if _plain(name) == plain)
+    return _PLAIN_NAMES.get(plain) or next(late, None)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from graphad.core.dimension import Dimension, value_of
 from graphad.core.dims import Dim, is_one
 from graphad.core.errors import ArgumentTypeError, AxisError, InternalError, InvalidArgumentError
+from graphad.core.refusal import members
 
 if TYPE_CHECKING:
     from graphad.core.annotations import ShapeLike
@@ -370,7 +371,10 @@ def normalize_axes(
         return (axes % rank,)
     known = getattr(axes, "known", None)  # the value of a tensor
     axes = axes if known is None else known
-    listed = list(axes) if isinstance(axes, Iterable) and getattr(axes, "shape", None) != () else [axes]
+    if isinstance(axes, Iterable) and getattr(axes, "shape", None) != ():
+        listed = members(op, "axis", axes, "give an integer or a list of integers")
+    else:
+        listed = [axes]
     found = [normalize_axis(op, axis, rank, name, dims) for axis in listed]
     if len(set(found)) != len(found):
         raise InvalidArgumentError(f"{op}: axes {tuple(listed)} name the same axis twice.")

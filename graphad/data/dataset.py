@@ -20,7 +20,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, Structu
 from graphad.core.scopes import executing_eagerly
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.data.described import INFINITE, UNKNOWN, made_by, positive, seeds_of
+from graphad.data.described import INFINITE, UNKNOWN, made_by, positive, seeds_of, truth_by
 from graphad.data.elements import (
     Alike,
     DatasetSpec,
@@ -35,6 +35,7 @@ from graphad.data.elements import (
     on_host,
     padded,
     padded_specs,
+    require_state,
     reranked_each,
     returned,
     shown,
@@ -149,6 +150,8 @@ class Dataset(Mixtures):
     @staticmethod
     def range(*args: Any, output_type: Any = "int64", name: str | None = None) -> Dataset:
         """The numbers of Python's range, int64."""
+        if len(args) > 2 and int(args[2]) == 0:
+            raise InvalidArgumentError("Dataset.range: the step is 0; it must be a non-zero integer.")
         numbers = range(*[int(x) for x in args])
         kind = as_dtype(output_type)
         return Dataset(
@@ -162,6 +165,9 @@ class Dataset(Mixtures):
         """Elements of several data sets side by side, in a tuple or the nest given, until the shortest ends."""
         nest = datasets if datasets is not None else args[0] if len(args) == 1 else args
         parts = leaves(nest)
+        for part in parts:
+            if not isinstance(part, Dataset):
+                raise ArgumentTypeError(f"zip: {part!r:.100} is no Dataset, of type {type(part).__name__}.")
         known = [part._count for part in parts if part._count != INFINITE]
         count = INFINITE if not known else UNKNOWN if UNKNOWN in known else min(known)
 
@@ -229,7 +235,7 @@ class Dataset(Mixtures):
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """The elements for which `predicate` is true."""
         return Dataset(
-            lambda: filter(lambda element: bool(called(predicate, element)), self._make()),
+            lambda: filter(lambda element: truth_by("filter", predicate, element), self._make()),
             UNKNOWN,
             self._spec,
         )
@@ -237,7 +243,9 @@ class Dataset(Mixtures):
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """The elements before the first for which `predicate` is false."""
         return Dataset(
-            lambda: itertools.takewhile(lambda element: bool(called(predicate, element)), self._make()),
+            lambda: itertools.takewhile(
+                lambda element: truth_by("take_while", predicate, element), self._make()
+            ),
             UNKNOWN,
             self._spec,
         )
@@ -354,9 +362,15 @@ class Dataset(Mixtures):
 
             def step(element: NestLike) -> Any:
                 nonlocal state
-                after, out = returned(applied(scan_func, state, shown(element)))
-                state = mapped(lift, after)
-                return on_host(out)
+                pair = returned(applied(scan_func, state, shown(element)))
+                if type(pair) is not tuple or len(pair) != 2:
+                    raise ArgumentTypeError(
+                        f"scan: the function must return a pair of the new state and the result; it gave {pair!r:.100}."
+                    )
+                after = mapped(lift, pair[0])
+                require_state("scan", state, after, state is begin)
+                state = after
+                return on_host(pair[1])
 
             return map(step, self._make())
 
@@ -484,6 +498,8 @@ class Dataset(Mixtures):
             def rest() -> Iterator[Any]:
                 for element in elements:
                     seen.append(element)
+                    if len(seen) == self._count:  # whoever asks for no more than there are has seen all
+                        kept[:] = [seen]
                     yield element
                 kept[:] = [seen]
 
@@ -514,8 +530,10 @@ class Dataset(Mixtures):
         state = mapped(lift, initial_state)
         if not executing_eagerly():
             return traced_reduction(self.__graphad_stream__(), state, reduce_func)
-        for element in self._make():
-            state = mapped(lift, returned(applied(reduce_func, state, shown(element))))
+        for i, element in enumerate(self._make()):
+            after = mapped(lift, returned(applied(reduce_func, state, shown(element))))
+            require_state("reduce", state, after, i == 0)
+            state = after
         return state
 
 

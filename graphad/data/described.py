@@ -47,7 +47,7 @@ class Described:
         return TracedElements(self.__graphad_stream__())
 
     def as_numpy_iterator(self) -> Iterator[Any]:
-        """An iterator of elements as NumPy arrays and scalars. Raises: ArgumentTypeError: they are windows."""
+        """An iterator of elements as NumPy scalars and read-only arrays. Raises: ArgumentTypeError: they are windows."""
         return each(lambda element: mapped(_plain, element), self._make())
 
     def get_single_element(self, name: str | None = None) -> Any:
@@ -89,7 +89,11 @@ def _plain(x: Any) -> Any:
         raise ArgumentTypeError(
             "as_numpy_iterator: the elements are windows, data sets of their own; make tensors of them by flat_map."
         )
-    return x[()] if x.ndim == 0 else x
+    if x.ndim == 0:
+        return x[()]
+    shown = x.view()
+    shown.flags.writeable = False  # the data set has this very array, and gives it again
+    return shown
 
 
 def require_dataset(method: str, made: Any) -> Described:
@@ -100,6 +104,19 @@ def require_dataset(method: str, made: Any) -> Described:
             "Dataset.from_tensor_slices of it."
         )
     return made
+
+
+def truth_by(method: str, predicate: Callable[..., Any], element: NestLike) -> bool:
+    """Whether `predicate` is true of an element. Raises: InvalidArgumentError: it gives no truth value."""
+    found = called(predicate, element)
+    if not isinstance(found, bool):
+        found = lift(found)
+        if not found.dtype.is_bool or found.dims != ():
+            raise InvalidArgumentError(
+                f"{method}: the predicate must return a bool scalar; it gave one of shape {found.shape} and dtype "
+                f"{found.dtype.name}."
+            )
+    return bool(found)
 
 
 def made_by(method: str, function: Callable[..., Any], element: NestLike) -> Described:

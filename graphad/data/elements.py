@@ -106,6 +106,21 @@ def joint_specs(op: str, first: Any, other: Any) -> Any:
     return joint[0]
 
 
+def require_state(op: str, before: NestLike, after: NestLike, is_first: bool) -> None:
+    """Raises: ArgumentTypeError (a TypeError): the state after a step has another structure, or other dtypes, than before it.
+
+    Dtypes are compared after each step, structures after the first one.
+    """
+    if is_first or [getattr(x, "dtype", None) for x in leaves(before)] != [
+        getattr(x, "dtype", None) for x in leaves(after)
+    ]:
+        first, other = spec_of(before), spec_of(after)
+        if _joint(first, other) is None:
+            raise ArgumentTypeError(
+                f"{op}: the new state must match the initial state in structure and dtype; it is {other} after {first}."
+            )
+
+
 def _joint(first: Any, other: Any) -> tuple[Any] | None:
     """The joint spec in a tuple, or None where there is none."""
     first, other = _of_known_ranks(first, other)

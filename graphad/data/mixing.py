@@ -12,10 +12,10 @@ import numpy as np
 
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64
-from graphad.core.errors import GraphadError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, GraphadError, InvalidArgumentError
 from graphad.core.logs import get_logger
 from graphad.core.tensor import Tensor
-from graphad.data.described import UNKNOWN, Described, made_by, positive, require_dataset, seeds_of
+from graphad.data.described import INFINITE, UNKNOWN, Described, made_by, positive, require_dataset, seeds_of
 from graphad.data.elements import Alike, DatasetSpec, applied, called, joint_specs, mapped, on_host, spec_of
 from graphad.data.resumed import END, Resumed, each, flattened, grouped, in_turn
 
@@ -61,16 +61,30 @@ class Mixtures(Described):
     ) -> Self:
         """The elements of several data sets in the order of their numbers in `choice_dataset`.
 
-        Raises: InvalidArgumentError (a ValueError): no data set, or, while it iterates, a number that none has.
+        Raises: InvalidArgumentError (a ValueError): no data set, or, while it iterates, a number that none has;
+          ArgumentTypeError (a TypeError): `choice_dataset` is none, or, while it iterates, has other elements than integers.
         """
         parts = _some("choose_from_datasets", datasets)
 
+        if not isinstance(choice_dataset, Described):
+            raise ArgumentTypeError(
+                f"choose_from_datasets: choice_dataset is {choice_dataset!r:.100}, of type {type(choice_dataset).__name__}; a "
+                "Dataset of int64 scalars is needed."
+            )
+
         def checked(number: Any) -> int:
-            if not 0 <= number < len(parts):
-                raise InvalidArgumentError(
-                    f"choose_from_datasets: a choice is {number}; there are {len(parts)} data sets."
+            kind = getattr(number, "dtype", None)
+            if kind is None or kind.kind not in "iu" or number.ndim:
+                raise ArgumentTypeError(
+                    "choose_from_datasets: choice_dataset must have scalar integers, as tf.int64, for elements; one is "
+                    f"{number!r:.100}."
                 )
-            return int(number)
+            chosen_one = int(number)
+            if not 0 <= chosen_one < len(parts):
+                raise InvalidArgumentError(
+                    f"choose_from_datasets: a choice is {chosen_one}, out of range; there are {len(parts)} data sets."
+                )
+            return chosen_one
 
         return cls(
             lambda: chosen(
@@ -176,7 +190,7 @@ class Mixtures(Described):
             first = list(itertools.islice(self._make(), 1))
             return made(int(called(key_func, first[0])), first)._spec() if first else self._spec()
 
-        return type(self)(make, UNKNOWN, spec)
+        return type(self)(make, INFINITE if self._count == INFINITE else UNKNOWN, spec)
 
     def bucket_by_sequence_length(
         self,

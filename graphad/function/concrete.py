@@ -23,13 +23,12 @@ from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
 from graphad.core.tracebacks import for_user
-from graphad.function.printing import block, line, page, pretty
 from graphad.function.signature import Arguments, Signature, classify, flatten_call, sort_out
 from graphad.graph.ir import JIT_COMPILE, Graph
-from graphad.ops.control.call import Call
 
 if TYPE_CHECKING:
     from graphad.function.described import FunctionType
+    from graphad.ops.control.call import Call
 
 _number = itertools.count()
 
@@ -74,7 +73,7 @@ class ConcreteFunction:
         self.results = results
         self.signature = signature
         self.jit_compile = graph.derived[JIT_COMPILE] = jit_compile
-        self.op = Call(graph)
+        self._op: Call | None = None
         self._executable: Any = None
         self._names: list[str] | None = None
         self._flat_names: list[str] | None = None
@@ -208,15 +207,28 @@ class ConcreteFunction:
         return f"ConcreteFunction {self.pretty_printed_signature()}"
 
     def _repr_html_(self) -> str:
+        from graphad.function.printing import page
+
         return page(f"ConcreteFunction {self._name}", [self])
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """Parameters, result and captures, one a line; if not verbose, parameters and result in one line."""
+        from graphad.function.printing import block, line
+
         if not verbose:
             return line(self.signature, self.arguments, self.structured_outputs)
         return block(self.signature, self.arguments, self.structured_outputs, self.captured_inputs)
 
     # -- calling -----------------------------------------------------------------------------------------------------
+
+    @property
+    def op(self) -> Call:
+        """The call as an op, for tapes, traces and batch levels."""
+        if self._op is None:
+            from graphad.ops.control.call import Call  # imported here, since calls without a level are none
+
+            self._op = Call(self.graph)
+        return self._op
 
     @property
     def executable(self) -> Any:
@@ -330,6 +342,8 @@ class ConcreteFunction:
                 if slot >= 0:
                     values.setdefault(slot, self.checked(x, slot))
                 elif classify(x)[0] != mine:
+                    from graphad.function.printing import pretty
+
                     raise ArgumentTypeError(f"Can not cast {x!r} to {pretty(mine)}")
             return [values[slot] for slot in range(len(values))]
         except ArgumentTypeError as cause:
@@ -454,6 +468,8 @@ class ConcreteFunction:
 
 def _shown(x: Any) -> str:
     """An argument for messages: tensors as dtype and shape, other values as their repr."""
+    from graphad.function.printing import pretty
+
     leaves, rebuild = flatten_records(x)
     return repr(rebuild([_Words(pretty(_nameless(classify(leaf)[0]))) for leaf in leaves]))
 

@@ -35,7 +35,7 @@ from graphad.core.tracebacks import for_user
 from graphad.core.turns import Turn
 from graphad.eager.variable import pin
 from graphad.function.concrete import ConcreteFunction, Results
-from graphad.function.printing import Printed, counted, head, listing
+from graphad.function.printed import Printed
 from graphad.function.retracing import History, difference, history_of, made_anew
 from graphad.function.signature import (
     Arguments,
@@ -310,6 +310,8 @@ class Function(Printed, Generic[P, R]):
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """One block per trace; if not verbose, one line."""
+        from graphad.function.printing import listing
+
         return listing(self.concrete_functions, verbose)
 
     def explain_retrace(self) -> str:
@@ -509,6 +511,8 @@ class Function(Printed, Generic[P, R]):
             )
 
     def __repr__(self) -> str:
+        from graphad.function.printing import counted, head
+
         return f"<graphad function {self._name}{head(self.signature)} with {counted(len(self._traces), 'trace')}>"
 
 

@@ -130,20 +130,6 @@ class _Short:
         return "..."
 
 
-class Printed:
-    """Base class of functions with `concrete_functions`: lists them below its repr, and with their graphs in notebooks."""
-
-    def __str__(self) -> str:
-        return "\n".join([repr(self)[1:-1], *[f"  {c.pretty_printed_signature(False)}" for c in self._all()]])
-
-    def _repr_html_(self) -> str:
-        return page(repr(self)[1:-1], self._all())
-
-    def _all(self) -> Sequence[Any]:
-        concretes: Sequence[Any] = self.concrete_functions  # type: ignore[attr-defined]
-        return concretes
-
-
 def page(title: str, concretes: Sequence[Any]) -> str:
     """Traces as HTML, each with its graph folded below its signature."""
     from graphad.core.html import box, folded, pre  # in notebooks alone

@@ -2,7 +2,8 @@
 
 The modules by subject:
 
-    tapes                 tape, recorder, backward, ones, held, unconnected, explain_none
+    tapes                 tape, recorder, backward, ones, held, unconnected, notes,
+                          explain_none
     graphs                reverse, transforms, of_graph, closing
     forward mode          forward
     Jacobians             jacobian, jacobian_plan, independence

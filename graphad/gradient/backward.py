@@ -190,18 +190,15 @@ def backward(
             context.is_free = has_data = False
             if not (all_on_path or any(mark is not None and mark in on_path for mark in out_marks)):
                 continue
-            y_bars = tuple(
-                [
-                    None if m is None else dense(bars.get(m) if m in wanted else bars.pop(m, None))
-                    for m in out_marks
-                ]
-            )
+            y_bars = _bars_of_outputs(bars, out_marks, wanted)
             if all(bar is None for bar in y_bars):
                 continue
         if not all_on_path:
             marks = [mark if mark in on_path else None for mark in marks]
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
         context.is_masked = is_masked = bool(masked) and out_marks[0] in masked
+        if masked and len(out_marks) > 1:
+            context.is_masked = _are_masked(masked, out_marks, y_bars)
         context.masks = Masks([m in masked for m in out_marks]) if op.structured else None
         into = bars[marks[0]] if has_data and op.pull_into is not None and marks[0] in own else None
         if into is not None and _takes(into, bar) and op.pull_into(context, bar.data, into.data):
@@ -211,24 +208,14 @@ def backward(
         try:
             x_bars: Any = None
             if has_data and op.quick_vjp is not None:
-                try:
-                    x_bars = op.quick_vjp(context, bar.data)
-                except SHORT_WAY_ENDS:
-                    x_bars = None
-                if is_masked and x_bars is not None and not all(map(_is_finite, x_bars)):
-                    x_bars = None  # the rule knows of masks
+                x_bars = _quick_bars(context, bar)
             if x_bars is None:
                 x_bars = op.vjp(context, *y_bars)
         except Exception as error:  # raised again with the name of the op
             error = named(error, op)
             raise error
-        if op.masks or is_masked:
-            if (op.pointwise or op.touching is not None) and op.keeps != (False, False):
-                x_bars = [_zero_where_zero(context, i, y_bars[0], bar) for i, bar in enumerate(x_bars)]
-            if op.carries_masks or op.moves or op.spreads:
-                masked.update([mark for mark in marks if mark is not None])
-        if context.masks is not None:
-            masked.update([marks[i] for i in context.masks.inputs if marks[i] is not None])
+        if is_masked or op.masks or op.structured:
+            x_bars = _after_masks(context, is_masked, y_bars, x_bars, masked)
         for mark, bar in zip(marks, x_bars, strict=True):
             if bar is not None and mark is not None:
                 before = bars.get(mark)
@@ -236,6 +223,48 @@ def backward(
                 if is_free and (before is not None or op.pull_into is not None):
                     own.add(mark)
     return bars
+
+
+def _bars_of_outputs(bars: dict[Any, Any], marks: Sequence[Any], wanted: set[Any]) -> tuple[Any, ...]:
+    """The cotangents of all outputs of an op; only those of sources are kept."""
+    found = [None if m is None else dense(bars.get(m) if m in wanted else bars.pop(m, None)) for m in marks]
+    return tuple(found)
+
+
+def _quick_bars(context: Context, bar: EagerTensor) -> Any:
+    """The cotangents of the inputs by the rule on arrays; None where only the other rule answers."""
+    op: Any = context.op
+    try:
+        x_bars = op.quick_vjp(context, bar.data)
+    except SHORT_WAY_ENDS:
+        return None
+    if context.is_masked and x_bars is not None and not all(map(_is_finite, x_bars)):
+        return None  # the other rule knows of masks
+    return x_bars
+
+
+def _after_masks(
+    context: Context, is_masked: bool, y_bars: Sequence[Any], x_bars: Sequence[Any], masked: set[Any]
+) -> Sequence[Any]:
+    """The cotangents of the inputs, 0 for elements that no branch took; the marks of those to which that applies are added.
+
+    Args:
+      is_masked: Whether zeros of the first output's cotangent are such elements.
+    """
+    op: Any = context.op
+    if op.masks or is_masked:
+        if (op.pointwise or op.touching is not None) and op.keeps != (False, False):
+            x_bars = [_zero_where_zero(context, i, y_bars[0], bar) for i, bar in enumerate(x_bars)]
+        if op.carries_masks or op.moves or op.spreads:
+            masked.update([mark for mark in context._marks if mark is not None])
+    if context.masks is not None:
+        masked.update([context._marks[i] for i in context.masks.inputs if context._marks[i] is not None])
+    return x_bars
+
+
+def _are_masked(masked: set[Any], out_marks: Sequence[Any], y_bars: Sequence[Any]) -> bool:
+    """Whether all cotangents that there are of several outputs are masked."""
+    return all(mark in masked for mark, bar in zip(out_marks, y_bars, strict=True) if bar is not None)
 
 
 def _takes(into: Any, bar: EagerTensor) -> bool:

@@ -366,6 +366,10 @@ def called(
         return decorated
     if not callable(func):
         raise ArgumentTypeError(f"{name}: func must be callable, got {func!r}.")
+    if Tout is None:
+        raise ArgumentTypeError(
+            f"{name}: Missing required argument: 'Tout', the dtype of what func returns, or []."
+        )
     several = isinstance(Tout, list | tuple)
     named = list(Tout) if several else [Tout]
     wanted = tuple([as_dtype(x.dtype if isinstance(x, TensorSpec) else x) for x in named])

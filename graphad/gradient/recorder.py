@@ -134,6 +134,8 @@ class Recorder:
                 self.note_break(op, inputs, outputs)
                 return
         kept_inputs, kept_outputs = op.keeps
+        if op.keeps_alone is not None and None in marks and len(marks) == 2:
+            kept_inputs, kept_outputs = op.keeps_alone[marks[0] is None]
         if kept_inputs is not True:
             inputs = self._kept(inputs, kept_inputs)
         if kept_outputs is not True:

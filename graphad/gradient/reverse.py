@@ -6,7 +6,7 @@ forward graph is the original one with residuals as further outputs, so nothing 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.core import forks
@@ -24,6 +24,7 @@ from graphad.trace.tracer import Trace
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Transforms
+    from graphad.core.op import Op
     from graphad.core.tensor import Tensor
 
 
@@ -33,25 +34,25 @@ class BackwardGraph:
     Attributes:
       graph: Its inputs are those inputs of the call that `inputs` lists, then the residuals that `residuals` lists, then the
       given cotangents.
-      positions: For each input of the call, the output that is its cotangent, or None.
+      places: The output that is the cotangent of an input of the call, for the inputs that have one.
       masked: The inputs of the call whose cotangents are 0 where a branch was not taken.
     """
 
-    __slots__ = ("call", "graph", "inputs", "masked", "positions", "residuals")
+    __slots__ = ("call", "graph", "inputs", "masked", "places", "residuals")
 
     def __init__(
         self,
         graph: Graph,
-        inputs: list[int],
-        residuals: list[int],
-        positions: list[int | None],
-        masked: list[int],
+        inputs: Sequence[int],
+        residuals: Sequence[int],
+        places: Mapping[int, int],
+        masked: Sequence[int],
     ) -> None:
-        self.call: Any = None  # the op that calls `graph`, cached by its users
+        self.call: Op | None = None  # it calls `graph`, and is cached by users of this
         self.graph = graph
         self.inputs = inputs
         self.residuals = residuals
-        self.positions = positions
+        self.places = places
         self.masked = masked
 
 
@@ -75,7 +76,7 @@ class Pullback:
     ) -> None:
         graph = transforms.closed(graph)
         self.needs = needs
-        self.call: Any = None  # the op that calls `forward`, cached by its users
+        self.call: Op | None = None  # it calls `forward`, and is cached by users of this
         self._transforms = transforms
         self._trace = Trace(f"{graph.name}_pullback")
         self._lock = forks.rlock()
@@ -108,23 +109,38 @@ class Pullback:
         self._freeze(full)
         self._asked = {JIT_COMPILE: graph.derived.get(JIT_COMPILE)}
         self.forward = self._forward_graph(graph.name)
-        self._backward[self.differentiable, ()] = self._split(
-            full, self.differentiable, (self._n_forward, len(trace.builder.nodes)), places
-        )
+        of_all = self._split(full, self.differentiable, (self._n_forward, len(trace.builder.nodes)), places)
+        assert of_all is not None  # it reads only residuals
+        self.full: BackwardGraph = of_all
+        self._backward[self.differentiable, ()] = of_all
 
-    def backward(self, given: Sequence[bool], masked: Sequence[int] = ()) -> BackwardGraph | None:
-        """The backward graph for a set of given cotangents, of which those of the outputs `masked` are 0 where a `where` outside
-        did not take them.
+    def backward(
+        self, given: Sequence[bool], masked: Sequence[int] = ()
+    ) -> tuple[BackwardGraph, Sequence[bool]]:
+        """The backward graph for cotangents of some outputs, and of which outputs it takes one.
 
-        None if it would repeat an effect of the forward run; then the missing cotangents must be filled in with zeros.
+        It takes those of all where one for the given ones alone would repeat an effect of the forward run; zeros must stand for
+        the missing ones.
+
+        Args:
+          given: For each output whether it has a cotangent; one that is not differentiable counts as without.
+          masked: The outputs whose cotangents are 0 where a `where` outside did not take them.
         """
-        key = tuple(given), tuple(masked)
+        taken = tuple([has and d for has, d in zip(given, self.differentiable, strict=True)])
+        found = self._for(taken, tuple(masked))
+        if found is not None:
+            return found, taken
+        return self._for(self.differentiable, tuple(masked)) or self.full, self.differentiable
+
+    def _for(self, given: tuple[bool, ...], masked: tuple[int, ...]) -> BackwardGraph | None:
+        """The backward graph for exactly these cotangents; None if it would repeat an effect of the forward run."""
+        key = given, masked
         with self._lock:
             if key not in self._backward:
                 start = len(self._trace.builder.nodes)
                 x_bars, places = self._differentiate(*key)
                 added = start, len(self._trace.builder.nodes)
-                self._backward[key] = self._split(x_bars, key[0], added, places)
+                self._backward[key] = self._split(x_bars, given, added, places)
             return self._backward[key]
 
     def _differentiate(
@@ -243,18 +259,17 @@ class Pullback:
         part = GraphBuilder()
         part.specs, part.constants, part.values = builder.specs, builder.constants, builder.values
         part.nodes = [*again, *nodes]
-        kept = [bar for bar in x_bars if bar is not None]
+        kept = {i: bar.index for i, bar in enumerate(x_bars) if bar is not None}
         graph, _ = part.finish(
-            [bar.index for bar in kept], f"{self.forward.name}_backward", [*inputs, *residuals, *bars]
+            list(kept.values()), f"{self.forward.name}_backward", [*inputs, *residuals, *bars]
         )
         graph.derived.update(self._asked)
-        places = iter(range(len(kept)))
         position = {i: self.n_outputs + k for k, i in enumerate(self._residual_serials)}
         return BackwardGraph(
             graph,
             [self._input_serials[i] for i in inputs],
             [position[i] for i in residuals],
-            [None if bar is None else next(places) for bar in x_bars],
+            {i: place for place, i in enumerate(kept)},
             masked,
         )
 

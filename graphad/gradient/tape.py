@@ -22,7 +22,7 @@ from graphad.core.shapes import is_definite, ranked
 from graphad.core.sparse import Sparse, values_of
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
 from graphad.gradient.backward import add_bars, backward
-from graphad.gradient.explain_none import Notes, Past, warn_of_unconnected, why_none, without_values
+from graphad.gradient.notes import Notes, Past, without_values
 from graphad.gradient.ones import FEW, apart, ones_for
 from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
@@ -293,6 +293,8 @@ class GradientTape(Recorder):
                 results[k] = apart(bar, copies)
         past = None
         if not are_all:
+            from graphad.gradient.explain_none import warn_of_unconnected  # which few programs need
+
             unconnected = [x for x, bar in zip(wanted, results, strict=True) if bar is None]
             past = None if self._persistent else Past(self, targets, unconnected, noted)
             warn_of_unconnected("GradientTape.gradient", past or self, targets, wanted, results)
@@ -412,6 +414,8 @@ class GradientTape(Recorder):
         Returns: A sentence.
         Raises: ArgumentTypeError (a TypeError): one of them is neither a tensor nor a variable.
         """
+        from graphad.gradient.explain_none import why_none
+
         return why_none(self, target, source)
 
     # -- what the other files of this package use ------------------------------------------------------------------

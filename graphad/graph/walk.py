@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphad.core.op import READS, Op
+from graphad.core.op import IO, READS, Op
 from graphad.graph.builder import needed_nodes
 from graphad.graph.ir import Graph, Node, renumbered
 
@@ -87,8 +87,13 @@ def acts(op: Op) -> bool:
         return False
     inner = sub_graphs(op)
     if not inner:
-        return not op.checks
+        return not op.checks and (op.in_steps is None or bool(np.any(op.in_steps[1])))
     return any(acts(node.op) for graph in inner for node in graph.nodes)
+
+
+def only_checks(op: Op) -> bool:
+    """Whether the only effect of an op, and of what is inside of it, is that it may raise."""
+    return bool(op.effects) and not op.effects & ~IO and not acts(op)
 
 
 def expanded_nodes(graph: Graph) -> int:

@@ -59,8 +59,11 @@ class Loop(Record):
         layout = block_layout(self.kernel)
         numbers = sizes or {}
         block = [0] * layout.count
-        for word, extent in zip(layout.extents, self.extents, strict=True):
-            block[word] = evaluate(extent, numbers)
+        extents = self.numbers(sizes)
+        if 0 in extents and any(n == 0 for d, n in enumerate(extents) if d not in self.kernel.reduced):
+            extents = (0,) * len(extents)  # nothing is written, so that no round is needed to find that out
+        for word, number in zip(layout.extents, extents, strict=True):
+            block[word] = number
         for place, word in layout.strides.items():
             block[word] = evaluate(self.strides[place], numbers)
         for word, pattern in zip(layout.scalars, scalars, strict=True):

@@ -199,11 +199,42 @@ class Convolved(Record):
 _CONVOLVED = {"values": (0, 1, 2), "images": (2, 1, 0), "filters": (0, 2, 1)}
 
 
+class Applied(Record):
+    """A function of complex numbers, elementwise, operands broadcast: by its name in kernels, or "conj", "real", "imag" and
+    "complex", which joins two parts. dtype: That of the results."""
+
+    fn: str
+    dtype: DType
+
+
+class Transformed(Record):
+    """A Fourier transform along the last `rank` axes, as the op of that name says (`ops/signal/fourier.py`): "fft", "rfft" or
+    "irfft"."""
+
+    way: str
+    rank: int
+    inverse: bool = False
+    scaled: bool = False
+    adjoint: bool = False
+
+
 class Holds(Record):
     """A check: there is no answer unless the first operand, bool, is true everywhere. It has no result."""
 
 
-Routine = Library | Indexed | Running | Band | Ordered | Drawn | Factorised | Convolved | Holds
+Routine = (
+    Library
+    | Indexed
+    | Running
+    | Band
+    | Ordered
+    | Drawn
+    | Factorised
+    | Convolved
+    | Applied
+    | Transformed
+    | Holds
+)
 Form = Map | Reduce | View | Windows | Contract | Routine
 
 

@@ -5,7 +5,7 @@ The modules by subject:
     what a layer is       base, named, sizes, inputs
     values of weights     initializers, regularizers, constraints
     TensorFlow 1          variable_scopes, older
-    layers                dense, embedding, convolutions, pooling, cells, activations, batch_normalization,
+    layers                dense, embedding, convolutions, pooling, cells, masks, activations, batch_normalization,
                           layer_normalization
     shapes                reshaping, rearranging, merging
     models                model, sequential

@@ -11,7 +11,23 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.registered import made_again, serialized
 from graphad.core.tensor import Tensor
 from graphad.ops import nn
-from graphad.ops.math import cast, clip_by_value, exp, minimum, where
+from graphad.ops.array import ones_like, sort, split, stop_gradient
+from graphad.ops.math import (
+    abs,
+    cast,
+    clip_by_value,
+    cumsum,
+    exp,
+    expm1,
+    hypot,
+    maximum,
+    minimum,
+    reduce_max,
+    reduce_sum,
+    sqrt,
+    square,
+    where,
+)
 
 _X = TypeVar("_X")
 
@@ -242,6 +258,175 @@ def mish(x: TensorLike) -> Tensor:
     return x * nn.tanh(nn.softplus(x))
 
 
+def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
+    """x where x > 0, else alpha * (exp(x / alpha) - 1), whose slope is 1 at 0 for every alpha.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+      alpha: What the function tends to below.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Barron, Continuously differentiable exponential linear units, 2017.
+    """
+    x = lift(x)
+    return where(x > 0.0, x, alpha * expm1(minimum(x, lift(0, x.dtype)) / alpha))
+
+
+def glu(x: TensorLike, axis: int = -1) -> Tensor:
+    """The first half of x along `axis`, times the sigmoid of the second half.
+
+    Args:
+      x: Tensor of rank 1 or more, a float dtype, whose size along `axis` is even.
+      axis: The axis.
+    Returns: Tensor of the same dtype and rank, half as large along `axis`.
+    Raises: InvalidArgumentError (a ValueError): an odd size; AxisError: there is no such axis; DTypeError (a TypeError): another
+      dtype.
+    Source: Dauphin, Fan, Auli and Grangier, Language modeling with gated convolutional networks, 2017.
+    """
+    x = lift(x)
+    first, second = split(x, 2, axis)
+    return first * nn.sigmoid(second)
+
+
+def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
+    """x where |x| > threshold, else 0.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+      threshold: The largest size that becomes 0.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Donoho and Johnstone, Ideal spatial adaptation by wavelet shrinkage, 1994.
+    """
+    x = lift(x)
+    return where(abs(x) > threshold, x, lift(0, x.dtype))
+
+
+def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
+    """x moved by `threshold` towards 0, and 0 where |x| is not larger than that.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+      threshold: The largest size that becomes 0.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Donoho and Johnstone, Ideal spatial adaptation by wavelet shrinkage, 1994.
+    """
+    x = lift(x)
+    below = where(x < -threshold, x + threshold, lift(0, x.dtype))
+    return where(x > threshold, x - threshold, below)
+
+
+def hard_tanh(x: TensorLike) -> Tensor:
+    """x between -1 and 1, else the nearer of them.
+
+    Args:
+      x: Tensor of any shape, a real dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Collobert, Large scale machine learning, 2004.
+    """
+    x = lift(x)
+    return clip_by_value(x, lift(-1, x.dtype), lift(1, x.dtype))
+
+
+def tanh_shrink(x: TensorLike) -> Tensor:
+    """x - tanh(x).
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
+    x = lift(x)
+    return x - nn.tanh(x)
+
+
+def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
+    """x where x > `threshold`, else `default_value`.
+
+    Args:
+      x: Tensor of any shape, a real dtype.
+      threshold: The largest number that is replaced.
+      default_value: What stands for it.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype, or a number that does not fit it.
+    """
+    x = lift(x)
+    return where(x > threshold, x, lift(default_value, x.dtype))
+
+
+def squareplus(x: TensorLike, b: float = 4) -> Tensor:
+    """(x + sqrt(x^2 + b)) / 2, without a loss of digits for negative x.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+      b: How far the function is bent, 0 or more: it is sqrt(b) / 2 at 0.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Barron, Squareplus: a softplus-like algebraic rectifier, 2021.
+    """
+    x = lift(x)
+    bend = cast(b, x.dtype)
+    is_negative = x < 0.0
+    far = hypot(x, sqrt(bend)) + where(is_negative, -x, x)
+    return where(is_negative, bend / far, far) / 2.0
+
+
+def sparse_plus(x: TensorLike) -> Tensor:
+    """0 up to -1, (x + 1)^2 / 4 up to 1, and x from there on: what has `sparse_sigmoid` as its slope.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Martins and Astudillo, From softmax to sparsemax, 2016, whose function of two classes it integrates.
+    """
+    x = lift(x)
+    bend = where(x < 1.0, square(x + 1.0) / 4.0, x)
+    return where(x <= -1.0, lift(0, x.dtype), bend)
+
+
+def sparse_sigmoid(x: TensorLike) -> Tensor:
+    """(x + 1) / 2 between -1 and 1, 0 below and 1 above; the slope is 0 at both ends.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Source: Martins and Astudillo, From softmax to sparsemax, 2016, whose function of two classes it is.
+    """
+    x = lift(x)
+    rising = where(x >= 1.0, lift(1, x.dtype), (x + 1.0) / 2.0)
+    return where(x <= -1.0, lift(0, x.dtype), rising)
+
+
+def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
+    """The probabilities nearest to x along `axis`, most of which are 0.
+
+    They are max(x - t, 0), with the t for which they sum to 1: that of the most largest elements which all stay above it.
+
+    Args:
+      x: Tensor of rank 1 or more, a float dtype.
+      axis: The axis.
+    Returns: Tensor of the same shape and dtype.
+    Raises: AxisError: there is no such axis; DTypeError (a TypeError): another dtype.
+    Source: Martins and Astudillo, From softmax to sparsemax, 2016.
+    """
+    x = lift(x)
+    none = lift(0, x.dtype)
+    x = x - stop_gradient(
+        reduce_max(x, axis, keepdims=True)
+    )  # only differences count, and their sums keep their digits
+    ranked = sort(x, axis, "DESCENDING")
+    sums = cumsum(ranked, axis)
+    places = cumsum(ones_like(ranked), axis)
+    stays = 1.0 + places * ranked > sums
+    above = reduce_sum(where(stays, ranked, none), axis, keepdims=True)
+    number = reduce_sum(cast(stays, x.dtype), axis, keepdims=True)
+    return maximum(x - (above - 1.0) / number, none)
+
+
 def exponential(x: TensorLike) -> Tensor:
     """exp(x).
 
@@ -264,13 +449,16 @@ def linear(x: _X) -> _X:
     return x
 
 
-_BY_NAME: dict[str, Callable[[Any], Any]] = {
+_BY_NAME: dict[str, Callable[..., Any]] = {
+    "celu": celu,
     "elu": elu,
     "exponential": exponential,
     "gelu": gelu,
+    "glu": glu,
+    "hard_shrink": hard_shrink,
     "hard_sigmoid": hard_sigmoid,
     "hard_silu": hard_silu,
-    "hard_swish": hard_silu,
+    "hard_tanh": hard_tanh,
     "leaky_relu": leaky_relu,
     "linear": linear,
     "log_sigmoid": log_sigmoid,
@@ -280,12 +468,20 @@ _BY_NAME: dict[str, Callable[[Any], Any]] = {
     "relu6": relu6,
     "selu": selu,
     "sigmoid": sigmoid,
+    "silu": silu,
+    "soft_shrink": soft_shrink,
     "softmax": softmax,
     "softplus": softplus,
     "softsign": softsign,
-    "swish": silu,
-    "silu": silu,
+    "sparse_plus": sparse_plus,
+    "sparse_sigmoid": sparse_sigmoid,
+    "sparsemax": sparsemax,
+    "squareplus": squareplus,
     "tanh": tanh,
+    "tanh_shrink": tanh_shrink,
+    "threshold": threshold,
+    "hard_swish": hard_silu,
+    "swish": silu,
 }
 
 

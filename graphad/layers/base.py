@@ -22,7 +22,9 @@ from graphad.core.dtypes import as_dtype
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
 from graphad.core.nest import leaves_of, map_leaves
+from graphad.core.refusal import members
 from graphad.core.shapes import TensorShape, format_dims
+from graphad.core.sparse import Sparse
 from graphad.core.tensor import Tensor
 from graphad.core.trackable import PRIVATE, arrived, settle
 from graphad.eager.variable import Variable
@@ -106,7 +108,10 @@ class Layer(Configured, Module):
         self.activity_regularizer = get_regularizer(activity_regularizer)
         if input_dim is not None:
             input_shape = (input_dim,)
-        self._graphad_input_shape = None if input_shape is None else TensorShape([None, *input_shape])
+        self._graphad_input_shape = None
+        if input_shape is not None:
+            sizes = members(type(self).__name__, "input_shape", input_shape, "give a list of sizes")
+            self._graphad_input_shape = TensorShape([None, *sizes])
         self._graphad_told = {
             self._weight_of(argument): _GET[argument.rpartition("_")[2]](given)
             for argument, given in about_weights.items()
@@ -247,6 +252,9 @@ class Layer(Configured, Module):
         return self._cast_float(inputs)
 
     def _cast_float(self, inputs: TensorLike) -> Tensor:
+        if isinstance(inputs, Sparse):
+            is_cast = inputs.dtype.is_floating and self._graphad_autocast
+            return cast(inputs, self._graphad_dtype) if is_cast else inputs
         x = lift(inputs)
         return self._cast_any(x) if x.dtype.is_floating and self._graphad_autocast else x
 
@@ -471,11 +479,11 @@ def _takes_training(call: Callable[..., Any]) -> bool:
 
 
 def _shapes_of(inputs: Any) -> Any:
-    """The shape of a tensor, the nest of shapes of several; of anything else it is unknown."""
-    if isinstance(inputs, Tensor):
+    """The shape of a tensor, dense or sparse, the nest of shapes of several; of anything else it is unknown."""
+    if isinstance(inputs, Tensor | Sparse):
         return inputs.shape
     leaves = leaves_of(inputs) if isinstance(inputs, list | tuple | dict) else []
-    if leaves and all(isinstance(x, Tensor) for x in leaves):
+    if leaves and all(isinstance(x, Tensor | Sparse) for x in leaves):
         return map_leaves(lambda x: x.shape, inputs)
     return TensorShape(None)
 
@@ -492,7 +500,7 @@ def _as_shapes(given: Any) -> Any:
 
 
 def _is_array(x: object) -> bool:
-    return isinstance(x, Tensor | Variable) or hasattr(x, "__array__")
+    return isinstance(x, Tensor | Variable | Sparse) or hasattr(x, "__array__")
 
 
 def _files() -> Any:

@@ -12,7 +12,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import Tensor
 from graphad.layers import activations, initializers
-from graphad.layers.base import Layer
+from graphad.layers.masks import DroppingCell, product
 from graphad.ops.array.create import zeros
 from graphad.ops.array.join import concat, split
 from graphad.ops.linalg import matmul
@@ -20,7 +20,7 @@ from graphad.ops.linalg import matmul
 _Make = Callable[..., Any] | str
 
 
-class _Cell(Layer):
+class _Cell(DroppingCell):
     """What cells share.
 
     Attributes:
@@ -44,6 +44,9 @@ class _Cell(Layer):
         kernel_initializer: _Make,
         recurrent_initializer: _Make,
         bias_initializer: _Make,
+        dropout: float,
+        recurrent_dropout: float,
+        seed: int | None,
         options: dict[str, Any],
     ) -> None:
         super().__init__(**options)
@@ -54,6 +57,7 @@ class _Cell(Layer):
         self.units = units
         self.use_bias = bool(use_bias)
         self.activation = activations.get(activation)
+        self._set_dropout(dropout, recurrent_dropout, seed)
         self.state_size: int | list[int] = units
         self.output_size = units
         self._graphad_initializers = (kernel_initializer, recurrent_initializer, bias_initializer)
@@ -100,6 +104,9 @@ class SimpleRNNCell(_Cell):
       activation: A function or its name; None is linear.
       use_bias: Add a bias.
       kernel_initializer, recurrent_initializer, bias_initializer: Names or functions of (shape, dtype).
+      dropout, recurrent_dropout: The part of the input, and of the state, that is dropped in training, the same one in all steps
+        until `reset_dropout_mask()` and `reset_recurrent_dropout_mask()`.
+      seed: A number with which the draws are the same in each run.
       options: Those of `Layer`.
     Call: (x [batch, inputs], states): h [batch, units], or a list of it, gives h and the new state in the form of the old one.
       Weights: kernel [inputs, units], recurrent_kernel [units, units], bias.
@@ -119,6 +126,10 @@ class SimpleRNNCell(_Cell):
         kernel_initializer: _Make = "glorot_uniform",
         recurrent_initializer: _Make = "orthogonal",
         bias_initializer: _Make = "zeros",
+        *,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
         **options: Any,
     ) -> None:
         super().__init__(
@@ -128,15 +139,19 @@ class SimpleRNNCell(_Cell):
             kernel_initializer,
             recurrent_initializer,
             bias_initializer,
+            dropout,
+            recurrent_dropout,
+            seed,
             options,
         )
 
     def call(self, inputs: Tensor, states: Any, training: bool | None = None) -> tuple[Tensor, Any]:
         before, is_nested = self._one_state(inputs, states)
-        y = matmul(inputs, self.kernel)
+        y = product(self._dropped("dropout", inputs, training), self.kernel)
         if self.bias is not None:
             y = y + self.bias
-        h: Tensor = self.activation(y + matmul(before, self.recurrent_kernel))
+        kept = self._dropped("recurrent_dropout", before, training)
+        h: Tensor = self.activation(y + product(kept, self.recurrent_kernel))
         return h, [h] if is_nested else h
 
 
@@ -152,6 +167,9 @@ class GRUCell(_Cell):
       recurrent_activation: That of the two gates.
       use_bias: Add biases.
       kernel_initializer, recurrent_initializer, bias_initializer: Names or functions of (shape, dtype).
+      dropout, recurrent_dropout: The part of the input, and of the state, that is dropped in training, the same one in all steps
+        until `reset_dropout_mask()` and `reset_recurrent_dropout_mask()`; of the state, each gate has its own.
+      seed: A number with which the draws are the same in each run.
       reset_after: Whether the gate r is applied after the product.
       options: Those of `Layer`.
     Call: (x [batch, inputs], states): h [batch, units], or a list of it, gives h and the new state in the form of the old one.
@@ -165,7 +183,7 @@ class GRUCell(_Cell):
       (TensorShape([2, 3]), 1)
     """
 
-    _gates = 3
+    _gates = _masks_per_input = 3
 
     def __init__(
         self,
@@ -177,7 +195,10 @@ class GRUCell(_Cell):
         recurrent_initializer: _Make = "orthogonal",
         bias_initializer: _Make = "zeros",
         *,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
         reset_after: bool = True,
+        seed: int | None = None,
         **options: Any,
     ) -> None:
         super().__init__(
@@ -187,6 +208,9 @@ class GRUCell(_Cell):
             kernel_initializer,
             recurrent_initializer,
             bias_initializer,
+            dropout,
+            recurrent_dropout,
+            seed,
             options,
         )
         self.recurrent_activation = activations.get(recurrent_activation)
@@ -197,13 +221,14 @@ class GRUCell(_Cell):
 
     def call(self, inputs: Tensor, states: Any, training: bool | None = None) -> tuple[Tensor, Any]:
         before, is_nested = self._one_state(inputs, states)
-        ours = matmul(inputs, self.kernel)
+        ours = product(self._dropped("dropout", inputs, training), self.kernel)
         if self.bias is not None:
             ours = ours + (self.bias[0] if self.reset_after else self.bias)
         x_z, x_r, x_n = split(ours, 3, -1)
         gate, n = self.recurrent_activation, self.activation
+        kept = self._dropped("recurrent_dropout", before, training)
         if self.reset_after:
-            theirs = matmul(before, self.recurrent_kernel)
+            theirs = product(kept, self.recurrent_kernel)
             if self.bias is not None:
                 theirs = theirs + self.bias[1]
             h_z, h_r, h_n = split(theirs, 3, -1)
@@ -211,9 +236,10 @@ class GRUCell(_Cell):
             new = n(x_n + gate(x_r + h_r) * h_n)
         else:
             kernel = self.recurrent_kernel
-            h_z, h_r = split(matmul(before, kernel[:, : 2 * self.units]), 2, -1)
+            of_gates, of_new = (kept[:2], kept[2]) if isinstance(kept, list) else (kept, kept)
+            h_z, h_r = split(product(of_gates, kernel[:, : 2 * self.units]), 2, -1)
             z = gate(x_z + h_z)
-            new = n(x_n + matmul(gate(x_r + h_r) * before, kernel[:, 2 * self.units :]))
+            new = n(x_n + matmul(gate(x_r + h_r) * of_new, kernel[:, 2 * self.units :]))
         h: Tensor = z * before + (1.0 - z) * new
         return h, [h] if is_nested else h
 
@@ -231,6 +257,9 @@ class LSTMCell(_Cell):
       use_bias: Add a bias.
       kernel_initializer, recurrent_initializer, bias_initializer: Names or functions of (shape, dtype).
       unit_forget_bias: Whether the bias of the gate f begins with ones.
+      dropout, recurrent_dropout: The part of the input, and of the state, that is dropped in training, the same one in all steps
+        until `reset_dropout_mask()` and `reset_recurrent_dropout_mask()`; of the state, each gate has its own.
+      seed: A number with which the draws are the same in each run.
       options: Those of `Layer`.
     Call: (x [batch, inputs], states): [h, c], each [batch, units], gives h and the new [h, c]. Weights, in the order i, f, c, o:
       kernel [inputs, 4 units], recurrent_kernel [units, 4 units], bias.
@@ -242,7 +271,7 @@ class LSTMCell(_Cell):
       (TensorShape([2, 3]), 2)
     """
 
-    _gates = 4
+    _gates = _masks_per_input = 4
 
     def __init__(
         self,
@@ -254,6 +283,10 @@ class LSTMCell(_Cell):
         recurrent_initializer: _Make = "orthogonal",
         bias_initializer: _Make = "zeros",
         unit_forget_bias: bool = True,
+        *,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
         **options: Any,
     ) -> None:
         make = initializers.get(bias_initializer) or initializers.Zeros()
@@ -264,6 +297,9 @@ class LSTMCell(_Cell):
             kernel_initializer,
             recurrent_initializer,
             _ForgetBias(make, units) if unit_forget_bias else make,
+            dropout,
+            recurrent_dropout,
+            seed,
             options,
         )
         self.recurrent_activation = activations.get(recurrent_activation)
@@ -277,7 +313,9 @@ class LSTMCell(_Cell):
         if not isinstance(states, list | tuple) or len(states) != 2:
             raise InvalidArgumentError("LSTMCell: states must be the two tensors [h, c].")
         h, c = lift(states[0]), lift(states[1])
-        all_gates = matmul(inputs, self.kernel) + matmul(h, self.recurrent_kernel)
+        kept = self._dropped("recurrent_dropout", h, training)
+        all_gates = product(self._dropped("dropout", inputs, training), self.kernel)
+        all_gates = all_gates + product(kept, self.recurrent_kernel)
         if self.bias is not None:
             all_gates = all_gates + self.bias
         i, f, new, o = split(all_gates, 4, -1)

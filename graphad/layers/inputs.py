@@ -8,6 +8,7 @@ from typing import Any
 from graphad.core.annotations import DTypeLike
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import ArgumentTypeError
+from graphad.core.refusal import members
 from graphad.core.shapes import TensorShape
 from graphad.layers.base import Layer
 
@@ -45,8 +46,8 @@ class InputLayer(Layer):
                 f"InputLayer: {len(given) or 'none'} of shape, batch_shape and input_shape given; one is needed."
             )
         super().__init__(name=name, dtype=dtype)
-        sizes = [*batch_shape] if batch_shape is not None else [batch_size, *given[0]]
-        self._graphad_input_shape = TensorShape(sizes)
+        sizes = members("InputLayer", "the shape", given[0], "give a list of sizes")
+        self._graphad_input_shape = TensorShape(sizes if batch_shape is not None else [batch_size, *sizes])
         self._graphad_input_dtype = None if dtype is None else as_dtype(dtype)
 
     def __graphad_tensor__(self) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphad.core.annotations import TensorLike
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.refusal import members
 from graphad.core.tensor import Tensor
 from graphad.layers.base import Layer
 from graphad.layers.sizes import format_of, sizes_of
@@ -81,10 +82,11 @@ class RepeatVector(Layer):
 
 def _edges_of(layer: str, padding: Any, rank: int) -> list[list[int]]:
     """What is added before and behind, along each axis: from a number, one for each axis, or two for each."""
-    each = [padding] * rank if isinstance(padding, int) else list(padding)
+    words = "give a number, or one or two for each axis"
+    each = [padding] * rank if isinstance(padding, int) else members(layer, "padding", padding, words)
     if rank == 1 and len(each) == 2:
         each = [each]
-    edges = [[x, x] if isinstance(x, int) else list(x) for x in each]
+    edges = [[x, x] if isinstance(x, int) else members(layer, "padding", x, words) for x in each]
     if len(edges) != rank or any(
         len(pair) != 2 or not all(isinstance(x, int) and x >= 0 for x in pair) for pair in edges
     ):

@@ -15,7 +15,7 @@ from typing import Any
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike
 from graphad.core.dtypes import as_dtype
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError, UnimplementedError
 from graphad.core.names import name_scope
 from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
@@ -44,45 +44,100 @@ class GraphKeys:
 
 
 class VariableScope:
-    """What a scope gives to the variables in it.
+    """What a scope gives to the variables in it, and to inner scopes where they name nothing else.
 
     Args:
+      reuse: Has no effect; the attribute is `AUTO_REUSE`, as in eager code of TensorFlow.
       name: The prefix of names, without a slash at its end.
       initializer: What makes the first value of a variable that names none.
+      regularizer, partitioner, use_resource: Kept as they are; they have no effect.
+      caching_device: Must be None.
+      custom_getter: A function of (getter, name, ...) that makes the variables.
+      name_scope: The name scope that entering it again opens.
       dtype: The dtype of a variable that names none.
       constraint: The constraint of a variable that names none.
-      getters: Custom getters, the innermost last.
-      reuse: Kept as it is; it has no effect.
+    Raises: UnimplementedError (a NotImplementedError): a caching device.
     """
 
     def __init__(
         self,
+        reuse: Any = None,
         name: str = "",
         initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Callable[..., Any] | None = None,
+        name_scope: str = "",
         dtype: DTypeLike = dtypes.float32,
+        use_resource: bool | None = None,
         constraint: Callable[[Tensor], Tensor] | None = None,
-        getters: tuple[Callable[..., Any], ...] = (),
-        reuse: Any = None,
     ) -> None:
-        self.name, self.initializer, self.constraint, self.reuse = name, initializer, constraint, reuse
+        self.name, self.original_name_scope = name, name_scope
+        self.initializer, self.regularizer, self.constraint = initializer, regularizer, constraint
+        self.caching_device: Any = None
+        self.set_caching_device(caching_device)
+        self.partitioner, self.use_resource = partitioner, use_resource is not False
+        self.custom_getter = custom_getter
         self.dtype = as_dtype(dtype)
-        self.getters = getters
+        self.reuse: Any = AUTO_REUSE
 
     @property
-    def original_name_scope(self) -> str:
+    def prefix(self) -> str:
+        """What stands before the names of its variables."""
         return f"{self.name}/" if self.name else ""
 
     def reuse_variables(self) -> None:
         """Nothing but that `reuse` is True."""
         self.reuse = True
 
+    def set_initializer(self, initializer: Any) -> None:
+        """Change the initializer for what follows."""
+        self.initializer = initializer
+
+    def set_regularizer(self, regularizer: Any) -> None:
+        """Change the regularizer that is kept."""
+        self.regularizer = regularizer
+
+    def set_dtype(self, dtype: DTypeLike) -> None:
+        """Change the dtype for what follows."""
+        self.dtype = as_dtype(dtype)
+
+    def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
+        """Change what makes the variables."""
+        self.custom_getter = custom_getter
+
+    def set_partitioner(self, partitioner: Any) -> None:
+        """Change the partitioner that is kept."""
+        self.partitioner = partitioner
+
+    def set_use_resource(self, use_resource: bool) -> None:
+        """Nothing for True, which is how variables are."""
+        if not use_resource:
+            raise InvalidArgumentError("VariableScope: use_resource is False; variables are resources.")
+
+    def set_caching_device(self, caching_device: Any) -> None:
+        """Nothing for None; there are no caching devices."""
+        if caching_device is not None:
+            raise UnimplementedError(
+                f"VariableScope: caching_device is {caching_device!r}; values of variables are not kept on another device; "
+                "leave it out."
+            )
+
     def inner(self, name: str, options: dict[str, Any], getter: Callable[..., Any] | None) -> VariableScope:
         """A scope of that whole name with the options that are not None, and else those of this one."""
-        own = {"initializer": self.initializer, "dtype": self.dtype, "constraint": self.constraint}
+        own = {word: getattr(self, word) for word in options}
         given = {word: value for word, value in options.items() if value is not None}
-        reuse = given.pop("reuse", self.reuse)
-        getters = self.getters if getter is None else (*self.getters, getter)
-        return VariableScope(name, **{**own, **given}, getters=getters, reuse=reuse)
+        outer = self.custom_getter
+        if outer is None or getter is None:
+            both = getter or outer
+        else:  # the innermost is called first, and gets the outer one as its getter
+            both = _joined(outer, getter)
+        return VariableScope(name=name, name_scope=f"{name}/", custom_getter=both, **{**own, **given})
+
+
+def _joined(outer: Callable[..., Any], inner: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda getter, name, *args, **options: inner(_through(outer, getter), name, *args, **options)
 
 
 class _Scopes(threading.local):
@@ -125,20 +180,28 @@ def variable_scope(
       default_name: The name where the other is None, with a number behind it if it was taken before in the outer scope.
       initializer, dtype, constraint: What variables and scopes inside have where they name nothing else.
       custom_getter: A function of (getter, name, ...) that makes the variables inside, with the getter of the outer scope.
-      reuse: Kept in the scope; it has no effect.
+      reuse: It has no effect.
       auxiliary_name_scope: Whether the block is a `name_scope` too.
-      values, regularizer, caching_device, partitioner, use_resource: Not used.
+      regularizer, partitioner: Kept in the scope; they have no effect.
+      values, caching_device, use_resource: Not used.
     Returns: A block, whose value is the scope.
     Raises: InvalidArgumentError (a ValueError): neither a name nor a default.
     """
     outer = _scopes.current
-    options = {"initializer": initializer, "dtype": dtype, "constraint": constraint, "reuse": reuse}
+    options = {
+        "initializer": initializer,
+        "dtype": dtype,
+        "constraint": constraint,
+        "regularizer": regularizer,
+        "partitioner": partitioner,
+    }
     if isinstance(name_or_scope, VariableScope):
         scope = name_or_scope.inner(name_or_scope.name, options, custom_getter)
-        names = name_scope(scope.original_name_scope)
+        scope.original_name_scope = name_or_scope.original_name_scope
+        names = name_scope(scope.original_name_scope or scope.prefix)
     else:
         part = name_or_scope or _fresh(outer, default_name)
-        scope = outer.inner(f"{outer.original_name_scope}{part}", options, custom_getter)
+        scope = outer.inner(f"{outer.prefix}{part}", options, custom_getter)
         names = name_scope(part)
     _scopes.current = scope
     try:
@@ -154,7 +217,7 @@ def variable_scope(
 def _fresh(outer: VariableScope, default_name: str | None) -> str:
     if not default_name:
         raise InvalidArgumentError("variable_scope: give a name, or default_name where the name is None.")
-    key = f"{outer.original_name_scope}{default_name}"
+    key = f"{outer.prefix}{default_name}"
     count = _scopes.counts.get(key, 0)
     _scopes.counts[key] = count + 1
     return f"{default_name}_{count}" if count else default_name
@@ -194,10 +257,10 @@ def get_variable(
     """
     scope = _scopes.current
     getter: Callable[..., Any] = _made
-    for outer in (*scope.getters, *(() if custom_getter is None else (custom_getter,))):
-        getter = _through(outer, getter)
+    for outer in (scope.custom_getter, custom_getter):
+        getter = getter if outer is None else _through(outer, getter)
     found: Variable = getter(
-        f"{scope.original_name_scope}{name}",
+        f"{scope.prefix}{name}",
         shape=shape,
         dtype=dtype,
         initializer=scope.initializer if initializer is None else initializer,

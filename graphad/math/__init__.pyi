@@ -8,5 +8,5 @@ from graphad.ops.array.sorting import top_k as top_k
 from graphad.ops.linalg.norms import l2_normalize as l2_normalize
 from graphad.ops.math import *
 from graphad.ops.nn.composed import in_top_k as in_top_k
-from graphad.ops.nn.softmax import log_softmax as log_softmax
-from graphad.ops.nn.softmax import softmax as softmax
+from graphad.ops.nn.softmaxes import log_softmax as log_softmax
+from graphad.ops.nn.softmaxes import softmax as softmax

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.refusal import refuse
 from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 from graphad.metrics.base import Metric, beside_state
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 # What a prediction that is not among the largest counts as: below any threshold.
 _NOT_CHOSEN = -1e10
+_MOST_THRESHOLDS = 2**20  # each is compared with each prediction
 
 _KINDS = ("true_positives", "false_positives", "true_negatives", "false_negatives")
 
@@ -45,7 +47,10 @@ class _Counts(Metric):
             raise InvalidArgumentError(f"{self.name}: top_k is {top_k!r}; a positive integer is needed.")
         self.top_k = top_k
         given = (0.5 if top_k is None else _NOT_CHOSEN) if thresholds is None else thresholds
-        self.thresholds = [float(x) for x in given] if isinstance(given, list | tuple) else [float(given)]  # type: ignore[arg-type]
+        try:
+            self.thresholds = [float(x) for x in (given if isinstance(given, list | tuple) else [given])]  # type: ignore[arg-type]
+        except (TypeError, ValueError) as cause:
+            refuse(cause, self.name, "thresholds", thresholds, "a number or a list of numbers is needed")
         self.class_id = class_id
         for kind in self.kinds:
             setattr(self, kind, self.add_variable((len(self.thresholds),), name=kind))
@@ -280,8 +285,10 @@ class AUC(_Counts):
                 "'interpolation', 'majoring' and 'minoring'."
             )
         if thresholds is None:
-            if num_thresholds < 2:
-                raise InvalidArgumentError(f"AUC: num_thresholds is {num_thresholds}; it is 2 at least.")
+            if not 2 <= num_thresholds <= _MOST_THRESHOLDS:
+                raise InvalidArgumentError(
+                    f"AUC: num_thresholds is {num_thresholds}; it is 2 at least and {_MOST_THRESHOLDS} at most."
+                )
             thresholds = [i / (num_thresholds - 1) for i in range(1, num_thresholds - 1)]
         edge = 1e-7
         super().__init__([-edge, *sorted(thresholds), 1.0 + edge], name, dtype)

@@ -163,6 +163,7 @@ def added_at(shape: Sequence[int], key: Array | tuple[Any, ...], values: Array, 
 _BLOCK = 1 << 20
 _WORTH_SCIPY = 1 << 18  # numbers, for which SciPy's sparse matrices are worth their import
 _AT_ONCE = 1024  # numbers, for which NumPy's way takes less time than to choose another
+_FEW_ALIKE = 4  # rows of one number
 _LONG_ROW = 96  # numbers, which are added at once as quickly as a position of each would be made
 _FEW_COLUMNS, _MANY_ROWS, _ROWS_EACH = (
     32,
@@ -171,6 +172,21 @@ _FEW_COLUMNS, _MANY_ROWS, _ROWS_EACH = (
 )  # where columns one by one are quicker than positions of all numbers
 
 _PAIRS = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
+
+
+def _add_lines(into: np.ndarray, number: np.ndarray, rows: np.ndarray) -> None:
+    """Add each of the rows to that of its number, in order; where few have one number, all first ones at once, then all second
+    ones."""
+    if number[0] >= 0 and (number[1:] >= number[:-1]).all():
+        firsts = np.flatnonzero(np.concatenate([[True], number[1:] != number[:-1]]))
+        counts = np.diff(firsts, append=len(number))
+        if counts.max() <= _FEW_ALIKE:
+            for k in range(counts.max()):
+                mine = firsts[counts > k]
+                into[number[mine]] += rows[mine + k]
+            return
+    for k, line in zip(number.tolist(), rows):
+        into[k] += line
 
 
 def add_at(into: Array, key: Array | tuple[Any, ...], added: Any) -> None:
@@ -208,9 +224,7 @@ def add_at(into: Array, key: Array | tuple[Any, ...], added: Any) -> None:
             whole[...] = part
         return
     if size >= _LONG_ROW:
-        whole = flat.reshape(-1, size)
-        for k, line in zip(number.tolist(), rows):
-            whole[k] += line
+        _add_lines(flat.reshape(-1, size), number, rows)
         return
     columns = np.arange(size)
     step = max(1, _BLOCK // max(size, 1))

@@ -26,9 +26,9 @@ from graphad.core.annotations import (
     UnaryFunction,
 )
 from graphad.core.bind import bind
-from graphad.core.convert import lift_pair
+from graphad.core.convert import lift_pair, lift_truths
 from graphad.core.dtypes import DType, bool_, float32
-from graphad.core.kinds import kind_words
+from graphad.core.kinds import BOOLEAN, kind_words
 from graphad.core.op import Op, OpType, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -52,7 +52,8 @@ class Elementwise(Op):
     """y[i] = f(x[i], ...), operands broadcast together. Subclasses are made by `elementwise`.
 
     Class attributes: formula, the NumPy callable; kinds, the dtype kinds it takes; scalar, its name in kernels, or the
-    steps it is made of there; result, the dtype of the result where it is not that of the operands, or a function to it.
+    steps it is made of there; applied, its name in `forms.Applied` where kernels have none; result, the dtype of the result
+    where it is not that of the operands, or a function to it.
     """
 
     total = True
@@ -61,6 +62,7 @@ class Elementwise(Op):
     letters: ClassVar[str] = ""  # the NumPy kinds for which `quick` needs no further check
     kinds: ClassVar[frozenset[str]] = NUMERIC
     scalar: ClassVar[str | Steps | None] = None
+    applied: ClassVar[str] = ""
     result: ClassVar[DType | Callable[[DType], DType] | None] = None
 
     def result_dtype(self, dtype: DType) -> DType:
@@ -103,14 +105,14 @@ class Elementwise(Op):
 
     def lower(self, *xs: TensorSpec) -> kernels.forms.Form | None:
         dtypes = [x.dtype for x in xs]
+        result = self.result_dtype(dtypes[0])
         steps = self.scalar
-        if steps is None:
-            return None
-        if isinstance(steps, str):
+        if steps is None or isinstance(steps, str):
+            if dtypes[0].is_complex or result.is_complex:
+                name = steps or self.applied
+                return kernels.forms.Applied(name, result) if name else None
             return (
-                kernels.forms.call(steps, dtypes, self.result_dtype(dtypes[0]))
-                if _kernel_takes(steps, dtypes)
-                else None
+                kernels.forms.call(steps, dtypes, result) if steps and _kernel_takes(steps, dtypes) else None
             )
         return map_of(steps, dtypes, getattr(self.formula, "is_wide", False))
 
@@ -262,8 +264,11 @@ def binary_function(
     its formula without what only derivatives need.
     """
     op = op_class()
+    truths = op_class.kinds == BOOLEAN
 
     def usual(x: TensorLike, y: TensorLike) -> Tensor:
+        if truths:
+            x, y = lift_truths(x), lift_truths(y)
         return bind(op, *lift_pair(op.name, x, y))
 
     shown = documented(op_class, doc, arguments, example, source)

@@ -83,10 +83,14 @@ def gather(
 
 
 def gather_nd(
-    params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: int = 0
+    params: TensorLike,
+    indices: TensorLike,
+    name: str | None = None,
+    batch_dims: int = 0,
+    bad_indices_policy: str = "",
 ) -> Tensor:
     """As `graphad.gather_nd`."""
-    return array.gather_nd(params, indices, batch_dims)
+    return array.gather_nd(params, indices, batch_dims, name, bad_indices_policy)
 
 
 def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:

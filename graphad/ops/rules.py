@@ -51,6 +51,10 @@ from graphad.ops.accumulate import MANY, PLAIN_SUM, summed
 from graphad.ops.array.broadcast import sum_to_input
 from graphad.ops.array.reshape import ExpandDims
 
+# `keeps_alone` of a product, and of the x with a x = b: what the cotangents of the first and of the second operand read.
+OF_THE_OTHER = ((1,), False), ((0,), False)
+OF_A_SOLUTION = ((0,), True), ((0,), False)
+
 
 def broadcast_specs(op: str, specs: Sequence[TensorSpec], dtype: DType) -> TensorSpec:
     """The spec of an elementwise result."""

@@ -16,9 +16,10 @@ import numpy as np
 from graphad.core.annotations import BinaryFunction, TensorLike, UnaryFunction
 from graphad.core.bind import bind
 from graphad.core.blame import blamed
-from graphad.core.convert import lift
+from graphad.core.convert import lift, lift_truths
 from graphad.core.dtypes import ALL, DType, bfloat16
 from graphad.core.ieee import SHORT_WAY_ENDS
+from graphad.core.kinds import BOOLEAN
 from graphad.core.levels import busy
 from graphad.core.op import Op
 from graphad.core.sparse import Sparse
@@ -32,9 +33,14 @@ def quick_dtypes(kinds: frozenset[str]) -> frozenset[np.dtype[Any]]:
     return frozenset(dtype.numpy for dtype in ALL if dtype.kind in kinds and dtype is not bfloat16)
 
 
+def lift_of(kinds: frozenset[str]) -> Callable[[object], Tensor]:
+    """How operands of an op for some kinds of dtypes become tensors."""
+    return lift_truths if kinds == BOOLEAN else lift
+
+
 def of_one(op: Op, formula: Callable[[Any], Any], kinds: frozenset[str]) -> UnaryFunction:
     """f(x, name=None), an op of one tensor: `formula` of its NumPy value where that is of one of the kinds."""
-    quick = quick_dtypes(kinds)
+    quick, lifted = quick_dtypes(kinds), lift_of(kinds)
 
     def function(x: TensorLike, name: str | None = None) -> Tensor:
         if type(x) is EagerTensor:
@@ -48,7 +54,7 @@ def of_one(op: Op, formula: Callable[[Any], Any], kinds: frozenset[str]) -> Unar
                     pass
         elif isinstance(x, Sparse) and x.holds_values and is_zero_at_zero(formula, x.dtype):
             return x.with_values(function(x.values))  # type: ignore[return-value]  # sparse, as x is
-        return bind(op, lift(x))
+        return bind(op, lifted(x))
 
     return function
 

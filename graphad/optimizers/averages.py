@@ -96,12 +96,12 @@ class ExponentialMovingAverage:
     def variables_to_restore(
         self, moving_avg_variables: Iterable[Variable] | None = None
     ) -> dict[str, Variable]:
-        """Variables by the names of their averages, from which a program may restore them."""
-        chosen = None if moving_avg_variables is None else {id(variable) for variable in moving_avg_variables}
+        """Variables by the names of their averages, had or to be, to restore them from; by default those that have one."""
+        kept = [variable for variable, _ in self._kept.values()]
+        chosen = kept if moving_avg_variables is None else {id(x): x for x in moving_avg_variables}.values()
         found: dict[str, Variable] = {}
-        for variable, _ in self._kept.values():
-            if chosen is None or id(variable) in chosen:
-                name = self.average_name(variable)
-                same = sum(other == name or other.startswith(f"{name}_") for other in found)
-                found[f"{name}_{same}" if same else name] = variable
+        for variable in chosen:
+            name = self.average_name(variable)
+            same = sum(other == name or other.startswith(f"{name}_") for other in found)
+            found[f"{name}_{same}" if same else name] = variable
         return found

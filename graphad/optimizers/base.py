@@ -15,6 +15,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, GraphadError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered
+from graphad.core.refusal import members
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable, arrived, settle
@@ -277,7 +278,9 @@ class Optimizer(Configured, Trackable):
         Returns: The variable that counts the calls, this one too.
         Raises: InvalidArgumentError (a ValueError): no variable has a gradient.
         """
-        listed = list(grads_and_vars)
+        listed = members(
+            "apply_gradients", "grads_and_vars", grads_and_vars, "give pairs (gradient, variable)"
+        )
         for k, pair in enumerate(listed):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise ArgumentTypeError(

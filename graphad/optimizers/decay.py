@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
+from graphad.core.refusal import members, refuse
 from graphad.core.registered import made_again, serialized
 from graphad.core.tensor import Tensor
 from graphad.core.trackable import Trackable
@@ -58,7 +59,11 @@ class Kept(LearningRateSchedule):
 
 
 def require_positive(schedule: str, name: str, steps: Any) -> None:
-    if steps <= 0:
+    try:
+        is_positive = not steps <= 0
+    except (TypeError, ValueError) as cause:
+        refuse(cause, schedule, name, steps, "a positive number is needed")
+    if not is_positive:
         raise InvalidArgumentError(f"{schedule}: {name} is {steps}; it must be positive.")
 
 
@@ -76,7 +81,7 @@ class _Rated(Kept):
         own = type(self).__name__
         require_positive(own, "decay_steps", decay_steps)
         super().__init__(
-            name or own,
+            own if name is None else name,
             initial_learning_rate=initial_learning_rate,
             decay_steps=decay_steps,
             decay_rate=decay_rate,
@@ -308,6 +313,8 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     def __init__(
         self, boundaries: Sequence[Any], values: Sequence[Any], name: str = "PiecewiseConstant"
     ) -> None:
+        boundaries = members("PiecewiseConstantDecay", "boundaries", boundaries, "give a list of steps")
+        values = members("PiecewiseConstantDecay", "values", values, "give a list of rates")
         if len(boundaries) != len(values) - 1:
             raise InvalidArgumentError(
                 f"PiecewiseConstantDecay: {len(boundaries)} boundaries and {len(values)} values; "

@@ -16,6 +16,7 @@ from graphad.core.convert import lift
 from graphad.core.device import device as on_device
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnimplementedError
 from graphad.core.nests import map_structure
+from graphad.core.refusal import members, refuse
 from graphad.core.tensor import Tensor
 from graphad.ops.math import reduce_mean, reduce_sum
 
@@ -247,7 +248,14 @@ class MirroredStrategy(Strategy):
     """
 
     def __init__(self, devices: str | Sequence[str] | None = None, cross_device_ops: object = None) -> None:
-        listed = [devices] if isinstance(devices, str) else list(devices or ())
+        words = "give the name of a device, or a list of one"
+        given = () if devices is None else devices
+        listed = (
+            [devices] if isinstance(devices, str) else members("MirroredStrategy", "devices", given, words)
+        )
+        for name in listed:
+            if not isinstance(name, str):
+                refuse(TypeError(), "MirroredStrategy", "one of devices", name, words)
         if len(listed) > 1:
             raise UnimplementedError(
                 f"MirroredStrategy: {len(listed)} devices, {', '.join(listed)}; a program runs as one replica on one device."

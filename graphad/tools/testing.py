@@ -1,17 +1,22 @@
 """`test.TestCase`: unittest's class with comparisons of tensors, arrays and nests of them.
 
 A comparison takes whatever becomes an array. What fails says how many elements differ, where the largest difference is, and both
-values there. Imported only when it is used, since `unittest` is.
+values there. Imported only when it is used, since `unittest` is. What is not for those who derive a class from it is functions of
+this module, since theirs may have methods of any name.
 """
 
 from __future__ import annotations
 
+import itertools
+import os
 import random
+import re
 import shutil
 import tempfile
+import threading
 import unittest
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,6 +27,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.random.generator import set_seed
 
 _SEED = 87654321
+_NUMBERS = itertools.count()
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -42,6 +48,51 @@ class _Session:
                 "session.run: there is nothing to feed; give the values to the function."
             )
         return _values(fetches)
+
+
+class _CheckedThread:
+    """A thread whose errors are failures of the test that joins it."""
+
+    def __init__(self, test: TestCase, call: Callable[[], Any]) -> None:
+        self._test, self._call = test, call
+        self._error: BaseException | None = None
+        self._was_joined = True
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        try:
+            self._call()
+        except BaseException as error:  # all of them belong to the test
+            self._error = error
+
+    def start(self) -> None:
+        self._was_joined = False
+        self._thread.start()
+
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def join(self) -> None:
+        self._thread.join()
+        self._was_joined = True
+        if self._error is not None:
+            raise self._test.failureException(f"Error in checkedThread: {self._error}") from self._error
+
+    def check(self) -> None:
+        """Raises: AssertionError: nobody has joined it."""
+        self._test.assertTrue(self._was_joined, "A checkedThread was not joined.")
+
+
+class _Writes:
+    """What was written to a stream within a block."""
+
+    def __init__(self, stream: Any, kept: str) -> None:
+        self._stream, self._kept = stream, kept
+
+    def contents(self) -> str:
+        self._stream.flush()
+        with open(self._kept, encoding="utf-8") as file:
+            return file.read()
 
 
 class TestCase(unittest.TestCase):
@@ -73,15 +124,11 @@ class TestCase(unittest.TestCase):
 
     def get_temp_dir(self) -> str:
         """A directory of this test alone, deleted after it."""
-        found: str | None = getattr(self, "_directory", None)
+        found: str | None = self.__dict__.get("_graphad_directory")
         if found is None:
-            found = self._directory = tempfile.mkdtemp()
-            self.addCleanup(self._forget_directory)
+            found = self._graphad_directory = tempfile.mkdtemp()
+            self.addCleanup(_forget_directory, self)
         return found
-
-    def _forget_directory(self) -> None:
-        shutil.rmtree(self._directory, ignore_errors=True)
-        del self._directory
 
     def evaluate(self, tensors: Any) -> Any:
         """The nest of `tensors` with a NumPy value for each tensor and variable; a function is called first."""
@@ -106,7 +153,7 @@ class TestCase(unittest.TestCase):
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
     ) -> None:
         """Nests of one structure, whose arrays have one shape and |a - b| <= atol + rtol |b|; NaN is as NaN."""
-        self._compare(_values(a), _values(b), lambda x, y: _apart(x, y, rtol, atol), msg, "")
+        _compare(self, _values(a), _values(b), lambda x, y: _apart(x, y, rtol, atol), msg, "")
 
     def assertAllCloseAccordingToType(
         self,
@@ -136,82 +183,39 @@ class TestCase(unittest.TestCase):
                     rel, least = max(rel, r), max(least, t)
             return _apart(x, y, rel, least)
 
-        self._compare(_values(a), _values(b), apart, msg, "")
+        _compare(self, _values(a), _values(b), apart, msg, "")
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
         """Arrays of one shape with equal elements; NaN is as NaN."""
-        self._compare(_array(a), _array(b), _unequal, msg, "")
+        _compare(self, _array(a), _array(b), _unequal, msg, "")
 
     def assertNotAllClose(
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
     ) -> None:
         """At least one element is not close."""
-        self._differ(lambda: self.assertAllClose(a, b, rtol, atol), msg, "close")
+        _differ(self, lambda: self.assertAllClose(a, b, rtol, atol), msg, "close")
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
         """At least one element differs."""
-        self._differ(lambda: self.assertAllEqual(a, b), msg, "the same")
-
-    def _differ(self, check: Callable[[], None], msg: str | None, word: str) -> None:
-        try:
-            check()
-        except self.failureException:
-            return
-        self.fail(self._formatMessage(msg, f"all elements are {word}; at least one should not be."))
-
-    def _compare(
-        self, a: Any, b: Any, wrong: Callable[[np.ndarray, np.ndarray], np.ndarray], msg: Any, path: str
-    ) -> None:
-        if hasattr(a, "_asdict") and hasattr(b, "_asdict"):
-            a, b = a._asdict(), b._asdict()
-        if isinstance(a, Mapping) or isinstance(b, Mapping):
-            if not (isinstance(a, Mapping) and isinstance(b, Mapping) and a.keys() == b.keys()):
-                self.fail(self._formatMessage(msg, f"other structures{_at(path)}: {a!r} and {b!r}."))
-            for key in a:
-                self._compare(a[key], b[key], wrong, msg, f"{path}[{key!r}]")
-            return
-        if isinstance(a, list | tuple) or isinstance(b, list | tuple):
-            x, y = _as_array(a), _as_array(b)
-            if x is None or y is None:
-                if not (isinstance(a, Sequence) and isinstance(b, Sequence) and len(a) == len(b)):
-                    self.fail(self._formatMessage(msg, f"other structures{_at(path)}: {a!r} and {b!r}."))
-                for i, (one, other) in enumerate(zip(a, b, strict=True)):
-                    self._compare(one, other, wrong, msg, f"{path}[{i}]")
-                return
-            a, b = x, y
-        self._compare_arrays(np.asarray(a), np.asarray(b), wrong, msg, path)
-
-    def _compare_arrays(
-        self,
-        a: np.ndarray,
-        b: np.ndarray,
-        wrong: Callable[[np.ndarray, np.ndarray], np.ndarray],
-        msg: Any,
-        path: str,
-    ) -> None:
-        if a.shape != b.shape:
-            self.fail(self._formatMessage(msg, f"shapes{_at(path)} differ: {a.shape} and {b.shape}."))
-        where = wrong(a, b)
-        if where.any():
-            self.fail(self._formatMessage(msg, _difference(a, b, where, path)))
+        _differ(self, lambda: self.assertAllEqual(a, b), msg, "the same")
 
     # Bounds of all elements
 
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
         """Every element is above the number."""
-        self._all(a, lambda x: x > comparison_target, f"greater than {comparison_target}")
+        _all(self, a, lambda x: x > comparison_target, f"greater than {comparison_target}")
 
     def assertAllLess(self, a: Any, comparison_target: Any) -> None:
         """Every element is below the number."""
-        self._all(a, lambda x: x < comparison_target, f"less than {comparison_target}")
+        _all(self, a, lambda x: x < comparison_target, f"less than {comparison_target}")
 
     def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
         """No element is below the number, or NaN."""
-        self._all(a, lambda x: x >= comparison_target, f"at least {comparison_target}")
+        _all(self, a, lambda x: x >= comparison_target, f"at least {comparison_target}")
 
     def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
         """No element is above the number, or NaN."""
-        self._all(a, lambda x: x <= comparison_target, f"at most {comparison_target}")
+        _all(self, a, lambda x: x <= comparison_target, f"at most {comparison_target}")
 
     def assertAllInRange(
         self,
@@ -229,21 +233,11 @@ class TestCase(unittest.TestCase):
             above = x > lower_bound if open_lower_bound else x >= lower_bound
             return above & (x < upper_bound if open_upper_bound else x <= upper_bound)
 
-        self._all(target, inside, f"in {signs}")
+        _all(self, target, inside, f"in {signs}")
 
     def assertAllInSet(self, target: Any, expected_set: Collection[Any]) -> None:
         """Every element is one of the set."""
-        self._all(target, lambda x: np.isin(x, list(expected_set)), f"in {set(expected_set)}")
-
-    def _all(self, a: Any, holds: Callable[[np.ndarray], Any], words: str) -> None:
-        x = _array(a)
-        where = ~np.asarray(holds(x), bool)
-        if where.any():
-            first = tuple(int(i) for i in np.argwhere(where)[0])
-            value = x[first]
-            self.fail(
-                f"{int(where.sum())} of {x.size} elements are not {words}; the first is {value} at {first}."
-            )
+        _all(self, target, lambda x: np.isin(x, list(expected_set)), f"in {set(expected_set)}")
 
     # Numbers, shapes, dtypes
 
@@ -293,7 +287,63 @@ class TestCase(unittest.TestCase):
         """`assertRaisesWithPredicateMatch` for the errors of ops."""
         return self.assertRaisesWithPredicateMatch(errors.GraphadError, expected_err_re_or_predicate)
 
+    def assertRaisesIncompatibleShapesError(
+        self, exception_type: Any = errors.InvalidArgumentError
+    ) -> AbstractContextManager[None]:
+        """The block raises the error of operands whose shapes do not fit each other."""
+        return self.assertRaisesWithPredicateMatch(
+            exception_type, "Incompatible shapes|do not broadcast|must be equal"
+        )
+
+    def assertRaisesWithLiteralMatch(
+        self,
+        expected_exception: Any,
+        expected_exception_message: str,
+        callable_obj: Callable[..., Any] | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        """The call, or without one the block, raises the error with this very message."""
+        raised = self.assertRaisesRegex(expected_exception, rf"\A{re.escape(expected_exception_message)}\Z")
+        if callable_obj is None:
+            return raised
+        with raised:
+            callable_obj(*args, **kwargs)
+        return None
+
+    # Threads and what is printed
+
+    def checkedThread(
+        self, target: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> _CheckedThread:
+        """A thread with `start`, `is_alive` and `join`, which fails with what its function raised; each has to be joined."""
+        thread = _CheckedThread(self, lambda: target(*args, **(kwargs or {})))
+        self.addCleanup(thread.check)
+        return thread
+
+    @contextmanager
+    def captureWritesToStream(self, stream: Any) -> Iterator[_Writes]:
+        """A block that keeps what is written to a stream with a file descriptor, such as `sys.stdout`; `contents()` gives it."""
+        kept = os.path.join(self.get_temp_dir(), f"writes{next(_NUMBERS)}")
+        stream.flush()
+        place = stream.fileno()
+        before = os.dup(place)
+        try:
+            with open(kept, "wb") as file:
+                os.dup2(file.fileno(), place)
+            yield _Writes(stream, kept)
+        finally:
+            stream.flush()
+            os.dup2(before, place)
+            os.close(before)
+
     # Containers
+
+    def assertItemsEqual(
+        self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: Any = None
+    ) -> None:
+        """`assertCountEqual` under an older name."""
+        self.assertCountEqual(expected_seq, actual_seq, msg)
 
     def assertLen(self, container: Any, expected_len: int, msg: str | None = None) -> None:
         """The number of elements."""
@@ -356,6 +406,68 @@ class TestCase(unittest.TestCase):
         self.assertTrue(found.endswith(expected_end), self._formatMessage(msg, f"{found!r} ends otherwise"))
 
 
+def _forget_directory(test: TestCase) -> None:
+    shutil.rmtree(test._graphad_directory, ignore_errors=True)
+    del test._graphad_directory
+
+
+def _differ(test: TestCase, check: Callable[[], None], msg: str | None, word: str) -> None:
+    try:
+        check()
+    except test.failureException:
+        return
+    test.fail(test._formatMessage(msg, f"all elements are {word}; at least one should not be."))
+
+
+def _compare(
+    test: TestCase, a: Any, b: Any, wrong: Callable[[np.ndarray, np.ndarray], np.ndarray], msg: Any, path: str
+) -> None:
+    if hasattr(a, "_asdict") and hasattr(b, "_asdict"):
+        a, b = a._asdict(), b._asdict()
+    if isinstance(a, Mapping) or isinstance(b, Mapping):
+        if not (isinstance(a, Mapping) and isinstance(b, Mapping) and a.keys() == b.keys()):
+            test.fail(test._formatMessage(msg, f"other structures{_at(path)}: {a!r} and {b!r}."))
+        for key in a:
+            _compare(test, a[key], b[key], wrong, msg, f"{path}[{key!r}]")
+        return
+    if isinstance(a, list | tuple) or isinstance(b, list | tuple):
+        x, y = _as_array(a), _as_array(b)
+        if x is None or y is None:
+            if not (isinstance(a, Sequence) and isinstance(b, Sequence) and len(a) == len(b)):
+                test.fail(test._formatMessage(msg, f"other structures{_at(path)}: {a!r} and {b!r}."))
+            for i, (one, other) in enumerate(zip(a, b, strict=True)):
+                _compare(test, one, other, wrong, msg, f"{path}[{i}]")
+            return
+        a, b = x, y
+    _compare_arrays(test, np.asarray(a), np.asarray(b), wrong, msg, path)
+
+
+def _compare_arrays(
+    test: TestCase,
+    a: np.ndarray,
+    b: np.ndarray,
+    wrong: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    msg: Any,
+    path: str,
+) -> None:
+    if a.shape != b.shape:
+        test.fail(test._formatMessage(msg, f"shapes{_at(path)} differ: {a.shape} and {b.shape}."))
+    where = wrong(a, b)
+    if where.any():
+        test.fail(test._formatMessage(msg, _difference(a, b, where, path)))
+
+
+def _all(test: TestCase, a: Any, holds: Callable[[np.ndarray], Any], words: str) -> None:
+    x = _array(a)
+    where = ~np.asarray(holds(x), bool)
+    if where.any():
+        first = tuple(int(i) for i in np.argwhere(where)[0])
+        value = x[first]
+        test.fail(
+            f"{int(where.sum())} of {x.size} elements are not {words}; the first is {value} at {first}."
+        )
+
+
 def _values(x: Any) -> Any:
     if callable(x) and not isinstance(x, Tensor):
         x = x()
@@ -385,9 +497,7 @@ def _as_array(x: Any) -> np.ndarray | None:
 
 def _unequal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     where = np.asarray(a != b)
-    if a.dtype.kind in "fc" and b.dtype.kind in "fc":
-        where &= ~(np.isnan(a) & np.isnan(b))
-    return where
+    return where & ~((a != a) & (b != b)) if a.dtype.kind in "fcV" else where  # NaN differs from itself
 
 
 def _apart(a: np.ndarray, b: np.ndarray, rtol: float, atol: float) -> np.ndarray:

@@ -1,5 +1,6 @@
-"""Integers that are known while a function is traced: sizes, eager tensors of few integers, and what is computed from them.
+"""Numbers that are known while a function is traced: sizes, eager tensors of few integers, and what is computed from them.
 
+Floats on the way count too, `cast(ceil(n / 2), int32)`, where a size that is known is among what they come from.
 The nodes stay in the graph; a use as a shape, an axis or a limit looks the value up. So the body of a loop may slice by the
 sizes of its operands, and a shape assembled from known and unknown sizes keeps the known ones.
 """
@@ -28,7 +29,7 @@ MOST = 64  # elements; a longer vector does not hold sizes
 def learn(
     builder: GraphBuilder, op: Op, serials: Sequence[int], specs: Sequence[TensorSpec], start: int
 ) -> None:
-    """Record the integers that a node computes, where they are known."""
+    """Record the numbers that a node computes, where they are known."""
     if op.gives_sizes:
         dims = builder.specs[serials[0]].dims
         if dims is not None:
@@ -42,17 +43,21 @@ def learn(
         return
     values = []
     unknown = 0
+    comes_from_sizes = False
     for serial in serials:
         value = builder.values.get(serial)
         if value is None:
             value = builder.folded.get(serial)
+            comes_from_sizes |= value is not None
         if value is None and op.moves:  # beside sizes that are known, it counts for as many unknown ones
             unknown += 1
             value = _unknown(builder.specs[serial])
-        if value is None or value.dtype.kind not in "iu" or value.size > MOST:
+        if value is None or value.dtype.kind not in "iuf" or value.size > MOST:
             return
         values.append(value)
-    if unknown == len(values):
+    if unknown == len(values) or not (comes_from_sizes or all(x.dtype.kind in "iu" for x in values)):
+        return
+    if any(_has_many(spec) for spec in specs):
         return
     # Moved elements may be unknown, but positions must be known.
     decisive = values[len(values) - op.given :] if op.moves else values
@@ -68,6 +73,13 @@ def learn(
             note(builder, start + k, y)
 
 
+def _has_many(spec: TensorSpec) -> bool:
+    """Whether it is known to have more elements than sizes do."""
+    return (
+        spec.dims is not None and all(type(size) is int for size in spec.dims) and math.prod(spec.dims) > MOST
+    )
+
+
 def _unknown(spec: TensorSpec) -> Array | None:
     """Stands for integers that are known only at run time, None if their number is not known either."""
     dims, dtype = spec.dims, spec.dtype.numpy
@@ -77,6 +89,7 @@ def _unknown(spec: TensorSpec) -> Array | None:
 
 
 def note(builder: GraphBuilder, serial: int, value: Array) -> None:
-    """Record the integers of a value, if they may be sizes."""
-    if value.size <= MOST and value.dtype.itemsize >= 4:  # narrower integers cannot hold UNKNOWN
+    """Record the numbers of a value, if they may be sizes or lead to some."""
+    # narrower integers cannot hold UNKNOWN
+    if value.size <= MOST and value.dtype.itemsize >= 4 and value.dtype.kind in "iuf":
         builder.folded[serial] = value

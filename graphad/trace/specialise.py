@@ -26,8 +26,7 @@ from graphad.core.tensor import EagerTensor
 from graphad.graph.ir import Graph
 from graphad.graph.walk import expanded_nodes
 from graphad.ops.array.reshape import Reshape
-from graphad.ops.array.shape import SizeVector
-from graphad.ops.control.call import Call
+from graphad.ops.array.shape import SizeVector, packed
 from graphad.trace.counted import steps_of
 from graphad.trace.known import KnownSlices, KnownTensor, SlicesSpec, slices_of
 from graphad.trace.size_class import SizeKey, literal_sizes, size_class
@@ -368,6 +367,8 @@ class Specialiser(Trace):
         self.require_fit(graph, inputs)
         if not self.keeps_calls or expanded_nodes(graph) <= SMALL_CALL:
             return self.replay(graph, inputs)
+        from graphad.ops.control.call import Call  # which few graphs need
+
         inner = self.specialised(graph, inputs)
         outputs = list(self.node(Call(inner), inputs))
         for k, value in enumerate(inner.outputs):
@@ -525,7 +526,7 @@ def _packed(sizes: Sequence[Dim | int], dtype: DType) -> Array:
         out = np.empty(len(sizes), object)
         out[:] = [_plain(size) for size in sizes]
         return out
-    return np.array([int(size) for size in sizes], dtype.numpy)
+    return packed("shape", [int(size) for size in sizes], dtype)
 
 
 def _tidy(values: Array | Size, dtype: DType) -> Array | Dim:

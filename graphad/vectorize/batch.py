@@ -42,7 +42,7 @@ from graphad.trace.tracer import Trace, Traced, trace_flat
 from graphad.vectorize.closing import closed
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Array
+    from graphad.core.annotations import Array, Value
     from graphad.core.dims import Dim, Size
     from graphad.core.tensor import Handle
 
@@ -170,7 +170,7 @@ class BatchContext:
             operands[:n] = wider
         return operands
 
-    def rowwise(self, op: Op, *xs: Tensor) -> Any:
+    def rowwise(self, op: Op, *xs: Value) -> Any:
         """The op run once per row, for ops without a better rule. The number of rows must be known."""
         if not isinstance(self.size, int):
             rule = op.batch_given if op.refers else op.batch

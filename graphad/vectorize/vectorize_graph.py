@@ -372,7 +372,7 @@ class RowsLayer(GraphLayer):
 
     __slots__ = ()
 
-    def pull_back(self, ctx: VjpContext, y_bars: Sequence[Any]) -> Sequence[Any]:
+    def pull_back(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         # An output that is the same for all rows has one cotangent, which is pulled back once, apart from the rows.
         uniform = self.op.uniform
         once = [bar if k in uniform else None for k, bar in enumerate(y_bars)]
@@ -387,7 +387,7 @@ class RowsLayer(GraphLayer):
             for a, b in zip(x_bars, super().pull_back(ctx, rows), strict=True)
         ]
 
-    def of_outputs(self, ctx: VjpContext, y_bars: list[Any]) -> Sequence[Any]:
+    def of_outputs(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         once = any(y_bars[k] is not None for k in self.base.uniform)
         found = self.backward(ctx, y_bars)
         if found is None:
@@ -397,19 +397,20 @@ class RowsLayer(GraphLayer):
         stacked += [i not in self.op.uniform for i in backward.residuals]
         stacked += [not once] * len(bars)
         graph, operands = backward.graph, [*operands, *bars]
+        x_bars: Sequence[Tensor]
         if not any(stacked):
             x_bars = bind(Call(graph), *operands)
         else:
             uniform = tuple(range(len(graph.outputs))) if once else ()
             x_bars = bind(Vectorize(graph, tuple(stacked), uniform, self.op.at_once), *operands)
-        out: list[Any] = []
-        for place, s in zip(backward.positions, self.op.stacked, strict=True):
-            if (
-                place is None or (once and s)
-            ):  # outputs that are returned once depend on stacked inputs only through their shape: no cotangent
-                out.append(None)
-            else:
-                out.append(x_bars[place] if once or s else reduce_sum(x_bars[place], axis=0))
+        out: list[Tensor | None] = [None] * len(ctx.inputs)
+        for i, place in backward.places.items():
+            if not once:
+                out[i] = x_bars[place] if self.op.stacked[i] else reduce_sum(x_bars[place], axis=0)
+            elif not self.op.stacked[
+                i
+            ]:  # outputs returned once depend on stacked inputs only through their shape
+                out[i] = x_bars[place]
         return out
 
 

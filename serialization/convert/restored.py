@@ -25,7 +25,8 @@ from graphad.core.trackable import Trackable
 from graphad.core.tree import plain, short, text_of, tree_of, variables_of
 from graphad.function.concrete import ConcreteFunction, with_tensors_for_lists
 from graphad.function.kinds import GenericFunction
-from graphad.function.printing import Printed, counted, head, listing, pretty
+from graphad.function.printed import Printed
+from graphad.function.printing import counted, head, listing, pretty
 from graphad.function.signature import Arguments, Literal, Signature, sizes_known, sort_out
 from serialization.convert.values import with_restored_tuples
 

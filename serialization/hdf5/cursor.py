@@ -24,10 +24,8 @@ class Cursor:
 
     def take(self, size: int) -> bytes:
         """The next bytes."""
-        if size < 0 or size > self.left:
-            raise CorruptModelError(f"{size} bytes at {self.position} of {len(self.data)}.")
         start = self.position
-        self.position += size
+        self.skip(size)
         return bytes(self.data[start : start + size])
 
     def number(self, size: int) -> int:
@@ -35,7 +33,10 @@ class Cursor:
         return int.from_bytes(self.take(size), "little")
 
     def skip(self, size: int) -> None:
-        self.take(size)
+        """Go on without a copy: many may skip one large piece."""
+        if size < 0 or size > self.left:
+            raise CorruptModelError(f"{size} bytes at {self.position} of {len(self.data)}.")
+        self.position += size
 
     def expect(self, signature: bytes) -> None:
         """Raise unless these bytes are the next ones."""

@@ -36,7 +36,9 @@ def entries_of(file: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes]]:
     total = count = taken = 0
     left = limits.manifest_bytes  # of what blocks are when they are not compressed
     last: bytes | None = None
-    for _, handle in _entries(_block(file, handles[2], handles[3], left)):
+    for until, handle in _entries(_block(file, handles[2], handles[3], left)):
+        total += len(until)
+        _require_few(count, total, limits)
         offset, position = varint(handle, 0)
         size, _ = varint(handle, position)
         taken += size + _TRAILER
@@ -50,13 +52,17 @@ def entries_of(file: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes]]:
             last = key
             total += len(key)
             count += 1
-            if total > limits.manifest_bytes or count > limits.tensors:
-                # a long prefix shared by thousands of keys takes no space in the file
-                raise LimitExceededError(
-                    f"{count} keys of {total} bytes where the limits 'tensors' and 'manifest_bytes' allow {limits.tensors} "
-                    f"and {limits.manifest_bytes}."
-                )
+            _require_few(count, total, limits)
             yield key, value
+
+
+def _require_few(count: int, total: int, limits: Limits) -> None:
+    """Raise if keys, those of the index too, are longer than allowed: a prefix shared by thousands takes no space in the file."""
+    if total > limits.manifest_bytes or count > limits.tensors:
+        raise LimitExceededError(
+            f"{count} keys of {total} bytes where the limits 'tensors' and 'manifest_bytes' allow {limits.tensors} and "
+            f"{limits.manifest_bytes}."
+        )
 
 
 def _block(file: bytes, offset: int, size: int, most: int) -> bytes:

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -300,3 +301,82 @@ def test_none_is_a_part_of_an_element_without_tensors():
     assert total().numpy() == 3.0
     with pytest.raises(TypeError, match="an element is None, as a function without `return` gives it"):
         list(numbers.map(lambda x: None))
+
+
+def test_a_range_needs_a_step():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"^Dataset.range: the step is 0"):
+        tf.data.Dataset.range(0, 5, 0)
+
+
+def test_arrays_of_elements_are_read_only():
+    """Who wrote into one used to change the elements of later iterations."""
+    for numbers in (
+        Dataset.from_tensors([1, 2, 3]),
+        Dataset.from_tensor_slices([[1, 2, 3]]),
+        Dataset.range(1, 4).batch(3).cache(),
+    ):
+        found = next(numbers.as_numpy_iterator())
+        with pytest.raises(ValueError, match="read-only"):
+            found[0] = 7
+        assert next(iter(numbers)).numpy().tolist() == [1, 2, 3]
+
+
+def test_all_elements_are_kept_once_all_were_taken():
+    """The end of the iteration need not be asked for."""
+    numbers = Dataset.range(10).shuffle(10, reshuffle_each_iteration=True).cache()
+    first = [int(x) for x in itertools.islice(numbers, 10)]
+    assert [int(x) for x in numbers] == first
+    part = Dataset.range(10).shuffle(10, seed=1).cache()
+    next(iter(part))
+    assert sorted(int(x) for x in part) == list(range(10))
+
+
+@pytest.mark.parametrize("wrong", [lambda x: x, lambda x: [x > 0], lambda x: 1.0, lambda x: 1])
+@pytest.mark.parametrize("method", ["filter", "take_while"])
+def test_a_predicate_gives_a_truth_value(method, wrong):
+    with pytest.raises(
+        ValueError, match=rf"^{method}: the predicate must return a bool scalar; it gave one of"
+    ):
+        list(getattr(Dataset.range(2), method)(wrong))
+    for right in (lambda x: x < 1, lambda x: bool(x < 1), lambda x: np.bool_(int(x) < 1)):
+        assert listed(getattr(Dataset.range(2), method)(right)) == [0]
+
+
+def test_a_state_keeps_its_structure_and_dtypes():
+    for call in (
+        lambda: Dataset.range(2).reduce(0, lambda state, _: 1.0),
+        lambda: Dataset.range(2).reduce((0, 0), lambda state, _: 1),
+        lambda: list(Dataset.range(2).scan(0, lambda state, x: (1.0, x))),
+        lambda: Dataset.range(3).reduce(0, lambda state, x: 1 if x < 2 else 1.0),
+    ):
+        with pytest.raises(
+            TypeError, match="the new state must match the initial state in structure and dtype"
+        ):
+            call()
+    with pytest.raises(TypeError, match="scan: the function must return a pair"):
+        list(Dataset.range(2).scan(0, lambda state, x: x))
+    grown = Dataset.range(3).reduce(tf.zeros([0], tf.int64), lambda state, x: tf.concat([state, [x]], 0))
+    assert grown.numpy().tolist() == [0, 1, 2]
+
+
+def test_parts_of_a_zip_and_choices_are_data_sets():
+    two = [Dataset.range(2), Dataset.range(2)]
+    for call, words in (
+        (lambda: Dataset.zip(Dataset.range(2), 3), "zip: 3 is no Dataset"),
+        (lambda: Dataset.choose_from_datasets(two, None), "choice_dataset is None, of type NoneType"),
+        (
+            lambda: list(Dataset.choose_from_datasets(two, Dataset.from_tensors(0.5))),
+            "must have scalar integers, as tf.int64",
+        ),
+        (
+            lambda: list(Dataset.choose_from_datasets(two, Dataset.range(1).batch(1))),
+            "must have scalar integers, as tf.int64",
+        ),
+    ):
+        with pytest.raises(TypeError, match=words):
+            call()
+
+
+def test_groups_of_infinitely_many_elements_have_no_end():
+    groups = Dataset.range(3).repeat().group_by_window(lambda x: x % 2, lambda key, rows: rows.batch(2), 2)
+    assert int(groups.cardinality()) == tf.data.INFINITE_CARDINALITY

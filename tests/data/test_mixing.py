@@ -71,7 +71,7 @@ def test_a_data_set_chooses_among_others():
     assert listed(Dataset.choose_from_datasets(parts, order)) == [0, 1, 2, 0]
     goes_on = Dataset.choose_from_datasets(parts, order, stop_on_empty_dataset=False)
     assert listed(goes_on) == [0, 1, 2, 0, 1, 2] == listed(goes_on)
-    with pytest.raises(ValueError, match="a choice is 5; there are 3 data sets"):
+    with pytest.raises(ValueError, match="a choice is 5, out of range; there are 3 data sets"):
         listed(Dataset.choose_from_datasets(parts, Dataset.from_tensors(5)))
     with pytest.raises(ValueError, match="there is no data set"):
         Dataset.choose_from_datasets([], order)

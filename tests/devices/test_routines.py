@@ -137,20 +137,26 @@ def test_late_streams_give_the_same(late_streams: Any) -> None:
         close(f(there(positive(n))), np.linalg.cholesky(positive(n) * 2) + 1)
 
 
-def test_an_assignment_between_calls_is_made_once() -> None:
-    """Where a plan may have acted before a factorisation, that is a step in Python: the run cannot be made again."""
+@pytest.mark.parametrize("waits", [True, False])
+def test_an_assignment_between_calls_is_made_once(waits: bool) -> None:
+    """It waits for a factorisation behind it, since a run without an answer is made again. Where a step in Python between them
+    may raise it cannot wait, and the factorisation is such a step too."""
     with tf.device("cuda"):
         total = tf.Variable(tf.zeros([3]))
 
     @tf.function(jit_compile=True)
     def f(x: Any) -> Any:
-        total.assign_add(tf.sort(x[0] * 2.0))
-        return tf.linalg.cholesky(x + total * 0.0)
+        row = tf.sort(x[0] * 2.0)
+        total.assign_add(row)
+        return tf.linalg.cholesky(x + (total if waits else tf.sort(total)) * 0.0)
 
-    close(f(there(positive(3))), np.linalg.cholesky(positive(3)))
+    x = positive(3)
+    close(f(there(x)), np.linalg.cholesky(x))
+    close(total + 0.0, np.sort(x[0] * 2))
     with pytest.raises(tf.errors.InvalidArgumentError, match="cholesky"):
-        f(there(-positive(3)))
-    assert not fake_driver.factorisations
+        f(there(-x))
+    close(total + 0.0, np.sort(x[0] * 2) + np.sort(x[0] * -2))
+    assert bool(fake_driver.factorisations) is waits
 
 
 def test_a_gradient() -> None:

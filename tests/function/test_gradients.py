@@ -352,7 +352,7 @@ def test_compiled_code_is_waited_for_under_a_tape_as_well():
 
     graph = f.get_concrete_function(x).graph
     pullback = TRANSFORMS.pullback_of(graph, (False, True))
-    for made in (pullback.forward, pullback.backward((True,)).graph):
+    for made in (pullback.forward, pullback.full.graph):
         (sizes,) = executable_of(made)._sizes.values()
         assert sizes.native is not None
 

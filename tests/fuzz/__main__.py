@@ -106,7 +106,7 @@ def parent(options: Any) -> int:
     tally, start = Tally(), time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        for record in run_chunks(first, options.programs, passed):
+        for record in run_chunks(first, options.programs, options.seconds, passed):
             for finding in add(tally, record):
                 d = finding.difference
                 print(f"seed {finding.program.seed}: {d.mode} {d.key}: {d.text}")
@@ -115,11 +115,11 @@ def parent(options: Any) -> int:
             # One line on what was compared so far, for runs that are cut off.
             by_mode = ", ".join(f"{name} {number}" for name, number in sorted(tally.comparisons.items()))
             print(f"  {sum(tally.comparisons.values())} comparisons: {by_mode}", flush=True)
-            if options.seconds is not None and spent > options.seconds:
-                break
     finally:
         summary(first, tally)
-    return 1 if tally.findings else 0
+    if not tally.comparisons:
+        print("nothing was compared: no program came to a mode")
+    return 1 if tally.findings or not tally.comparisons else 0
 
 
 def summary(first: int, tally: Any) -> None:

@@ -117,9 +117,9 @@ def campaign(
     seconds: float | None = None,
     modes: Iterable[str] | None = None,
     tensorflow: Any = None,
-    begin: Callable[[int], None] | None = None,
+    begin: Callable[[int, Tally], None] | None = None,
 ) -> Tally:
-    """Check the programs of these seeds until the time is over; `begin` is called with each seed."""
+    """Check the programs of these seeds until the time is over; `begin` is called with each seed and the tally so far."""
     tally, start = Tally(), time.monotonic()
     names = None if modes is None else list(modes)
     with counted() as passes:
@@ -127,7 +127,7 @@ def campaign(
             if seconds is not None and time.monotonic() - start > seconds:
                 break
             if begin is not None:
-                begin(seed)
+                begin(seed, tally)
             program = grow_program(seed)
             found = check(program, tf, names, tensorflow, tally)
             tally.findings += [Finding(program, difference) for difference in found]

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,28 +24,34 @@ PATIENCE = 300  # seconds for one program, a thousand times what one takes
 
 
 class Diary:
-    """The file that a child writes: the current seed, and at the end its tally."""
+    """The file that a child writes: before each program its seed and the tally so far, which outlives the child."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def begin(self, seed: int) -> None:
+    def begin(self, seed: int, tally: Tally) -> None:
         faulthandler.dump_traceback_later(PATIENCE, exit=True)
-        self.path.write_text(json.dumps({"seed": seed}), encoding="utf-8")
+        self._write(seed, tally)
 
     def end(self, tally: Tally) -> None:
         faulthandler.cancel_dump_traceback_later()
+        self._write(None, tally)
+
+    def _write(self, seed: int | None, tally: Tally) -> None:
         found = [
             [f.program.seed, f.difference.mode, f.difference.key, f.difference.text] for f in tally.findings
         ]
         record = {
+            "at": seed,
             "programs": tally.programs,
             "refused": tally.refused,
             "comparisons": tally.comparisons,
             "notes": tally.notes,
             "findings": found,
         }
-        self.path.write_text(json.dumps(record), encoding="utf-8")
+        new = self.path.with_suffix(".new")
+        new.write_text(json.dumps(record), encoding="utf-8")
+        new.replace(self.path)  # a reader never finds half of one
 
 
 def add(tally: Tally, record: dict[str, Any]) -> list[Finding]:
@@ -58,31 +65,42 @@ def add(tally: Tally, record: dict[str, Any]) -> list[Finding]:
     return found
 
 
-def run_chunks(first: int, programs: int | None, arguments: list[str]) -> Iterator[dict[str, Any]]:
-    """The records of the children, one after the other. A child that dies is a finding at its current seed."""
-    seed = first
+def run_chunks(
+    first: int, programs: int | None, seconds: float | None, arguments: list[str]
+) -> Iterator[dict[str, Any]]:
+    """The records of the children, one after the other, until the programs or the seconds are used up.
+
+    A child that dies is a finding at its current seed; what it had compared until then counts, and so does that of a child which
+    was running when this process was told to end.
+    """
+    seed, start = first, time.monotonic()
     with tempfile.TemporaryDirectory(prefix="graphad-fuzz-") as place:
         diary = Path(place) / "diary.json"
         while programs is None or seed < first + programs:
+            left = None if seconds is None else seconds - (time.monotonic() - start)
+            if left is not None and left <= 0:
+                return
             count = CHUNK if programs is None else min(CHUNK, first + programs - seed)
             command = [sys.executable, "-m", "tests.fuzz", "--seed", str(seed), "--programs", str(count)]
-            status = subprocess.run([*command, "--diary", str(diary), *arguments], env=os.environ).returncode
-            record = json.loads(diary.read_text(encoding="utf-8")) if diary.exists() else {}
-            if "programs" in record:
-                yield record
-                seed += count
-                continue
-            if "seed" not in record:
+            command += [] if left is None else ["--seconds", str(left)]
+            try:
+                status = subprocess.run(
+                    [*command, "--diary", str(diary), *arguments], env=os.environ
+                ).returncode
+            except (SystemExit, KeyboardInterrupt):
+                if diary.exists():
+                    yield json.loads(diary.read_text(encoding="utf-8"))
+                raise
+            if not diary.exists():
                 sys.exit(f"a child ended with status {status} before its first program")
-            at = record["seed"]
-            what = f"died of {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-            finding = [at, "process", "crash", f"the process {what}"]
-            yield {
-                "programs": at - seed + 1,
-                "refused": 0,
-                "comparisons": {},
-                "notes": {},
-                "findings": [finding],
-            }
-            seed = at + 1
+            record = json.loads(diary.read_text(encoding="utf-8"))
             diary.unlink()
+            if record["at"] is None:
+                seed += record["programs"]
+                yield record
+                continue
+            what = f"died of {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+            record["findings"].append([record["at"], "process", "crash", f"the process {what}"])
+            record["programs"] = record["at"] - seed + 1
+            seed = record["at"] + 1
+            yield record

@@ -424,8 +424,9 @@ KEYS = [
 
 @pytest.mark.parametrize("keys", KEYS, ids=range(len(KEYS)))
 @pytest.mark.parametrize("first", [False, True], ids=["slices", "behind-a-product"])
-def test_cotangents_of_slices_are_added_in_place_with_the_bits_of_a_sum(keys, first):
-    x = np.arange(12.0).reshape(4, 3)
+@pytest.mark.parametrize("lines", [4, 1500])
+def test_cotangents_of_slices_are_added_in_place_with_the_bits_of_a_sum(keys, first, lines):
+    x = np.arange(3.0 * lines).reshape(lines, 3)
     factors = [np.resize([-0.0, 0.0, 1.5, -0.0, -2.0], x[key].shape) for key in keys]
     with tf.GradientTape(persistent=True) as tape:
         a = tf.constant(x)

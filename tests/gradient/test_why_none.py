@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.gradient import explain_none
+from graphad.gradient import notes
 
 
 @pytest.fixture
@@ -375,7 +375,7 @@ def test_a_path_cut_in_every_branch_is_traced_to_its_line(tape):
 
 
 def test_notes_end_at_their_limit_and_cost_nothing_more(monkeypatch):
-    monkeypatch.setattr(explain_none, "MOST_NOTES", 5)
+    monkeypatch.setattr(notes, "MOST_NOTES", 5)
     x = tf.constant(2.0)
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -392,7 +392,7 @@ def test_notes_end_at_their_limit_and_cost_nothing_more(monkeypatch):
 
 
 def test_more_ops_without_a_derivative_than_are_noted_are_told_as_such(monkeypatch):
-    monkeypatch.setattr(explain_none, "MOST_NOTES", 5)
+    monkeypatch.setattr(notes, "MOST_NOTES", 5)
     x = tf.constant(2.0)
     with tf.GradientTape() as tape:
         tape.watch(x)

@@ -52,9 +52,13 @@ CASES: dict[str, tuple[Any, tuple[int, ...]]] = {
     "larger 2d": (lambda l: l.UpSampling2D((2, 3)), (2, 3, 2, 2)),
     "larger 2d, bilinear": (lambda l: l.UpSampling2D(interpolation="bilinear"), (2, 3, 2, 2)),
     "larger 2d, bicubic": (lambda l: l.UpSampling2D(interpolation="bicubic"), (2, 3, 2, 2)),
+    "glu": (lambda l: l.Activation("glu"), (4, 6)),
     **{
         name: (lambda l, name=name: l.Activation(name), (4, 5))
-        for name in "exponential hard_sigmoid hard_silu linear log_sigmoid mish relu6 softsign swish".split()
+        for name in (
+            "exponential hard_sigmoid hard_silu linear log_sigmoid mish relu6 softsign swish celu hard_shrink hard_tanh "
+            "soft_shrink sparse_plus sparse_sigmoid squareplus tanh_shrink"
+        ).split()
     },
 }
 # By name: what makes the layer, and the shapes of its inputs.

@@ -64,3 +64,18 @@ def test_what_has_no_average_is_refused():
     assert ema.average(half).dtype == tf.float16
     with pytest.raises(ValueError, match="decay has shape"):
         Average([0.9, 0.5]).apply([tf.Variable(1.0)])
+
+
+def test_variables_are_restored_by_names_of_averages_that_they_will_have():
+    """Those without an average used to be left out."""
+    v, w = tf.Variable(10.0, name="v"), tf.Variable(20.0, name="w", trainable=False)
+    ema = tf.train.ExponentialMovingAverage(0.25, name="avg")
+    assert ema.variables_to_restore() == {}
+    found = ema.variables_to_restore([v, w, v])
+    assert [(name, x is y) for (name, x), y in zip(found.items(), [v, w], strict=True)] == [
+        ("v/avg", True),
+        ("w/avg", True),
+    ]
+    ema.apply([v])
+    assert list(ema.variables_to_restore([v, w])) == ["v/avg", "w/avg"]
+    assert list(ema.variables_to_restore()) == ["v/avg"]

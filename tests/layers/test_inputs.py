@@ -375,3 +375,27 @@ def test_no_activation_is_the_identity():
     dense = layers.Dense(1, kernel_initializer="ones")
     dense.activation = None
     assert dense(tf.ones([1, 2])).numpy() == 2.0
+
+
+@pytest.mark.parametrize(
+    "run", [lambda f, *xs: f(*xs), lambda f, *xs: tf.function(f)(*xs)], ids=["eager", "traced"]
+)
+def test_sparse_inputs_have_a_shape_and_are_cast_like_dense_ones(run):
+    class Neighbours(layers.Layer):
+        def build(self, shapes):
+            self.seen = shapes
+            super().build(shapes)
+
+        def call(self, inputs):
+            x, edges = inputs
+            assert (x.dtype, edges.dtype) == (tf.float32, tf.float32)
+            return tf.sparse.sparse_dense_matmul(edges, x)
+
+    layer = Neighbours()
+    edges = tf.sparse.from_dense(np.array([[0.0, 2.0], [1.0, 0.0]]))
+    y = run(lambda a, b: layer([a, b]), tf.constant([[1.0], [3.0]], tf.float64), edges)
+    np.testing.assert_array_equal(y, [[6.0], [1.0]])
+    assert layer.seen == [(2, 1), (2, 2)]
+    alone = layers.Identity()
+    assert alone(edges).dtype is tf.float32
+    assert alone(tf.sparse.from_dense([[1, 0]])).dtype is tf.int32

@@ -228,3 +228,19 @@ def test_variables_are_listed_in_any_way_or_a_single_one(listed):
         loss = tf.reduce_sum(v * v)
     ((gradient, variable),) = optimizer.compute_gradients(loss, listed(v), tape)
     assert variable is v and v.numpy().tolist() == [1.5, 0.5] and gradient.numpy().tolist() == [3.0, 1.0]
+
+
+@pytest.mark.parametrize("name", ["Adagrad", "Adam", "RMSprop", "Adadelta", "Ftrl", "Nadam", "SGD"])
+def test_a_row_gathered_twice_steps_as_its_dense_gradient(name):
+    def stepped(as_dense):
+        v = tf.Variable([1.0, 2.0, 3.0])
+        optimizer = getattr(tf.keras.optimizers, name)(0.1)
+        for _ in range(2):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.gather(v, [0, 0, 1]) * [1.0, 2.0, 5.0])
+            gradient = tape.gradient(loss, v)
+            assert isinstance(gradient, tf.IndexedSlices)
+            optimizer.apply_gradients([(tf.convert_to_tensor(gradient) if as_dense else gradient, v)])
+        return v.numpy()
+
+    np.testing.assert_allclose(stepped(False), stepped(True), rtol=1e-6)

@@ -124,3 +124,38 @@ def test_a_network_written_with_scopes_learns():
 
     losses = [float(step()) for _ in range(40)]
     assert losses[-1] < 1e-4 * losses[0]
+
+
+def test_a_scope_made_by_hand_is_entered_with_what_it_was_given():
+    scope = v1.VariableScope(
+        True, "q", v1.ones_initializer(), regularizer=len, dtype=tf.float64, use_resource=True
+    )
+    assert (scope.name, scope.original_name_scope, scope.use_resource) == ("q", "", True)
+    assert (scope.reuse, scope.regularizer) == (v1.AUTO_REUSE, len)
+    with v1.variable_scope(scope) as entered:
+        w = v1.get_variable("w", [2])
+        with v1.variable_scope("b", regularizer=max) as inner:
+            assert (inner.regularizer, inner.original_name_scope) == (max, "q/b/")
+    assert (entered.name, entered.regularizer, entered.original_name_scope) == ("q", len, "")
+    assert (w.name, w.dtype) == ("q/w:0", tf.float64)
+    assert w.numpy().tolist() == [1.0, 1.0]
+
+
+def test_what_a_scope_gives_can_be_changed():
+    with v1.variable_scope("a") as scope:
+        scope.set_initializer(v1.ones_initializer())
+        scope.set_dtype("float16")
+        scope.set_custom_getter(lambda inner, name, **options: 2 * inner(name, **options))
+        scope.set_regularizer(len)
+        scope.set_partitioner(max)
+        scope.set_use_resource(True)
+        scope.set_caching_device(None)
+        found = v1.get_variable("w", [1])
+        assert (found.dtype, found.numpy().tolist()) == (tf.float16, [2.0])
+        assert (scope.regularizer, scope.partitioner) == (len, max)
+        with pytest.raises(ValueError, match="use_resource is False; variables are resources"):
+            scope.set_use_resource(False)
+        with pytest.raises(NotImplementedError, match="caching_device is 'CPU'; values of variables are not"):
+            scope.set_caching_device("CPU")
+    with pytest.raises(NotImplementedError, match="caching_device is 'CPU'"):
+        v1.VariableScope(None, caching_device="CPU")

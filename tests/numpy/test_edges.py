@@ -321,6 +321,18 @@ def test_quotients_and_remainders_of_floats_are_numpys_to_the_sign_of_zeros(dtyp
     assert tape.gradient(recorded[0], given) == [None, None]
 
 
+def test_the_gradient_of_fmod_goes_to_x_where_x_is_0_too() -> None:
+    x, y = tf.constant([0.0, -0.0, 7.0, -7.0, 0.5]), tf.constant([3.0, 3.0, -3.0, 3.0, np.inf])
+    for function in (tnp.fmod, np.fmod, tf.function(tnp.fmod), tf.function(tnp.fmod, jit_compile=True)):
+        with tf.GradientTape() as tape:
+            tape.watch([x, y])
+            z = function(x, y)
+        by_x, by_y = tape.gradient(z, [x, y])
+        np.testing.assert_array_equal(z, np.fmod(x.numpy(), y.numpy()))
+        assert by_x.numpy().tolist() == [1, 1, 1, 1, 1]
+        assert by_y.numpy().tolist() == [0, 0, 2, 2, 0]
+
+
 @pytest.mark.parametrize("rule", ["auto", "fd", "sturges"])
 def test_rules_for_the_number_of_bins_are_numpys(rule: str) -> None:
     x = np.random.default_rng(0).normal(size=60)

@@ -60,3 +60,19 @@ def test_many_rows_are_added_by_a_product_in_the_same_order(monkeypatch, width, 
         accumulate.add_at(found, key, added)
         assert found.tobytes() == want.tobytes()
     assert len(asked) == 1  # for zeros alone
+
+
+@pytest.mark.parametrize("alike", [1, 2, accumulate._FEW_ALIKE, accumulate._FEW_ALIKE + 1])
+@pytest.mark.parametrize("first", [0, -1])
+def test_long_rows_in_order_are_added_in_that_order(alike, first):
+    numbers = np.random.default_rng(4)
+    key = np.sort(numbers.permutation(np.repeat(np.arange(40), alike))[: 25 * alike])
+    key = np.concatenate([[first], key, [key[-1] + 3]])
+    added = 10.0 ** numbers.uniform(-6, 6, (len(key), accumulate._LONG_ROW + 1)) * numbers.choice(
+        [-1, 1], (len(key), 1)
+    )
+    added[::5] = -0.0
+    want, found = np.full((48, added.shape[1]), -0.0), np.full((48, added.shape[1]), -0.0)
+    np.add.at(want, key, added)
+    accumulate.add_at(found, key, added)
+    assert found.tobytes() == want.tobytes()

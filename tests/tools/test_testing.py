@@ -72,6 +72,14 @@ def test_equal_elements(case):
         case.assertNotAllClose([1.0], [1.0])
 
 
+def test_nan_is_as_nan_in_16_bits_too(case):
+    for dtype in (tf.bfloat16, tf.float16):
+        x = tf.constant([NAN, INF, 1.0], dtype)
+        case.assertAllEqual(x, tf.identity(x))
+        with pytest.raises(AssertionError, match="1 of 3 elements differ"):
+            case.assertAllEqual(x, tf.constant([NAN, INF, NAN], dtype))
+
+
 def test_bounds_of_all_elements(case):
     x = tf.constant([1.0, 2.0])
     case.assertAllGreater(x, 0)
@@ -191,3 +199,85 @@ def test_main_runs_the_tests_of_a_program():
 def test_what_tensorflow_was_built_with():
     assert not tf.test.is_built_with_xla() and not tf.test.is_built_with_rocm()
     assert tf.test.is_built_with_gpu_support() == tf.test.is_built_with_cuda()
+
+
+def test_methods_of_derived_classes_have_any_name():
+    """`_compare` and `_all` of a class of tests used to be taken for TestCase's own."""
+
+    class Sums(tf.test.TestCase):
+        def _compare(self):
+            raise AssertionError("never called")
+
+        _all = _differ = _directory = _compare_arrays = _compare
+
+        def test_all(self):
+            self.assertAllClose([1.0], tf.constant([1.0]))
+            self.assertAllEqual([1], [1])
+            self.assertNotAllClose([1.0], [2.0])
+            self.assertAllGreater([1.0], 0.0)
+            self.assertTrue(self.get_temp_dir())
+
+    result = Sums("test_all").run()
+    assert result is not None
+    assert result.wasSuccessful(), result.errors + result.failures
+
+
+def test_messages_and_shapes_of_errors(case):
+    with case.assertRaisesIncompatibleShapesError():
+        tf.ones([2]) + tf.ones([3])
+    with pytest.raises(AssertionError), case.assertRaisesIncompatibleShapesError(ValueError):
+        tf.gather([1, 2], 5)
+
+    def fails(words):
+        raise ValueError(words)
+
+    case.assertRaisesWithLiteralMatch(ValueError, "a.b", fails, "a.b")
+    with case.assertRaisesWithLiteralMatch(ValueError, "a.b"):
+        fails("a.b")
+    for other in ("axb", "a.b c", "c a.b"):
+        with pytest.raises(AssertionError), case.assertRaisesWithLiteralMatch(ValueError, "a.b"):
+            fails(other)
+    case.assertItemsEqual([1, 2, 2], [2, 1, 2])
+    with pytest.raises(AssertionError):
+        case.assertItemsEqual([1, 2, 2], [2, 1, 1])
+
+
+def test_a_thread_hands_its_error_to_the_test(case):
+    seen = []
+    thread = case.checkedThread(lambda x, y=0: seen.append((x, y)), args=(1,), kwargs={"y": 2})
+    thread.start()
+    thread.join()
+    assert seen == [(1, 2)]
+    assert not thread.is_alive()
+    wrong = case.checkedThread(lambda: tf.reshape(tf.ones([2]), [3]))
+    wrong.start()
+    with pytest.raises(AssertionError, match=r"Error in checkedThread: reshape: x with shape \(2,\)"):
+        wrong.join()
+
+
+def test_a_thread_that_is_not_joined_is_a_failure():
+    class Threads(tf.test.TestCase):
+        def test_it(self):
+            self.checkedThread(lambda: None).start()
+
+    result = Threads("test_it").run()
+    assert result is not None
+    assert [text.splitlines()[-1] for _, text in result.failures] == [
+        "AssertionError: False is not true : A checkedThread was not joined."
+    ]
+
+
+def test_what_is_printed_can_be_looked_at(case, tmp_path):
+    with open(tmp_path / "out", "w", encoding="utf-8") as stream:
+        stream.write("before ")
+        with case.captureWritesToStream(stream) as first:
+            stream.write("1 2")
+            case.assertEqual(first.contents(), "1 2")
+            os.write(stream.fileno(), b"by number")
+        with case.captureWritesToStream(stream) as second:
+            stream.write("more")
+        stream.write("after")
+        assert first.contents() == "1 2by number"
+        assert second.contents() == "more"
+    assert (tmp_path / "out").read_text() == "before after"
+    case.doCleanups()

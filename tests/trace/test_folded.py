@@ -181,3 +181,26 @@ def test_sizes_beside_a_number_that_only_a_run_gives_stay_known() -> None:
     x = np.random.default_rng(0).normal(size=(5, 4, 4)).astype("f")
     np.testing.assert_allclose(f(x, np.array([0, 1, 1, 0, 1])), x @ x @ x @ x, rtol=1e-4)
     assert seen == {"joined": [None, 4, 4], "stitched": [None, 4, 4]}
+
+
+def test_floats_that_sizes_lead_to_are_known_where_they_become_sizes() -> None:
+    seen = {}
+
+    @tf.function(input_signature=[tf.TensorSpec([7, None])])
+    def f(x: Any) -> Any:
+        rows, columns = tf.shape(x)[0], tf.shape(x)[1]
+        half = tf.cast(rows / 2, tf.int32)
+        share = tf.cast(tf.math.ceil(0.3 * tf.cast(rows, tf.float32)), tf.int32)
+        seen["half"] = x[:half].shape.as_list()
+        seen["pair"] = tf.zeros([half, share]).shape.as_list()
+        seen["range"] = tf.range(0.0, tf.cast(rows, tf.float32) / 2, 0.5).shape.as_list()
+        seen["unknown"] = tf.zeros([half, tf.cast(columns / 2, tf.int32)]).shape.as_list()
+        seen["read"] = tf.zeros([tf.cast(tf.reduce_sum(x) / 2, tf.int32)]).shape.as_list()
+        seen["constants"] = tf.zeros([tf.cast(tf.constant(7.0) / 2, tf.int32)]).shape.as_list()
+        return x[:half]
+
+    x = np.arange(28.0, dtype=np.float32).reshape(7, 4) / 50
+    np.testing.assert_array_equal(f(x), x[:3])
+    assert seen["half"] == [3, None]
+    assert (seen["pair"], seen["range"], seen["unknown"]) == ([3, 3], [7], [3, None])
+    assert (seen["read"], seen["constants"]) == ([None], [None])

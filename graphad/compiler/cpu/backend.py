@@ -26,6 +26,8 @@ from graphad.compiler.cpu.runtime import (
     ordering,
     pool,
     repeat,
+    transforming,
+    ufuncs,
 )
 from graphad.compiler.cpu.runtime.plan_block import PlanBuilder
 from graphad.compiler.plan import buffers
@@ -36,6 +38,7 @@ from graphad.core.dims import evaluate
 from graphad.core.dtypes import as_dtype
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import (
+    Applied,
     Band,
     Convolved,
     Drawn,
@@ -48,6 +51,7 @@ from graphad.kernels.forms import (
     Ordered,
     Routine,
     Running,
+    Transformed,
     block_layout,
 )
 from graphad.kernels.stages import HI, LO, WORKSPACE, Nest, Stages
@@ -196,6 +200,10 @@ class Cpu(Backend):
             return drawing.has(form.kind, form.dtype.name)
         if isinstance(form, Factorised):
             return dtype in self.product_dtypes and factorising.has(form)
+        if isinstance(form, Applied):
+            return ufuncs.has(form, tuple(dtypes))
+        if isinstance(form, Transformed):
+            return transforming.has(form, dtype)
         if isinstance(form, Convolved):
             return dtype in self.product_dtypes and bool(blas.tiles(dtype))
         if dtype not in self.product_dtypes or max(ranks) > 2 + lapack.BATCH_RANK:
@@ -212,6 +220,8 @@ class Cpu(Backend):
         if isinstance(form, Convolved):
             found = convolved.steps(form, dtype, shapes, True)
             return 0 if found is None else found.workspace
+        if isinstance(form, Transformed):
+            return transforming.workspace(form, dtype, shapes)
         if isinstance(form, Drawn):
             return drawing.workspace(form, shapes[0], shapes[-1])
         if isinstance(form, Ordered):
@@ -227,6 +237,10 @@ class Cpu(Backend):
             return None if found is None else found.parts
         if isinstance(form, Factorised):
             return factorising.parts(form, dtypes[0], shapes[0])
+        if isinstance(form, Applied):
+            return ufuncs.parts(form, dtypes, shapes)
+        if isinstance(form, Transformed):
+            return transforming.parts(form, dtypes[0], shapes)
         if isinstance(form, Indexed):
             sizes = [as_dtype(dtype).itemsize for dtype in dtypes]
             function, words = indexing.indexed(form, dtypes[0], sizes[0], sizes[1], shapes)
@@ -237,7 +251,7 @@ class Cpu(Backend):
             function, words = indexing.band(form, as_dtype(dtypes[0]).itemsize, shapes[0])
             places = {indexing.B_SOURCE: FIRST, indexing.B_TARGET: RESULT}
         elif isinstance(form, Ordered):
-            if form.way == "order" and 0 in shapes[1]:
+            if 0 in shapes[1] and (form.way == "order" or shapes[0][form.axis]):
                 return []
             function, words = ordering.ordered(form, dtypes[0], shapes)
             places = {ordering.SOURCE: FIRST, ordering.TARGET: RESULT}

@@ -8,6 +8,9 @@ error in a round would leave what earlier rounds have assigned. So only where no
 does nothing else that is seen. Assignments in branches inside of the rounds become results of the branches. An op that reads and
 increases a variable in one step, such as one that takes a key from a generator, says in which steps that can be done.
 
+The rules of `AGAIN` take loops and conds that may raise too, those that check among them. They are for runs that are made again,
+op by op and without these rules, where something raises.
+
 So do those of a cond outside of loops, if they are small: where the branch is not taken, a variable is given a copy of its value.
 Values that branches only read are read before the cond, whatever its nodes may raise.
 """
@@ -21,15 +24,16 @@ from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
 from graphad.compiler.raising import cannot_raise
 from graphad.core.dims import product
-from graphad.core.op import IO, WRITES
+from graphad.core.op import IO, READS, WRITES, Op
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
+from graphad.graph.walk import sub_graphs
 from graphad.ops.math.arithmetic import ADD
 
-TABLE = RuleTable()
-_WITHIN = RuleTable()  # of what is inside of a round
+TABLE, AGAIN = RuleTable(), RuleTable()
+_WITHIN, _WITHIN_AGAIN = RuleTable(), RuleTable()  # of what is inside of a round
 COPIED = (
     1 << 15
 )  # the most elements that a cond outside of loops may assign: copying them costs less than a step in Python
@@ -39,18 +43,32 @@ COPIED = (
 @_WITHIN.rewrite(lambda kind: kind.repeats)
 def carried(s: Sweep, node: Node) -> Sequence[int] | None:
     """A loop that carries the values of the variables that it reads and assigns."""
+    return _carried(s, node, False)
+
+
+@AGAIN.rewrite(lambda kind: kind.repeats)
+@_WITHIN_AGAIN.rewrite(lambda kind: kind.repeats)
+def carried_again(s: Sweep, node: Node) -> Sequence[int] | None:
+    """The same of a loop that may raise."""
+    return _carried(s, node, True)
+
+
+def _carried(s: Sweep, node: Node, may_raise: bool) -> Sequence[int] | None:
     op: Any = node.op
-    if not _only_assigns(op) or not (op.effects & WRITES):
+    if not (op.effects & WRITES) or not _only_assigns(op, may_raise):
         return None
-    body = sweep(op.body, _WITHIN)
-    test = None if op.test is None else sweep(op.test, _WITHIN)
+    within = _WITHIN_AGAIN if may_raise else _WITHIN
+    body = sweep(op.body, within)
+    test = None if op.test is None else sweep(op.test, within)
     graphs = [body] if test is None else [body, test]
     places, operands = op.operands, node.inputs[1:]
     handles = [k for k in places.invariants if body.inputs[k].is_handle]
     assigned = _assigned(body)
     if not assigned <= set(handles) or (test is not None and _assigned(test)):
         return None
-    if len({operands[k] for k in handles}) < len(handles) or not all(_accepts(graph) for graph in graphs):
+    if len({operands[k] for k in handles}) < len(handles) or not all(
+        _accepts(graph, may_raise) for graph in graphs
+    ):
         return None
     if not all(is_definite(body.inputs[k].dims) for k in handles):
         return None
@@ -76,24 +94,37 @@ def carried(s: Sweep, node: Node) -> Sequence[int] | None:
 @TABLE.rewrite(lambda kind: kind.branches)
 def outside(s: Sweep, node: Node) -> Sequence[int] | None:
     """A cond outside of loops that takes the values of variables, and gives those that a branch has assigned."""
-    return _given(s, node, COPIED)
+    return _given(s, node, COPIED, False)
+
+
+@AGAIN.rewrite(lambda kind: kind.branches)
+def outside_again(s: Sweep, node: Node) -> Sequence[int] | None:
+    """The same of a cond that may raise."""
+    return _given(s, node, COPIED, True)
 
 
 @_WITHIN.rewrite(lambda kind: kind.branches)
 def given(s: Sweep, node: Node) -> Sequence[int] | None:
     """The same in a round."""
-    return _given(s, node, None)
+    return _given(s, node, None, False)
 
 
-def _given(s: Sweep, node: Node, most: int | None) -> Sequence[int] | None:
+@_WITHIN_AGAIN.rewrite(lambda kind: kind.branches)
+def given_again(s: Sweep, node: Node) -> Sequence[int] | None:
+    """The same in a round that may raise."""
+    return _given(s, node, None, True)
+
+
+def _given(s: Sweep, node: Node, most: int | None, may_raise: bool) -> Sequence[int] | None:
     """A cond without effects; None if it has others than reading and assigning, or may assign more than `most` elements."""
     op: Any = node.op
-    if op.depth or not _only_assigns(op) or not op.effects:
+    if op.depth or not op.effects & (READS | WRITES) or not _only_assigns(op, may_raise):
         return None
-    may_raise = not op.effects & WRITES
+    within = _WITHIN_AGAIN if may_raise else _WITHIN
+    may_raise = may_raise or not op.effects & WRITES
     if most is not None and any(n.op.in_steps for g in (op.then_graph, op.else_graph) for n in g.nodes):
         return None  # only a call with a loop holds the guard that such an op takes
-    graphs = [sweep(graph, _WITHIN) for graph in (op.then_graph, op.else_graph)]
+    graphs = [sweep(graph, within) for graph in (op.then_graph, op.else_graph)]
     operands = node.inputs[1:]
     handles = [k for k, spec in enumerate(graphs[0].inputs) if spec.is_handle]
     assigned = _assigned(graphs[0]) | _assigned(graphs[1])
@@ -119,8 +150,14 @@ def _given(s: Sweep, node: Node, most: int | None) -> Sequence[int] | None:
     return list(found[: len(node.specs)])
 
 
-def _only_assigns(op: Any) -> bool:
-    return not op.effects & IO
+def _only_assigns(op: Op, may_check: bool) -> bool:
+    """Whether an op does nothing that is seen but assign, or also, with `may_check`, raise where something does not hold."""
+    if not op.effects & IO:
+        return True
+    inner = sub_graphs(op)
+    if not may_check or not inner:
+        return may_check and op.checks
+    return all(_only_assigns(node.op, may_check) for graph in inner for node in graph.nodes)
 
 
 def _value_spec(handle: TensorSpec) -> TensorSpec:
@@ -165,7 +202,9 @@ def _accepts(graph: Graph, may_raise: bool = False) -> bool:
                 or not same_dims(value.dims, handle.dims)
             ):
                 return False
-        elif op.effects or any(graph.specs[i].is_handle for i in node.inputs):
+        elif any(graph.specs[i].is_handle for i in node.inputs) or (
+            op.effects and not (may_raise and _only_assigns(op, True))
+        ):
             return False
         elif op.branches:
             if not _accepts(op.then_graph, may_raise) or not _accepts(op.else_graph, may_raise):

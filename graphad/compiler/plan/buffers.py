@@ -9,13 +9,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core import forks
 from graphad.core.flags import flags
 from graphad.core.owners import COUNTS_ARE_EXACT
+from graphad.kernels.record import Record
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -27,7 +28,7 @@ KEPT_PER_KIND = 4
 IDLE_SECONDS = 30.0
 
 
-class Life(NamedTuple):
+class Life(Record):
     """Bytes that are needed from step `first` to step `last`."""
 
     size: int

@@ -36,10 +36,26 @@ def call(scope: Scope, unit: Unit) -> Made:
     count = len(unit.reads)
     results = [(shape, dtype) for (shape, _), dtype in zip(walks[count:], dtypes[count:], strict=True)]
     compute = _computing(with_sizes(node.op, scope.numbers), node.line, results)
+    if scope.is_made_again:
+        compute = _unanswered(compute)
     step, kept = scope.backend.call(compute, shaped[:count], shaped[count:])
     scope.keep.append(kept)
     work = _NANOSECONDS + sum([float(math.prod(shape)) for shape, _ in shaped])
     return scope.step(step, places, work)
+
+
+class Unanswered(Exception):
+    """What is called has raised an error, so that the run has no answer."""
+
+
+def _unanswered(compute: Callable[[list[Any]], Sequence[Any]]) -> Callable[[list[Any]], Sequence[Any]]:
+    def called(values: list[Any]) -> Sequence[Any]:
+        try:
+            return compute(values)
+        except Exception as error:  # the op raises it again in the run that is made then
+            raise Unanswered from error
+
+    return called
 
 
 def _computing(

@@ -18,7 +18,7 @@ from graphad.compiler import rows
 from graphad.compiler.backend import Expected
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.buffers import as_value, own
-from graphad.compiler.plan.calls import same
+from graphad.compiler.plan.calls import Unanswered, same
 from graphad.compiler.plan.exclusive import written
 from graphad.compiler.plan.nested import append
 from graphad.compiler.plan.places import ARENA as IN_ARENA
@@ -137,7 +137,10 @@ class Bound:
     def _image(self, segment: Segment) -> Any:
         arguments = self.arguments(segment)
         end = segment.first + len(segment.units)
-        scope = Scope(self.partition, self.numbers, self._address, self._keep, is_shared=True)
+        again = self.schedule.is_made_again
+        scope = Scope(
+            self.partition, self.numbers, self._address, self._keep, is_shared=True, is_made_again=again
+        )
         for k, root in enumerate(arguments):
             size = self._bytes(root) if is_definite(self.partition.specs[root].dims) else 0
             scope.places[root] = Place.of(ARGUMENT, k, 0, size)
@@ -302,15 +305,22 @@ class Bound:
                     else:
                         out.append(f"r{value} = empty(n{value}, t{value})")
         arguments = [self._array_name(root, True) for root in self.arguments(segment)]
-        out.append(f"status = run{number}({', '.join(arguments)})")
+        call = f"status = run{number}({', '.join(arguments)})"
+        acts = not self.schedule.is_single and self.schedule.acts_before(segment)
+        is_made_again = self.schedule.is_made_again and not acts
+        if is_made_again:
+            self._names["Unanswered"] = Unanswered
+            out += ["try:", f"    {call}", "except Unanswered:", "    return None"]
+        else:
+            out.append(call)
         state = [f"run{k}" for k in range(len(self.images))] + [f"s{root}" for root in self._scalars]
         packed = state[0] if len(state) == 1 else f"({', '.join(state)})"
         out.append("if status:")
         out.append("    at = -1")
         out.append(f"    push({packed})")
         # After a misfit the caller calls again, which is not allowed if something may have been printed or assigned.
-        acts = not self.schedule.is_single and self.schedule.acts_before(segment)
-        out.append(f"    return failed(status{'' if acts else ', misfits'})")
+        again = "None" if is_made_again else f"failed(status{'' if acts else ', misfits'})"
+        out.append(f"    return {again}")
         return out
 
     def _array_name(self, root: int, as_argument: bool = False) -> str:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.compiler.units import NATIVE, ROUTINE, Partition, Unit
+from graphad.compiler.units import CALL, NATIVE, ROUTINE, Partition, Unit
 from graphad.core.dims import product
-from graphad.core.op import IO, WRITES
+from graphad.graph.walk import acts, only_checks
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import same_size
 
@@ -40,6 +40,8 @@ class Schedule(Struct):
       storage: For every root, one of INPUT, CONSTANT, PYTHON, FRESH, ARENA, SCALAR.
       lives: For every root that a unit makes, the first and the last position that needs it.
       is_single: There is only one native segment, and it comes first, so that handles can be passed to it directly.
+      is_made_again: A run in whose native segments something raises is made again op by op, as one without an answer, since what
+        acts before it may not have acted yet.
     """
 
     partition: Partition
@@ -47,6 +49,7 @@ class Schedule(Struct):
     storage: dict[int, str]
     lives: dict[int, tuple[int, int]]
     is_single: bool
+    is_made_again: bool = False
 
     def acts_before(self, segment: Segment | None = None) -> bool:
         """Whether something may have been assigned or printed before a segment runs; None: before one that holds a routine."""
@@ -54,17 +57,26 @@ class Schedule(Struct):
         for each in self.segments:
             if acted and (each is segment or (segment is None and any(map(has_routine, each.units)))):
                 return True
-            acted = acted or any(
-                node.op.effects & (WRITES | IO) for unit in each.units for node in unit.nodes
-            )
+            acted = acted or any(acts(node.op) for unit in each.units for node in unit.nodes)
         return False
+
+    @property
+    def has_loops_in_python(self) -> bool:
+        """Whether a loop or a cond is a step in Python."""
+        return any(
+            node.op.structured
+            for segment in self.segments
+            for unit in segment.units
+            if not segment.is_native
+            for node in unit.nodes
+        )
 
     @property
     def native_units(self) -> int:
         return sum(len(segment.units) for segment in self.segments if segment.is_native)
 
 
-def schedule(partition: Partition, apart: bool = False) -> Schedule:
+def schedule(partition: Partition, apart: bool = False, is_made_again: bool = False) -> Schedule:
     """Segments and storage of a partition; with `apart` every unit is a segment of its own."""
     graph = partition.graph
     segments, segment_of = _segments(partition.units, apart)
@@ -75,9 +87,10 @@ def schedule(partition: Partition, apart: bool = False) -> Schedule:
         segment.reads = list(dict.fromkeys(r for r in roots if storage[r] in (INPUT, PYTHON, FRESH)))
     natives = [k for k, segment in enumerate(segments) if segment.is_native]
     is_single = natives == [0] and not any(
-        node.op.effects and not (node.op.loads or node.op.stores) for node in graph.nodes
+        node.op.effects and not (node.op.loads or node.op.stores or only_checks(node.op))
+        for node in graph.nodes
     )
-    return Schedule(partition, segments, storage, lives, is_single)
+    return Schedule(partition, segments, storage, lives, is_single, is_made_again)
 
 
 def _segments(units: Sequence[Unit], apart: bool) -> tuple[list[Segment], list[int]]:
@@ -141,8 +154,10 @@ def _place_outputs(partition: Partition, storage: dict[int, str], lives: dict[in
 
 
 def has_routine(unit: Unit) -> bool:
-    """Whether a unit, a round of its loop or a branch may have no answer."""
-    return unit.kind == ROUTINE or any(has_routine(each) for part in unit.partitions for each in part.units)
+    """Whether a unit, a round of its loop or a branch may have no answer, or calls what may raise."""
+    return unit.kind in (ROUTINE, CALL) or any(
+        has_routine(each) for part in unit.partitions for each in part.units
+    )
 
 
 def _roots(unit: Unit) -> Sequence[int]:

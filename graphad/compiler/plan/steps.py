@@ -74,6 +74,7 @@ class Scope:
     """The places of the values of one partition; with `is_shared` several threads may run its rows.
 
     `within` names the loops around it in errors. `regions` counts what tables inside of its rows share among threads.
+    `is_made_again` is that of the schedule.
     """
 
     def __init__(
@@ -84,9 +85,11 @@ class Scope:
         keep: list[Any],
         is_shared: bool = False,
         within: str = "",
+        is_made_again: bool = False,
     ) -> None:
         self.part = part
         self.within = within
+        self.is_made_again = is_made_again
         self.regions = 0
         self.is_shared = is_shared
         self.backend = part.backend
@@ -100,7 +103,7 @@ class Scope:
     def inner(self, part: Partition, op: Op, is_shared: bool = False) -> Scope:
         """The scope of a part of a structured op."""
         within = f" in {op.name}{self.within}"
-        return Scope(part, self.numbers, self.address, self.keep, is_shared, within)
+        return Scope(part, self.numbers, self.address, self.keep, is_shared, within, self.is_made_again)
 
     def size(self, dim: Size) -> int:
         return evaluate(dim, self.numbers)
@@ -324,6 +327,8 @@ class Scope:
         storage."""
         dtype = self.part.specs[target.root].dtype
         (shape, to), (_, come) = self.strided(target), self.strided(source)
+        if 0 in shape:  # the other axes are not walked
+            shape, to, come = (0,), (dtype.itemsize,), (dtype.itemsize,)
         step = self.backend.copy(dtype.itemsize, shape, to, come)
         found = [self.place(source), self.place(target)]
         if not is_inside:
@@ -347,6 +352,8 @@ class Scope:
         """A row that fills a site with one number; with `is_inside` it is known to stay in its storage."""
         dtype = self.part.specs[target.root].dtype
         shape, to = self.strided(target)
+        if 0 in shape:  # the other axes are not walked
+            shape, to = (0,), (dtype.itemsize,)
         step = self.backend.fill(np.asarray(value, dtype.numpy), shape, to)
         work = 20 + 0.1 * dtype.itemsize * float(np.prod(shape, dtype=float))
         place = self.place(target) if is_inside else self.checked(target, (shape, to), dtype.itemsize)

@@ -25,7 +25,7 @@ from graphad.core.collector import held
 from graphad.core.errors import GraphadError, InternalError, ResourceExhaustedError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
-from graphad.core.op import evaluated, explained
+from graphad.core.op import IO, WRITES, evaluated, explained
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 from graphad.trace.numbered import with_numbers, with_sizes
@@ -252,15 +252,16 @@ class Compilation:
 
     def _planned(self) -> list[Kernel | Stages]:
         from graphad.compiler.partition import partition
+        from graphad.compiler.pipeline import carried
         from graphad.compiler.plan.schedule import schedule
         from graphad.core.dims import apart_from
 
         if self.schedule is None:
             with apart_from(self.literals):
-                made = schedule(partition(self.graph, self.options, self.backend, has_routines=True))
-                if (
-                    not made.is_single and made.acts_before()
-                ):  # a run without an answer could not be made again
+                made = self._made_again(carried(self.graph, self.options))
+                if made is None or (made.partition.graph is not self.graph and made.has_loops_in_python):
+                    made = self._made_again(self.graph)
+                if made is None:
                     made = schedule(partition(self.graph, self.options, self.backend))
             if not made.native_units:
                 why = [f"; {unit.nodes[0].op.name}: {unit.why}" for unit in made.partition.units if unit.why]
@@ -272,6 +273,15 @@ class Compilation:
             if reason is not None:
                 raise GraphadError(reason)
         return kernels
+
+    def _made_again(self, graph: Graph) -> Schedule | None:
+        """The schedule of a graph with routines, None if a run without an answer could not be made again."""
+        from graphad.compiler.partition import partition
+        from graphad.compiler.plan.schedule import schedule
+
+        part = partition(graph, self.options, self.backend, has_routines=True)
+        made = schedule(part, is_made_again=bool(graph.effects & (WRITES | IO)))
+        return None if not made.is_single and made.acts_before() else made
 
     def _build(self) -> None:
         kernels = self._plan()

@@ -8,12 +8,17 @@ The modules by subject:
     shapes as data        shape, sizes, static, ensure
     other shapes          reshape, squeezing, broadcast, transpose, join, tiling, padding
     x[key]                slice, adding, block, advanced, stepped, keys
-    by position           gather, scatter, combine, positions, indicators, partition
+    by position           gather, scatter, combine, positions, bad_indices, indicators, partition
     order                 sorting, order, approximate, distinct
     for all of them       support
 """
 
+# Before the functions of the same names are bound: `slice` of `block`, and what that stands on.
+import graphad.ops.array.block
+import graphad.ops.array.gather
+import graphad.ops.array.reshape
+import graphad.ops.array.shape
+import graphad.ops.array.transpose
 from graphad.core.late import attach
 
-__getattr__, __dir__ = attach(__name__, at_once=True, late="combine distinct "
-    "indicators padding partition sorting squeezing static tiling".split())  # fmt: skip
+__getattr__, __dir__ = attach(__name__)

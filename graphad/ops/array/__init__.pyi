@@ -2,8 +2,10 @@
 
 from graphad.ops.array.block import slice as slice
 from graphad.ops.array.broadcast import broadcast_to as broadcast_to
+from graphad.ops.array.combine import tensor_scatter_nd_add as tensor_scatter_nd_add
 from graphad.ops.array.combine import tensor_scatter_nd_max as tensor_scatter_nd_max
 from graphad.ops.array.combine import tensor_scatter_nd_min as tensor_scatter_nd_min
+from graphad.ops.array.combine import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from graphad.ops.array.create import constant as constant
 from graphad.ops.array.create import convert_to_tensor as convert_to_tensor
 from graphad.ops.array.create import eye as eye
@@ -36,8 +38,6 @@ from graphad.ops.array.reshape import expand_dims as expand_dims
 from graphad.ops.array.reshape import reshape as reshape
 from graphad.ops.array.scatter import boolean_mask as boolean_mask
 from graphad.ops.array.scatter import scatter_nd as scatter_nd
-from graphad.ops.array.scatter import tensor_scatter_nd_add as tensor_scatter_nd_add
-from graphad.ops.array.scatter import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from graphad.ops.array.scatter import tensor_scatter_nd_update as tensor_scatter_nd_update
 from graphad.ops.array.scatter import unsorted_segment_sum as unsorted_segment_sum
 from graphad.ops.array.sequence import linspace as linspace

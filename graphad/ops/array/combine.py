@@ -6,8 +6,9 @@ variable, which is `assign_slices` now.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,17 +25,20 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.kinds import REAL, require_kind, require_numeric, require_same_dtype
 from graphad.core.op import Op, define, no_batch, no_form, no_gradient
 from graphad.core.schema import IndexSpec
-from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.gather import GatherNd, ScatterNd, check_nd, nd_index
+from graphad.ops.array.bad_indices import are_ignored, moved_inside, only_inside
+from graphad.ops.array.gather import GatherNd, ScatterNd, check_coordinates, check_nd, nd_index
 from graphad.ops.array.positions import WRITES_ANYWHERE
-from graphad.ops.array.scatter import TensorScatterUpdate
-from graphad.ops.array.shape import shape_of
+from graphad.ops.array.scatter import TensorScatterUpdate, scatter_nd, unfit
+from graphad.ops.array.shape import shape, shape_of
+from graphad.ops.array.sizes import known_value
 from graphad.ops.array.support import all_stacked, index_tensor
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import EQUAL
@@ -125,8 +129,84 @@ class ScatterExtreme(TensorScatterUpdate):
         return bind(ScatterExtreme(self.batch_dims + 1, self.kind), *all_stacked(ctx, (x, indices, updates)))
 
 
+def tensor_scatter_nd_add(
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+    bad_indices_policy: str = "",
+) -> Tensor:
+    """`tensor` with `updates` added at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`.
+
+    Args:
+      tensor: Tensor of a numeric dtype.
+      indices: Integer tensor [..., depth]: coordinates along the first `depth` axes.
+      updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]] of the same dtype.
+      bad_indices_policy: "IGNORE" to leave out updates whose index is out of range; "", "DEFAULT" or "ERROR" to refuse them.
+    Returns: Tensor of the shape and dtype of `tensor`.
+    Raises: InvalidArgumentError (a ValueError): an index is out of range, the shapes do not fit, or there is no such policy;
+      DTypeError (a TypeError): dtypes that differ.
+    Example:
+      >>> tensor_scatter_nd_add([1, 1, 1], [[0], [0]], [5, 6]).numpy()
+      array([12,  1,  1], dtype=int32)
+    """
+    return _added("tensor_scatter_nd_add", tensor, indices, updates, 1, bad_indices_policy)
+
+
+def tensor_scatter_nd_sub(
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+    bad_indices_policy: str = "",
+) -> Tensor:
+    """`tensor` with `updates` subtracted at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`.
+
+    Args:
+      tensor: Tensor of a numeric dtype.
+      indices: Integer tensor [..., depth]: coordinates along the first `depth` axes.
+      updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]] of the same dtype.
+      bad_indices_policy: "IGNORE" to leave out updates whose index is out of range; "", "DEFAULT" or "ERROR" to refuse them.
+    Returns: Tensor of the shape and dtype of `tensor`.
+    Raises: InvalidArgumentError (a ValueError): an index is out of range, the shapes do not fit, or there is no such policy;
+      DTypeError (a TypeError): dtypes that differ.
+    Example:
+      >>> tensor_scatter_nd_sub([1, 1, 1], [[0], [0]], [5, 6]).numpy()
+      array([-10,   1,   1], dtype=int32)
+    """
+    return _added("tensor_scatter_nd_sub", tensor, indices, updates, -1, bad_indices_policy)
+
+
+def _added(
+    op: str, tensor: object, indices: TensorLike, updates: TensorLike, sign: int, policy: str
+) -> Tensor:
+    x = lift(tensor)
+    u = lift_like(op, updates, x.dtype)
+    i = index_tensor(op, indices, "indices")
+    if are_ignored(op, policy):
+        i, inside = moved_inside(op, i, shape(x))
+        u = only_inside(op, u, inside)
+    _check_added(op, x, i, u)
+    added = scatter_nd(i, u, x.dims if is_definite(x.dims) else shape(x))
+    return x + added if sign > 0 else x - added
+
+
+def _check_added(op: str, x: Tensor, indices: Tensor, updates: Tensor) -> None:
+    """Raise with the name of `op` what `scatter_nd` would refuse."""
+    want = check_nd(op, x.dims, indices.dims, 0)
+    if not are_compatible(want, updates.dims):
+        raise unfit(op, x, indices, updates, want)
+    known = known_value(indices)
+    if known is not None and is_definite(x.dims) and updates.dims is not None and 0 not in updates.dims:
+        check_coordinates(op, known, x.dims)
+
+
 def tensor_scatter_nd_max(
-    tensor: TensorLike, indices: TensorLike, updates: TensorLike, *, name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+    bad_indices_policy: str = "",
 ) -> Tensor:
     """`tensor` with the slices at `indices` replaced by the larger of themselves and `updates`, element by element.
 
@@ -134,15 +214,22 @@ def tensor_scatter_nd_max(
       tensor: Tensor of an integer or a float dtype.
       indices: Integer tensor [..., depth]: coordinates along the first `depth` axes; of repeats the largest update counts.
       updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]].
+      bad_indices_policy: "IGNORE" to leave out updates whose index is out of range; "", "DEFAULT" or "ERROR" to refuse them.
     Returns: Tensor of the shape and dtype of `tensor`.
-    Raises: InvalidArgumentError (a ValueError): an index is out of range, or the shapes do not fit; DTypeError (a TypeError):
-      dtypes that differ.
+    Raises: InvalidArgumentError (a ValueError): an index is out of range, the shapes do not fit, or there is no such policy;
+      DTypeError (a TypeError): dtypes that differ.
     """
-    return _extreme("tensor_scatter_nd_max", ScatterExtreme(kind="max"), tensor, indices, updates)
+    return _extreme(
+        "tensor_scatter_nd_max", ScatterExtreme(kind="max"), tensor, indices, updates, bad_indices_policy
+    )
 
 
 def tensor_scatter_nd_min(
-    tensor: TensorLike, indices: TensorLike, updates: TensorLike, *, name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+    bad_indices_policy: str = "",
 ) -> Tensor:
     """`tensor` with the slices at `indices` replaced by the smaller of themselves and `updates`; see `tensor_scatter_nd_max`.
 
@@ -150,16 +237,37 @@ def tensor_scatter_nd_min(
       tensor: Tensor of an integer or a float dtype.
       indices: Integer tensor [..., depth]: coordinates along the first `depth` axes; of repeats the smallest update counts.
       updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]] of the same dtype.
+      bad_indices_policy: "IGNORE" to leave out updates whose index is out of range; "", "DEFAULT" or "ERROR" to refuse them.
     Returns: Tensor of the shape and dtype of `tensor`.
-    Raises: InvalidArgumentError (a ValueError): an index is out of range, or the shapes do not fit; DTypeError (a TypeError):
-      dtypes that differ.
+    Raises: InvalidArgumentError (a ValueError): an index is out of range, the shapes do not fit, or there is no such policy;
+      DTypeError (a TypeError): dtypes that differ.
     """
-    return _extreme("tensor_scatter_nd_min", ScatterExtreme(kind="min"), tensor, indices, updates)
+    return _extreme(
+        "tensor_scatter_nd_min", ScatterExtreme(kind="min"), tensor, indices, updates, bad_indices_policy
+    )
 
 
-def _extreme(caller: str, op: ScatterExtreme, tensor: object, indices: object, updates: object) -> Tensor:
-    x = lift(tensor)
-    return bind(op, x, index_tensor(caller, indices, "indices"), lift_like(caller, updates, x.dtype))
+def _extreme(
+    caller: str, op: ScatterExtreme, tensor: object, indices: object, updates: object, policy: str
+) -> Tensor:
+    x, i = lift(tensor), index_tensor(caller, indices, "indices")
+    u = lift_like(caller, updates, x.dtype)
+    if are_ignored(caller, policy):
+        i, inside = moved_inside(caller, i, shape(x))
+        u = only_inside(caller, u, inside, _neutral(op.kind, x.dtype))
+    return bind(op, x, i, u)
 
 
-__all__ = ["tensor_scatter_nd_max", "tensor_scatter_nd_min"]
+def _neutral(kind: str, dtype: DType) -> Any:
+    """The number that changes no other of its dtype as the larger ("max") or the smaller of both."""
+    if dtype.is_floating:
+        return -math.inf if kind == "max" else math.inf
+    return dtype.min if kind == "max" else dtype.max
+
+
+__all__ = [
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max",
+    "tensor_scatter_nd_min",
+    "tensor_scatter_nd_sub",
+]

@@ -40,6 +40,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.ops.array.broadcast import BroadcastTo, broadcast_for
 from graphad.ops.array.join import concat
+from graphad.ops.array.shape import packed
 from graphad.ops.array.sizes import require_count, require_sizes, static_sizes, whole_or_same
 from graphad.ops.array.support import (
     WithoutInputs,
@@ -123,15 +124,17 @@ def fill(dims: ShapeLike, value: TensorLike, name: str | None = None) -> Tensor:
 
     Args:
       dims: Sizes: a list, a shape, or an integer tensor.
-      value: A scalar, number or tensor; its gradient is the sum.
+      value: A scalar, number or tensor, or a vector of one element; its gradient is the sum.
     Returns: Tensor of that shape and the dtype of `value`.
-    Raises: InvalidArgumentError (a ValueError): a size is negative, or `value` is not a scalar.
+    Raises: InvalidArgumentError (a ValueError): a size is negative, or `value` has more elements or axes.
     Example:
       >>> fill([2, 2], 7).numpy()
       array([[7, 7],
              [7, 7]], dtype=int32)
     """
     value = lift(value)
+    if value.dims == (1,):
+        value = value[0]
     if value.dims is not None and len(value.dims) != 0:
         raise InvalidArgumentError(f"fill: value has shape {format_dims(value.dims)}; a scalar is needed.")
     return broadcast_for("fill", value, dims)
@@ -388,12 +391,12 @@ class ElementCount(Op):
         return TensorSpec.of((), self.dtype)
 
     def eval(self, x: Array) -> Array:
-        return self.dtype.numpy.type(np.size(x))  # type: ignore[no-any-return]
+        return packed("size", [np.size(x)], self.dtype)[0]  # type: ignore[no-any-return]
 
     vjp = no_gradient("a size is piecewise constant")
 
     def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
-        return ctx.unstacked(lift(self.dtype.numpy.type(product(x.dims[1:]))))
+        return ctx.unstacked(lift(packed("size", [product(x.dims[1:])], self.dtype)[0]))
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None
@@ -444,7 +447,7 @@ def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None
         return input.sizes.prod().astype(out_type)  # type: ignore[no-any-return]
     x, dtype = lift(input), as_dtype(out_type)
     if x.dims is not None and all(type(n) is int for n in x.dims):
-        return lift(dtype.numpy.type(product(x.dims)))
+        return lift(packed("size", [product(x.dims)], dtype)[0])
     return bind(ElementCount(dtype), x)
 
 

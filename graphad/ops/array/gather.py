@@ -36,6 +36,7 @@ from graphad.core.shapes import are_compatible, format_dims, is_definite, normal
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import add_at, added_at, as_dtype_of, summed, wide
+from graphad.ops.array.bad_indices import are_ignored, moved_inside, only_inside
 from graphad.ops.array.positions import READS_ANYWHERE, WRITES_ANYWHERE, by_coordinates
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.shape import shape, shape_of, sizes_of
@@ -66,18 +67,12 @@ def blocks(params: Array, indices: Array, axis: int, batch_dims: int) -> tuple[A
     dims = np.shape(params)
     lead, before, after = dims[:batch_dims], dims[batch_dims:axis], dims[axis + 1 :]
     return (
-        np.reshape(params, (_count(lead), _count(before), dims[axis], _count(after))),
+        np.reshape(params, (math.prod(lead), math.prod(before), dims[axis], math.prod(after))),
         np.reshape(
-            indices, (_count(lead), -1) if _count(lead) else (0, _count(np.shape(indices)[batch_dims:]))
+            indices,
+            (math.prod(lead), -1) if math.prod(lead) else (0, math.prod(np.shape(indices)[batch_dims:])),
         ),
     )
-
-
-def _count(dims: tuple[int, ...]) -> int:
-    total = 1
-    for size in dims:
-        total *= size
-    return total
 
 
 @define
@@ -119,6 +114,10 @@ class Gather(Op):
         check_range("gather", indices, params.shape[axis])
         if not self.batch_dims:
             require_axes("gather", np.ndim(params) - 1 + np.ndim(indices))  # NumPy would end the process
+        if not (params.size and indices.size):  # NumPy would walk what comes before the axis of size 0
+            shape = (*params.shape[:axis], *indices.shape[self.batch_dims :], *params.shape[axis + 1 :])
+            return arrays.empty(shape, params.dtype, params)
+        if not self.batch_dims:
             return np.take(params, indices, axis)
         p, i = blocks(params, indices, axis, self.batch_dims)
         y = np.moveaxis(p, 2, 1)[np.arange(p.shape[0])[:, None], i]
@@ -267,7 +266,7 @@ def gather(
     indices: TensorLike,
     validate_indices: bool | None = None,
     axis: AxisLike = None,
-    batch_dims: TensorLike = 0,
+    batch_dims: TensorLike | None = 0,
     name: str | None = None,
 ) -> Tensor:
     """Slices of `params` at `indices` along one axis.
@@ -276,7 +275,8 @@ def gather(
       params: Tensor of any dtype.
       indices: Integer tensor of any shape, each from 0 to the size of the axis - 1.
       axis: The axis, `batch_dims` by default; a negative one counts from the end of `params`.
-      batch_dims: Leading axes that `params` and `indices` have in common; negative counts from the end of `indices`.
+      batch_dims: Leading axes that `params` and `indices` have in common; negative counts from the end of `indices`,
+        and None is 0.
       validate_indices: Accepted for compatibility; indices are checked.
     Returns: Tensor [*params.shape[:axis], *indices.shape[batch_dims:], *params.shape[axis + 1:]]. For axis 0 the gradient with
       respect to `params` is IndexedSlices.
@@ -286,7 +286,7 @@ def gather(
       array([30, 10], dtype=int32)
     """
     x, i = lift(params), index_tensor("gather", indices, "indices")
-    lead = _batch_axes("gather", batch_dims)
+    lead = 0 if batch_dims is None else _batch_axes("gather", batch_dims)
     place = lead if axis is None else static_int("gather", axis, "axis")
     if lead < 0:
         if i.ndim is None:
@@ -458,7 +458,11 @@ class ScatterNd(Op):
 
 
 def gather_nd(
-    params: TensorLike, indices: TensorLike, batch_dims: TensorLike = 0, name: str | None = None
+    params: TensorLike,
+    indices: TensorLike,
+    batch_dims: TensorLike = 0,
+    name: str | None = None,
+    bad_indices_policy: str = "",
 ) -> Tensor:
     """Slices of `params` at coordinates: y[j] = params[tuple(indices[j])].
 
@@ -466,14 +470,20 @@ def gather_nd(
       params: Tensor of any dtype.
       indices: Integer tensor [..., depth]: coordinates along the first `depth` axes behind the batch axes.
       batch_dims: Leading axes that `params` and `indices` have in common.
+      bad_indices_policy: "IGNORE" to read 0 where an index is out of range; "", "DEFAULT" or "ERROR" to refuse it.
     Returns: Tensor [*indices.shape[:-1], *params.shape[batch_dims + depth:]].
-    Raises: InvalidArgumentError (a ValueError): an index is out of range, or the shapes do not fit.
+    Raises: InvalidArgumentError (a ValueError): an index is out of range, the shapes do not fit, or there is no such policy.
     Example:
       >>> gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy()
       array([2, 3], dtype=int32)
     """
     lead = _batch_axes("gather_nd", batch_dims)
-    return bind(GatherNd(lead), lift(params), index_tensor("gather_nd", indices, "indices"))
+    x, i = lift(params), index_tensor("gather_nd", indices, "indices")
+    if not are_ignored("gather_nd", bad_indices_policy):
+        return bind(GatherNd(lead), x, i)
+    check_nd("gather_nd", x.dims, i.dims, lead)
+    i, inside = moved_inside("gather_nd", i, shape(x), lead)
+    return only_inside("gather_nd", bind(GatherNd(lead), x, i), inside)
 
 
 # -- along an axis, one index for each element -----------------------------------------------------------------------------
@@ -504,6 +514,8 @@ class TakeAlong(Op):
     def eval(self, x: Array, indices: Array) -> Array:
         last = x.ndim - 1
         check_range(self.name, indices, x.shape[self.axis], least=-x.shape[self.axis])
+        if not indices.size:
+            return arrays.empty(indices.shape, x.dtype, x)
         if (
             self.axis not in (-1, last)
             or x.size < _MANY

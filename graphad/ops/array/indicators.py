@@ -24,6 +24,7 @@ from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.array.sequence import Steps
 from graphad.ops.array.sizes import whole_numbers
 from graphad.ops.array.support import (
+    index_tensor,
     requested_size,
     require_scalar,
     shifted,
@@ -133,7 +134,9 @@ def one_hot(
       array([[0., 0., 1.],
              [1., 0., 0.]], dtype=float32)
     """
-    indices = lift(whole_numbers(indices) if isinstance(indices, np.ndarray) else indices)
+    indices = index_tensor(
+        "one_hot", whole_numbers(indices) if isinstance(indices, np.ndarray) else indices, "indices"
+    )
     wanted = None if dtype is None else as_dtype(dtype)
     if wanted is None:
         given = next((lift(v).dtype for v in (on_value, off_value) if v is not None), None)

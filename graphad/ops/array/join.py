@@ -31,7 +31,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.kinds import require_same_dtype
 from graphad.core.op import MIXED, Composed, Op, TupleOp, define
 from graphad.core.references import AT, entries_of
-from graphad.core.refusal import refuse
+from graphad.core.refusal import members, refuse
 from graphad.core.registry import lookup
 from graphad.core.schema import Axis, Count, Given, Pieces, Positive
 from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
@@ -221,7 +221,7 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
         return lift(values)
     if not isinstance(values, Iterable):
         raise ArgumentTypeError(f"stack: values is a {type(values).__name__}; a list of tensors is needed.")
-    items: list[Any] = list(values)
+    items: list[Any] = members("stack", "values", values, "give a list of tensors")
     if not items and not leads:
         raise InvalidArgumentError(f"stack: there are no tensors for axis {axis!r}; give one at least.")
     if leads and all(isinstance(x, bool | int | float | complex | np.generic) for x in items):

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.annotations import Array, DTypeLike, TensorLike
 from graphad.core.convert import lift, lift_like
-from graphad.core.dtypes import int32
+from graphad.core.dtypes import int32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.refusal import members
+from graphad.core.shapes import are_compatible, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import constant, size, zeros
 from graphad.ops.array.gather import gather
@@ -20,7 +22,9 @@ from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.scatter import boolean_mask, tensor_scatter_nd_update
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import shape
+from graphad.ops.array.support import index_tensor
 from graphad.ops.array.transpose import transpose
+from graphad.ops.directly import directly
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_all, reduce_max
 from graphad.ops.math.select import where
@@ -43,16 +47,26 @@ def dynamic_partition(
         raise InvalidArgumentError(
             f"dynamic_partition: num_partitions is {num_partitions!r}; an int of at least 1 is needed."
         )
-    data, partitions = lift(data), lift(partitions)
-    if not partitions.dtype.is_integer:
-        raise InvalidArgumentError(
-            f"dynamic_partition: partitions are {partitions.dtype.name}; integers are needed."
-        )
+    data, partitions = lift(data), index_tensor("dynamic_partition", partitions, "partitions")
     if partitions.dims == ():  # one number for the whole
         data, partitions = expand_dims(data, 0), expand_dims(partitions, 0)
     message = f"dynamic_partition: the partitions are \x00; they must be from 0 to {num_partitions - 1}."
     require(reduce_all((partitions >= 0) & (partitions < num_partitions)), message, [partitions])
     return [boolean_mask(data, partitions == k) for k in range(num_partitions)]
+
+
+def _stitched(*arrays: Array) -> Array | None:
+    """The slices of the second half of the arrays, each where the first half says; None where they do not fit."""
+    numbers, parts = arrays[: len(arrays) // 2], arrays[len(arrays) // 2 :]
+    inner = parts[0].shape[numbers[0].ndim :]
+    if any(part.shape != (*at.shape, *inner) for at, part in zip(numbers, parts, strict=True)):
+        return None
+    if not all(at.size for at in numbers) or min(at.min() for at in numbers) < 0:
+        return None
+    found = np.zeros((1 + max(int(at.max()) for at in numbers), *inner), parts[0].dtype)
+    for at, part in zip(numbers, parts, strict=True):
+        found[at] = part
+    return found
 
 
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
@@ -80,6 +94,9 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
             raise InvalidArgumentError(
                 f"dynamic_stitch: data[{k}] has shape {part.shape} and its indices {at.shape}, with which it must begin."
             )
+    found = directly(_stitched, *numbers, *parts)
+    if found is not None:
+        return found
     inner = shape(parts[0])[numbers[0].ndim :]
     flat = concat([reshape(at, [-1]) for at in numbers], 0)
     rows = concat(
@@ -118,21 +135,38 @@ def reverse_sequence(
       seq_axis: The axis along which elements change places.
       batch_axis: The axis of the lengths, 0 by default.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): the axes are out of range or the same one, or a length does not fit.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, both are the same, or the shape of the lengths does not
+      fit; a length is negative or above the size, at run time. DTypeError (a TypeError): the lengths are no integers.
     """
-    x, lengths = lift(input), cast(lift(seq_lengths), int32)
+    x, lengths = lift(input), require_kind("reverse_sequence", lift(seq_lengths), INTEGER, "seq_lengths")
     if seq_axis is None or x.ndim is None:
         raise InvalidArgumentError(
             f"reverse_sequence: seq_axis is {seq_axis} and the input's shape {x.shape}; both an axis and a rank are needed."
         )
-    along, rows = seq_axis % x.ndim, (batch_axis or 0) % x.ndim
+    along = normalize_axis("reverse_sequence", seq_axis, x.ndim, "input", x.dims)
+    rows = normalize_axis(
+        "reverse_sequence", 0 if batch_axis is None else batch_axis, x.ndim, "input", x.dims
+    )
     if along == rows:
         raise InvalidArgumentError(
             f"reverse_sequence: seq_axis and batch_axis are both {along}; two axes are needed."
         )
+    many = ranked(x.dims)[rows]
+    if not are_compatible(lengths.dims, (many,)):
+        raise InvalidArgumentError(
+            f"reverse_sequence: seq_lengths has shape {lengths.shape} and the input {x.shape}; one length for each of the "
+            f"{many} indices of axis {rows} is needed."
+        )
     order = [rows, along, *(k for k in range(x.ndim) if k not in (rows, along))]
     moved = x if order == list(range(x.ndim)) else transpose(x, order)
-    at = range_of(shape(moved)[1])[None]
+    lengths = cast(lengths, int64)  # a large one stays too large
+    count = shape(moved, int64)[1]
+    require(
+        reduce_all((lengths >= 0) & (lengths <= count)),
+        "reverse_sequence: seq_lengths holds \x00; each must be from 0 to the size of seq_axis, \x00.",
+        [lengths, count],
+    )
+    at = range_of(count)[None]
     places = where(at < lengths[:, None], lengths[:, None] - 1 - at, at)
     turned = gather(moved, places, batch_dims=1)
     return turned if moved is x else transpose(turned, [int(k) for k in np.argsort(order)])

@@ -32,15 +32,15 @@ from graphad.core.kinds import BOOLEAN, require_kind, require_same_dtype
 from graphad.core.op import MIXED, Op, define, else_eval, no_form
 from graphad.core.references import AT
 from graphad.core.schema import Axis, Count, Given, IndexSpec, IntegerSpec
-from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis, ranked
+from graphad.core.shapes import are_compatible, format_dims, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at
+from graphad.ops.array.bad_indices import are_ignored, moved_inside, only_inside
 from graphad.ops.array.create import size, zeros_like
 from graphad.ops.array.gather import (
     GatherNd,
     ScatterNd,
-    check_coordinates,
     check_nd,
     check_range,
     gather,
@@ -50,7 +50,7 @@ from graphad.ops.array.positions import READS_ANYWHERE, WRITES_ANYWHERE, by_coor
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range as sequence
 from graphad.ops.array.shape import shape as shape_of
-from graphad.ops.array.sizes import known_value, num_was_input, requested, require_sizes
+from graphad.ops.array.sizes import num_was_input, requested, require_sizes
 from graphad.ops.array.support import (
     all_stacked,
     index_tensor,
@@ -68,7 +68,11 @@ if TYPE_CHECKING:
 
 
 def scatter_nd(
-    indices: TensorLike, updates: TensorLike, shape: ShapeLike, *, name: str | None = None
+    indices: TensorLike,
+    updates: TensorLike,
+    shape: ShapeLike,
+    name: str | None = None,
+    bad_indices_policy: str = "",
 ) -> Tensor:
     """Zeros of a shape into which `updates` are added at `indices`; repeats add up.
 
@@ -76,8 +80,9 @@ def scatter_nd(
       indices: Integer tensor [..., depth]: coordinates along the first `depth` axes.
       updates: Tensor [*indices.shape[:-1], *shape[depth:]] of any numeric dtype.
       shape: The shape of the result: sizes or an integer tensor.
+      bad_indices_policy: "IGNORE" to leave out updates whose index is out of range; "", "DEFAULT" or "ERROR" to refuse them.
     Returns: Tensor of that shape and the dtype of `updates`.
-    Raises: InvalidArgumentError: an index is out of range, or the shapes do not fit.
+    Raises: InvalidArgumentError: an index is out of range, the shapes do not fit, or there is no such policy.
     Example:
       >>> scatter_nd([[1], [3], [1]], [1.0, 2.0, 3.0], [4]).numpy()
       array([0., 4., 0., 2.], dtype=float32)
@@ -85,6 +90,9 @@ def scatter_nd(
     i, u = index_tensor("scatter_nd", indices, "indices"), lift(updates)
     sizes, given = requested("scatter_nd", shape)
     require_sizes("scatter_nd", sizes)
+    if are_ignored("scatter_nd", bad_indices_policy):
+        i, inside = moved_inside("scatter_nd", i, lift(shape, int64))
+        u = only_inside("scatter_nd", u, inside)
     return bind(ScatterNd(sizes), i, u, *given)
 
 
@@ -101,7 +109,7 @@ class TensorScatterUpdate(Op):
         require_same_dtype(self.caller, updates, x, ("updates", "tensor"))
         want = check_nd(self.caller, x.dims, indices.dims, self.batch_dims)
         if not are_compatible(want, updates.dims):
-            raise _unfit(self.caller, x, indices, updates, want)
+            raise unfit(self.caller, x, indices, updates, want)
         return x
 
     def eval(self, x: Array, indices: Array, updates: Array) -> Array:
@@ -173,7 +181,7 @@ class TensorScatterUpdate(Op):
 
 
 def tensor_scatter_nd_update(
-    tensor: TensorLike, indices: TensorLike, updates: TensorLike, *, name: str | None = None
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
     """`tensor` with the slices at `indices` replaced.
 
@@ -194,64 +202,7 @@ def tensor_scatter_nd_update(
     return bind(TensorScatterUpdate(), x, index_tensor("tensor_scatter_nd_update", indices, "indices"), u)
 
 
-def tensor_scatter_nd_add(
-    tensor: TensorLike, indices: TensorLike, updates: TensorLike, *, name: str | None = None
-) -> Tensor:
-    """`tensor` with `updates` added at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`.
-
-    Args:
-      tensor: Tensor of a numeric dtype.
-      indices: Integer tensor [..., depth]: coordinates along the first `depth` axes.
-      updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]] of the same dtype.
-    Returns: Tensor of the shape and dtype of `tensor`.
-    Raises: InvalidArgumentError (a ValueError): an index is out of range, or the shapes do not fit; DTypeError (a TypeError):
-      dtypes that differ.
-    Example:
-      >>> tensor_scatter_nd_add([1, 1, 1], [[0], [0]], [5, 6]).numpy()
-      array([12,  1,  1], dtype=int32)
-    """
-    return _added("tensor_scatter_nd_add", tensor, indices, updates, 1)
-
-
-def tensor_scatter_nd_sub(
-    tensor: TensorLike, indices: TensorLike, updates: TensorLike, *, name: str | None = None
-) -> Tensor:
-    """`tensor` with `updates` subtracted at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`.
-
-    Args:
-      tensor: Tensor of a numeric dtype.
-      indices: Integer tensor [..., depth]: coordinates along the first `depth` axes.
-      updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]] of the same dtype.
-    Returns: Tensor of the shape and dtype of `tensor`.
-    Raises: InvalidArgumentError (a ValueError): an index is out of range, or the shapes do not fit; DTypeError (a TypeError):
-      dtypes that differ.
-    Example:
-      >>> tensor_scatter_nd_sub([1, 1, 1], [[0], [0]], [5, 6]).numpy()
-      array([-10,   1,   1], dtype=int32)
-    """
-    return _added("tensor_scatter_nd_sub", tensor, indices, updates, -1)
-
-
-def _added(op: str, tensor: object, indices: TensorLike, updates: TensorLike, sign: int) -> Tensor:
-    x = lift(tensor)
-    u = lift_like(op, updates, x.dtype)
-    i = index_tensor(op, indices, "indices")
-    _check_added(op, x, i, u)
-    added = scatter_nd(i, u, x.dims if is_definite(x.dims) else shape_of(x))
-    return x + added if sign > 0 else x - added
-
-
-def _check_added(op: str, x: Tensor, indices: Tensor, updates: Tensor) -> None:
-    """Raise with the name of `op` what `scatter_nd` would refuse."""
-    want = check_nd(op, x.dims, indices.dims, 0)
-    if not are_compatible(want, updates.dims):
-        raise _unfit(op, x, indices, updates, want)
-    known = known_value(indices)
-    if known is not None and is_definite(x.dims) and updates.dims is not None and 0 not in updates.dims:
-        check_coordinates(op, known, x.dims)
-
-
-def _unfit(
+def unfit(
     op: str,
     x: TensorSpec | Tensor,
     indices: TensorSpec | Tensor,
@@ -593,8 +544,6 @@ def boolean_mask(
 __all__ = [
     "boolean_mask",
     "scatter_nd",
-    "tensor_scatter_nd_add",
-    "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "unsorted_segment_sum",
 ]

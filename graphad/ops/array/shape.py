@@ -5,6 +5,7 @@ Both fold when the graph is specialised.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,9 +31,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, define, no_gradient
 from graphad.core.references import entries_of
 from graphad.core.schema import Offset
-from graphad.core.shapes import (
-    is_definite,
-)
+from graphad.core.shapes import format_dims, is_definite
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -52,12 +51,12 @@ class Shape(Op):
         return TensorSpec.of((None if x.dims is None else len(x.dims),), self.dtype)
 
     def eval(self, x: Array) -> Array:
-        return np.array(x.shape, self.dtype.numpy)
+        return packed("shape", x.shape, self.dtype)
 
     vjp = no_gradient("a shape is piecewise constant")
 
     def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
-        return ctx.unstacked(lift(np.array(x.dims[1:], self.dtype.numpy)))
+        return ctx.unstacked(lift(packed("shape", x.dims[1:], self.dtype)))
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None
@@ -88,12 +87,7 @@ class SizeVector(Op):
         return self.dims[0] if self.scalar else None
 
     def eval(self) -> Array:
-        try:
-            values = np.array(self.dims, self.dtype.numpy)
-        except OverflowError as error:
-            raise InvalidArgumentError(
-                f"sizes: {self.dims} has a number that {self.dtype.name} has not."
-            ) from error
+        values = packed("sizes", self.dims, self.dtype)
         return values[0] if self.scalar else values
 
     vjp = no_gradient("a size is not a function of values")
@@ -103,6 +97,11 @@ class SizeVector(Op):
 
     def batch(self, ctx: BatchContext) -> Tensor:
         return ctx.unstacked(bind(self))
+
+
+@functools.cache
+def _limits(dtype: DType) -> tuple[Any, Any]:
+    return dtype.min, dtype.max
 
 
 def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
@@ -124,8 +123,19 @@ def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | Non
 def sizes_of(x: Any, dtype: DType = dtypes.int32) -> Tensor:
     """`shape` of a tensor, or of the placeholder of a dropped value in a derivative rule."""
     if x.dims is not None and all(type(size) is int for size in x.dims):
-        return lift(np.array(x.dims, dtype.numpy))
+        return lift(packed("shape", x.dims, dtype))
     return bind(Shape(dtype), x)
+
+
+def packed(op: str, sizes: Sequence[Any], dtype: DType) -> Array:
+    """Sizes that are numbers, as a vector. Raises: InvalidArgumentError: the dtype does not have one of them."""
+    least, most = _limits(dtype)
+    if any(not least <= size <= most for size in sizes):
+        raise InvalidArgumentError(
+            f"{op}: the sizes are {format_dims(tuple(sizes))}, of which {dtype.name} does not hold one; use int64, as with "
+            "out_type=tf.int64."
+        )
+    return np.array(sizes, dtype.numpy)
 
 
 def shape_of(ctx: VjpContext, i: int) -> tuple[Any, tuple[Any, ...]]:

@@ -13,6 +13,7 @@ from graphad.core.dims import UNKNOWN, Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.references import AT, entries_of, is_reference
+from graphad.core.refusal import members
 from graphad.core.schema import too_many_axes
 from graphad.core.shapes import MOST_AXES, TensorShape, is_definite, require_possible
 from graphad.core.tensor import EagerTensor, Tensor
@@ -83,7 +84,7 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
         raise ArgumentTypeError(
             f"{op}: {shape!r} is not a shape; give integers, [3, 4], or a tensor of them."
         )
-    items = [shape] if hasattr(shape, "__index__") else list(shape)
+    items = [shape] if hasattr(shape, "__index__") else members(op, "shape", shape, "give integers, [3, 4]")
     out: list[Any] = []
     for item in items:
         if isinstance(item, Dim):

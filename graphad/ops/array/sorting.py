@@ -25,7 +25,7 @@ from graphad.kernels import forms
 from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.order import descending_order, sorted_values, stable_order
 from graphad.ops.array.support import requested_size, row_beside, shifted, static_int
-from graphad.ops.directly import is_free
+from graphad.ops.directly import is_free, parts_directly
 
 _IN_ORDER = "a place in the order is told by all other elements"
 
@@ -250,8 +250,27 @@ def top_k(
     if type(count) is int and count < 0:
         raise InvalidArgumentError(f"top_k: Need k >= 0, got {count}.")
     size, given = requested_size("top_k", k, "k")
-    indices = bind(TopIndices(size, as_dtype(index_type)), x, *given)
+    op = TopIndices(size, as_dtype(index_type))
+    if (
+        type(count) is int
+        and op.dtype in (dtypes.int32, dtypes.int64)
+        and is_free(x)
+        and _has_row_of(x.data, count)
+    ):
+        found = parts_directly(lambda data: _largest_of_rows(data, op), x)
+        if found is not None:
+            return TopK(*found)
+    indices = bind(op, x, *given)
     return TopK(bind(TakeAlong(-1 if x.ndim is None else x.ndim - 1), x, indices), indices)
+
+
+def _has_row_of(x: Array, count: int) -> bool:
+    return x.dtype.kind in "iuf" and x.ndim > 0 and x.shape[-1] >= count
+
+
+def _largest_of_rows(x: Array, op: TopIndices) -> tuple[Array, Array]:
+    order = op.eval(x)
+    return np.take_along_axis(x, order, -1), order
 
 
 __all__ = ["argsort", "sort", "top_k"]

@@ -9,10 +9,10 @@ import numpy as np
 
 from graphad.core.annotations import BatchContext, FoldContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
-from graphad.core.convert import array_of, lift, stands_for_tensor
+from graphad.core.convert import array_of, is_empty_list, lift, stands_for_tensor
 from graphad.core.dimension import Dimension
 from graphad.core.dims import Dim, Size
-from graphad.core.dtypes import DType
+from graphad.core.dtypes import DType, int32
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, ResourceExhaustedError
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.op import MIXED, NO_MEMORY, TOO_LARGE, Op, no_batch, no_gradient, output_specs
@@ -149,8 +149,8 @@ def requested_size(op: str, size: TensorLike, word: str) -> tuple[Any, tuple[Any
 
 
 def index_tensor(op: str, x: object, name: str) -> Tensor:
-    """An index argument as an int32 or int64 tensor."""
-    x = lift(x)
+    """An index argument as a tensor of integers; a list without numbers, which says no dtype, as int32."""
+    x = lift(x, int32 if is_empty_list(x) else None)
     require_kind(op, x, INTEGER, name)
     return x
 

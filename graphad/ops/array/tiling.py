@@ -39,7 +39,7 @@ from graphad.ops.array.reshape import ExpandDims, Reshape, reshape
 from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.sizes import requested
 from graphad.ops.array.slice import GetItem
-from graphad.ops.array.support import row_beside, static_array, static_integers
+from graphad.ops.array.support import index_tensor, row_beside, static_array, static_integers
 
 if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
@@ -300,7 +300,7 @@ def repeat(
         wide = bind(ExpandDims((axis + 1,)), x)
         wide = bind(BroadcastTo((*x.dims[: axis + 1], many, *x.dims[axis + 1 :])), wide)
         return bind(Reshape((*x.dims[:axis], x.dims[axis] * many, *x.dims[axis + 1 :])), wide)
-    counts = lift(repeats)
+    counts = index_tensor("repeat", repeats, "repeats")
     if counts.ndim == 0 or counts.dims == (1,):
         size = reshape(bind(GetItem((axis,)), shape(x, counts.dtype)), [1])
         counts = bind(Tile(((AT, 1, 0),)), reshape(counts, [1]), size)

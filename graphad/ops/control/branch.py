@@ -15,6 +15,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.escapes import Deciding
 from graphad.core.kinds import INTEGER, require_kind
+from graphad.core.refusal import members
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import BOTH, Cond, as_predicate, at_hand
 from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same_structure, spec_of
@@ -159,7 +160,7 @@ def case(
     Raises: InvalidArgumentError (a ValueError): no predicate holds and there is no `default`; `exclusive`, and more than
       one holds. In a traced function at run time.
     """
-    pairs = list(pred_fn_pairs)
+    pairs = members("case", "pred_fn_pairs", pred_fn_pairs, "give a list of pairs (predicate, function)")
     if not pairs:
         raise InvalidArgumentError(
             "case: pred_fn_pairs is empty; give at least one pair (predicate, function)."
@@ -225,18 +226,21 @@ def switch_case(
       >>> switch_case(constant(1), [lambda: constant(10), lambda: constant(20)]).numpy()
       np.int32(20)
     """
-    given: Any = branch_fns
-    if isinstance(given, dict):
-        pairs = list(given.items())
-    elif all(isinstance(item, list | tuple) and len(item) == 2 for item in given):
-        pairs = list(given)
+    if isinstance(branch_fns, dict):
+        pairs = list(branch_fns.items())
     else:
-        pairs = list(enumerate(given))
+        pairs = members(
+            "switch_case", "branch_fns", branch_fns, "give a list of functions, or a dict of them"
+        )
+        if not all(isinstance(item, list | tuple) and len(item) == 2 for item in pairs):
+            pairs = list(enumerate(pairs))
+    if not all(isinstance(key, int) for key, _ in pairs):
+        raise ArgumentTypeError(
+            f"switch_case: the keys of branch_fns must be integers, got {[key for key, _ in pairs]}."
+        )
     table = dict(pairs)
     if not table or not all(callable(fn) for fn in table.values()):
         raise ArgumentTypeError("switch_case: branch_fns must hold at least one function, and nothing else.")
-    if not all(isinstance(key, int) for key in table):
-        raise ArgumentTypeError(f"switch_case: the keys of branch_fns must be integers, got {list(table)}.")
     if sorted(key for key, _ in pairs) != list(range(len(pairs))):
         raise InvalidArgumentError(
             f"switch_case: branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found "

@@ -7,7 +7,7 @@ recorders there are k layers; the call runs once, and all of them record the sam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from graphad.core.annotations import Array, BatchContext, DualContext, Ranked, RowAxis, VjpContext
 from graphad.core.bind import bind
@@ -63,7 +63,7 @@ class Call(Structured):
             op = Call(pullback.forward)
             CallLayer(op, self, pullback)
             pullback.call = op
-        return pullback.call  # type: ignore[no-any-return]
+        return cast("Call", pullback.call)
 
     def jvp(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Sequence[Tensor | None] | None:
         return push_call(self, Call, ctx, x_dots)[1]
@@ -86,7 +86,7 @@ class CallLayer(GraphLayer):
 
     __slots__ = ()
 
-    def of_outputs(self, ctx: VjpContext, y_bars: list[Tensor | None]) -> Sequence[Any]:
+    def of_outputs(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         found = self.backward(ctx, y_bars)
         if found is None:
             return [None] * len(ctx.inputs)
@@ -94,4 +94,5 @@ class CallLayer(GraphLayer):
         if backward.call is None:
             backward.call = Call(backward.graph)
         x_bars = bind(backward.call, *operands, *bars)
-        return [None if position is None else x_bars[position] for position in backward.positions]
+        places = backward.places
+        return [x_bars[places[i]] if i in places else None for i in range(len(ctx.inputs))]

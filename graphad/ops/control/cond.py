@@ -8,7 +8,7 @@ So the backward branch only ever reads residuals of its own forward branch, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -49,7 +49,7 @@ from graphad.ops.control.layers import (
     Layer,
     Structured,
     add_zeros,
-    masked_outputs,
+    backward_of,
     merged,
     with_stacked_outputs,
 )
@@ -59,7 +59,7 @@ from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.select import SELECT
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Transforms
+    from graphad.core.annotations import BackwardGraph, Pullback, Transforms, Value
     from graphad.core.tensor import Handle
 
 
@@ -237,7 +237,7 @@ class Cond(Structured):
         ]
         ctx.require_fit(graph, given)
         try:
-            return ctx.specialised(graph, given)  # type: ignore[no-any-return]
+            return ctx.specialised(graph, given)
         except InvalidArgumentError:
             if self.depth:
                 raise
@@ -361,103 +361,124 @@ class CondLayer(Layer):
     __slots__ = ("else_pullback", "then_pullback")
     first = 1
 
-    def __init__(self, op: Cond, base: Cond, then_pullback: Any, else_pullback: Any) -> None:
+    op: Cond
+    base: Cond
+
+    def __init__(self, op: Cond, base: Cond, then_pullback: Pullback, else_pullback: Pullback) -> None:
         super().__init__(op, base)
         self.then_pullback = then_pullback
         self.else_pullback = else_pullback
 
     @property
     def needs(self) -> Sequence[bool]:
-        return self.then_pullback.needs  # type: ignore[no-any-return]
+        return self.then_pullback.needs
 
-    def of_outputs(self, ctx: VjpContext, y_bars: list[Tensor | None]) -> Sequence[Any]:
-        then_part = self._part(ctx, self.then_pullback, y_bars, ELSE)
-        else_part = self._part(ctx, self.else_pullback, y_bars, THEN)
-        return self._pull_back(ctx, y_bars, then_part, else_part)
+    def of_outputs(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        plan = _BackwardCond(
+            self, ctx, self._branch(ctx, THEN, y_bars, ELSE), self._branch(ctx, ELSE, y_bars, THEN)
+        )
+        out: list[Tensor | None] = [None] * len(ctx.inputs)
+        if plan.wanted:
+            x_bars = bind(plan.op(), ctx.inputs[0], *plan.operands)
+            for i, bar in zip(plan.wanted, x_bars, strict=True):
+                out[i + 1] = bar
+        return out
 
-    def _part(self, ctx: VjpContext, pullback: Any, bars: list[Any], other: str) -> tuple[Any, list[int]]:
-        """The backward graph of one branch, and which of `bars` it takes; missing ones that it needs become zeros in `bars`."""
-        kinds = self.base.kinds
-        mine = [k for k, kind in enumerate(kinds) if kind != other]
-        given = [bars[k] is not None and d for k, d in zip(mine, pullback.differentiable, strict=True)]
-        masked = masked_outputs(ctx, mine, given)
-        backward = pullback.backward(given, masked)
-        if backward is None:
-            given = list(pullback.differentiable)
-            backward = pullback.backward(given, masked)
-            for k, has in zip(mine, given, strict=True):
-                if has and bars[k] is None:
-                    bars[k] = ctx.zeros(k)
-        return backward, [k for k, has in zip(mine, given, strict=True) if has]
+    def _branch(
+        self, ctx: VjpContext, mark: Which, y_bars: Sequence[Tensor | None], other: Which
+    ) -> _BackwardBranch:
+        pullback = self.then_pullback if mark == THEN else self.else_pullback
+        mine = [k for k, kind in enumerate(self.base.kinds) if kind != other]
+        backward, bars = backward_of(pullback, ctx, mine, y_bars)
+        # Residuals follow the outputs of the forward branch, in the order of those marked for it.
+        made = [k for k, kind in enumerate(self.op.kinds) if kind != other]
+        return _BackwardBranch(mark, backward, bars, [made[r] for r in backward.residuals])
 
-    def _pull_back(self, ctx: VjpContext, bars: list[Any], then_part: Any, else_part: Any) -> Sequence[Any]:
-        op, n = self.op, self.base.n_outputs
-        kinds = op.kinds
-        (then_backward, then_bars), (else_backward, else_bars) = then_part, else_part
-        positions = list(zip(then_backward.positions, else_backward.positions, strict=True))
-        wanted = [i for i, (a, b) in enumerate(positions) if a is not None or b is not None]
-        if not wanted:
-            return [None] * len(ctx.inputs)
+
+class _BackwardBranch(NamedTuple):
+    """The derivative of one branch."""
+
+    mark: Which  # THEN or ELSE
+    backward: BackwardGraph
+    bars: dict[int, Tensor]  # the cotangents that it takes, by the op's output
+    residuals: list[int]  # the outputs of the op that it reads
+
+
+class _BackwardCond:
+    """The cond that gives the cotangents: its branches are the backward graphs of the branches.
+
+    Its operands are inputs of the layer's op, residuals of both branches, and cotangents. Each is known by what it is and its
+    number there.
+
+    Attributes:
+      wanted: The inputs of the branches that have a cotangent by one of them.
+      operands: What the cond takes, behind the predicate.
+    """
+
+    def __init__(
+        self, layer: CondLayer, ctx: VjpContext, then: _BackwardBranch, other: _BackwardBranch
+    ) -> None:
+        self._op, self._branches = layer.op, (then, other)
+        places = then.backward.places, other.backward.places
+        self.wanted = sorted({*places[0], *places[1]})
+        alone = [i for i in self.wanted if (i in places[0]) != (i in places[1])]
         if ctx.masks is not None:
             # Zeros for what the other branch alone reads are of a branch that was not taken.
-            both = {*then_backward.masked} & {*else_backward.masked}
-            ctx.masks.inputs += [i + 1 for i in wanted if None in positions[i] or i in both]
-        # Operands of both backward branches: operands of this op, residuals, cotangents.
-        read = sorted(
-            {*then_backward.inputs, *else_backward.inputs, *[i for i in wanted if None in positions[i]]}
-        )
-        residuals = (
-            [k for k in range(n, len(kinds)) if kinds[k] == THEN],
-            [k for k in range(n, len(kinds)) if kinds[k] == ELSE],
-        )
-        taken = sorted({*then_bars, *else_bars})
-        masked = op.depth and not all(op.full[i] for i in wanted)
-        operands = [ctx.inputs[i + 1] for i in read]
-        operands += [ctx.outputs[k] for group in residuals for k in group]
-        operands += [bars[k] for k in taken]
-        predicate = ctx.inputs[0]
-        if masked:
-            # A cotangent that is summed over rows must come only from the rows that took the branch.
-            then_only = [mask_rows(predicate, bars[k], True) if kinds[k] == BOTH else bars[k] for k in taken]
-            else_only = [mask_rows(predicate, bars[k], False) if kinds[k] == BOTH else bars[k] for k in taken]
-            operands[len(operands) - len(taken) :] = [*then_only, *else_only]
-        specs = [x.spec for x in operands]
-        first_residual, first_bar = len(read), len(operands) - len(taken) * (2 if masked else 1)
-        graphs = []
-        for part, side in ((then_part, 0), (else_part, 1)):
-            backward, mine = part
-            group = residuals[side]
-            first = sum(kind != (THEN if side else ELSE) for kind in self.base.kinds)
-            offset = first_residual + (len(residuals[0]) if side else 0)
-            bar_offset = first_bar + (len(taken) if side and masked else 0)
-            builder = GraphBuilder()
-            inputs = [builder.add_input(spec) for spec in specs]
-            sources = [inputs[read.index(i)] for i in backward.inputs]
-            sources += [inputs[offset + r - first] for r in backward.residuals]
-            sources += [inputs[bar_offset + taken.index(k)] for k in mine]
-            assert len(group) >= len(backward.residuals)
-            found = append(builder, backward.graph, sources)
-            outputs = []
-            for i in wanted:
-                place = positions[i][side]
-                outputs.append(add_zeros(builder, inputs[read.index(i)]) if place is None else found[place])
-            graphs.append(builder.finish(outputs, backward.graph.name)[0])
-        if op.depth:
-            outputs_full = op.outputs_full()
-            bars_full = [outputs_full[k] for k in taken]
-            operand_full = [op.full[i] for i in read] + [
-                outputs_full[k] for group in residuals for k in group
-            ]
-            operand_full += bars_full * (2 if masked else 1)
-            out_kinds = tuple([BOTH if op.full[i] else SUM for i in wanted])
-            back = Cond(graphs[0], graphs[1], out_kinds, op.depth, tuple(operand_full))
-        else:
-            back = Cond(graphs[0], graphs[1], (BOTH,) * len(wanted))
-        x_bars = bind(back, predicate, *operands)
-        out: list[Any] = [None] * len(ctx.inputs)
-        for i, bar in zip(wanted, x_bars, strict=True):
-            out[i + 1] = bar
-        return out
+            both = {*then.backward.masked} & {*other.backward.masked}
+            ctx.masks.inputs += [i + 1 for i in self.wanted if i in alone or i in both]
+        self._places: dict[tuple[str, int], int] = {}
+        self._full: list[bool] = []
+        self.operands: list[Value] = []
+        if self.wanted:
+            self._collect(ctx, alone)
+
+    def _collect(self, ctx: VjpContext, alone: Sequence[int]) -> None:
+        op, (then, other) = self._op, self._branches
+        outputs_full = op.outputs_full() if op.depth else [False] * len(op.kinds)
+        for i in sorted({*then.backward.inputs, *other.backward.inputs, *alone}):
+            self._add(("input", i), ctx.inputs[i + 1], bool(op.depth) and op.full[i])
+        for branch in self._branches:
+            for k in branch.residuals:
+                self._add(("residual", k), ctx.outputs[k], outputs_full[k])
+        bars = {**then.bars, **other.bars}
+        # A cotangent that is summed over rows must come only from the rows that took the branch.
+        summed = op.depth and not all(op.full[i] for i in self.wanted)
+        for mark in (THEN, ELSE) if summed else (BOTH,):
+            for k in sorted(bars):
+                bar = bars[k]
+                if summed and op.kinds[k] == BOTH:
+                    bar = mask_rows(ctx.inputs[0], bar, mark == THEN)
+                self._add((mark, k), bar, outputs_full[k])
+
+    def _add(self, key: tuple[str, int], x: Value, full: bool) -> None:
+        self._places[key] = len(self.operands)
+        self.operands.append(x)
+        self._full.append(full)
+
+    def op(self) -> Cond:
+        """The cond on the operands."""
+        then_graph, else_graph = [self._graph(branch) for branch in self._branches]
+        depth = self._op.depth
+        if not depth:
+            return Cond(then_graph, else_graph, (BOTH,) * len(self.wanted))
+        kinds = tuple([BOTH if self._op.full[i] else SUM for i in self.wanted])
+        return Cond(then_graph, else_graph, kinds, depth, tuple(self._full))
+
+    def _graph(self, branch: _BackwardBranch) -> Graph:
+        """One branch: the cotangents of all that is wanted, zeros for what this branch does not depend on."""
+        builder, backward = GraphBuilder(), branch.backward
+        inputs = [builder.add_input(x.spec) for x in self.operands]
+        places = {key: inputs[place] for key, place in self._places.items()}
+        sources = [places["input", i] for i in backward.inputs]
+        sources += [places["residual", k] for k in branch.residuals]
+        mark = branch.mark if any(mark == branch.mark for mark, _ in places) else BOTH
+        sources += [places[mark, k] for k in branch.bars]
+        found = append(builder, backward.graph, sources)
+        outputs = [
+            found[backward.places[i]] if i in backward.places else add_zeros(builder, places["input", i])
+            for i in self.wanted
+        ]
+        return builder.finish(outputs, backward.graph.name)[0]
 
 
 def joined(

@@ -7,7 +7,7 @@ their residuals, so that the graphs share only the inputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphad.core.annotations import (
     Array,
@@ -34,6 +34,9 @@ from graphad.ops.control.call import Call
 from graphad.ops.control.layers import Structured, add_zeros, merged
 from graphad.ops.control.operands import fit, require, require_operands
 from graphad.ops.control.rows import rows_of
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Transforms
 
 
 @define
@@ -95,7 +98,7 @@ class Either(Structured):
         needs = [ctx.needs(i + 2) for i in range(len(ctx.inputs) - 2)]
         given = [bar is not None for bar in y_bars]
         pulled = [_Pulled(ctx.transforms, graph, needs, given) for graph in (self.graph, self.other)]
-        wanted = [any(p.found[i] is not None for p in pulled) for i in range(len(needs))]
+        wanted = [any(i in p.found for p in pulled) for i in range(len(needs))]
         if not any(wanted):
             return (None,) * len(ctx.inputs)
         graph, other = (p.finish(wanted) for p in pulled)
@@ -103,7 +106,7 @@ class Either(Structured):
         x_bars = iter(bind(Either(graph, other), *ctx.inputs, *bars))
         return (None, None, *[next(x_bars) if has else None for has in wanted])
 
-    def jvp(self, ctx: DualContext, x_dots: Sequence[Any]) -> Sequence[Any]:
+    def jvp(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         which = [dot is not None for dot in x_dots[2:]]
         n = self.n_outputs
         duals = [ctx.dual_of(graph, which) for graph in (self.graph, self.other)]
@@ -135,10 +138,12 @@ class _Pulled:
     """The cotangents of a graph's inputs as a graph of (inputs..., given cotangents...).
 
     Attributes:
-      found: The cotangent of each input, None for none.
+      found: The cotangent of an input, for the inputs that have one.
     """
 
-    def __init__(self, transforms: Any, graph: Graph, needs: Sequence[bool], given: Sequence[bool]) -> None:
+    def __init__(
+        self, transforms: Transforms, graph: Graph, needs: Sequence[bool], given: Sequence[bool]
+    ) -> None:
         self.name = graph.name
         self.builder = builder = GraphBuilder()
         pullback = transforms.pullback_of(graph, tuple(needs))
@@ -148,20 +153,18 @@ class _Pulled:
             for spec, has in zip(graph.output_specs, given, strict=True)
         ]
         values = append(builder, pullback.forward, self.inputs)
-        usable = [has and d for has, d in zip(given, pullback.differentiable, strict=True)]
-        backward = pullback.backward(usable)
-        if backward is None:  # only a graph with effects has none
-            raise InvalidArgumentError("either: its graphs have effects.")
+        backward, taken = pullback.backward(given)
         operands = [self.inputs[i] for i in backward.inputs] + [values[i] for i in backward.residuals]
-        operands += [bar for bar, use in zip(bars, usable, strict=True) if use]
+        # Without effects a backward graph takes no more than what is given.
+        operands += [bar for bar, takes in zip(bars, taken, strict=True) if takes and bar is not None]
         x_bars = append(builder, backward.graph, operands) if backward.graph.outputs else []
-        self.found = [None if place is None else x_bars[place] for place in backward.positions]
+        self.found = {i: x_bars[place] for i, place in backward.places.items()}
 
     def finish(self, wanted: Sequence[bool]) -> Graph:
         """The graph that gives the cotangents of these inputs, zeros where it has none."""
         outputs = [
-            add_zeros(self.builder, i) if y is None else y
-            for i, y, want in zip(self.inputs, self.found, wanted, strict=True)
+            self.found[i] if i in self.found else add_zeros(self.builder, x)
+            for i, (x, want) in enumerate(zip(self.inputs, wanted, strict=True))
             if want
         ]
         return self.builder.finish(outputs, f"{self.name}_pullback")[0]

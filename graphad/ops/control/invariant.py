@@ -10,7 +10,7 @@ nothing is pulled back: zero times the slope at a pole would be NaN, and an op t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
@@ -31,7 +31,7 @@ from graphad.ops.control.segments import Segment
 from graphad.ops.math.compare import LESS
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Transforms
+    from graphad.core.annotations import Pullback, Transforms, Value
     from graphad.core.tensor import Tensor
 
 
@@ -46,15 +46,15 @@ class Apart:
 
     __slots__ = ("first", "pullback", "rest")
 
-    def __init__(self, first: Graph, rest: Graph, pullback: Any) -> None:
+    def __init__(self, first: Graph, rest: Graph, pullback: Pullback) -> None:
         self.first = first
         self.rest = rest
         self.pullback = pullback
 
     @property
-    def active(self) -> tuple[bool, ...]:
+    def active(self) -> Sequence[bool]:
         """Which of the values have a cotangent."""
-        return self.pullback.differentiable  # type: ignore[no-any-return]
+        return self.pullback.differentiable
 
     def joined(self, rest: Graph, outputs: Sequence[int]) -> Graph:
         """The complete body again, for a graph with the inputs of `rest`; `outputs` are inputs that it also returns."""
@@ -69,7 +69,7 @@ class Apart:
         read = sorted(inputs_behind(graph, graph.outputs))
         return with_inputs(graph, read), read
 
-    def zeros(self, k: int, inputs: Sequence[Any]) -> Tensor:
+    def zeros(self, k: int, inputs: Sequence[Value]) -> Tensor:
         """Zeros with the shape of a value; of the body's inputs only invariants are read."""
         spec = self.first.output_specs[k]
         if is_definite(spec.dims):
@@ -78,8 +78,8 @@ class Apart:
         return zeros_like(replay(graph, [inputs[i] for i in read])[0])
 
     def pull_back(
-        self, count: Any, certain: bool, inputs: Sequence[Any], bars: dict[int, Any]
-    ) -> dict[int, Any]:
+        self, count: Tensor, certain: bool, inputs: Sequence[Value], bars: dict[int, Tensor]
+    ) -> dict[int, Tensor]:
         """The cotangents of invariants by those of values, added up over the steps.
 
         Args:
@@ -92,21 +92,21 @@ class Apart:
         number = known_value(count)
         if not bars or (number is not None and not certain and not number > 0):
             return {}
-        backward = self.pullback.backward([k in bars for k in range(len(self.active))])
-        wanted = [i for i, place in enumerate(backward.positions) if place is not None]
+        backward, _ = self.pullback.backward([k in bars for k in range(len(self.active))])
+        wanted = list(backward.places)
         if not wanted:
             return {}
         given = [bars[k] for k in sorted(bars)]
         if certain or number is not None:
             found = replay(backward.graph, [*[inputs[i] for i in backward.inputs], *given])
-            return {i: found[backward.positions[i]] for i in wanted}
+            return {i: found[place] for i, place in backward.places.items()}
         read = sorted({*backward.inputs, *wanted})
         operands = [*[inputs[i] for i in read], *given]
         builder, other = GraphBuilder(), GraphBuilder()
         sources = [builder.add_input(x.spec) for x in operands]
         place = dict(zip(read, sources, strict=False))
         found = append(builder, backward.graph, [*[place[i] for i in backward.inputs], *sources[len(read) :]])
-        then_graph, _ = builder.finish([found[backward.positions[i]] for i in wanted], backward.graph.name)
+        then_graph, _ = builder.finish([found[i] for i in backward.places.values()], backward.graph.name)
         sources = [other.add_input(x.spec) for x in operands]
         zeros = [add_zeros(other, sources[read.index(i)]) for i in wanted]
         else_graph, _ = other.finish(zeros, "no_step")
@@ -141,8 +141,7 @@ def _apart(transforms: Transforms, body: Graph, invariants: Segment, active: Seq
     start, rest, _ = without_nodes(body, nodes, False)
     fixed = frozenset(invariants)
     pullback = transforms.pullback_of(start, active, fixed)
-    full = pullback.backward(pullback.differentiable)
-    if not any(pullback.differentiable) or full is None or full.residuals:
+    if not any(pullback.differentiable) or pullback.full.residuals:
         return None
     return Apart(start, rest, pullback)
 

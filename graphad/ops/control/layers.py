@@ -7,7 +7,7 @@ no effect happens twice. A cotangent of a residual (a second derivative) is pull
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from graphad.core.annotations import Cotangents, VjpContext
 from graphad.core.bind import bind_all
@@ -27,6 +27,9 @@ from graphad.ops.array.create import ZerosLike
 from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.array.shape import Shape
 from graphad.ops.state.variables import Read
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import BackwardGraph, Pullback, Value
 
 
 def merged_dims(a: Any, b: Any) -> Any:
@@ -61,7 +64,8 @@ class Structured(TupleOp):
     @property
     def layer(self) -> Layer | None:
         """The layer of its last outputs, if it was made for a derivative."""
-        return getattr(self, self.holder).derived.get(self)  # type: ignore[no-any-return]
+        graph: Graph = getattr(self, self.holder)
+        return cast("Layer | None", graph.derived.get(self))
 
     def vjp(self, ctx: VjpContext, *y_bars: Tensor | None) -> Cotangents:
         layer = self.layer
@@ -86,17 +90,18 @@ class Layer:
     __slots__ = ("base", "op")
     first: ClassVar[int] = 0
 
-    def __init__(self, op: Any, base: Any) -> None:
-        self.op = op
-        self.base = base
-        getattr(op, op.holder).derived[op] = self
+    def __init__(self, op: Structured, base: Structured) -> None:
+        self.op: Any = op  # of the class that its own layer knows
+        self.base: Any = base
+        graph: Graph = getattr(op, op.holder)
+        graph.derived[op] = self
 
     @property
     def needs(self) -> Sequence[bool]:
         """The inputs whose cotangents it can compute, from `first` on."""
         raise NotImplementedError
 
-    def pull_back(self, ctx: VjpContext, y_bars: Sequence[Any]) -> Sequence[Any]:
+    def pull_back(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """The cotangents of the inputs by those of all outputs; None for none."""
         n: int = self.base.n_outputs
         below: Layer | None = self.base.layer
@@ -105,9 +110,9 @@ class Layer:
                 return below.pull_back(ctx.first(n), y_bars[:n])
         if any(bar is not None for bar in y_bars[n:]):
             return pull_back_residuals(self.op, ctx, y_bars)
-        return self.of_outputs(ctx, list(y_bars[:n]))
+        return self.of_outputs(ctx, y_bars[:n])
 
-    def of_outputs(self, ctx: VjpContext, y_bars: list[Any]) -> Sequence[Any]:
+    def of_outputs(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """The cotangents of the inputs by those of the outputs of `base`."""
         raise NotImplementedError
 
@@ -121,41 +126,51 @@ class GraphLayer(Layer):
 
     __slots__ = ("pullback",)
 
-    def __init__(self, op: Any, base: Any, pullback: Any) -> None:
+    def __init__(self, op: Structured, base: Structured, pullback: Pullback) -> None:
         super().__init__(op, base)
         self.pullback = pullback
 
     @property
     def needs(self) -> Sequence[bool]:
-        return self.pullback.needs  # type: ignore[no-any-return]
+        return self.pullback.needs
 
     def backward(
-        self, ctx: VjpContext, y_bars: list[Tensor | None]
-    ) -> tuple[Any, list[Any], list[Any]] | None:
+        self, ctx: VjpContext, y_bars: Sequence[Tensor | None]
+    ) -> tuple[BackwardGraph, list[Value], list[Tensor]] | None:
         """The backward graph for these cotangents, the inputs and residuals that it takes, and the cotangents; None for none."""
-        differentiable = self.pullback.differentiable
-        given = [bar is not None and d for bar, d in zip(y_bars, differentiable, strict=True)]
-        masked = masked_outputs(ctx, range(len(given)), given)
-        backward = self.pullback.backward(given, masked)
-        if backward is None:
-            given = list(differentiable)
-            backward = self.pullback.backward(given, masked)
-            pairs = enumerate(zip(y_bars, given, strict=True))
-            y_bars = [ctx.zeros(k) if bar is None and d else bar for k, (bar, d) in pairs]
-        if not backward.graph.outputs:
+        backward, bars = backward_of(self.pullback, ctx, range(len(y_bars)), y_bars)
+        if not backward.places:
             return None
         if ctx.masks is not None:
             ctx.masks.inputs += backward.masked
-        operands = [ctx.inputs[i] for i in backward.inputs] + [ctx.outputs[i] for i in backward.residuals]
-        return backward, operands, [bar for bar, has in zip(y_bars, given, strict=True) if has]
+        operands: list[Value] = [ctx.inputs[i] for i in backward.inputs]
+        operands += [ctx.outputs[i] for i in backward.residuals]
+        return backward, operands, list(bars.values())
 
 
-def masked_outputs(ctx: VjpContext, outputs: Sequence[int], given: Sequence[bool]) -> tuple[int, ...]:
-    """The places of those `outputs` whose `given` cotangents are zeros that a `where` made."""
-    if ctx.masks is None:
-        return ()
-    pairs = enumerate(zip(outputs, given, strict=True))
-    return tuple([place for place, (k, has) in pairs if has and ctx.masks.outputs[k]])
+def backward_of(
+    pullback: Pullback, ctx: VjpContext, outputs: Sequence[int], y_bars: Sequence[Tensor | None]
+) -> tuple[BackwardGraph, dict[int, Tensor]]:
+    """The backward graph of a pullback, and the cotangents that it takes by the number of the op's output.
+
+    Args:
+      pullback: The pullback of a graph of the op.
+      ctx: The context of the op's rule.
+      outputs: The numbers of those outputs of the op that are outputs of the graph.
+      y_bars: The cotangents of all outputs of the op.
+    """
+    given = [y_bars[k] is not None for k in outputs]
+    masked: tuple[int, ...] = ()
+    if ctx.masks is not None:
+        possible = zip(outputs, given, pullback.differentiable, strict=True)
+        masked = tuple([p for p, (k, has, d) in enumerate(possible) if has and d and ctx.masks.outputs[k]])
+    backward, taken = pullback.backward(given, masked)
+    bars = {}
+    for k, takes in zip(outputs, taken, strict=True):
+        if takes:
+            bar = y_bars[k]
+            bars[k] = ctx.zeros(k) if bar is None else bar
+    return backward, bars
 
 
 def needed(ctx: VjpContext) -> tuple[bool, ...]:
@@ -163,7 +178,7 @@ def needed(ctx: VjpContext) -> tuple[bool, ...]:
     return tuple([ctx.needs(i) for i in range(len(ctx.inputs))])
 
 
-def pull_back_residuals(op: Any, ctx: VjpContext, y_bars: Sequence[Any]) -> Sequence[Any]:
+def pull_back_residuals(op: Any, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
     """The cotangents of the inputs if residuals of the highest layer have cotangents: the op runs again with one more layer.
 
     Only a persistent tape that differentiates its own gradient comes here.
@@ -177,7 +192,7 @@ def pull_back_residuals(op: Any, ctx: VjpContext, y_bars: Sequence[Any]) -> Sequ
     outputs = bind_all(forward, ctx.inputs)
     extra = [None] * (forward.n_outputs - op.n_outputs)
     # An op bound under recorders may return the outputs of one layer less than it recorded.
-    return forward.vjp(ctx.on(forward, outputs), *y_bars, *extra)  # type: ignore[no-any-return]
+    return cast("Sequence[Tensor | None]", forward.vjp(ctx.on(forward, outputs), *y_bars, *extra))
 
 
 def add_zeros(builder: GraphBuilder, like: int) -> int:

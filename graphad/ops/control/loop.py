@@ -296,8 +296,7 @@ class Loop(Structured):
                 break
             active[:n] = more
         forward = pullback.forward
-        full = pullback.backward(pullback.differentiable)
-        stacked = tuple([i for i in full.inputs if i in operands.carries])
+        stacked = tuple([i for i in pullback.full.inputs if i in operands.carries])
         if invariant is None:
             outputs = (*forward.outputs, *stacked)
             body = Graph(forward.inputs, forward.constants, forward.nodes, outputs, forward.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from graphad.core.annotations import VjpContext
 from graphad.core.bind import bind
@@ -19,8 +19,10 @@ from graphad.ops.control.segments import Segments
 from graphad.ops.math.arithmetic import ADD
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import BackwardGraph, Pullback, Value
     from graphad.core.tensor import Tensor
     from graphad.graph.ir import Graph
+    from graphad.ops.control.invariant import Apart
     from graphad.ops.control.loop import Loop
 
 
@@ -35,8 +37,12 @@ class LoopLayer(Layer):
 
     __slots__ = ("invariant", "pullback", "stacked")
     first = 1
+    op: Loop
+    base: Loop
 
-    def __init__(self, op: object, base: Loop, pullback: Any, stacked: Sequence[int], invariant: Any) -> None:
+    def __init__(
+        self, op: Loop, base: Loop, pullback: Pullback, stacked: Sequence[int], invariant: Apart | None
+    ) -> None:
         super().__init__(op, base)
         self.pullback = pullback
         self.stacked = stacked
@@ -45,55 +51,49 @@ class LoopLayer(Layer):
     @property
     def needs(self) -> Sequence[bool]:
         # The invariant values follow the body's operands.
-        return self.pullback.needs[: self.op.operands.total]  # type: ignore[no-any-return]
+        return self.pullback.needs[: self.op.operands.total]
 
-    def of_outputs(self, ctx: VjpContext, y_bars: list[Any]) -> Sequence[Any]:
-        ys = self.base.outputs.ys
-        carry_bars, stack_bars = self.base.outputs.carries(y_bars), ys(y_bars)
-        backward, given, carried = self._chosen(carry_bars, stack_bars)
-        for k, has in enumerate(self.base.results.ys(given)):
-            if has and stack_bars[k] is None:
-                stack_bars[k] = ctx.zeros(ys[k])
-        return self._pull_back(ctx, backward, given, carried, carry_bars, stack_bars)
+    def of_outputs(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        outputs = self.base.outputs
+        carry_bars, stack_bars = outputs.carries(y_bars), list(outputs.ys(y_bars))
+        backward, taken, carried = self._chosen(carry_bars, stack_bars)
+        for k, takes in enumerate(self.base.results.ys(taken)):
+            if takes and stack_bars[k] is None:
+                stack_bars[k] = ctx.zeros(outputs.ys[k])
+        plan = _BackwardLoop(self, backward, taken, carried)
+        if not carried and not plan.sums and not plan.of_xs:
+            return [None] * len(ctx.inputs)
+        return self._pull_back(ctx, plan, carry_bars, plan.stacks(ctx, stack_bars))
 
-    def _chosen(self, carry_bars: Sequence[Any], y_bars: Sequence[Any]) -> tuple[Any, list[bool], list[int]]:
+    def _chosen(
+        self, carry_bars: Sequence[Tensor | None], y_bars: Sequence[Tensor | None]
+    ) -> tuple[BackwardGraph, Sequence[bool], list[int]]:
         """The backward graph of a step, the cotangents it takes, and the carries whose cotangents the loop carries."""
-        carries, results, pullback = self.op.operands.carries, self.base.results, self.pullback
-        of_ys = [
-            bar is not None and d for bar, d in zip(y_bars, results.ys(pullback.differentiable), strict=True)
-        ]
+        carries, pullback = self.op.operands.carries, self.pullback
+        of_ys = [bar is not None for bar in y_bars]
         carried = {k for k, bar in enumerate(carry_bars) if bar is not None and pullback.needs[k]}
         while True:
-            given = [k in carried and pullback.differentiable[k] for k in carries] + of_ys
-            backward = pullback.backward(given)
-            if backward is None or any(i in carries and i not in self.stacked for i in backward.inputs):
-                of_ys = list(results.ys(pullback.differentiable))
-                given = list(pullback.differentiable)
-                backward = pullback.backward(given)
-                carried |= {k for k in carries if pullback.differentiable[k]}
-            more = carried | {k for k in carries if backward.positions[k] is not None}
+            backward, taken = pullback.backward([k in carried for k in carries] + of_ys)
+            if any(i in carries and i not in self.stacked for i in backward.inputs):
+                backward, taken = pullback.full, pullback.differentiable
+            of_ys = list(self.base.results.ys(taken))
+            more = carried | {k for k in carries if taken[k] or k in backward.places}
             if more == carried:
-                return backward, given, sorted(carried)
+                return backward, taken, sorted(carried)
             carried = more
 
     def _pull_back(
         self,
         ctx: VjpContext,
-        backward: Any,
-        given: Sequence[bool],
-        carried: Sequence[int],
-        carry_bars: Sequence[Any],
-        y_bars: Sequence[Any],
-    ) -> Sequence[Any]:
-        plan = _BackwardLoop(self, backward, given, carried)
-        if not carried and not plan.sums and not plan.of_xs:
-            return [None] * len(ctx.inputs)
-        stacks = plan.stacks(ctx, y_bars)
-        loop: Any = self.op
+        plan: _BackwardLoop,
+        carry_bars: Sequence[Tensor | None],
+        stacks: Sequence[_Stack],
+    ) -> Sequence[Tensor | None]:
+        loop = self.op
         op = loop.changed(
             test=None,
             body=plan.body(stacks),
-            n_carry=len(carried) + len(plan.sums),
+            n_carry=len(plan.carried) + len(plan.sums),
             n_invariant=len(plan.fixed),
             n_xs=len(stacks),
             reverse=not loop.reverse,
@@ -110,7 +110,7 @@ class _Stack(NamedTuple):
 
     kind: Literal["input", "residual", "y"]
     number: int  # of the body's input, of its result, or of the y
-    value: Any
+    value: Tensor
     spec: TensorSpec  # of the value of one step
 
 
@@ -126,9 +126,9 @@ class _BackwardLoop:
     """
 
     def __init__(
-        self, layer: LoopLayer, backward: Any, given: Sequence[bool], carried: Sequence[int]
+        self, layer: LoopLayer, backward: BackwardGraph, given: Sequence[bool], carried: Sequence[int]
     ) -> None:
-        loop: Any = layer.op
+        loop = layer.op
         self.layer, self.backward, self.given, self.carried = layer, backward, given, carried
         self.specs, self.made = layer.pullback.forward.inputs, loop.body.output_specs
         # Invariant values follow the body's operands; residuals and stacked carries follow its results.
@@ -146,13 +146,22 @@ class _BackwardLoop:
             stacked=len(layer.stacked),
         )
         added = [*self.taken.invariants, *self.taken.values]
-        self.sums = [i for i in added if backward.positions[i] is not None]
-        self.of_xs = [i for i in self.taken.xs if backward.positions[i] is not None]
+        self.sums = [i for i in added if i in backward.places]
+        self.of_xs = [i for i in self.taken.xs if i in backward.places]
         self.values = [i - self.n_inputs for i in backward.inputs if i in self.taken.values]
-        self._first, self._read = layer.invariant.values(self.values) if self.values else (None, [])
+        self._first: Graph | None = None
+        self._read: Sequence[int] = ()
+        if self.values:
+            self._first, self._read = self._apart.values(self.values)
         self.fixed = sorted({*[i for i in backward.inputs if i in self.taken.invariants], *self._read})
 
-    def stacks(self, ctx: VjpContext, y_bars: Sequence[Any]) -> list[_Stack]:
+    @property
+    def _apart(self) -> Apart:
+        """The invariant part, for what refers to its values."""
+        assert self.layer.invariant is not None
+        return self.layer.invariant
+
+    def stacks(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> list[_Stack]:
         """Carries before each step and xs, residuals, cotangents of ys."""
         found = []
         for i in self.backward.inputs:
@@ -163,9 +172,9 @@ class _BackwardLoop:
                 found.append(_Stack("input", i, ctx.inputs[i + 1], self.specs[i]))
         for i in self.backward.residuals:
             found.append(_Stack("residual", i, ctx.outputs[i + 1], self.made[i]))
-        for k, has in enumerate(self.gives.ys(self.given)):
-            if has:
-                found.append(_Stack("y", k, y_bars[k], _slice_spec(self.made[self.gives.ys[k]], y_bars[k])))
+        for k, (has, bar) in enumerate(zip(self.gives.ys(self.given), y_bars, strict=True)):
+            if has and bar is not None:
+                found.append(_Stack("y", k, bar, _slice_spec(self.made[self.gives.ys[k]], bar)))
         return found
 
     def body(self, stacks: Sequence[_Stack]) -> Graph:
@@ -186,28 +195,31 @@ class _BackwardLoop:
         found = append(builder, backward.graph, sources)
         outputs = []
         for k in self.carried:
-            place = backward.positions[k]
+            place = backward.places.get(k)
             outputs.append(add_zeros(builder, bars[k]) if place is None else found[place])
-        outputs += [add(builder, ADD, sums[i], found[backward.positions[i]]) for i in self.sums]
-        outputs += [found[backward.positions[i]] for i in self.of_xs]
+        outputs += [add(builder, ADD, sums[i], found[backward.places[i]]) for i in self.sums]
+        outputs += [found[backward.places[i]] for i in self.of_xs]
         order = [*bars.values(), *sums.values(), *fixed.values(), *walked.values()]
         return builder.finish(outputs, backward.graph.name, order)[0]
 
-    def operands(self, ctx: VjpContext, carry_bars: Sequence[Any]) -> list[Any]:
+    def operands(self, ctx: VjpContext, carry_bars: Sequence[Tensor | None]) -> list[Value]:
         """What the backward loop begins with and what it reads in each step, without the stacks."""
         inputs = ctx.inputs[1:]
-        found = [ctx.zeros(k) if carry_bars[k] is None else carry_bars[k] for k in self.carried]
+        found: list[Value] = []
+        for k in self.carried:
+            bar = carry_bars[k]
+            found.append(ctx.zeros(k) if bar is None else bar)
         for i in self.sums:
             of_value = i in self.taken.values
-            found.append(
-                self.layer.invariant.zeros(i - self.n_inputs, inputs) if of_value else zeros_of(inputs[i])
-            )
+            found.append(self._apart.zeros(i - self.n_inputs, inputs) if of_value else zeros_of(inputs[i]))
         return found + [inputs[i] for i in self.fixed]
 
-    def cotangents(self, ctx: VjpContext, count: Any, op: Loop, results: Sequence[Any]) -> list[Any]:
+    def cotangents(
+        self, ctx: VjpContext, count: Tensor, op: Loop, results: Sequence[Tensor]
+    ) -> list[Tensor | None]:
         """The cotangents of the loop's inputs by the results of the backward loop `op`."""
-        out: list[Any] = [None] * len(ctx.inputs)
-        of_values: dict[int, Any] = {}
+        out: list[Tensor | None] = [None] * len(ctx.inputs)
+        of_values: dict[int, Tensor] = {}
         for place, k in enumerate([*self.carried, *self.sums]):
             if k in self.taken.values:
                 of_values[k - self.n_inputs] = results[place]
@@ -215,9 +227,10 @@ class _BackwardLoop:
                 out[k + 1] = results[place]
         if of_values:
             certain = op.steps is not None and at_most(1, op.steps)
-            found = self.layer.invariant.pull_back(count, certain, ctx.inputs[1:], of_values)
+            found = self._apart.pull_back(count, certain, ctx.inputs[1:], of_values)
             for i, bar in found.items():
-                out[i + 1] = bar if out[i + 1] is None else bind(ADD, out[i + 1], bar)
+                before = out[i + 1]
+                out[i + 1] = bar if before is None else bind(ADD, before, bar)
         for i, bar in zip(self.of_xs, op.outputs.ys(results), strict=True):
             # A loop without steps does not know the sizes of a slice; those of the stacks that it walks are known.
             fits = is_definite(bar.dims) and bar.dims == ctx.shape(i + 1)

@@ -9,7 +9,9 @@ i in places.invariants      whether i is 2
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class Segment:
@@ -21,7 +23,7 @@ class Segment:
         self.start = start
         self.end = end
 
-    def __call__(self, values: Sequence[Any]) -> Sequence[Any]:
+    def __call__(self, values: Sequence[T]) -> Sequence[T]:
         return values[self.start : self.end]
 
     def __getitem__(self, k: int) -> int:

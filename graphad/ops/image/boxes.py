@@ -64,6 +64,8 @@ def crop_and_resize(
     op = "crop_and_resize"
     x = cast(image_of(op, image, (4,)), float32)
     corners, which = lift_like(op, boxes, float32), lift(box_indices)
+    if which.ndim not in (None, 1):
+        raise InvalidArgumentError(f"{op}: box_indices must be rank 1, a vector; it has shape {which.shape}.")
     if method not in ("bilinear", "nearest"):
         raise InvalidArgumentError(f"{op}: method {method!r} is neither 'bilinear' nor 'nearest'.")
     sizes: Any = crop_size

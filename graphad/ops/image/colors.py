@@ -124,16 +124,21 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
       images: Tensor [..., height, width, channels], an integer or float dtype; integers are computed as float32.
       contrast_factor: A number.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): the rank is below 3.
+    Raises: InvalidArgumentError (a ValueError): the rank is below 3, or the factor is no scalar.
     Example:
       >>> image.adjust_contrast([[[1.0], [3.0]]], 2.0).numpy().tolist()
       [[[0.0], [4.0]]]
     """
+    factor = cast(contrast_factor, float32)
+    if factor.dims:
+        raise InvalidArgumentError(
+            f"adjust_contrast: contrast_factor must be scalar, got shape {format_dims(factor.dims)}."
+        )
 
     def adjusted(x: Tensor) -> Tensor:
         y = cast(x, float32)
         mean = reduce_mean(y, [HEIGHT, WIDTH], keepdims=True)
-        return cast((y - mean) * cast(contrast_factor, float32) + mean, x.dtype)
+        return cast((y - mean) * factor + mean, x.dtype)
 
     return _in_floats(images_of("adjust_contrast", images, "images"), adjusted)
 

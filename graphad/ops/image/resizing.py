@@ -17,11 +17,13 @@ from graphad.core.dtypes import DType, float32, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.memo import Memo
 from graphad.core.scopes import init_scope, inside_function
+from graphad.core.shapes import is_definite
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.gather import gather
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.sizes import static_sizes
+from graphad.ops.array.transpose import swap_axes
 from graphad.ops.image.layout import (
     HEIGHT,
     WIDTH,
@@ -47,6 +49,7 @@ from graphad.ops.math.rounding import floor, rint
 from graphad.ops.math.select import clip_by_value, maximum, minimum, where
 from graphad.ops.math.sinc import sinc
 
+_FEW = 4  # channels that leave half of a vector or more empty
 _STEPS = 1024  # TensorFlow's table of "bicubic" weights has so many steps between two pixels
 
 
@@ -137,11 +140,17 @@ def _weights_for(x: Tensor, method: str, antialias: bool, old: TensorLike, new: 
 
 
 def weighted(x: TensorLike, weights: TensorLike, axis: int) -> Tensor:
-    """The weights [new, old] applied along `axis`, the third or second from the end: products that leave the image as it lies."""
+    """The weights [new, old] applied along `axis`, the third or second from the end: products that leave the image as it lies
+    where it has more than a few channels, or sizes that are not known."""
     images = lift(x)
-    if axis == WIDTH:
-        return matmul(weights, images)
     dims, new = images.dims, lift(weights).dims
+    if axis == WIDTH:
+        if dims is None or new is None or not is_definite((*dims, *new)) or 0 in dims or dims[-1] > _FEW:
+            return matmul(weights, images)
+        # All lines of all channels are the rows of one product: one for each line would have a column for each channel.
+        lines = reshape(swap_axes(images, -1, -2), [math.prod(dims) // dims[-2], dims[-2]])
+        lines = matmul(lines, weights, transpose_b=True)
+        return swap_axes(reshape(lines, [*dims[:-2], dims[-1], new[0]]), -1, -2)
     unknown = [] if dims is None or new is None else [size for size in (*dims, new[0]) if size is None]
     if (
         dims is None

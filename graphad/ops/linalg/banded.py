@@ -54,7 +54,7 @@ from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import conj, conjugate
 from graphad.ops.math.reduce import reduce_sum
-from graphad.ops.rules import align_stacked, same_dtype, unbroadcast
+from graphad.ops.rules import OF_A_SOLUTION, align_stacked, same_dtype, unbroadcast
 
 
 @define
@@ -65,7 +65,7 @@ class BandedSolve(Op):
     """
 
     name = "banded_solve"
-    keeps = ((0,), True)
+    keeps, keeps_alone = ((0,), True), OF_A_SOLUTION
     below: Count
     above: Count
 
@@ -124,7 +124,7 @@ class BandedSolve(Op):
             raise MatrixError(SINGULAR) from cause
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        bands, x = ctx.inputs[0], ctx.outputs[0]
+        bands = ctx.inputs[0]
         if bands.dims is None:
             raise MissingGradientError(
                 f"{self.name}: the gradient needs a rank of the diagonals that is known while tracing; set the shape."
@@ -132,6 +132,7 @@ class BandedSolve(Op):
         b_bar = bind(BandedSolve(self.above, self.below), turned(bands, self.below, self.above), g)
         bar = None
         if ctx.needs(0):
+            x = ctx.outputs[0]
             if x.dims is None:
                 raise MissingGradientError(
                     f"{self.name}: the gradient by the bands needs a rank that is known while tracing; set the shape."
@@ -324,8 +325,8 @@ def eigh_tridiagonal(
       alpha: The main diagonal [..., n], a float or complex dtype.
       beta: The superdiagonal [..., n - 1]; the subdiagonal is its conjugate.
       eigvals_only: Whether to return the eigenvalues alone; otherwise the eigenvectors too, as columns.
-      select: "a" for all eigenvalues, "i" for those with indices select_range[0] to select_range[1], both included, "v"
-        for those in the interval (select_range[0], select_range[1]], which takes a single matrix.
+      select: "a" for all eigenvalues, "i" for those with indices select_range[0] to select_range[1], "v" for
+        those from select_range[0] to select_range[1], which takes a single matrix; both ends are included.
       select_range: The two bounds for "i" and "v".
       tol: Accepted for compatibility; ignored.
     Returns: The eigenvalues [..., n], real, or (values, vectors [..., n, n]).
@@ -357,7 +358,7 @@ def eigh_tridiagonal(
                 f"{op}: alpha has shape {middle.shape}; for select='v' it is a vector."
             )
         low, high = (cast(end, values.dtype) for end in select_range)
-        mask = (values > low) & (values <= high)
+        mask = (values >= low) & (values <= high)
         values = boolean_mask(values, mask)
         vectors = None if vectors is None else boolean_mask(vectors, mask, axis=1)
     return values if vectors is None else (values, vectors)

@@ -69,7 +69,7 @@ def parse(equation: str) -> tuple[tuple[Labels, ...], Labels]:
         for label in labels:
             counts[label] = counts.get(label, 0) + 1
     if arrow:
-        result = _labels(equation, right)
+        result = tuple(label for label in _labels(equation, right) if label != REST or REST in counts)
     else:
         once = sorted(label for label, count in counts.items() if count == 1 and label != REST)
         result = (*([REST] if REST in counts else []), *once)

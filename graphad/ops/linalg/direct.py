@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.errors import UnavailableError
 from graphad.kernels.forms import ON_ONE_THREAD
 
@@ -69,15 +70,39 @@ def matmul(a: Array, b: Array) -> Array:
         found = _large(a, b, work)
         if found is not None:
             return found
+    elif not work and a.shape[-1] == b.shape[-2]:
+        shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+        if 0 in shape:  # NumPy would walk the whole stack
+            return arrays.empty(shape, a.dtype, a)
     return np.matmul(a, b)  # type: ignore[no-any-return]
 
 
 def lapack(function: Callable[..., Any], x: Array, *more: Any) -> Any:
     """What a function of `numpy.linalg` gives for matrices; for those of moderate size its BLAS has one thread."""
+    if not x.size and x.ndim > 2 and 0 not in x.shape[:-2]:
+        return _repeated(function, x, *more)
     if type(x) is np.ndarray and max(x.shape[-2:], default=0) in ON_ONE_THREAD and _can_limit():
         with _library().one_thread():
             return function(x, *more)
     return function(x, *more)
+
+
+def _repeated(function: Callable[..., Any], x: Array, *more: Any) -> Any:
+    """The same for a stack of matrices without elements, which NumPy would walk: the results of one, again and again."""
+    stacks = [x.shape[:-2], *[each.shape[:-2] for each in more if hasattr(each, "shape")]]
+    lead = np.broadcast_shapes(*stacks)
+    if 0 in lead:
+        return function(x, *more)
+    single = [each[(0,) * (each.ndim - 2)] if hasattr(each, "shape") else each for each in (x, *more)]
+    found = function(*single)
+
+    def stacked(y: Array) -> Array:
+        shape = (*lead, *np.shape(y))
+        return arrays.empty(shape, y.dtype, x) if 0 in shape else np.array(np.broadcast_to(y, shape))
+
+    if found is None:
+        return None
+    return tuple(map(stacked, found)) if isinstance(found, tuple) else stacked(found)
 
 
 @functools.lru_cache(maxsize=1)

@@ -22,7 +22,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
-from graphad.core.dtypes import DType, as_dtype, int32, int64
+from graphad.core.dtypes import DType, as_dtype, float16, float32, int32, int64
 from graphad.core.errors import ArgumentTypeError, MatrixError, MissingGradientError
 from graphad.core.op import TupleOp, define, else_eval, no_form
 from graphad.core.spec import TensorSpec
@@ -294,7 +294,10 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
       >>> linalg.qr([[1.0, 2.0], [0.0, 3.0]])[1].shape
       TensorShape([2, 2])
     """
-    return QrFactors(*bind(Qr(bool(full_matrices)), lift(input)))
+    x, op = lift(input), Qr(bool(full_matrices))
+    if x.dtype is float16:  # LAPACK has no 16 bits; results of 32 are rounded once
+        return QrFactors(*[cast(part, float16) for part in bind(op, cast(x, float32))])
+    return QrFactors(*bind(op, x))
 
 
 def lu(input: TensorLike, output_idx_type: DTypeLike = int32, name: str | None = None) -> LuFactors:

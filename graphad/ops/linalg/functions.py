@@ -119,6 +119,8 @@ class Logm(_OfSquare):
         if found is not None:
             return found  # type: ignore[no-any-return]
         x = arrays.here(x, "scipy.linalg.logm")
+        if not x.size:
+            return x
         return _each(library.linalg().logm, x.astype(np.complex128)).astype(x.dtype)
 
 

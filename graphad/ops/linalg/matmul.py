@@ -36,7 +36,7 @@ from graphad.ops.linalg.direct import matmul as product_of_stacks
 from graphad.ops.linalg.held import MadeOf, is_operator
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import CONJ
-from graphad.ops.rules import NUMERIC, align_stacked, require_numeric, same_dtype, unbroadcast
+from graphad.ops.rules import NUMERIC, OF_THE_OTHER, align_stacked, require_numeric, same_dtype, unbroadcast
 from graphad.ops.short import of_two
 
 
@@ -48,6 +48,7 @@ class MatMul(Op):
 
     name = "matmul"
     total = True
+    keeps_alone = OF_THE_OTHER
     transpose_a: bool = False
     transpose_b: bool = False
 
@@ -93,8 +94,10 @@ class MatMul(Op):
     def quick_vjp(self, ctx: VjpContext, g: Array) -> Cotangents | None:
         if self.transpose_a or self.transpose_b or g.ndim != 2 or g.dtype.char not in "fd":
             return None
+        a: Any
+        b: Any
         a, b = ctx.inputs
-        product = np.ndarray.dot if g.size * b.data.shape[0] < SMALL else dot
+        product = np.ndarray.dot if g.size * b.dims[0] < SMALL else dot
         return (
             EagerTensor(product(g, b.data.T)) if ctx.needs(0) else None,
             EagerTensor(product(a.data.T, g)) if ctx.needs(1) else None,
@@ -116,7 +119,8 @@ class MatMul(Op):
                 else None,
             )
         if g.dtype.is_complex:
-            a, b = bind(CONJ, a), bind(CONJ, b)
+            a = bind(CONJ, a) if ctx.needs(1) else a
+            b = bind(CONJ, b) if ctx.needs(0) else b
         a_bar = b_bar = None
         if ctx.needs(0):
             a_bar = bind(MatMul(tb, True), b, g) if ta else bind(MatMul(False, not tb), g, b)

@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
-from graphad.core.annotations import AxisLike, TensorLike
+import numpy as np
+
+from graphad.core.annotations import Array, AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.refusal import members
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.join import stack, unstack
 from graphad.ops.array.transpose import roll
+from graphad.ops.directly import directly
 from graphad.ops.math.arithmetic import abs
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import greater, is_finite
 from graphad.ops.math.power import rsqrt, sqrt
 from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.math.statistics import norm
-from graphad.ops.math.sum_of_products import sum_of_products
+from graphad.ops.math.sum_of_products import SumOfProducts, sum_of_products
 
 
 def l2_normalize(
@@ -81,6 +85,8 @@ def clip_by_norm(
     """
     values = t.values if isinstance(t, IndexedSlices) else lift(t)
     limit = lift_like("clip_by_norm", clip_norm, values.dtype)
+    if axes is None and (found := directly(_shortened, values, limit)) is not None:
+        return t.with_values(found) if isinstance(t, IndexedSlices) else found
     total = sum_of_products(values, values, axes, True)
     # Where the norm is zero, take the root of 1 instead: the derivative of sqrt at zero would turn into NaN.
     positive = greater(total, 0)
@@ -94,6 +100,16 @@ def clip_by_norm(
     if isinstance(t, IndexedSlices):
         return t.with_values(clipped)
     return clipped
+
+
+def _shortened(x: Array, limit: Any) -> Any:
+    if x.dtype.char not in "fd" or not x.ndim or limit.ndim:
+        return None
+    length = np.sqrt(_SQUARES.eval(x, x))
+    return x * limit / np.maximum(length, limit)
+
+
+_SQUARES = SumOfProducts(None, True)
 
 
 def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
@@ -112,7 +128,7 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
             f"global_norm: t_list is a {type(t_list).__name__}; a list of tensors is needed."
         )
     total: Any = None
-    for t in t_list:
+    for t in members("global_norm", "t_list", t_list, "give a list of tensors"):
         if t is None:
             continue
         values = t.values if isinstance(t, IndexedSlices) else lift(t)
@@ -141,6 +157,7 @@ def clip_by_global_norm(
       >>> clip_by_global_norm([[3.0], [4.0]], 1.0)[1].numpy()
       np.float32(5.0)
     """
+    t_list = members("clip_by_global_norm", "t_list", t_list, "give a list of tensors")
     length = global_norm(t_list) if use_norm is None else lift(use_norm)
     limit = lift_like("clip_by_global_norm", clip_norm, length.dtype)
     scale = limit * minimum(1.0 / length, 1.0 / limit)

@@ -474,6 +474,21 @@ class LinearOperatorInversion(LinearOperator):
         return self.operator.cond()
 
 
+def _is_mirrored(operators: list[LinearOperator]) -> bool:
+    """Whether the second half of some operators are the adjoints of the first half in reverse."""
+    half = len(operators) // 2
+    return len(operators) == 2 * half and all(
+        map(_are_adjoint, operators[:half], operators[: -half - 1 : -1])
+    )
+
+
+def _are_adjoint(a: LinearOperator, b: LinearOperator) -> bool:
+    """Whether one is known to be the adjoint of the other, since it was made of it."""
+    return (isinstance(b, LinearOperatorAdjoint) and b.operator is a) or (
+        isinstance(a, LinearOperatorAdjoint) and a.operator is b
+    )
+
+
 class LinearOperatorComposition(LinearOperator):
     """The product of operators, the first one on the left.
 
@@ -493,6 +508,16 @@ class LinearOperatorComposition(LinearOperator):
         known = hints_of_all(own, "all operators", self.operators, {"is_non_singular": is_non_singular})[
             "is_non_singular"
         ]
+        if _is_mirrored(self.operators):  # a a^H is self-adjoint, and positive definite unless it is singular
+            hints = {"is_self_adjoint": is_self_adjoint}
+            if known:
+                hints["is_positive_definite"] = is_positive_definite
+            for hint, given in hints.items():
+                if given is False:
+                    raise InvalidArgumentError(
+                        f"{own}: {hint} is False; a product of operators and their adjoints in reverse has it."
+                    )
+            is_self_adjoint, is_positive_definite = True, True if known else is_positive_definite
         super().__init__(
             self.operators[0].dtype, None, known, is_self_adjoint, is_positive_definite, is_square,
             name or "_o_".join(op.name for op in self.operators),

@@ -22,7 +22,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
-from graphad.core.dtypes import complex64, complex128, float32, float64
+from graphad.core.dtypes import complex64, complex128, float16, float32, float64
 from graphad.core.errors import InvalidArgumentError, MatrixError
 from graphad.core.ieee import unreported
 from graphad.core.kinds import require_dtype
@@ -32,7 +32,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 from graphad.ops import library
-from graphad.ops.array.create import zeros_like
+from graphad.ops.array.create import ones_like, zeros_like
 from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
@@ -40,11 +40,14 @@ from graphad.ops.linalg.direct import lapack
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint, times
 from graphad.ops.math.arithmetic import MUL, NEG
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import LOGICAL_AND, equal
 from graphad.ops.math.complexes import CONJ, imag, real
 from graphad.ops.math.complexes import complex as complex_of
 from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_sum
-from graphad.ops.rules import align_stacked, same_dtype, scalar_like, unbroadcast
+from graphad.ops.math.select import where
+from graphad.ops.rules import OF_A_SOLUTION, align_stacked, same_dtype, scalar_like, unbroadcast
 
 _BLOCK, _WHOLE = 32, 48  # rows of a triangular system that are solved at once
 FACTORISED = "a matrix is factorised as a whole, by a library"
@@ -172,7 +175,7 @@ class Solve(_System):
     """x with a x = b for matrices a [..., n, n] and b [..., n, k], or with the conjugate transpose of a if `adjoint`."""
 
     name = "solve"
-    keeps = ((0,), True)
+    keeps, keeps_alone = ((0,), True), OF_A_SOLUTION
     adjoint: bool = False
 
     def infer(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
@@ -186,10 +189,10 @@ class Solve(_System):
         return forms.Library("gesv", self.adjoint)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        a, x = ctx.inputs[0], ctx.outputs[0]
-        b_bar = bind(Solve(not self.adjoint), a, g)
+        b_bar = bind(Solve(not self.adjoint), ctx.inputs[0], g)
         a_bar = None
         if ctx.needs(0):
+            x = ctx.outputs[0]
             a_bar = times(x, b_bar, adjoint_b=True) if self.adjoint else times(b_bar, x, adjoint_b=True)
             a_bar = unbroadcast(ctx, 0, bind(NEG, a_bar))
         return a_bar, unbroadcast(ctx, 1, b_bar) if ctx.needs(1) else None
@@ -200,7 +203,7 @@ class TriangularSolve(_System):
     """As solve, for a triangle of a: the lower one if `lower_`, else the upper one; the other triangle is taken to be 0."""
 
     name = "triangular_solve"
-    keeps = ((0,), True)
+    keeps, keeps_alone = ((0,), True), OF_A_SOLUTION
     lower_: bool = True
     adjoint: bool = False
 
@@ -222,10 +225,10 @@ class TriangularSolve(_System):
         return forms.Library("gesv", self.adjoint, "lower" if self.lower_ != self.adjoint else "upper")
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        a, x = ctx.inputs[0], ctx.outputs[0]
-        b_bar = bind(TriangularSolve(self.lower_, not self.adjoint), a, g)
+        b_bar = bind(TriangularSolve(self.lower_, not self.adjoint), ctx.inputs[0], g)
         a_bar = None
         if ctx.needs(0):
+            x = ctx.outputs[0]
             full = times(x, b_bar, adjoint_b=True) if self.adjoint else times(b_bar, x, adjoint_b=True)
             half = bind(BandPart(-1, 0) if self.lower_ else BandPart(0, -1), bind(NEG, full))
             a_bar = unbroadcast(ctx, 0, half)
@@ -298,6 +301,28 @@ def _without_matrix(x: TensorSpec) -> TensorSpec:
     return x.with_dims(None if x.dims is None else x.dims[:-2])
 
 
+def _present(ctx: VjpContext, g: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The matrices and their determinants or signs, with unit matrices for the singular ones that a `where` has left out.
+
+    The cotangent of those is 0, and so is what the rule makes of it.
+    """
+    x = ctx.inputs[0]
+    if not ctx.is_masked:
+        return x, y
+    is_out = bind(LOGICAL_AND, equal(g, scalar_like(0, g)), equal(y, scalar_like(0, y)))
+    unit = bind(SetDiag(0), zeros_like(x), ones_like(bind(DiagPart(0), x)))
+    return where(bind(ExpandDims((-2, -1)), is_out), unit, x), where(is_out, scalar_like(1, y), y)
+
+
+def _lost(determinant: Array, x: Array) -> Array:
+    """Which matrices hold NaN and have a determinant of 0: LAPACK may take a NaN for a pivot of 0."""
+    return (determinant == 0) & np.isnan(x).any((-2, -1))  # type: ignore[no-any-return]
+
+
+def _nan_where(lost: Array, y: Array) -> Array:
+    return np.where(lost, y.dtype.type(np.nan), y)[()] if lost.any() else y
+
+
 @define
 class Determinant(_OfMatrix):
     """The determinant of the last two axes."""
@@ -310,16 +335,17 @@ class Determinant(_OfMatrix):
         return _without_matrix(x)
 
     def eval(self, x: Array) -> Array:
-        return unreported(lapack, np.linalg.det, x)  # type: ignore[no-any-return]
+        y = unreported(lapack, np.linalg.det, x)
+        return y if np.all(y) else _nan_where(_lost(y, x), y)
 
     @else_eval(FACTORISED)
     def lower(self, x: TensorSpec) -> forms.Form | None:
         return forms.Factorised("getrf")
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        y = ctx.outputs[0]
+        x, y = _present(ctx, g, ctx.outputs[0])
         scale = bind(MUL, g, bind(CONJ, y) if y.dtype.is_complex else y)
-        return (bind(MUL, bind(ExpandDims((-2, -1)), scale), adjoint(bind(Inverse(), ctx.inputs[0]))),)
+        return (bind(MUL, bind(ExpandDims((-2, -1)), scale), adjoint(bind(Inverse(), x))),)
 
 
 @define
@@ -337,6 +363,9 @@ class SLogDet(_OfMatrix, TupleOp):
 
     def eval(self, x: Array) -> tuple[Array, ...]:
         sign, value = unreported(lapack, np.linalg.slogdet, x)
+        if not np.all(sign):
+            lost = _lost(sign, x)
+            sign, value = _nan_where(lost, sign), _nan_where(lost, value)
         return sign.astype(x.dtype), value.astype(x.dtype)
 
     @else_eval(FACTORISED)
@@ -352,7 +381,8 @@ class SLogDet(_OfMatrix, TupleOp):
             g = complex_of(size, turn)
         if g is None:
             return (None,)  # the sign of a real determinant is piecewise constant
-        return (bind(MUL, bind(ExpandDims((-2, -1)), g), adjoint(bind(Inverse(), ctx.inputs[0]))),)
+        x, _ = _present(ctx, g, ctx.outputs[0])
+        return (bind(MUL, bind(ExpandDims((-2, -1)), g), adjoint(bind(Inverse(), x))),)
 
 
 @define
@@ -459,7 +489,9 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
     """
     if is_operator(input):
         return input.inverse().adjoint() if adjoint else input.inverse()  # type: ignore[no-any-return]
-    y = bind(Inverse(), lift(input))
+    x = lift(input)
+    # LAPACK has no 16 bits; a result of 32 is rounded once.
+    y = cast(bind(Inverse(), cast(x, float32)), float16) if x.dtype is float16 else bind(Inverse(), x)
     return _turned(y) if adjoint else y
 
 

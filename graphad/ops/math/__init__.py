@@ -3,7 +3,7 @@
 The modules by subject:
 
     elementwise           arithmetic, exponential, power, trigonometric, rounding, truncated, integers,
-                          complexes, cast, sinc, digits
+                          complexes, cast, sinc, digits, exactly
     comparing             compare, select
     reductions            reduce, statistics, sums, sum_of_products, position, cumulative
     segments, places      segment, segment_extremes, segment_others, search, counts, histogram, places
@@ -12,7 +12,8 @@ The modules by subject:
     composed              composed, polynomial, fake_quantisation
 """
 
+import graphad.ops.math.cast  # before the functions of the same names are bound
+import graphad.ops.math.sinc
 from graphad.core.late import attach
 
-__getattr__, __dir__ = attach(__name__, at_once=True, late="bessel composed counts digits gamma histogram incomplete places "
-    "position segment segment_extremes series special statistics trigonometric truncated".split())  # fmt: skip
+__getattr__, __dir__ = attach(__name__)

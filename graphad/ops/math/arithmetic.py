@@ -34,6 +34,7 @@ from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import (
     INEXACT,
     NUMERIC,
+    OF_THE_OTHER,
     REAL,
     scalar_like,
     unbroadcast,
@@ -72,11 +73,11 @@ def _mul_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def _quick_mul_vjp(op: object, ctx: VjpContext, g: Array) -> Cotangents | None:
     """The same for real numbers of one shape."""
-    a, b, dtype = ctx.inputs[0].data, ctx.inputs[1].data, g.dtype
-    if dtype.kind != "f" or a.dtype is not dtype or b.dtype is not dtype or a.shape != b.shape:
+    x, y = ctx.inputs
+    if g.dtype.kind != "f" or x.dtype is not y.dtype or x.dims != y.dims:
         return None
-    x_bar = EagerTensor(product(g, b)) if ctx.needs(0) else None
-    return x_bar, EagerTensor(product(g, a)) if ctx.needs(1) else None
+    x_bar = EagerTensor(product(g, y.data)) if ctx.needs(0) else None
+    return x_bar, EagerTensor(product(g, x.data)) if ctx.needs(1) else None
 
 
 def _div_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -119,6 +120,8 @@ def _mod_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     )
 
 
+_OF_A_QUOTIENT = ((1,), False), ((1,), True)  # what the derivatives by x and by y read of x / y
+
 Neg = elementwise(
     "neg",
     negated,
@@ -154,6 +157,7 @@ Mul = elementwise(
     vjp=_mul_vjp,
     quick_vjp=_quick_mul_vjp,
     scalar="mul",
+    keeps_alone=OF_THE_OTHER,
     doc="x * y.",
     infix="{} * {}",
     __module__=__name__,  # not that of its formula: the pages list it here
@@ -165,6 +169,7 @@ Div = elementwise(
     scalar="div",
     kinds=INEXACT,
     keeps=((1,), True),
+    keeps_alone=_OF_A_QUOTIENT,
     doc="x / y.",
 )
 Floordiv = elementwise(
@@ -264,6 +269,7 @@ DivideNoNan = elementwise(
     vjp=_divide_no_nan_vjp,
     kinds=INEXACT,
     keeps=((1,), True),
+    keeps_alone=_OF_A_QUOTIENT,
     scalar=(("nonzero", "y"), ("div", "x", "y"), ("abs", "y"), ("select", "a", "b", "c")),
     doc="x / y, and 0 where y is 0.",
 )
@@ -272,6 +278,7 @@ MultiplyNoNan = elementwise(
     lambda x, y: without_nan(y, x * y),
     vjp=_multiply_no_nan_vjp,
     kinds=INEXACT,
+    keeps_alone=OF_THE_OTHER,
     scalar=(("nonzero", "y"), ("mul", "x", "y"), ("abs", "y"), ("select", "a", "b", "c")),
     doc="x * y, and 0 where y is 0, even if x is infinite or NaN.",
 )
@@ -280,6 +287,7 @@ MulZero = elementwise(
     lambda g, f: without_nan(g, g * f),
     vjp=_mul_zero_vjp,
     kinds=INEXACT,
+    keeps_alone=OF_THE_OTHER,
     scalar=(("nonzero", "x"), ("mul", "x", "y"), ("abs", "x"), ("select", "a", "b", "c")),
     doc="g * f, and 0 where g is 0, even if f is infinite or NaN.",
 )

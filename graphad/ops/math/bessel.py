@@ -1,11 +1,11 @@
 """`tf.math.special`: Bessel functions of order 0 and 1, Dawson's, Fresnel's and exponential integrals, the dilogarithm, by SciPy;
 and what `scipy.special` of tensors needs: `gamma` and `erfcx`.
 
-Derivatives are formulas in the same functions, so every order exists. The accuracy is SciPy's, or that of `series`: `dawsn` and
-`spence`, I0 and I1 are within 4 units in the last place, Fresnel's integrals, K0 and K1 within 8, `expint` within 16. For |x| up
-to 25 j0, j1, y0 and y1 are within 32, their zeros included, from there to 2^22 within 8 of the larger of the result and a
-thousandth of the amplitude sqrt(2 / (pi |x|)); beyond, the error is within 4 units of the amplitude: small in absolute terms, but
-not relative to a result close to a zero.
+Derivatives are formulas in the same functions, so every order exists; those of float32 and below are computed in float64. The
+accuracy is SciPy's, or that of `series`: `dawsn` and `spence`, I0 and I1 are within 4 units in the last place, Fresnel's
+integrals, K0 and K1 within 8, `expint` within 16. For |x| up to 25 j0, j1, y0 and y1 are within 32, their zeros included, from
+there to 2^22 within 8 of the larger of the result and a thousandth of the amplitude sqrt(2 / (pi |x|)); beyond, the error is
+within 4 units of the amplitude: small in absolute terms, but not relative to a result close to a zero.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core import arrays
-from graphad.core.annotations import UnaryFunction
+from graphad.core.annotations import Cotangents, UnaryFunction, VjpContext
 from graphad.core.bind import bind
 from graphad.core.dtypes import float64
 from graphad.ops import library
@@ -232,7 +232,7 @@ def _scaled(order: int, sign: float, near: Callable[[Any, Any], Any]) -> Callabl
 
     def slope(x: Tensor, y: Tensor) -> Tensor:
         size = absolute(x) if sign < 0 else x
-        border = scalar_like(64 if x.dtype.numpy.itemsize == 8 else 16, x)
+        border = scalar_like(64, x)
         is_far = greater_equal(size, border)
         far = _far_slope(order, sign, where(is_far, size, border))
         return where(is_far, far * _sign(x) if sign < 0 and order == 0 else far, near(x, y))
@@ -270,12 +270,9 @@ def _erfcx_slope(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _quarters(x: Tensor) -> Tensor:
-    """pi x ** 2 / 2 up to whole turns, in float64: the square in two parts, each reduced exactly."""
-    wide = cast(x, float64)
-    four = scalar_like(4, wide)
-    wide = where(
-        less(absolute(wide), scalar_like(2.0**54, wide)), wide, wide * scalar_like(0, wide)
-    )  # whole turns
+    """pi x ** 2 / 2 up to whole turns, for float64: the square in two parts, each reduced exactly."""
+    four = scalar_like(4, x)
+    wide = where(less(absolute(x), scalar_like(2.0**54, x)), x, x * scalar_like(0, x))  # whole turns
     square, still = wide * wide, stop_gradient(wide)
     split = still * scalar_like(2.0**27 + 1, wide)
     head = split - (split - still)
@@ -288,7 +285,7 @@ def _quarters(x: Tensor) -> Tensor:
     )  # the last is 0, and has the derivative
 
 
-def _expint_slope(x: Tensor, y: Tensor) -> Tensor:
+def _expint_slope(x: Tensor) -> Tensor:
     is_end = equal(x, scalar_like(math.inf, x))
     inner = where(is_end, scalar_like(1, x), x)
     half = exp(scalar_like(0.5, x) * inner)  # e^x overflows before e^x / x does
@@ -308,24 +305,48 @@ _SECTIONS = {
 }
 
 
+def _vjp_of(slope: Callable[[Any], Any]) -> Callable[..., Any]:
+    """The rule of a derivative, computed in float64: most are differences, and the derivatives of the others are."""
+
+    def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
+        x = ctx.inputs[0]
+        return (bind(MUL_ZERO, g, cast(slope(cast(x, float64)), x.dtype)),)
+
+    return vjp
+
+
+def _vjp_by_value(slope: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """The same where the derivative is computed from x and the value."""
+
+    def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
+        x, y = ctx.inputs[0], ctx.outputs[0]
+        if x.dtype is float64:
+            return (bind(MUL_ZERO, g, slope(x, y)),)
+        wide = cast(x, float64)
+        return (bind(MUL_ZERO, g, cast(slope(wide, bind(ctx.op, wide)), x.dtype)),)
+
+    return vjp
+
+
 def _row(
     name: str,
     source: str,
-    slope: Callable[[Any, Any], Any],
+    slope: Callable[..., Any],
     doc: str,
     function: Callable[..., Any] | None = None,
     digits: str = "",
     here: Callable[[Any], Any] | None = None,
+    by_x: bool = False,
 ) -> UnaryFunction:
-    """One function: its name, SciPy's name, its derivative from x and y, what it computes, a sentence on its digits, and a
-    formula of our own for the CPU."""
+    """One function: its name, SciPy's name, its derivative from x and y, or `by_x` alone, what it computes, a sentence on its
+    digits, and a formula of our own for the CPU."""
     by_library = of_scipy(function or (lambda special: getattr(special, source)))
     op_class = elementwise(
         name,
         by_library if here is None else _here_or(here, by_library),
-        vjp=lambda ctx, g: (bind(MUL_ZERO, g, slope(ctx.inputs[0], ctx.outputs[0])),),
+        vjp=_vjp_of(slope) if by_x else _vjp_by_value(slope),
         kinds=FLOATING,
-        keeps=(True, True),
+        keeps=(True, not by_x),
         doc=doc + ".",
     )
     section = next(number for start, number in _SECTIONS.items() if name.startswith(start))
@@ -365,11 +386,12 @@ def _i1_slope(x: Tensor, y: Tensor) -> Tensor:
 bessel_i0: UnaryFunction = _row(
     "bessel_i0",
     "i0",
-    lambda x, y: bessel_i1(x),
+    lambda x: bessel_i1(x),
     "The modified Bessel function of the first kind of order 0",
     _ended("i0", lambda x: np.abs(x) >= 700, _large_i(0), np.abs),
     _OF_I,
     modified(0, scaled=False),
+    by_x=True,
 )
 bessel_i0e: UnaryFunction = _row(
     "bessel_i0e",
@@ -395,10 +417,11 @@ bessel_i1e: UnaryFunction = _row(
 bessel_k0: UnaryFunction = _row(
     "bessel_k0",
     "k0",
-    lambda x, y: bind(NEG, bessel_k1(x)),
+    lambda x: bind(NEG, bessel_k1(x)),
     "The modified Bessel function of the second kind of order 0",
     _but("k0", lambda x: (x > 0) & (x <= 2), second(scaled=False)),
     _OF_K0,
+    by_x=True,
 )
 bessel_k0e: UnaryFunction = _row(
     "bessel_k0e",
@@ -422,10 +445,11 @@ bessel_k1e: UnaryFunction = _row(
 bessel_j0: UnaryFunction = _row(
     "bessel_j0",
     "j0",
-    lambda x, y: bind(NEG, bessel_j1(x)),
+    lambda x: bind(NEG, bessel_j1(x)),
     "The Bessel function of the first kind of order 0",
     _oscillating("j0", bessel_far.bessel_j0_far),
     _OF_J_AND_Y,
+    by_x=True,
 )
 bessel_j1: UnaryFunction = _row(
     "bessel_j1",
@@ -438,10 +462,11 @@ bessel_j1: UnaryFunction = _row(
 bessel_y0: UnaryFunction = _row(
     "bessel_y0",
     "y0",
-    lambda x, y: bind(NEG, bessel_y1(x)),
+    lambda x: bind(NEG, bessel_y1(x)),
     "The Bessel function of the second kind of order 0",
     _oscillating("y0", bessel_far.bessel_y0_far),
     _OF_J_AND_Y,
+    by_x=True,
 )
 bessel_y1: UnaryFunction = _row(
     "bessel_y1",
@@ -477,14 +502,17 @@ expint: UnaryFunction = _row(
     _expint_slope,
     "The integral of exp(t) / t from -inf to x, its principal value for x above 0",
     _but("expi", lambda x: ((x > 0.25) & (x < 0.5)) | (x >= 40), series.expint),
+    by_x=True,
 )
 fresnel_cos: UnaryFunction = _row(
-    "fresnel_cos", "", lambda x, y: cast(cos(_quarters(x)), x.dtype),
+    "fresnel_cos", "", lambda x: cos(_quarters(x)),
     "The integral of cos(pi t ** 2 / 2) from 0 to x", _but("fresnel", lambda x: np.abs(x) > 8, series.fresnel_far, 1),
+    by_x=True,
 )  # fmt: skip
 fresnel_sin: UnaryFunction = _row(
-    "fresnel_sin", "", lambda x, y: cast(sin(_quarters(x)), x.dtype),
+    "fresnel_sin", "", lambda x: sin(_quarters(x)),
     "The integral of sin(pi t ** 2 / 2) from 0 to x", _but("fresnel", lambda x: np.abs(x) > 8, series.fresnel_far, 0),
+    by_x=True,
 )  # fmt: skip
 
 
@@ -497,9 +525,8 @@ def _spence_slope(x: Tensor) -> Tensor:
 Spence = elementwise(
     "spence",
     lambda x: series.of_array(series.spence, x),
-    vjp=lambda ctx, g: (bind(MUL_ZERO, g, _spence_slope(ctx.inputs[0])),),
+    vjp=_vjp_of(_spence_slope),
     kinds=FLOATING,
-    keeps=(True, True),
     doc="The integral of log(t) / (1 - t) from 1 to x, nan for x below 0.",
 )
 spence: UnaryFunction = unary_function(

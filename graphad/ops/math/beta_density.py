@@ -23,7 +23,7 @@ from graphad.core.bind import bind
 from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.elementwise import elementwise
-from graphad.ops.math import series
+from graphad.ops.math import exactly, series
 from graphad.ops.math.arithmetic import ADD, DIV, MUL, MUL_ZERO, NEG, SUB
 from graphad.ops.math.exponential import LOG, Log1p
 from graphad.ops.math.gamma import DIGAMMA
@@ -39,31 +39,13 @@ def _remainder(x: Array) -> Array:
     return over * arrays.polynomial(series.STIRLING, over * over)
 
 
-_SPLIT = 2.0**27 + 1.0
-
-
-def _two_product(x: Array, y: Array) -> tuple[Array, Array]:
-    """x y rounded, and what it was rounded by (Dekker)."""
-    (x_high, x_low), (y_high, y_low) = (
-        (part - (part - z), z - (part - (part - z))) for z in (x, y) for part in (_SPLIT * z,)
-    )
-    product = x * y
-    return product, ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
-
-
-def _sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """a + b rounded, and what it was rounded by."""
-    s = a + b
-    return s, np.minimum(a, b) - (s - np.maximum(a, b))
-
-
 def _of_small(a: Array, b: Array, x: Array) -> Array:
     """For a and b below 10."""
     gamma = library.special().gamma
     other = 1.0 - x
     lost = np.where(other == 0, 0.0, ((1.0 - other) - x) / other)  # relative to what 1 - x was rounded to
     powers = x ** (a - 1.0) * (other ** (b - 1.0) * np.exp((b - 1.0) * lost))
-    s, more = _sum(a, b)
+    s, more = exactly.total(a, b)
     return powers * (gamma(s) / gamma(a) / gamma(b) * (1.0 + more * np.log(s)))
 
 
@@ -75,8 +57,8 @@ def _log1pmx(u: Array, one_more: Array) -> Array:
 
 def _of_large(a: Array, b: Array, x: Array) -> Array:
     """For a and b from 10 on."""
-    s, more = _sum(a, b)
-    product, rest = _two_product(x, s)
+    s, more = exactly.total(a, b)
+    product, rest = exactly.product(x, s)
     away = (product - a) + (
         rest + x * more
     )  # x s - a, the negative of (1 - x) s - b, where large numbers cancel

@@ -81,6 +81,7 @@ Complex = elementwise(
     vjp=_join_vjp,
     kinds=FLOATING,
     result=_joined_dtype,
+    applied="complex",
     keeps=(False, False),
     doc="x + iy; the result is the complex dtype with parts of the operands' dtype.",
 )
@@ -90,6 +91,7 @@ RealPart = elementwise(
     vjp=_real_vjp,
     kinds=COMPLEX_KIND,
     result=part_dtype,
+    applied="real",
     keeps=(False, False),
     doc="The real part; the result has the dtype of the parts.",
 )
@@ -99,6 +101,7 @@ ImagPart = elementwise(
     vjp=_imag_vjp,
     kinds=COMPLEX_KIND,
     result=part_dtype,
+    applied="imag",
     keeps=(False, False),
     doc="The imaginary part; the result has the dtype of the parts.",
 )
@@ -107,6 +110,7 @@ Conj = elementwise(
     np.conj,
     vjp=_conj_vjp,
     kinds=NUMERIC,
+    applied="conj",
     keeps=(False, False),
     doc="Real part minus i times imaginary part.",
 )

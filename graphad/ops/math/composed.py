@@ -16,15 +16,17 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like, size, zeros_like
+from graphad.ops.array.gather import gather
 from graphad.ops.array.join import stack
 from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.scatter import scatter_nd
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.squeezing import squeeze
+from graphad.ops.array.support import index_tensor
 from graphad.ops.directly import is_eager
 from graphad.ops.math.arithmetic import divide_no_nan
 from graphad.ops.math.cast import cast
-from graphad.ops.math.compare import logical_and
+from graphad.ops.math.compare import equal, logical_and
 from graphad.ops.math.cumulative import cumsum
 from graphad.ops.math.exponential import log, log1p
 from graphad.ops.math.gamma import BERNOULLI, lgamma
@@ -192,13 +194,19 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: Integer tensor [n].
     Returns: Integer tensor [n] of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): it is not a vector.
+    Raises: InvalidArgumentError (a ValueError): it is not a vector, or a number is missing.
     Example:
       >>> math.invert_permutation([2, 0, 1]).numpy()
       array([1, 2, 0], dtype=int32)
     """
-    x = lift(x)
-    return scatter_nd(expand_dims(x, -1), range_of(size(x, x.dtype), dtype=x.dtype), size(x, x.dtype)[None])
+    x = index_tensor("invert_permutation", x, "x")
+    count = size(x, x.dtype)
+    numbers = range_of(count, dtype=x.dtype)
+    y = scatter_nd(expand_dims(x, -1), numbers, count[None])
+    # Where a number stands twice, y cannot name both places.
+    found = reduce_all(equal(gather(y, x), numbers))
+    require(found, "invert_permutation: x is \x00; it must hold each of 0 to n - 1 once.", [x])
+    return y
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:

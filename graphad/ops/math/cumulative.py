@@ -44,6 +44,7 @@ from graphad.ops.math.select import MINIMUM, SELECT
 from graphad.ops.rules import (
     FLOATING,
     INEXACT,
+    OF_A_SOLUTION,
     broadcast_specs,
     require_kind,
     require_numeric,
@@ -285,7 +286,7 @@ class Recurrence(Op):
 
     name = "linear_recurrence"
     carries_masks = True
-    keeps = ((0,), True)
+    keeps, keeps_alone = ((0,), True), OF_A_SOLUTION
     axis: Axis
     reverse: bool = False
     transposed: bool = False
@@ -328,10 +329,10 @@ class Recurrence(Op):
         return np.ascontiguousarray(np.moveaxis(y, 0, self.axis), dtype)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        a, y = ctx.inputs[0], ctx.outputs[0]
-        b_bar = bind(Recurrence(self.axis, self.reverse, not self.transposed), conjugate(a), g)
+        b_bar = bind(Recurrence(self.axis, self.reverse, not self.transposed), conjugate(ctx.inputs[0]), g)
         if not ctx.needs(0):
             return None, b_bar
+        y = ctx.outputs[0]
         if self.transposed:
             a_bar = bind(MUL, bind(Shift(self.axis, self.reverse), b_bar), conjugate(y))
         else:

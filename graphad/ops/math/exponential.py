@@ -23,6 +23,7 @@ from graphad.ops.math.arithmetic import ADD, MUL, MUL_ZERO, NEG, RECIPROCAL, SQU
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
+from graphad.ops.math.exactly import product, total
 from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
@@ -62,6 +63,10 @@ def _exp_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 def _sigmoid(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        is_low = x.real < -40.0  # then the 1 below the fraction is lost, and e^-x may overflow
+        one = x.dtype.type(1)
+        return np.where(is_low, np.exp(x), np.reciprocal(np.exp(np.where(is_low, one, -x)) + one))[()]
     if not np.ndim(x):  # NumPy returns a scalar here, which is not writable
         return x.dtype.type(1) / (np.exp(-x) + x.dtype.type(1))
     y = np.negative(x)
@@ -155,6 +160,24 @@ def _expm1(x: DeviceArray | Array) -> Any:
     return found if found.ndim else found[()]
 
 
+def _log1p(x: DeviceArray | Array) -> Any:
+    """`np.log1p`; for complex numbers NumPy takes the logarithm of |1 + x|, which has no digits left where that is close to 1."""
+    y = np.log1p(x)
+    if x.dtype.kind != "c":
+        return y
+    a, b = arrays.of_dtype(x.real, np.float64), arrays.of_dtype(x.imag, np.float64)
+    is_near = np.abs(a * (a + 2.0) + b * b) < 0.5
+    if not is_near.any():
+        return y
+    a, b = chosen(is_near, a, 0.0), chosen(is_near, b, 0.0)
+    (first, more), (second, rest) = product(a, a), product(b, b)
+    large, lost = total(2.0 * a, first)
+    large, further = total(large, second)
+    found = arrays.copy(y)
+    found.real = np.where(is_near, 0.5 * np.log1p(large + (lost + further + more + rest)), y.real)
+    return found if found.ndim else found[()]
+
+
 Exp = elementwise("exp", np.exp, vjp=_exp_vjp, kinds=INEXACT, scalar="exp", keeps=(False, True), doc="e^x.")
 
 
@@ -170,7 +193,7 @@ Log = elementwise(
     "log", np.log, vjp=over(lambda x: x), kinds=INEXACT, scalar="log", doc="The natural logarithm."
 )
 Log1p = elementwise(
-    "log1p", np.log1p, vjp=over(_plus_one), kinds=INEXACT, scalar="log1p", doc="log(1 + x), exact near 0."
+    "log1p", _log1p, vjp=over(_plus_one), kinds=INEXACT, scalar="log1p", doc="log(1 + x), exact near 0."
 )
 Tanh = elementwise(
     "tanh",

@@ -19,8 +19,7 @@ from graphad.ops.array.support import index_tensor, static_int
 from graphad.ops.math.arithmetic import floordiv
 from graphad.ops.math.cumulative import cumprod
 from graphad.ops.math.reduce import reduce_max, reduce_min, reduce_prod
-from graphad.ops.state.checks import SLOT
-from graphad.ops.state.effects import require
+from graphad.ops.state.effects import SLOT, require
 
 _DIMENSIONS = 21201  # SciPy has direction numbers for so many
 _POINTS = 2**30

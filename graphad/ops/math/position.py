@@ -55,6 +55,12 @@ class _Position(Op):
                 )
         return TensorSpec.of(reduced_dims(x.dims, (self.axis,), False), self.dtype)
 
+    def quick(self, x: Tensor) -> Array | None:
+        data = x.data
+        if data.dtype.char in "fdil" and -data.ndim <= self.axis < data.ndim and data.shape[self.axis]:
+            return self.eval(data)
+        return None
+
     def eval(self, x: Array) -> Array:
         found = type(self).search(x, self.axis)
         if x.dtype.kind not in "iub":
@@ -82,6 +88,8 @@ class _Position(Op):
 
 def _elements(x: Array, at: Any, axis: int) -> Any:
     """The elements with these positions along an axis."""
+    if x.ndim == 1:
+        return x[at]
     if x.ndim and axis in (-1, x.ndim - 1) and x.flags.c_contiguous:
         return x.reshape(-1)[np.arange(0, x.size, x.shape[-1]) + np.reshape(at, -1)]
     return np.take_along_axis(x, np.expand_dims(at, axis), axis)

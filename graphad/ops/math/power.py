@@ -125,6 +125,7 @@ Pow = elementwise(
     kinds=NUMERIC,
     scalar="pow",
     keeps=(True, True),
+    keeps_alone=((True, False), ((0,), True)),
     doc="x^y; integers to negative powers are an error.",
     refuses="negative",
     takes_symbols=False,

@@ -27,7 +27,6 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind, constant_here
-from graphad.core.convert import lift
 from graphad.core.dims import product
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, SymbolicValueError
@@ -63,7 +62,7 @@ from graphad.ops.math.exponential import EXP, LOG
 from graphad.ops.math.select import SELECT
 from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import BOOLEAN, FLOATING, NUMERIC, REAL, require_kind, scalar_like
-from graphad.ops.short import quick_dtypes, short_way
+from graphad.ops.short import lift_of, quick_dtypes, short_way
 
 
 class Reduction(Op):
@@ -460,7 +459,7 @@ _ERRORS = """
 def _reduction(
     op_class: type[Reduction], first: str, kinds: str, last: str, *, example: str
 ) -> ReductionFunction:
-    dtypes = quick_dtypes(op_class.kinds)
+    dtypes, lifted = quick_dtypes(op_class.kinds), lift_of(op_class.kinds)
     over_all = op_class(None, False)
 
     def quick(x: EagerTensor, axis: AxisLike, keepdims: bool) -> Tensor | None:
@@ -471,6 +470,13 @@ def _reduction(
             if type(axis) is int and -data.ndim <= axis < data.ndim:
                 y = op_class((axis % data.ndim,), bool(keepdims)).eval(data)
                 return EagerTensor(y if y.ndim else y[()])
+            if type(axis) in (list, tuple):
+                given: Any = axis
+                ndim = data.ndim
+                places = {place % ndim for place in given if type(place) is int and -ndim <= place < ndim}
+                if places and len(places) == len(given):
+                    y = op_class(tuple(sorted(places)), bool(keepdims)).eval(data)
+                    return EagerTensor(y if y.ndim else y[()])
         return None
 
     @short_way(quick)
@@ -479,7 +485,7 @@ def _reduction(
     ) -> Tensor:
         if type(input_tensor) is EagerTensor and axis is None and not keepdims and input_tensor.data.shape:
             return bind(over_all, input_tensor)
-        return _reduce(op_class, lift(input_tensor), axis, keepdims)
+        return _reduce(op_class, lifted(input_tensor), axis, keepdims)
 
     returns = f"Returns: Tensor without these axes, with the dtype of the input{last}.\n"
     doc = f"{first}\n{_ARGUMENTS.format(kinds=kinds)}{returns}{_ERRORS}"

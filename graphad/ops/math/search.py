@@ -11,7 +11,7 @@ from graphad.core import arrays, dtypes
 from graphad.core.annotations import Array, BatchContext, DTypeLike, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
-from graphad.core.convert import lift_pair
+from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind_of
@@ -26,6 +26,7 @@ from graphad.ops.array.shape import shape
 from graphad.ops.array.support import all_stacked, index_tensor
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_max
+from graphad.ops.math.select import maximum
 from graphad.ops.rules import REAL, require_kind, require_rank, same_dtype
 
 
@@ -136,13 +137,17 @@ def sequence_mask(
       maxlen: The length of the rows, by default the largest length.
       dtype: The dtype of the result.
     Returns: Tensor [..., maxlen].
-    Raises: DTypeError (a TypeError): lengths that are not integers.
+    Raises: DTypeError (a TypeError): lengths that are not integers; InvalidArgumentError (a ValueError): `maxlen` is no scalar.
     Example:
       >>> sequence_mask([1, 3], 3).numpy()
       array([[ True, False, False],
              [ True,  True,  True]])
     """
     n = index_tensor("sequence_mask", lengths, "lengths")
-    places = range_of(reduce_max(n) if maxlen is None else maxlen)
+    if maxlen is not None and not isinstance(maxlen, int):
+        size = lift(maxlen)
+        if size.dims:
+            raise InvalidArgumentError(f"sequence_mask: `maxlen` must be scalar, it has shape {size.shape}.")
+    places = range_of(maximum(reduce_max(n), 0) if maxlen is None else maxlen)
     mask = cast(places, n.dtype) < expand_dims(n, -1)
     return cast(mask, as_dtype(dtype))

@@ -78,12 +78,18 @@ def sorted_segments(op: str, segment_ids: TensorLike) -> tuple[Any, Any]:
 def _totals(data: TensorLike, ids: Tensor, count: TensorLike) -> tuple[Any, Any]:
     """The sum of each segment and the number of its members, at least 1, shaped to divide the sum."""
     total = unsorted_segment_sum(data, ids, count)
-    return total, maximum(members_of(total, ids, count), 1)
+    return total, divisors_of(total, ids, count)
+
+
+def divisors_of(total: Tensor, ids: Tensor, count: TensorLike) -> Tensor:
+    """The number of members of each segment, at least 1, in the dtype of `total` and shaped to divide it."""
+    members = maximum(members_of(total, ids, count), 1)
+    return members if members.dtype is total.dtype else cast(members, total.dtype)
 
 
 def members_of(total: Tensor, ids: Tensor, count: TensorLike) -> Tensor:
-    """The number of members of each segment, in the dtype of `total` and shaped to broadcast with it."""
-    members = unsorted_segment_sum(ones(shape(ids), total.dtype), ids, count)
+    """The number of members of each segment, in the real dtype of `total` and shaped to broadcast with it."""
+    members = unsorted_segment_sum(ones(shape(ids), total.dtype.real_dtype), ids, count)
     if total.ndim is None:
         sizes = concat([shape(members), ones(shape(shape(total)[1:]), "int32")], 0)
         return reshape(members, sizes)

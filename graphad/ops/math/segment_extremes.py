@@ -31,6 +31,7 @@ from graphad.ops.array.positions import WRITES_ANYWHERE
 from graphad.ops.array.scatter import SegmentGather, Segments, UnsortedSegmentSum, members
 from graphad.ops.array.shape import shape
 from graphad.ops.array.support import index_tensor, requested_size, static_array
+from graphad.ops.directly import directly
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal
 from graphad.ops.math.complexes import conjugate
@@ -39,6 +40,7 @@ from graphad.ops.math.segment_others import SegmentOthers
 from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.rules import NUMERIC, REAL, require_kind, scalar_like
 
+_MANY = 2048  # elements; for fewer the ops take no longer
 _FEW = 64  # ids that say at once that most are not in order
 
 
@@ -128,10 +130,33 @@ def _extreme_form(self: Any, data: TensorSpec, ids: TensorSpec, *given: TensorSp
 
 def _extreme_vjp(self: Any, ctx: VjpContext, g: Tensor) -> Sequence[Any]:
     data, ids, y = ctx.inputs[0], ctx.inputs[1], ctx.outputs[0]
+    found = None if self.batch_dims else directly(_without_ties, data, ids, y, g)
+    if found is not None:
+        return found, None
     is_chosen = equal(data, self.spread(y, ids))
     count = self.added(cast(is_chosen, g.dtype), ids, y)
     share = self.spread(g / maximum(count, scalar_like(1, count)), ids)
     return where(is_chosen, share, zeros_like(share)), None
+
+
+def _without_ties(data: Array, ids: Array, y: Array, g: Array) -> Array | None:
+    """The cotangent of many floats where no two of a segment share its extreme: each has a whole share."""
+    if data.size < _MANY or data.dtype.kind != "f" or y.size * 8 > data.size or ids.min() < 0:
+        return None  # with few elements for each extreme the ops take no longer
+    flat = ids.reshape(-1)
+    values, extremes = data.reshape(len(flat), -1), y.reshape(len(y), -1)
+    chosen = np.flatnonzero(values == np.take(extremes, flat, 0))
+    if chosen.size > y.size:
+        return None
+    at = chosen if extremes.shape[1] == 1 else chosen // extremes.shape[1]
+    at = flat[at].astype(np.int64, copy=False)
+    if extremes.shape[1] > 1:
+        at = at * extremes.shape[1] + chosen % extremes.shape[1]
+    if at.size and np.bincount(at).max() > 1:
+        return None
+    found = np.zeros(data.shape, g.dtype)
+    found.reshape(-1)[chosen] = g.reshape(-1)[at]
+    return found
 
 
 @define

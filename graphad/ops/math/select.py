@@ -24,7 +24,7 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
-from graphad.core.convert import lift, lift_like, lift_pair
+from graphad.core.convert import lift, lift_like, lift_pair, lift_truths
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import Op, define, no_gradient, no_rows
@@ -133,7 +133,7 @@ def where(
         return bind(WhereIndices(), lift(condition))
     if isinstance(condition, np.ndarray | np.generic) and condition.dtype.kind in "iuf":
         condition = np.not_equal(condition, 0)
-    condition = lift(condition)
+    condition = lift_truths(condition)
     if x is None or y is None:
         raise DTypeError("where: x and y must be given together, or neither.")
     x, y = lift_pair("where", x, y)

@@ -13,6 +13,7 @@ import numpy as np
 
 from graphad.core import arrays
 from graphad.ops.choice import chosen
+from graphad.ops.math import exactly
 
 Array = Any
 
@@ -351,11 +352,7 @@ def dawsn(x: Array) -> Array:
 def fresnel_far(x: Array) -> tuple[Array, Array]:
     """Fresnel's integrals of sine and cosine for |x| from 8 on, by the asymptotic series, x^2 reduced without an error."""
     size = np.minimum(np.abs(x), 2.0**100)
-    part = size * 134217729.0
-    high = part - (part - size)
-    low = size - high
-    square = size * size
-    rest = ((high * high - square) + 2 * high * low) + low * low
+    square, rest = exactly.product(size, size)
     angle = math.pi / 2 * (np.fmod(square, 4.0) + np.fmod(rest, 4.0))
     z = 1.0 / (math.pi * square) ** 2
     f = arrays.polynomial((1.0, -3.0, 105.0, -10395.0, 2027025.0, -654729075.0), z) / (math.pi * size)

@@ -341,7 +341,7 @@ def _erfinv_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 Erf = elementwise(
     "erf",
-    by_loop(_erf, "erf", on_device="erf"),
+    by_loop(_erf, "erf", on_device="erf", in_native_loops=True),
     vjp=_erf_vjp,
     kinds=FLOATING,
     scalar="erf",
@@ -349,7 +349,13 @@ Erf = elementwise(
 )
 Erfc = elementwise(
     "erfc",
-    by_loop(_erfc, "erfc", lambda x: (x < 0.0) | (x.dtype.itemsize < 8), on_device="erfc"),
+    by_loop(
+        _erfc,
+        "erfc",
+        lambda x: (x < 0.0) | (x.dtype.itemsize < 8),
+        on_device="erfc",
+        in_native_loops=True,
+    ),
     vjp=_erfc_vjp,
     kinds=FLOATING,
     scalar="erfc",

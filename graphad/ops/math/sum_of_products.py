@@ -35,7 +35,7 @@ from graphad.ops.math.arithmetic import ADD, MUL, SQUARE
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.reduce import ReduceSum, Reduction, as_axes, reduce_sum
 from graphad.ops.overwrite import overwrite
-from graphad.ops.rules import align_stacked, same_dtype
+from graphad.ops.rules import OF_THE_OTHER, align_stacked, same_dtype
 
 _PART = 512  # elements that BLAS adds at a time: few enough that its running sums lose no more digits than sums in pairs
 _SHORT = 32  # elements of a row; for shorter ones its call costs more than an array of products
@@ -73,7 +73,7 @@ class SumOfProducts(Reduction):
     """The sum of x * y over `axes`; 0 for none. x and y have one shape; products are added in no promised order."""
 
     name, combine = "sum_of_products", "add"
-    keeps = (True, False)
+    keeps, keeps_alone = (True, False), OF_THE_OTHER
     axes: Axes | None = None
     keepdims: bool = False
 

@@ -20,6 +20,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import DType, float32
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import Op, define
+from graphad.core.refusal import members
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -107,7 +108,7 @@ def add_n(inputs: TensorLike | Sequence[TensorLike], name: str | None = None) ->
         inputs = [inputs]
     if not isinstance(inputs, Iterable):
         raise ArgumentTypeError(f"add_n: inputs must be a list of tensors, got {type(inputs).__name__}.")
-    inputs = list(inputs)
+    inputs = members("add_n", "inputs", inputs, "give a list of tensors")
     if not inputs:
         raise InvalidArgumentError("add_n: inputs is empty; give at least one tensor.")
     return bind(AddN(), *[lift(x) for x in inputs])

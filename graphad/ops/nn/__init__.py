@@ -2,9 +2,9 @@
 
 The modules by subject:
 
-    activations           activation, softmax, isotonic
+    activations           activation, softmaxes, isotonic
     normalisation         normalize, statistics
-    convolutions          convolutions, conv, windows, morphology
+    convolutions          convolutions, conv, windows, halves, morphology
     pools                 pools, pooling, fractional
     on both               arguments, direct, blocks
     losses                cross_entropy, sampled, ctc, ctc_beams, ranks
@@ -13,4 +13,4 @@ The modules by subject:
 
 from graphad.core.late import attach
 
-__getattr__, __dir__ = attach(__name__, True, ("blocks", "ctc", "embeddings", "morphology", "statistics"))  # fmt: skip
+__getattr__, __dir__ = attach(__name__)

@@ -80,8 +80,8 @@ from graphad.ops.nn.pools import max_pool_with_argmax as max_pool_with_argmax
 from graphad.ops.nn.pools import pool as pool
 from graphad.ops.nn.sampled import nce_loss as nce_loss
 from graphad.ops.nn.sampled import sampled_softmax_loss as sampled_softmax_loss
-from graphad.ops.nn.softmax import log_softmax as log_softmax
-from graphad.ops.nn.softmax import softmax as softmax
+from graphad.ops.nn.softmaxes import log_softmax as log_softmax
+from graphad.ops.nn.softmaxes import softmax as softmax
 from graphad.ops.nn.statistics import (
     batch_norm_with_global_normalization as batch_norm_with_global_normalization,
 )

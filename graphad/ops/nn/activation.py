@@ -253,7 +253,16 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
       array([-1.1113,  1.0507], dtype=float32)
     """
     x = lift(features)
-    return where(x < _zero(x), elu(x) * _SELU_ALPHA, x) * _SELU_SCALE
+    found = directly(_selu, x)
+    return where(x < _zero(x), elu(x) * _SELU_ALPHA, x) * _SELU_SCALE if found is None else found
+
+
+def _selu(x: Array) -> Array | None:
+    if x.dtype.char not in "fd":
+        return None
+    kind = x.dtype.type
+    found: Array = chosen(x < 0, Elu.formula(x) * kind(_SELU_ALPHA), x) * kind(_SELU_SCALE)
+    return found
 
 
 @blaming

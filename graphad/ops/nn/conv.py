@@ -45,7 +45,7 @@ from graphad.ops.linalg.contraction import einsum
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.nn import direct
 from graphad.ops.nn import windows as w
-from graphad.ops.rules import FLOATING, require_kind, same_dtype
+from graphad.ops.rules import FLOATING, OF_THE_OTHER, require_kind, same_dtype
 
 
 class Filtering(w.Windowed):
@@ -227,7 +227,7 @@ class Convolution(Filtering):
     """
 
     name = "convolution"
-    keeps = (True, False)
+    keeps, keeps_alone = (True, False), OF_THE_OTHER
     strides: tuple[Positive, ...]
     padding: Padding
     dilations: tuple[Positive, ...]

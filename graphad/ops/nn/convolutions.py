@@ -10,6 +10,7 @@ from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift_pair
 from graphad.core.dims import product
+from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.references import ALL, AT
 from graphad.core.shapes import are_compatible, format_dims, is_definite, ranked
@@ -25,6 +26,7 @@ from graphad.ops.linalg import einsum
 from graphad.ops.nn import windows as w
 from graphad.ops.nn.arguments import channels_first, in_order, padding_of, per_axis, require_axes
 from graphad.ops.nn.conv import Convolution, ConvolutionFilterGrad, ConvolutionInputGrad
+from graphad.ops.nn.halves import by_halves
 
 
 def _convolve(
@@ -41,10 +43,13 @@ def _convolve(
     x, kernel = lift_pair(op, input, filters)
     made = Convolution(*_attributes(op, strides, padding, dilations, rank, first))
 
-    def convolve(images: Tensor) -> Any:
+    def convolve(images: Tensor, kernel: Tensor) -> Any:
         return _over_batches(images, rank, lambda flat: bind(made, flat, kernel))
 
-    return in_order(op, convolve, x, rank, first, True)
+    def of_any(images: Tensor) -> Any:
+        return by_halves(op, convolve, images, kernel) if images.dtype is int32 else convolve(images, kernel)
+
+    return in_order(op, of_any, x, rank, first, True)
 
 
 def _attributes(
@@ -112,14 +117,14 @@ def conv2d(
     """Two-dimensional convolution (cross-correlation).
 
     Args:
-      input: Float tensor [batch, height, width, channels in]; there may be several batch axes. Filters have the same
+      input: Float or int32 tensor [batch, height, width, channels in]; there may be several batch axes. Filters have the same
         dtype.
-      filters: Float tensor [height, width, channels in, channels out]. If they take channels in / n, they form n groups: each
+      filters: Tensor [height, width, channels in, channels out]. If they take channels in / n, they form n groups: each
         maps the next channels in / n of the input to the next channels out / n.
       strides, dilations: One number, two, or four with 1 at both ends.
       padding: "SAME", "VALID", or [[0, 0], [top, bottom], [left, right], [0, 0]].
       data_format: "NHWC", or "NCHW": channels follow the batch, also in arguments for each axis.
-    Returns: Float tensor [batch, out height, out width, channels out].
+    Returns: Tensor [batch, out height, out width, channels out] of that dtype; sums of int32 wrap around.
     Raises: InvalidArgumentError: shapes, padding or data format do not fit.
     Example:
       >>> nn.conv2d(ones([1, 5, 5, 2]), ones([3, 3, 2, 4]), 1, "SAME").shape

@@ -27,18 +27,18 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, TupleOp, define
-from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.shapes import are_compatible, format_dims, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import ones_like
+from graphad.ops.array.create import ones_like, zeros_like
 from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.sequence import Steps
 from graphad.ops.array.sizes import known_value
-from graphad.ops.array.support import all_stacked, same_row
+from graphad.ops.array.support import all_stacked, index_tensor, same_row
 from graphad.ops.choice import larger
 from graphad.ops.directly import directly
 from graphad.ops.math import cast, equal, exp, reduce_any, reduce_sum, softplus, where
-from graphad.ops.nn.softmax import LogSoftmax, log_softmax
+from graphad.ops.nn.softmaxes import LogSoftmax, log_softmax
 from graphad.ops.rules import (
     FLOATING,
     INTEGER,
@@ -194,8 +194,8 @@ def sparse_softmax_cross_entropy_with_logits(
       >>> nn.sparse_softmax_cross_entropy_with_logits([1], [[0.0, 0.0]]).numpy()
       array([0.6931472], dtype=float32)
     """
-    labels, logits = lift(labels), lift(logits)
-    require_kind("sparse_softmax_cross_entropy_with_logits", labels, INTEGER, "labels")
+    labels = index_tensor("sparse_softmax_cross_entropy_with_logits", labels, "labels")
+    logits = lift(logits)
     classes = logits.dims[-1] if logits.dims else None
     known = known_value(labels)
     if known is not None and type(classes) is int:
@@ -230,7 +230,7 @@ def softmax_cross_entropy_with_logits(
 
     Args:
       labels: Float tensor [..., classes]: probabilities.
-      logits: Float tensor [..., classes].
+      logits: Float tensor [..., classes]. One of the two may have size 1 along any axis, and is repeated along it first.
       axis: The axis of the classes.
     Returns: Float tensor [...].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit; DTypeError (a TypeError): another dtype.
@@ -241,7 +241,22 @@ def softmax_cross_entropy_with_logits(
     """
     logits, labels = lift_pair("softmax_cross_entropy_with_logits", logits, labels)
     require_fit("softmax_cross_entropy_with_logits", labels, logits, ("labels", "logits"))
+    if not _has_every_class(logits, labels, axis):
+        logits = logits + zeros_like(labels)  # one logit for all classes says that they are equally likely
     return -reduce_sum(labels * log_softmax(logits, axis), axis=axis)
+
+
+def _has_every_class(logits: Tensor, labels: Tensor, axis: int) -> bool:
+    """Whether logits are known to have a size along `axis` that is not repeated to fit the labels."""
+    if logits.dims is None or labels.dims is None:
+        return False
+    n, place = len(logits.dims), normalize_axis("softmax_cross_entropy_with_logits", axis, len(logits.dims))
+    if len(labels.dims) > n:
+        return False
+    size = logits.dims[place]
+    beside = place - n + len(labels.dims)
+    wanted = labels.dims[beside] if beside >= 0 else 1
+    return size is not None and (size == wanted or size != 1)
 
 
 def _of_sigmoids(x: Any, z: Any) -> Any:

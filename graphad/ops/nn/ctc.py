@@ -33,7 +33,7 @@ from graphad.ops.math.position import argmax
 from graphad.ops.math.reduce import reduce_logsumexp, reduce_max, reduce_sum
 from graphad.ops.math.search import sequence_mask
 from graphad.ops.math.select import where
-from graphad.ops.nn.softmax import log_softmax
+from graphad.ops.nn.softmaxes import log_softmax
 from graphad.ops.sparse.elementwise import to_dense
 from graphad.ops.sparse.tensor import SparseTensor
 

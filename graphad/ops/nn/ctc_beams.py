@@ -34,7 +34,7 @@ from graphad.ops.math.cumulative import cumsum
 from graphad.ops.math.position import argmax
 from graphad.ops.math.reduce import reduce_max
 from graphad.ops.math.search import sequence_mask
-from graphad.ops.nn.softmax import log_softmax
+from graphad.ops.nn.softmaxes import log_softmax
 from graphad.ops.sparse.tensor import SparseTensor
 
 

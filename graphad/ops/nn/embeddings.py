@@ -21,8 +21,8 @@ from graphad.ops.math.arithmetic import divide_no_nan, square
 from graphad.ops.math.cast import cast
 from graphad.ops.math.power import sqrt
 from graphad.ops.math.reduce import reduce_prod
-from graphad.ops.math.segment import members_of, sorted_segments
-from graphad.ops.math.select import maximum, where
+from graphad.ops.math.segment import divisors_of, sorted_segments
+from graphad.ops.math.select import where
 from graphad.ops.nn.normalize import whole_table
 from graphad.ops.sparse.places import fill_empty_rows, in_line, retain
 from graphad.ops.sparse.tensor import SparseTensor, require_rank, require_sparse
@@ -49,7 +49,7 @@ def _combined(
         total = unsorted_segment_sum(rows, segments, count)
         if kind == "sum":
             return total
-        members = maximum(members_of(total, segments, count), 1)
+        members = divisors_of(total, segments, count)
         return total / (members if kind == "mean" else sqrt(members))
     factors = cast(weights.values, rows.dtype)
     shaped = reshape(factors, [-1, *[1] * (rows.ndim - 1)])

@@ -267,15 +267,24 @@ def nan_to_num(
         return bind(IDENTITY, x)
     high = float(x.dtype.max) if posinf is None else posinf
     low = float(x.dtype.min) if neginf is None else neginf
-    x_is_nan = math.is_nan(x)
     least, most = float(x.dtype.min), float(x.dtype.max)
     if posinf is None and neginf is None and isinstance(nan, int | float) and least <= nan <= most:
+        found = directly(_numbers_of, x, nan=nan)
+        if found is not None:
+            return found
+        x_is_nan = math.is_nan(x)
         return math.clip_by_value(math.where(x_is_nan, cast_to(nan, x.dtype), x), low, high)
+    x_is_nan = math.is_nan(x)
     infinite = math.is_inf(x)
     zero = cast_to(0.0, x.dtype)
     x = math.where(x_is_nan, cast_to(nan, x.dtype), x)
     x = math.where(math.logical_and(infinite, math.greater(x, zero)), cast_to(high, x.dtype), x)
     return math.where(math.logical_and(infinite, math.less(x, zero)), cast_to(low, x.dtype), x)
+
+
+def _numbers_of(x: Any, nan: float) -> Any:
+    info, kind = np.finfo(x.dtype), x.dtype.type
+    return np.where(x == x, np.minimum(np.maximum(x, info.min), info.max), kind(nan))
 
 
 def isposinf(x: TensorLike) -> Tensor:

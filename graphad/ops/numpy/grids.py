@@ -14,6 +14,7 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.device import require_cpu
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.refusal import members
 from graphad.core.shapes import ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -246,7 +247,8 @@ def indices(
       >>> numpy.indices([2, 2]).numpy().tolist()
       [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
-    found = by_numpy("indices", np.indices, dimensions, default_dtype(dtype).numpy, bool(sparse))
+    sizes = members("indices", "dimensions", dimensions, "give a list of sizes")
+    found = by_numpy("indices", np.indices, sizes, default_dtype(dtype).numpy, bool(sparse))
     return tuple([constant_here(part) for part in found]) if sparse else constant_here(found)
 
 

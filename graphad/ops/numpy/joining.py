@@ -17,7 +17,7 @@ from graphad.core.errors import (
     OutOfRangeError,
     ResourceExhaustedError,
 )
-from graphad.core.refusal import refuse
+from graphad.core.refusal import members, refuse
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array
@@ -50,7 +50,7 @@ def _parts(arrays: Any) -> list[Any]:
         return array.unstack(arrays)
     if not isinstance(arrays, Iterable):
         raise ArgumentTypeError(f"numpy: a list of tensors is needed, got a {type(arrays).__name__}.")
-    found = list(arrays)
+    found = members("numpy", "arrays", arrays, "give a list of tensors")
     if not found:
         raise InvalidArgumentError("numpy: there are no tensors; give at least one.")
     return found

@@ -334,6 +334,15 @@ def _sizes_of(term: str, x: Tensor) -> dict[str, Any]:
     return dict(zip(head + tail, (*dims[: len(head)], *behind), strict=True))
 
 
+def _blocks(a: Any, b: Any) -> Any:
+    """What `kron` computes, of arrays: each product is rounded once, in whatever order."""
+    rank = max(a.ndim, b.ndim)
+    of_a, of_b = ((1,) * (rank - x.ndim) + x.shape for x in (a, b))
+    wide_a = a.reshape([size for m in of_a for size in (m, 1)])
+    wide_b = b.reshape([size for n in of_b for size in (1, n)])
+    return np.multiply(wide_a, wide_b).reshape([m * n for m, n in zip(of_a, of_b, strict=True)])
+
+
 def kron(a: TensorLike, b: TensorLike) -> Tensor:
     """The Kronecker product: blocks of b scaled by the elements of a.
 
@@ -345,6 +354,9 @@ def kron(a: TensorLike, b: TensorLike) -> Tensor:
       array([ 1,  2, 10, 20])
     """
     a, b = promoted(a, b)
+    direct = directly(_blocks, a, b)
+    if direct is not None:
+        return direct
     rank = max(rank_of("kron", a), rank_of("kron", b))
     for _ in range(rank - rank_of("kron", a)):
         a = array.expand_dims(a, 0)

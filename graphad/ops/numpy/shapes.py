@@ -12,6 +12,7 @@ from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.errors import AxisError, InvalidArgumentError
+from graphad.core.refusal import members
 from graphad.core.shapes import no_axis, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -25,7 +26,9 @@ from graphad.ops.numpy.types import default_dtype
 
 
 def listed(x: object) -> list[Any]:
-    return list(x) if isinstance(x, Iterable) and getattr(x, "shape", None) != () else [x]
+    if not isinstance(x, Iterable) or getattr(x, "shape", None) == ():
+        return [x]
+    return members("numpy", "a list", x, "give an integer or a list of integers")
 
 
 def reshape(

@@ -226,8 +226,9 @@ def average(
     a = inexact(a)
     if weights is None:
         found = math.reduce_mean(a, axis, keepdims)
-        total = array.broadcast_to(_count(a, found), array.shape(found))
-        return (found, total) if returned else found
+        if not returned:
+            return found
+        return found, array.broadcast_to(_count(a, found), array.shape(found))
     a, w = promoted(a, weights)
     w = weights_along("average", a, w, axis)
     total = math.reduce_sum(w, axis, keepdims)

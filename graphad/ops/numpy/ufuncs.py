@@ -523,18 +523,10 @@ def _logaddexp2(x: Tensor, y: Tensor) -> Tensor:
     return math.add(large, math.multiply(math.log1p(digits.exp2(gap)), ratio))
 
 
-def _fmod(x: Tensor, y: Tensor) -> Tensor:
-    if x.dtype.is_integer:
-        rest = math.mod(x, y)
-        none = cast_to(0, x.dtype)
-        other = math.logical_and(
-            math.not_equal(rest, none), math.not_equal(math.less(x, none), math.less(y, none))
-        )
-        return math.where(other, math.subtract(rest, y), rest)
-    return digits.copysign(math.mod(math.abs(x), math.abs(y)), x)
-
-
 def _heaviside(x: Tensor, y: Tensor) -> Tensor:
+    found = directly(np.heaviside, x, y)
+    if found is not None:
+        return found
     zero, one = cast_to(0, x.dtype), cast_to(1, x.dtype)
     step = math.where(math.less(x, zero), zero, math.where(math.equal(x, zero), y, one))
     return math.where(math.is_nan(x), x, step)
@@ -560,7 +552,7 @@ fmod = _binary(
     np.fmod,
     "The remainder of x1 / x2, with the sign of x1; an integer 0 as x2 is an error.",
     [[7.0, -7.0], 3.0],
-    _fmod,
+    truncated.truncatemod,
 )
 heaviside = _binary(
     np.heaviside,

@@ -2,4 +2,4 @@
 
 from graphad.core.late import attach
 
-__getattr__, __dir__ = attach(__name__, at_once=True, late=("distributions",))
+__getattr__, __dir__ = attach(__name__)

@@ -5,8 +5,8 @@ from graphad.ops.random.candidates import all_candidate_sampler as all_candidate
 from graphad.ops.random.candidates import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
 from graphad.ops.random.candidates import log_uniform_candidate_sampler as log_uniform_candidate_sampler
 from graphad.ops.random.candidates import uniform_candidate_sampler as uniform_candidate_sampler
-from graphad.ops.random.categorical import categorical as categorical
-from graphad.ops.random.categorical import stateless_categorical as stateless_categorical
+from graphad.ops.random.categories import categorical as categorical
+from graphad.ops.random.categories import stateless_categorical as stateless_categorical
 from graphad.ops.random.distributions import create_rng_state as create_rng_state
 from graphad.ops.random.distributions import fold_in as fold_in
 from graphad.ops.random.distributions import gamma as gamma

@@ -26,8 +26,9 @@ from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.math.special import erfc
 from graphad.ops.random import philox
 from graphad.ops.random.algorithm import check_algorithm
+from graphad.ops.random.gammas import DrawGamma
 from graphad.ops.random.generator import fresh_key, shuffled, stateless_uniform
-from graphad.ops.random.samples import DrawGamma, counts_of
+from graphad.ops.random.samples import counts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

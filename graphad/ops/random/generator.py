@@ -325,12 +325,13 @@ def set_global_generator(generator: Generator) -> None:
     _global = generator
 
 
-def set_seed(seed: float) -> None:
+def set_seed(seed: float | None) -> None:
     """Restart the global generator from a seed, so that later draws are reproducible, also in functions that are already
     traced.
 
     Args:
-      seed: An int or a float; of a float that is not integral the bits are used.
+      seed: An int or a float; of a float that is not integral the bits are used. None for a seed by the operating system, with
+        which the draws of later runs differ.
     Raises: ArgumentTypeError (a TypeError): it is not a number.
     Example:
       >>> random.set_seed(7)
@@ -340,13 +341,17 @@ def set_seed(seed: float) -> None:
       np.True_
     """
     global _set_seed
-    if not isinstance(seed, int | float | np.integer | np.floating):
+    if seed is None:
+        _set_seed = None
+        get_global_generator().reset_from_seed(_entropy())
+    elif not isinstance(seed, int | float | np.integer | np.floating):
         raise ArgumentTypeError(
             f"random.set_seed: seed is {seed!r}; a number is needed, such as set_seed(1)."
         )
-    whole = isinstance(seed, int | np.integer) or float(seed).is_integer()
-    _set_seed = int(seed) if whole else int(np.float64(seed).view(np.int64))
-    get_global_generator().reset_from_seed(_set_seed)
+    else:
+        whole = isinstance(seed, int | np.integer) or float(seed).is_integer()
+        _set_seed = int(seed) if whole else int(np.float64(seed).view(np.int64))
+        get_global_generator().reset_from_seed(_set_seed)
     for own, generator in _by_seed.items():
         generator.reset(_seeded_state(own))
 

@@ -30,10 +30,12 @@ from graphad.core.dtypes import DType, complex64, complex128, float32, float64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.kinds import require_dtype
 from graphad.core.op import MIXED, Op, define
+from graphad.core.refusal import members
 from graphad.core.schema import Given, Positive
-from graphad.core.shapes import format_dims, normalize_axis
+from graphad.core.shapes import format_dims, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels import forms
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import reshape
@@ -116,6 +118,9 @@ class Fft(_Transform):
             return np.fft.ifftn(x, axes=_last(self.rank), norm="backward" if self.scaled else "forward")
         return np.fft.fftn(x, axes=_last(self.rank), norm="forward" if self.scaled else "backward")
 
+    def lower(self, x: TensorSpec) -> forms.Form:
+        return forms.Transformed("fft", self.rank, inverse=self.inverse, scaled=self.scaled)
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Fft(self.rank, not self.inverse, self.scaled), g),)
 
@@ -157,6 +162,9 @@ class Rfft(_Transform):
         y *= 2
         y[..., _ends(n)] = once
         return y
+
+    def lower(self, x: TensorSpec) -> forms.Form:
+        return forms.Transformed("rfft", self.rank, adjoint=self.adjoint)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims = ctx.shape(0)
@@ -205,6 +213,9 @@ class Irfft(_Transform):
         half[..., _ends(n)] = x[..., _ends(n)]
         return np.fft.irfftn(half, sizes, axes=_last(self.rank), norm="forward")
 
+    def lower(self, x: TensorSpec, *given: TensorSpec) -> forms.Form:
+        return forms.Transformed("irfft", self.rank, adjoint=self.adjoint)
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Rfft(self.rank, not self.adjoint), g),)
 
@@ -249,6 +260,17 @@ def _lengths(op: str, fft_length: object, rank: int) -> list[Any] | None:
     if vector.dims != (rank,):
         vector = reshape(vector, [rank])  # fails if there are more or fewer
     return [getitem(vector, k) for k in range(rank)]
+
+
+def _count(op: str, fft_length: TensorLike, x: Tensor) -> int:
+    """The number of sizes, one for each of the last axes. Raises: InvalidArgumentError: x does not have as many."""
+    dims = lift(fft_length).dims
+    if dims is None or len(dims) != 1 or not isinstance(dims[0], int) or dims[0] > len(ranked(x.dims)):
+        raise InvalidArgumentError(
+            f"{op}: fft_length has shape {format_dims(dims)} and the input {format_dims(x.dims)}; a vector is needed of one size "
+            "for each of the last axes, or for each of `axes`."
+        )
+    return dims[0]
 
 
 def _places(op: str, axes: Sequence[int], x: Tensor) -> list[int]:
@@ -341,6 +363,8 @@ def _irfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
         raise OutOfRangeError("irfftnd: input_tensor has shape []; at least one axis is needed.")
     if lengths is None:
         have = None if x.dims is None else x.dims[-1]
+        if have == 0:
+            x, have = with_size(x, -1, 1), 1  # of no frequency as of one: no number
         last: Any = 2 * (have - 1) if have is not None else 2 * (_last_size(x) - 1)
     else:
         for k, n in enumerate(lengths[:-1]):
@@ -370,9 +394,11 @@ def _along(
         raise InvalidArgumentError(f"{op}: the rank of the input must be known while tracing.")
     if norm not in (None, "backward"):
         raise InvalidArgumentError(f'{op}: norm is {norm!r}; it must be None or "backward".')
-    count = (
-        len(fft_length) if axes is None and fft_length is not None else x.ndim if axes is None else len(axes)
-    )
+    if axes is not None:
+        axes = members(op, "axes", axes, "a list of integers or None is needed")
+        count = len(axes)
+    else:
+        count = x.ndim if fft_length is None else _count(op, fft_length, x)
     places = [
         normalize_axis(op, k, x.ndim) for k in (range(x.ndim - count, x.ndim) if axes is None else axes)
     ]

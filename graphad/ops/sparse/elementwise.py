@@ -14,7 +14,7 @@ from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dtypes import as_dtype, float32, int32, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
-from graphad.ops.array.combine import tensor_scatter_nd_max
+from graphad.ops.array.combine import tensor_scatter_nd_add, tensor_scatter_nd_max
 from graphad.ops.array.create import fill, ones, stop_gradient, zeros
 from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.gather import gather, gather_nd
@@ -23,7 +23,6 @@ from graphad.ops.array.join import stack
 from graphad.ops.array.scatter import (
     boolean_mask,
     scatter_nd,
-    tensor_scatter_nd_add,
     tensor_scatter_nd_update,
     unsorted_segment_sum,
 )

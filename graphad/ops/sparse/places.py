@@ -388,7 +388,8 @@ def fill_empty_rows(
     Args:
       sp_input: A SparseTensor [rows, columns] of any dtype.
       default_value: A scalar of that dtype.
-    Returns: (SparseTensor with its indices in order, bool tensor [rows], True for the rows that were empty).
+    Returns: (SparseTensor whose rows are in order, each with its values in the order that they had; bool tensor [rows], True for
+      the rows that were empty).
     Raises: ArgumentTypeError (a TypeError): `sp_input` is not a SparseTensor; InvalidArgumentError (a ValueError): the rank is
       not known.
     Example:
@@ -403,10 +404,10 @@ def fill_empty_rows(
     which = boolean_mask(range_of(rows), empty)
     firsts = cast(which, int64)[:, None] * lift([1] + [0] * (require_rank(op, x) - 1), int64)
     filler = cast(default_value, x.dtype) + cast(which * 0, x.dtype)
-    found = SparseTensor.of(
-        joined([x.indices, firsts], 0), joined([x.values, filler], 0), x.dense_shape, x.dims
-    )
-    return reorder(found), empty
+    indices = joined([x.indices, firsts], 0)
+    order = argsort(indices[:, 0], stable=True)
+    values = joined([x.values, filler], 0)
+    return SparseTensor.of(gather(indices, order), gather(values, order), x.dense_shape, x.dims), empty
 
 
 def mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:

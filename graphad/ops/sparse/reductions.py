@@ -10,7 +10,7 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import require_one_of
-from graphad.core.shapes import format_dims, normalize_axis
+from graphad.core.shapes import are_compatible, format_dims, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.combine import tensor_scatter_nd_max
@@ -25,11 +25,12 @@ from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.support import static_array
 from graphad.ops.linalg import adjoint as adjoint_of
 from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import equal
 from graphad.ops.math.complexes import conj
 from graphad.ops.math.power import sqrt
+from graphad.ops.math.reduce import reduce_all, reduce_prod
 from graphad.ops.math.reduce import reduce_max as largest
-from graphad.ops.math.reduce import reduce_prod
-from graphad.ops.math.segment import members_of, sorted_segments
+from graphad.ops.math.segment import divisors_of, sorted_segments
 from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.sparse.places import in_line, out_of_line, sums_by_key, taken
 from graphad.ops.sparse.rows import maxima, product, sums
@@ -261,7 +262,7 @@ def segment_mean(
         "sparse.segment_mean", data, indices, segment_ids, num_segments, sparse_gradient
     )
     total = unsorted_segment_sum(rows, ids, count)
-    return total / maximum(members_of(total, ids, count), 1)
+    return total / divisors_of(total, ids, count)
 
 
 @blaming
@@ -291,7 +292,26 @@ def segment_sqrt_n(
         "sparse.segment_sqrt_n", data, indices, segment_ids, num_segments, sparse_gradient
     )
     total = unsorted_segment_sum(rows, ids, count)
-    return total / sqrt(maximum(members_of(total, ids, count), 1))
+    return total / sqrt(divisors_of(total, ids, count))
+
+
+def _weights_of(op: str, values: SparseTensor, weights: object) -> Tensor:
+    """The weight of each value. Raises: they do not stand at the same places."""
+    if not isinstance(weights, SparseTensor):
+        raise InvalidArgumentError(f"{op}: weights must be a SparseTensor, as values are.")
+    if not are_compatible(weights.indices.dims, values.indices.dims):
+        raise InvalidArgumentError(
+            f"{op}: there are {weights.indices.dims[0]} weights for {values.indices.dims[0]} values; they must be as many."
+        )
+    for part, word in (("dense_shape", "shape"), ("indices", "indices")):
+        mine, its = getattr(values, part), getattr(weights, part)
+        require(
+            reduce_all(equal(mine, its)),
+            f"{op}: values have {word} \x00, weights \x00; they must have the same {word}.",
+            [mine, its],
+        )
+    found: Tensor = weights.values
+    return found
 
 
 @blaming
@@ -307,25 +327,26 @@ def bincount(
     """The number of times that each integer occurs.
 
     Args:
-      values: Non-negative integers, a tensor or a SparseTensor of rank 1 or 2.
+      values: Non-negative integers, a tensor or a SparseTensor of rank 1 or 2, or a tensor of any rank with all counted together.
       weights: The weight of each of them, of the same form; 1 by default.
-      axis: 0 to count all of them together, -1 to count each row by itself.
+      axis: 0 or None to count all of them together, -1 to count each row by itself.
       minlength, maxlength: Bounds of the size of the last axis; integers from `maxlength` on are not counted.
       binary_output: Whether to return 1 for each integer that occurs, instead of its count.
     Returns: SparseTensor [integers] or [rows, integers]; it has the dtype of the weights, or else of the values.
-    Raises: InvalidArgumentError (a ValueError): another axis or rank, or both weights and `binary_output`.
+    Raises: InvalidArgumentError (a ValueError): another axis or rank, a negative number, weights at other places, or both weights
+      and `binary_output`.
     Example:
       >>> sparse.bincount([0, 2, 2]).values.numpy()
       array([1, 2], dtype=int32)
     """
     op = "sparse.bincount"
-    require_one_of(op, "axis", axis, (0, -1), "0 and -1 are possible")
+    require_one_of(op, "axis", axis, (0, None, -1), "0, None and -1 are possible")
     if weights is not None and binary_output:
         raise InvalidArgumentError(f"{op}: weights and binary_output exclude each other.")
     if isinstance(values, SparseTensor):
         found, rank = values.values, require_rank(op, values)
         rows, row_count = values.indices[:, 0], values.dense_shape[0]
-        counted = weights.values if isinstance(weights, SparseTensor) else weights
+        counted = None if weights is None else _weights_of(op, values, weights)
     else:
         dense = lift(values)
         if dense.ndim is None:
@@ -334,10 +355,18 @@ def bincount(
         found = reshaped(dense, [-1])
         row_count = sizes[0] if rank else lift(1, int64)
         rows = reshaped(broadcast_to(range_of(row_count)[:, None], sizes), [-1]) if rank == 2 else None
-        counted = None if weights is None else reshaped(lift(weights), [-1])
-    if rank not in (1, 2):
+        counted = None
+        if weights is not None:
+            given = lift(weights)
+            if axis == -1 and not are_compatible(given.dims, dense.dims):
+                raise InvalidArgumentError(
+                    f"{op}: weights have shape {given.shape}, values {dense.shape}; they must have the same shape."
+                )
+            counted = reshaped(given, [-1])
+    if rank not in (1, 2) and (axis == -1 or isinstance(values, SparseTensor)):
         raise InvalidArgumentError(f"{op}: values have rank {rank}; it must be 1 or 2.")
     keys = cast(found, int64)
+    require(reduce_all(keys >= 0), f"{op}: the values are \x00; they must be non-negative.", [keys])
     length = largest(joined([keys, lift([-1], int64)], 0)) + 1
     length = length if minlength is None else maximum(length, cast(minlength, int64))
     length = length if maxlength is None else minimum(length, cast(maxlength, int64))

@@ -25,6 +25,7 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.kinds import FLOATING, require_dtype, require_kind_of
 from graphad.core.op import IO, Op, define
+from graphad.core.refusal import members, refuse
 from graphad.core.schema import Text
 from graphad.core.shapes import format_dims
 from graphad.core.sparse import Sparse, values_of
@@ -38,9 +39,13 @@ from graphad.ops.math.arithmetic import abs
 from graphad.ops.math.compare import equal, greater, greater_equal, is_finite, less, less_equal, not_equal
 from graphad.ops.math.reduce import reduce_all, reduce_any
 from graphad.ops.rules import INEXACT, require_kind
-from graphad.ops.state.effects import require
+from graphad.ops.state.effects import SLOT, require
 
-SLOT = "\x00"
+
+def _lead(message: object) -> str:
+    """What an error begins with: the user's message, any object as TensorFlow takes it, in which no tensor is shown."""
+    text = "" if message is None else str(message).replace(SLOT, "\\x00")
+    return text and f"{text} "
 
 
 @define
@@ -106,7 +111,7 @@ def _comparison(name: str, symbol: str, compare: Callable[..., Any]) -> Callable
         name: str | None = None,
     ) -> None:
         a, b = lift_pair(check.__name__, x, y)
-        text = f"{message + ' ' if message else ''}Condition x {symbol} y did not hold element-wise:\n"
+        text = f"{_lead(message)}Condition x {symbol} y did not hold element-wise:\n"
         require(reduce_all(compare(a, b)), f"{text}x = {SLOT}\ny = {SLOT}", [a, b], summarize)
 
     check.__name__ = check.__qualname__ = name
@@ -152,7 +157,7 @@ def _sign(name: str, symbol: str, compare: Callable[..., Any]) -> Callable[..., 
         x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
     ) -> None:
         a = lift(x)
-        text = f"{message + ' ' if message else ''}Condition x {symbol} 0 did not hold element-wise:\n"
+        text = f"{_lead(message)}Condition x {symbol} 0 did not hold element-wise:\n"
         require(reduce_all(compare(a, 0)), f"{text}x = {SLOT}", [a], summarize)
 
     check.__name__ = check.__qualname__ = name
@@ -192,11 +197,13 @@ def assert_near(
     Raises: InvalidArgumentError (a ValueError): it does not hold, at run time.
     """
     a, b = lift_pair("assert_near", x, y)
+    require_kind("assert_near", a, INEXACT)
+    require_kind("assert_near", b, INEXACT, "y")
     near, real = 10 * float(a.dtype.info.eps), b.dtype.real_dtype
     relative = lift(near if rtol is None else rtol, None if isinstance(rtol, Tensor) else real)
     absolute = lift(near if atol is None else atol, None if isinstance(atol, Tensor) else real)
     holds = less_equal(abs(a - b), absolute + relative * abs(b))
-    lead = f"{message} " if message else ""
+    lead = _lead(message)
     text = f"{lead}x and y not equal to tolerance rtol = {SLOT}, atol = {SLOT}\nx = {SLOT}\ny = {SLOT}"
     require(reduce_all(holds), text, [relative, absolute, a, b], summarize)
 
@@ -213,7 +220,7 @@ def assert_all_finite(x: TensorLike, message: str | None = None, name: str | Non
     a = lift(x)
     require(
         reduce_all(is_finite(a)),
-        f"{message + ' ' if message else ''}x has elements that are not finite: {SLOT}",
+        f"{_lead(message)}x has elements that are not finite: {SLOT}",
         [a],
     )
     return a
@@ -256,9 +263,11 @@ def assert_rank_in(
       message: What the error begins with.
     Raises: InvalidArgumentError (a ValueError): it is none of them.
     """
-    a, wanted = lift(x), [lift(rank) for rank in ranks]
-    known = [known_value(rank) for rank in wanted]
-    lead = f"{message} " if message else ""
+    wanted = [lift(rank) for rank in members("assert_rank_in", "ranks", ranks, "give a list of integers")]
+    for rank in wanted:
+        _check_number("assert_rank_in", rank)
+    a, known = lift(x), [known_value(rank) for rank in wanted]
+    lead = _lead(message)
     if a.dims is not None and not any(rank is None for rank in known):
         allowed = [int(rank) for rank in known]
         if len(a.dims) not in allowed:
@@ -284,7 +293,10 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLi
     Raises: DTypeError (a TypeError and a ValueError): they differ, or their dtype is not a float one.
     """
     wanted = None if dtype is None else as_dtype(dtype)
-    for k, tensor in enumerate(tensors or ()):
+    listed = [] if tensors is None else tensors
+    for k, tensor in enumerate(
+        members("assert_same_float_dtype", "tensors", listed, "give a list of tensors")
+    ):
         if tensor is None:
             continue
         x = lift(values_of(tensor))
@@ -312,6 +324,13 @@ def assert_proper_iterable(values: object) -> None:
         )
 
 
+def _check_number(op: str, rank: Tensor) -> None:
+    if rank.dims or not rank.dtype.is_integer:
+        raise ArgumentTypeError(
+            f"{op}: rank must be an integer, got {rank.dtype.name} of shape {format_dims(rank.dims)}."
+        )
+
+
 def _check_rank(
     op: str,
     x: object,
@@ -322,12 +341,9 @@ def _check_rank(
     holds: Callable[[int, int], bool],
 ) -> None:
     a, wanted = lift(x), lift(rank)
-    if wanted.dims or not wanted.dtype.is_integer:
-        raise ArgumentTypeError(
-            f"{op}: rank must be an integer, got {wanted.dtype.name} of shape {format_dims(wanted.dims)}."
-        )
+    _check_number(op, wanted)
     known = known_value(wanted)
-    lead = f"{message} " if message else ""
+    lead = _lead(message)
     if a.dims is not None and known is not None:
         if not holds(len(a.dims), int(known)):
             raise InvalidArgumentError(
@@ -352,7 +368,7 @@ def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | No
     x = lift(tensor)
     if x.dims:
         raise InvalidArgumentError(
-            f"{message + ' ' if message else ''}Expected scalar shape, saw shape: {format_dims(x.dims)}."
+            f"{_lead(message)}Expected scalar shape, saw shape: {format_dims(x.dims)}."
         )
     return bind(IDENTITY, x)
 
@@ -370,9 +386,7 @@ def assert_type(
     """
     x, wanted = lift(values_of(tensor)), as_dtype(tf_type)
     if x.dtype is not wanted:
-        raise DTypeError(
-            f"{message + ' ' if message else ''}tensor must be of type {wanted.name}; got {x.dtype.name}."
-        )
+        raise DTypeError(f"{_lead(message)}tensor must be of type {wanted.name}; got {x.dtype.name}.")
 
 
 def assert_shapes(
@@ -395,9 +409,13 @@ def assert_shapes(
     Example:
       >>> debugging.assert_shapes([(ones([2, 3]), ["n", 3]), (ones([2]), ["n"])])
     """
-    pairs = shapes.items() if isinstance(shapes, dict) else shapes
+    words = "give pairs (tensor, shape), or a dict"
+    pairs = members("assert_shapes", "shapes", shapes.items() if isinstance(shapes, dict) else shapes, words)
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            refuse(TypeError(), "assert_shapes", "one of shapes", pair, words)
     sizes: dict[str, Any] = {}
-    lead = f"{message} " if message else ""
+    lead = _lead(message)
     for tensor, wanted in pairs:
         x = tensor.deref() if hasattr(tensor, "deref") else tensor
         dims = x.dims if isinstance(x, Sparse) else lift(x).dims
@@ -452,9 +470,7 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
     """
     a = lift(x)
     if not a.dtype.is_integer:
-        raise ArgumentTypeError(
-            f"{message + ' ' if message else ''}Expected 'x' to be integer type.  Found: {a.dtype.name}"
-        )
+        raise ArgumentTypeError(f"{_lead(message)}Expected 'x' to be integer type.  Found: {a.dtype.name}")
 
 
 __all__ = [

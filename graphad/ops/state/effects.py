@@ -120,11 +120,14 @@ class Check(TupleOp):
         return ()
 
 
+SLOT = "\x00"
+
+
 class _Slot:
     """Represents a tensor in a structure, as a text that does not occur otherwise."""
 
     def __repr__(self) -> str:
-        return "\x00"
+        return SLOT
 
 
 def print(
@@ -151,16 +154,22 @@ def print(
       x is [1 2.5]
     """
     tensors: list[Any] = []
-    texts = []
-    for item in inputs:
+    pieces = [""]  # a text of the user's may hold what stands for a tensor, and is not split
+    for k, item in enumerate(inputs):
+        pieces[-1] += sep if k else ""
         if isinstance(item, list | tuple | dict):
             leaves, rebuild = flatten(item)
-            texts.append(str(rebuild([_slotted(leaf, tensors) for leaf in leaves])))
+            first, *rest = str(rebuild([_slotted(leaf, tensors) for leaf in leaves])).split(SLOT)
+            pieces[-1] += first
+            pieces += rest
+        elif stands_for_tensor(item):
+            tensors.append(lift(item))
+            pieces.append("")
         else:
-            shown = _slotted(item, tensors)
-            texts.append(shown if isinstance(shown, str) else repr(shown))
-    pieces = tuple((sep.join(texts) + end).split("\x00"))
-    bind(Print(pieces, -1 if summarize is None else int(summarize), _stream_name(output_stream)), *tensors)
+            pieces[-1] += item if isinstance(item, str) else repr(item)
+    pieces[-1] += end
+    limit = -1 if summarize is None else int(summarize)
+    bind(Print(tuple(pieces), limit, _stream_name(output_stream)), *tensors)
 
 
 def _slotted(item: object, tensors: list[Any]) -> Any:
@@ -250,9 +259,13 @@ def Assert(
     """
     condition = lift(condition)
     tensors: list[Any] = []
-    texts = [str(_slotted(item, tensors)) for item in (data if isinstance(data, list | tuple) else [data])]
+    texts = [_shown(item, tensors) for item in (data if isinstance(data, list | tuple) else [data])]
     message = "assertion failed: Expected the condition to be true. Summarized data: " + "\n".join(texts)
     require(condition, message, tensors, summarize)
+
+
+def _shown(item: object, tensors: list[Any]) -> str:
+    return SLOT if isinstance(_slotted(item, tensors), _Slot) else str(item).replace(SLOT, "\\x00")
 
 
 def require(condition: Tensor, message: str, data: Sequence[Tensor], summarize: int | None = None) -> None:

@@ -22,7 +22,7 @@ from graphad.ops.array import transpose
 from graphad.ops.array.reshape import Reshape, expand_dims, reshape
 from graphad.ops.linalg import matmul
 from graphad.ops.math.arithmetic import DIV_ZERO, MUL_ZERO
-from graphad.ops.nn.softmax import softmax
+from graphad.ops.nn.softmaxes import softmax
 from graphad.ops.state.variables import ASSIGN, READ
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import trace_flat

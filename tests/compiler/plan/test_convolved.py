@@ -64,9 +64,11 @@ def gradients(strides: Any, padding: Any, dilations: Any) -> Body:
     return function
 
 
-# Images, filters, strides, padding, dilations: by lines, laid out, spread, channels alone, groups, one axis and three; and so
-# many places that sums over them have parts.
+# Images, filters, strides, padding, dilations: few outputs, few channels, by lines, laid out, spread, channels alone, groups,
+# one axis and three; and so many places that sums over them have parts.
 CASES: list[Any] = [
+    ((8, 48, 48, 16), (3, 3, 16, 3), 1, "SAME", 1),
+    ((2, 12, 20, 3), (3, 3, 3, 5), 1, "SAME", 1),
     ((8, 16, 16, 16), (3, 3, 16, 16), 1, "SAME", 1),
     ((8, 16, 16, 16), (3, 3, 16, 24), 2, "SAME", 1),
     ((2, 9, 9, 3), (3, 3, 3, 8), 3, "VALID", 1),

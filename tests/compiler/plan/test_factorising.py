@@ -166,3 +166,26 @@ def test_numpys_loops_give_its_bits_here() -> None:
     for name in "getri getrf getrf_log geqrf syevd syevd_values gesdd gesdd_values".split():
         assert factorising.has(Factorised(name)) and factorising.has(Factorised(name, True))
     assert not factorising.has(Factorised("gees"))
+
+
+@pytest.mark.parametrize("name", ["det", "slogdet"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_determinant_of_a_matrix_with_nan_is_never_0(name: str, dtype: Any) -> None:
+    """LAPACK takes some NaN for a pivot of 0."""
+    nan, inf = np.nan, np.inf
+    matrices = [
+        [[nan, 1], [1, 1]],
+        [[1, 1], [1, nan]],
+        [[0, 0], [0, 0]],
+        [[inf, 1], [1, 1]],
+        [[2, 1], [1, 1]],
+    ]
+    x = tf.constant(np.array(matrices, dtype))
+    agrees(SQUARE[name], x)
+    found = tf.nest.flatten(SQUARE[name](x))
+    for part in found:
+        assert np.isnan(part.numpy()[0])
+        agrees(SQUARE[name], x[0])
+    if name == "det":
+        np.testing.assert_array_equal(found[0].numpy()[1:], np.array([nan, 0, inf, 1], dtype))
+    assert np.isnan(tf.linalg.det(tf.constant(np.array(matrices, np.complex128))).numpy()[0])

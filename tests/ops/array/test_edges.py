@@ -40,6 +40,10 @@ def test_python_numbers_become_float32_and_int32() -> None:
 def test_a_scalar_fills_the_shape() -> None:
     np.testing.assert_array_equal(a.constant(2.0, shape=[2, 2]).numpy(), np.full((2, 2), 2.0))
     np.testing.assert_array_equal(a.constant([1, 2, 3, 4], shape=(2, 2)).numpy(), [[1, 2], [3, 4]])
+    for run in (a.fill, tf.function(a.fill)):
+        np.testing.assert_array_equal(run([2, 1], tf.constant([3.0])).numpy(), [[3.0], [3.0]])
+    with pytest.raises(ValueError, match=r"fill: value has shape \(2,\); a scalar is needed"):
+        a.fill([2], [1, 2])
 
 
 @pytest.mark.parametrize(

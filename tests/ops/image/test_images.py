@@ -154,9 +154,9 @@ def test_channels_of_whole_numbers_that_do_not_change_stay(dtype: str) -> None:
 
 
 def test_images_are_resized_as_they_lie():
-    """No image is turned around for a product; one size of its shape may be unknown."""
-    x = np.random.default_rng(0).standard_normal((2, 4, 5, 3)).astype("float32")
-    for dims in ([2, 4, 5, 3], [None, 4, 5, 3]):
+    """No image of many channels is turned around for a product; one size of its shape may be unknown."""
+    x = np.random.default_rng(0).standard_normal((2, 4, 5, 6)).astype("float32")
+    for dims in ([2, 4, 5, 6], [None, 4, 5, 6]):
         resized = tf.function(
             lambda x: tf.image.resize(x, [8, 7]), input_signature=[tf.TensorSpec(dims, "float32")]
         )
@@ -164,6 +164,28 @@ def test_images_are_resized_as_they_lie():
         assert "matmul" in names
         assert not names & {"transpose", "einsum"}
         np.testing.assert_allclose(resized(x).numpy(), tf.image.resize(x, [8, 7]).numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4, 5])
+def test_few_channels_are_resized_as_each_of_them_alone(channels: int) -> None:
+    x = np.random.default_rng(0).standard_normal((2, 9, 7, channels)).astype("float32")
+    for image in (x, x[0]):
+        with tf.GradientTape() as tape:
+            image = tf.constant(image)
+            tape.watch(image)
+            y = tf.image.resize(image, [5, 11], "bicubic")
+        slope = tape.gradient(y, image).numpy()
+        for k in range(channels):
+            unknown = tf.function(
+                lambda z: tf.image.resize(z, [5, 11], "bicubic"),
+                input_signature=[tf.TensorSpec([None] * image.ndim, "float32")],
+            )
+            with tf.GradientTape() as tape:
+                one = image[..., k : k + 1]
+                tape.watch(one)
+                alone = unknown(one)
+            np.testing.assert_allclose(y[..., k : k + 1].numpy(), alone.numpy(), atol=1e-6)
+            np.testing.assert_allclose(slope[..., k : k + 1], tape.gradient(alone, one).numpy(), atol=1e-6)
 
 
 @pytest.mark.parametrize("odd", [None, np.inf, np.nan, 0.0])
@@ -207,3 +229,10 @@ def test_a_search_among_many_boxes_is_the_same_in_blocks(most: int, overlap: flo
         left[shared / (area + area[k] - shared) > overlap] = -np.inf
         left[k] = -np.inf
     assert tf.image.non_max_suppression(boxes, scores, most, overlap, 0.1).numpy().tolist() == chosen
+
+
+def test_a_contrast_has_one_factor():
+    """A vector as long as a row used to scale the channels."""
+    for factor in (np.ones(3), np.ones([1])):
+        with pytest.raises(ValueError, match=r"^adjust_contrast: contrast_factor must be scalar, got shape"):
+            tf.image.adjust_contrast(np.ones((2, 3, 3, 3), np.float32), factor)

@@ -55,6 +55,8 @@ def test_eigenvalues_are_chosen_by_number_and_by_size() -> None:
     some, columns = tf.linalg.eigh_tridiagonal(alpha, beta, False, "v", (1.0, 2.5))
     np.testing.assert_allclose(some, every[1:2])
     assert columns.shape == (3, 1)
+    ends = tf.linalg.eigh_tridiagonal(alpha, beta, select="v", select_range=(every[0], every[1]))
+    np.testing.assert_array_equal(ends, every[:2])  # both ends count
     hermitian = tf.linalg.eigh_tridiagonal(
         tf.constant([1.0, 2.0], "complex128"), tf.constant([1.0j], "complex128")
     )

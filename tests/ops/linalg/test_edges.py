@@ -47,7 +47,7 @@ B = np.arange(20.0).reshape(4, 5)
         (lambda: la.solve(np.ones((2, 2)), np.ones((2, 1))), "Input matrix is not invertible."),
         (lambda: la.inv(np.ones((2, 2))), "Input is not invertible."),
         (lambda: la.cholesky(-np.eye(2)), "Cholesky decomposition was not successful"),
-        (lambda: la.inv(np.eye(2, dtype=np.float16)), "inv: input has dtype float16"),
+        (lambda: la.det(np.eye(2, dtype=np.float16)), "det: input has dtype float16"),
         (lambda: la.cross(A[:, :2], A[:, :2]), "its last size must be 3"),
         (lambda: la.tensordot(A, B, [[0], [0, 1]]), "names 1 axes of a and 2 of b"),
         (lambda: la.set_diag(A, np.zeros(4)), "set_diag: diagonal has shape"),
@@ -529,3 +529,28 @@ def test_determinants_that_overflow_warn_of_nothing(x: Any) -> None:
         warnings.simplefilter("always")
         la.det(x), la.slogdet(x), la.logdet(x)
     assert not found
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_inverses_and_factors_of_16_bits_are_those_of_32_rounded_once(run):
+    x = np.random.default_rng(4).standard_normal((3, 4, 4)).astype(np.float16)
+    wide = np.linalg.inv(x.astype(np.float32))
+    found = run(lambda v: tf.linalg.inv(v, adjoint=True))(tf.constant(x))
+    assert found.dtype is tf.float16
+    np.testing.assert_allclose(found.numpy().swapaxes(-1, -2), wide.astype(np.float16), rtol=2e-3)
+    q, r = run(lambda v: tuple(tf.linalg.qr(v)))(tf.constant(x))
+    assert q.dtype is r.dtype is tf.float16
+    np.testing.assert_allclose(q.numpy().astype(np.float32) @ r.numpy().astype(np.float32), x, atol=5e-3)
+    with tf.GradientTape() as tape:
+        v = tf.constant(x)
+        tape.watch(v)
+        y = tf.reduce_sum(tf.linalg.inv(v) ** 2)
+    slope = tape.gradient(y, v)
+    inverse = wide.astype(np.float64)
+    t = inverse.swapaxes(-1, -2)
+    np.testing.assert_allclose(slope.numpy(), -t @ (2 * inverse) @ t, rtol=2e-2, atol=2e-2)
+
+
+def test_the_logarithm_of_no_rows_has_none():
+    for shape in ((0, 0), (2, 0, 0), (0, 2, 2)):
+        assert tf.linalg.logm(tf.zeros(shape, tf.complex64)).shape == shape

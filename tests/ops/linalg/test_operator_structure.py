@@ -412,3 +412,21 @@ def test_operators_that_depend_on_nothing_else_are_of_no_other_kind() -> None:
     assert not isinstance(la.LinearOperatorScaledIdentity(2, 1.0), la.LinearOperatorDiag)
     infinite = np.full((2, 1), np.inf, "float32")
     np.testing.assert_array_equal(la.LinearOperatorZeros(2).matmul(infinite), np.zeros((2, 1)))
+
+
+def test_a_product_with_its_own_adjoint_is_positive_definite():
+    x, y = (
+        tf.linalg.LinearOperatorFullMatrix([[11.0, 0.0], [1.0, k]], is_non_singular=True) for k in (8.0, 3.0)
+    )
+    for parts in ([x, x.H], [x.H, x], [x, y, y.H, x.H]):
+        product = tf.linalg.LinearOperatorComposition(parts)
+        assert product.is_self_adjoint
+        assert product.is_positive_definite
+        for hint in ("is_self_adjoint", "is_positive_definite", "is_non_singular"):
+            with pytest.raises(ValueError, match=hint):
+                tf.linalg.LinearOperatorComposition(parts, **{hint: False})
+    maybe = tf.linalg.LinearOperatorFullMatrix([[1.0, 0.0], [1.0, 0.0]])
+    product = tf.linalg.LinearOperatorComposition([maybe, maybe.H])
+    assert (product.is_self_adjoint, product.is_positive_definite) == (True, None)
+    for parts in ([x, y], [x, y.H], [x, y, x.H], [x, y, x.H, y.H]):
+        assert tf.linalg.LinearOperatorComposition(parts).is_self_adjoint is None

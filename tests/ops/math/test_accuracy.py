@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.ops.math.accuracy import DATA, END, PAGE, ROWS, START, Row, key, points, table, worst
@@ -23,9 +24,9 @@ def test_digits_are_what_the_page_claims(row: Row, stored: Any) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=key)
 def test_stored_points_are_those_of_the_row(row: Row, stored: Any) -> None:
-    assert [x.tolist() for x in points(row)] == stored[key(row)]["arguments"], (
-        "python -m tests.ops.math.accuracy"
-    )
+    # Powers of 10 differ in the last place from processor to processor.
+    for found, kept in zip(points(row), stored[key(row)]["arguments"], strict=True):
+        np.testing.assert_allclose(found, kept, rtol=1e-14, err_msg="python -m tests.ops.math.accuracy")
 
 
 def test_rows_have_names_of_their_own() -> None:

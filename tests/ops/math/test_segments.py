@@ -238,3 +238,47 @@ def test_the_two_ways_to_combine_rows_give_the_same_bits():
         np.testing.assert_array_equal(
             segment_extremes._combined(formula, x, starts), formula.reduceat(x, starts, 0), strict=True
         )
+
+
+def test_means_of_complex_slices_are_complex():
+    x = np.array([1 + 2j, 3, 5j, 7])
+    for call in (
+        lambda v: tf.math.segment_mean(v, [0, 0, 2, 2]),
+        lambda v: tf.math.unsorted_segment_mean(v, [0, 0, 2, 2], 3),
+    ):
+        want = np.array([2 + 1j, 0, 3.5 + 2.5j])
+        np.testing.assert_allclose(call(tf.constant(x)).numpy(), want)
+        np.testing.assert_allclose(tf.function(call)(tf.constant(x)).numpy(), want)
+    roots = tf.math.unsorted_segment_sqrt_n(tf.constant(x), [0, 0, 1, 1], 2).numpy()
+    np.testing.assert_allclose(roots, [(4 + 2j) / np.sqrt(2), (7 + 5j) / np.sqrt(2)])
+
+
+@pytest.mark.parametrize("function", [tf.math.unsorted_segment_max, tf.math.unsorted_segment_min])
+@pytest.mark.parametrize("shape", [(6000,), (1500, 4), (30, 50, 4)])
+@pytest.mark.parametrize("way", ["apart", "ties", "nan", "few members", "negative"])
+def test_the_gradient_of_many_extremes_is_that_of_the_ops(function, shape, way):
+    """Where no two elements share an extreme there is a short way; it agrees with a traced function, which has none."""
+    rng = np.random.default_rng(5)
+    data = rng.standard_normal(shape).astype("float32")
+    rows = shape[:1] if len(shape) < 3 else shape[:2]
+    ids = rng.integers(0, 40, rows).astype("int32")
+    if way == "ties":
+        data = np.round(data, 1)
+    elif way == "nan":
+        data[rng.random(shape) < 0.001] = np.nan
+    elif way == "few members":
+        ids = np.arange(np.prod(rows)).reshape(rows).astype("int32")
+    elif way == "negative":
+        ids[..., 3] = -1
+    weights = rng.standard_normal((int(ids.max()) + 3, *shape[len(rows) :])).astype("float32")
+
+    def slope(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x, ids, len(weights))
+        return tape.gradient(y, x, output_gradients=tf.constant(weights))
+
+    x = tf.constant(data)
+    found, want = slope(x).numpy(), tf.function(slope)(x).numpy()
+    np.testing.assert_array_equal(found, want)
+    assert np.count_nonzero(found) > 20

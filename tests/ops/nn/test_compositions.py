@@ -219,3 +219,32 @@ def test_a_list_of_tensors_is_the_parts_of_one_table_of_embeddings():
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.nn.embedding_lookup(parts, [4, 0, 0]))
     np.testing.assert_array_equal(tf.convert_to_tensor(tape.gradient(y, parts[0])), [[2, 2], [0, 0], [0, 0]])
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])
+@pytest.mark.parametrize(
+    ("logits", "labels", "axis"),
+    [
+        ([3, 1], [3, 4], -1),
+        ([3, 4], [3, 1], -1),
+        ([1, 4], [3, 4], -1),
+        ([1, 4], [3, 4], 0),
+        ([1], [3, 4], -1),
+    ],
+)
+def test_logits_and_labels_are_repeated_to_one_shape_before_the_softmax(run, logits, labels, axis):
+    """One logit for all classes used to be a class of its own, and the loss 0."""
+    rng = np.random.default_rng(3)
+    x, p = rng.standard_normal(logits), rng.random(labels)
+    wide = np.broadcast_to(x, np.broadcast_shapes(x.shape, p.shape))
+    logs = wide - np.log(np.exp(wide).sum(axis, keepdims=True))
+    loss = run(lambda p, x: tf.nn.softmax_cross_entropy_with_logits(p, x, axis))
+    np.testing.assert_allclose(loss(tf.constant(p), tf.constant(x)).numpy(), -(p * logs).sum(axis))
+    unknown = tf.function(
+        lambda p, x: tf.nn.softmax_cross_entropy_with_logits(p, x, axis),
+        input_signature=[
+            tf.TensorSpec([None] * p.ndim, tf.float64),
+            tf.TensorSpec([None] * x.ndim, tf.float64),
+        ],
+    )
+    np.testing.assert_allclose(unknown(p, x).numpy(), -(p * logs).sum(axis))

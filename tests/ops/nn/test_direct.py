@@ -189,3 +189,41 @@ def test_pools_of_images_have_steps():
     assert direct.maxima(op, x[..., :3]) is None  # vectors would be empty
     assert direct.maxima(op, x.astype("int32")) is None
     assert direct.maxima(op, x[:0]) is None
+
+
+@pytest.mark.parametrize("run", [lambda f: f, gd.function], ids=["eager", "function"])
+@pytest.mark.parametrize(("steps", "dilation", "taken"), [(1, 1, 4), (2, 1, 2), (1, 2, 2), (2, 2, 4)])
+def test_convolutions_of_integers_wrap_around_as_their_products_do(run, steps, dilation, taken):
+    rng = np.random.default_rng(steps + 2 * dilation)
+    x = rng.integers(-(2**31), 2**31, (2, 6, 7, 4)).astype(np.int32)
+    k = rng.integers(-(2**31), 2**31, (3, 2, taken, 6)).astype(np.int32)
+    around = [[0, 0], [1, 2], [0, 1], [0, 0]]
+    wide, out = np.pad(x, around).astype(object), 6 * taken // 4
+    rows, columns = ((n - (m - 1) * dilation - 1) // steps + 1 for n, m in ((9, 3), (8, 2)))
+    want = np.zeros((2, rows, columns, 6), object)
+    for i in range(rows):
+        for j in range(columns):
+            seen = wide[:, i * steps :, j * steps :][
+                :, : 2 * dilation + 1 : dilation, : dilation + 1 : dilation
+            ]
+            for group in range(4 // taken):
+                to = slice(group * out, (group + 1) * out)
+                part = seen[..., group * taken : (group + 1) * taken]
+                want[:, i, j, to] = np.tensordot(part, k[..., to].astype(object), 3)
+    want = ((want + 2**31) % 2**32 - 2**31).astype(np.int32)
+    convolve = run(lambda x, k: gd.nn.conv2d(x, k, steps, around, dilations=dilation))
+    found = convolve(gd.constant(x), gd.constant(k))
+    assert found.dtype is gd.int32
+    np.testing.assert_array_equal(found.numpy(), want)
+    turned = run(lambda x, k: gd.nn.conv2d(x, k, steps, "SAME", "NCHW", dilation if steps == 1 else 1))
+    plain = run(lambda x, k: gd.nn.conv2d(x, k, steps, "SAME", "NHWC", dilation if steps == 1 else 1))
+    np.testing.assert_array_equal(
+        turned(gd.constant(x.transpose(0, 3, 1, 2)), gd.constant(k)).numpy().transpose(0, 2, 3, 1),
+        plain(gd.constant(x), gd.constant(k)).numpy(),
+    )
+
+
+def test_a_convolution_of_integers_has_filters_of_its_dtype():
+    for filters in (np.ones((1, 1, 1, 1), np.int64), np.ones((1, 1, 1, 1), np.float32)):
+        with pytest.raises(TypeError, match=r"^conv2d: filters have dtype"):
+            gd.nn.conv2d(gd.ones([1, 2, 2, 1], gd.int32), gd.constant(filters), 1, "VALID")

@@ -14,7 +14,7 @@ from graphad.core.registry import all_ops
 from graphad.core.tensor import EagerTensor
 from graphad.ops.nn.activation import Elu, EluGrad, LeakyRelu, LeakyReluGrad, Relu, Relu6, ReluGrad
 from graphad.ops.nn.cross_entropy import SparseCrossEntropy, SparseCrossEntropyGrad
-from graphad.ops.nn.softmax import LogSoftmax, Softmax
+from graphad.ops.nn.softmaxes import LogSoftmax, Softmax
 from tests.support.op_case import close, integer, real
 
 EDGES = np.array([-np.inf, -800.0, -1.0, -0.0, 0.0, 1.0, 800.0, np.inf, np.nan])

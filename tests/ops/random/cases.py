@@ -13,8 +13,9 @@ from graphad.ops import array as a
 from graphad.ops import random
 from graphad.ops.random.candidates import DrawClasses
 from graphad.ops.random.draw import SplitKey
+from graphad.ops.random.gammas import DrawGamma, GammaSlope
 from graphad.ops.random.index_shuffle import index_shuffle
-from graphad.ops.random.samples import DrawCounts, DrawGamma, GammaSlope
+from graphad.ops.random.samples import DrawCounts
 from tests.support.op_case import OpCase, positive, real
 
 SEED = np.array([3, 5], np.int64)

@@ -5,7 +5,7 @@ import pytest
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.ops.random.samples import GammaSlope
+from graphad.ops.random.gammas import GammaSlope
 
 
 @pytest.mark.parametrize("alpha", [2e5, 1e8, 1e12])

@@ -27,3 +27,12 @@ def test_the_inverse_window_is_zero_where_all_windows_are():
     forward = tf.signal.hann_window(64).numpy()
     assert found[0] == 0.0
     np.testing.assert_allclose(found[1:] * forward[1:], 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_no_frequencies_are_no_numbers(run):
+    for shape, want in (([0], [0]), ([2, 0], [2, 0]), ([0, 3], [0, 4])):
+        found = run(tf.signal.irfft)(tf.zeros(shape, tf.complex64))
+        assert found.shape == want
+        assert found.dtype is tf.float32
+    assert run(tf.signal.irfft2d)(tf.zeros([2, 0], tf.complex64)).shape == [2, 0]

@@ -238,7 +238,7 @@ def test_a_sparse_tensor_is_what_it_says():
             "map_values: sparse tensors have different shapes",
         ),
         (lambda: tf.sparse.split(X, 0, 1), "num_split is 0"),
-        (lambda: tf.sparse.bincount([1, 2], axis=1), "axis is 1; 0 and -1 are possible"),
+        (lambda: tf.sparse.bincount([1, 2], axis=1), "axis is 1; 0, None and -1 are possible"),
         (lambda: tf.sparse.cross([X, X]), "cross: not part of graphad, out of scope"),
         (
             lambda: tf.sets.union([1, 2], [1, 2]),
@@ -400,3 +400,40 @@ def test_sets_may_be_sparse_and_dense_in_any_order():
         assert tf.sets.difference(a, b).values.numpy().tolist() == [1, 3, 4]
         assert tf.sets.difference(a, b, aminusb=False).values.numpy().tolist() == [9]
         assert tf.sets.union(a, b).values.numpy().tolist() == [1, 2, 3, 9, 4, 5]
+
+
+def test_filled_rows_keep_the_order_of_their_values():
+    """They used to be sorted by column too."""
+    x = tf.SparseTensor([[2, 1], [2, 0], [0, 2], [0, 1]], [1.0, 2.0, 3.0, 4.0], [4, 3])
+    filled, empty = tf.sparse.fill_empty_rows(x, 7.0)
+    assert filled.indices.numpy().tolist() == [[0, 2], [0, 1], [1, 0], [2, 1], [2, 0], [3, 0]]
+    assert filled.values.numpy().tolist() == [3.0, 4.0, 7.0, 1.0, 2.0, 7.0]
+    assert empty.numpy().tolist() == [False, True, False, True]
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_counts_are_of_numbers_that_are_not_negative_with_weights_at_their_places(run):
+    """A negative number used to change the counts of others, and weights were taken in the order in which they stand."""
+    count = run(lambda v, w=None, axis=0: tf.sparse.bincount(v, weights=w, axis=axis))
+    places, values = [[0, 0], [1, 1], [1, 2]], [1, 2, 2]
+    x = tf.SparseTensor(places, values, [2, 3])
+    right = tf.SparseTensor(places, [1.0, 2.0, 3.0], [2, 3])
+    assert count(x, right).values.numpy().tolist() == [1.0, 5.0]
+    for wrong, words in (
+        (tf.SparseTensor([[0, 0], [1, 0], [1, 2]], [1.0, 2.0, 3.0], [2, 3]), "must have the same indices"),
+        (tf.SparseTensor(places, [1.0, 2.0, 3.0], [2, 4]), "must have the same shape"),
+        (
+            tf.SparseTensor(places[:2], [1.0, 2.0], [2, 3]),
+            "there are 2 weights for 3 values|Incompatible shapes",
+        ),
+        (tf.constant([1.0, 2.0, 3.0]), "weights must be a SparseTensor"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            count(x, wrong)
+    for negative in (tf.constant([1, -2, 3]), tf.SparseTensor(places, [1, 2, -1], [2, 3])):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"the values are .*; they must be non-negative"
+        ):
+            count(negative)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"weights have shape \(1, 4\), values \(2, 2\)"):
+        count(tf.constant([[1, 2], [3, 4]]), tf.ones([1, 4]), -1)

@@ -10,8 +10,10 @@ The modules by subject:
     a plan's call         plan_block, entry, entry_text, entry_ctypes, layout, driver
     threads               pool, limit
     steps of plans        movement, indexing, ordering, drawing, calls, branch, repeat
-    matrices              lapack, factorising, numpy_loops
+    matrices              lapack, factorising
+    functions of arrays   mapping
+    NumPy's own loops     numpy_loops, ufuncs, transforming
     products              blas, blas_text, multiplying, tiles_text, convolving, convolving_text, convolving_lines,
-                          convolved
+                          convolving_few, convolving_sizes, convolved
     text into code        native
 """

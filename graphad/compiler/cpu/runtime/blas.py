@@ -289,8 +289,8 @@ def matmul_words(
             f"matmul: inner sizes differ: a has shape {tuple(a[0])}, b has shape {tuple(b[0])}, "
             f"c has shape {tuple(c[0])}; a is [m, k], b is [k, n], c is [m, n]"
         )
-    axes_a, axes_b = _leading(a, kind.itemsize), _leading(b, kind.itemsize)
-    axes_c = _leading(c, kind.itemsize)
+    axes_a, axes_b = leading(a, kind.itemsize), leading(b, kind.itemsize)
+    axes_c = leading(c, kind.itemsize)
     if axes_a is None or axes_b is None or axes_c is None:
         return None
     if axes_c[0]:  # C is stored by columns: compute its transpose
@@ -344,7 +344,7 @@ def bits(dtype: np.dtype[Any], value: complex) -> list[int]:
     return [int(word) for word in np.frombuffer(raw, np.int64)]
 
 
-def _leading(operand: Strided, itemsize: int) -> tuple[bool, int] | None:
+def leading(operand: Strided, itemsize: int) -> tuple[bool, int] | None:
     """(stored transposed, elements from one stored row to the next) of the last two axes; None when neither
     is contiguous.
     """

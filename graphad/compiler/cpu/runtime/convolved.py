@@ -15,7 +15,8 @@ import numpy as np
 from graphad.compiler.backend import FIRST, RESULT, SECOND, WORK, Part
 from graphad.compiler.cpu.runtime import blas, convolving, movement
 from graphad.compiler.cpu.runtime import convolving_text as t
-from graphad.compiler.cpu.runtime.convolving import Rows, Sizes
+from graphad.compiler.cpu.runtime.convolving import Rows
+from graphad.compiler.cpu.runtime.convolving_sizes import Sizes
 from graphad.compiler.rows import Step
 from graphad.kernels.forms import Convolved
 
@@ -131,16 +132,21 @@ def _images(s: Sizes, kernel: Shape, dtype: str, threads: int) -> Steps:
 
 def _filters(s: Sizes, kernel: Shape, dtype: str, threads: int) -> Steps:
     rows, parts = convolving.sums(s, dtype)
+    given, before, start = (SECOND, 0), [], 0
+    if rows.columns:
+        given = WORK, 0
+        before, start = _copied((s.batch, *s.counts, s.outputs), dtype, lambda g: g, rows.columns, 0)
     if parts == 1 and not s.single:
-        return Steps(_run(rows, dtype, (FIRST, 0), (SECOND, 0), (RESULT, 0), 0), rows.workspace)
+        found = _run(rows, dtype, (FIRST, 0), given, (RESULT, 0), start)
+        return Steps([*before, *found], start + rows.workspace)
     count, size = math.prod(kernel), np.dtype(dtype).itemsize
-    end = -(-parts * count * size // 64) * 64
-    before = [_zeros(dtype, parts * count, WORK)] if s.single else []
+    end = start + -(-parts * count * size // 64) * 64
+    before += [_zeros(dtype, parts * count, WORK)] if s.single else []
     words = [0] * t.WORD_COUNT
     words[t.LENGTH], words[t.BLOCK] = count, parts
     added = Step(convolving.step(dtype, convolving.ADDED), words, (t.IMAGES, t.RESULT))
-    found = _run(rows, dtype, (FIRST, 0), (SECOND, 0), (WORK, 0), end)
-    return Steps([*before, *found, Part(added, ((WORK, 0), (RESULT, 0)))], end + rows.workspace)
+    found = _run(rows, dtype, (FIRST, 0), given, (WORK, start), end)
+    return Steps([*before, *found, Part(added, ((WORK, start), (RESULT, 0)))], end + rows.workspace)
 
 
 _MADE = {"values": _values, "images": _images, "filters": _filters}

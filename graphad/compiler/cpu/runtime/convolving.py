@@ -18,6 +18,7 @@ import numpy as np
 
 from graphad.compiler.cpu.runtime import (
     blas,
+    convolving_few,
     convolving_lines,
     convolving_text,
     driver,
@@ -27,11 +28,14 @@ from graphad.compiler.cpu.runtime import (
 )
 from graphad.compiler.cpu.runtime import convolving_lines as by_line
 from graphad.compiler.cpu.runtime import convolving_text as t
+from graphad.compiler.cpu.runtime.convolving_sizes import MOST_AXES, Sizes
+from graphad.compiler.cpu.runtime.convolving_sizes import pool_sizes_for as pool_sizes_for
+from graphad.compiler.cpu.runtime.convolving_sizes import sizes_for as sizes_for
+from graphad.compiler.cpu.runtime.convolving_sizes import sizes_of as sizes_of
 from graphad.compiler.cpu.runtime.plan_block import ALIGNMENT, aligned_bytes
 from graphad.compiler.cpu.target import host
 from graphad.core.errors import InternalError
 
-MOST_AXES = 3
 _BLOCK_BYTES = 1 << 18  # of the rows of a block, which stay in the second-level cache
 _DEPTH = 256  # places whose products are added up at once for filters
 _LIGHT = 1 << 20  # multiplications for which waking a thread does not pay
@@ -45,12 +49,18 @@ _COPIED_BYTES = 1 << 17  # of lines with zeros on both sides, which stay in the 
 _MOST_BYTES = 1 << 19  # of them where a single line of results has many
 _FEWEST = 4  # places of a line: fewer leave most of a tile empty
 _DEEPEST = 1152  # elements of a window whose products are added up in registers at once
-_VECTORS = 4  # channels of a pool: of fewer, most of a vector would be empty
 _MANY = 512  # places for which it pays to copy filters to whole lines of the cache
 _LINES = 16  # lines of results of a heavy convolution that threads can share
 
-CORRELATE, FILTERS, SINGLE, SINGLE_FILTERS, SPREAD, AT_MAXIMA, MAXIMA, LINES, LINE_FILTERS, ADDED = range(10)
-_functions: dict[tuple[str, bool], list[int]] = {}
+CORRELATE, FILTERS, SINGLE, SINGLE_FILTERS, SPREAD, AT_MAXIMA, MAXIMA, LINES, LINE_FILTERS, ADDED, FEW = (
+    range(11)
+)
+_TEXTS = {
+    CORRELATE: convolving_text,
+    LINES: convolving_lines,
+    FEW: convolving_few,
+}  # by the first function of each
+_functions: dict[tuple[str, int], list[int]] = {}
 
 
 def _shape(dtype: str) -> tiles_text.Shape | None:
@@ -58,109 +68,32 @@ def _shape(dtype: str) -> tiles_text.Shape | None:
     return next((shape for shape in shapes if shape.letter == blas.LETTERS[dtype]), None)
 
 
-def _steps(dtype: str, lines: bool = False) -> list[int]:
-    """The addresses of the steps, or of those that go line by line; empty where this processor has no tiles."""
-    found = _functions.get((dtype, lines))
+def _steps(dtype: str, first: int) -> list[int]:
+    """The addresses of the functions of a text, from its first one on; none where this processor has no tiles."""
+    found = _functions.get((dtype, first))
     if found is None:
         with native.lock:
-            shape, text = _shape(dtype), convolving_lines if lines else convolving_text
+            shape, text = _shape(dtype), _TEXTS[first]
             if shape is None or not blas.tiles(dtype):
                 found = []
             else:
                 names = text.symbols(shape)
                 made = native.printed(text.text, shape, symbols=names)
                 found = [made[name] for name in names]
-            _functions[dtype, lines] = found
+            _functions[dtype, first] = found
     return found
 
 
 def step(dtype: str, function: int) -> int:
-    if function < LINES:
-        return _steps(dtype)[function]
-    return _steps(dtype, True)[function - LINES]
-
-
-class Sizes(NamedTuple):
-    """A convolution: sizes of three axes each, of the image without batch and channels."""
-
-    batch: int
-    size: tuple[int, ...]
-    counts: tuple[int, ...]
-    window: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    before: tuple[int, ...]
-    inputs: int
-    outputs: int
-    groups: int
-    times: int  # how many such convolutions there are; several for filters that map each channel to several outputs
-
-    @property
-    def places(self) -> int:
-        return self.batch * math.prod(self.counts)
-
-    @property
-    def single(self) -> bool:
-        """Whether each channel is mapped to one output."""
-        return self.groups > 1 and self.groups == self.inputs
-
-
-def sizes_of(
-    image: Sequence[int],
-    kernel: Sequence[int],
-    counts: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    before: Sequence[int],
-) -> Sizes | None:
-    """The sizes for shapes [batch, ..., channels] and [..., channels, outputs]; None if they are not for the steps here."""
-    rank = len(strides)
-    if not 0 < rank <= MOST_AXES or 0 in (*image, *kernel, *counts):
-        return None
-    groups = image[-1] // kernel[-2]
-    if 1 < groups < image[-1] and min(kernel[-2], kernel[-1] // groups) < 8:
-        return None  # products of few rows or columns
-    times = kernel[-1] // groups if groups > 1 and kernel[-2] == 1 else 1
-
-    def filled(values: Sequence[int], value: int) -> tuple[int, ...]:
-        return (*(value,) * (MOST_AXES - rank), *values)
-
-    return Sizes(
-        image[0],
-        filled(image[1:-1], 1),
-        filled(counts, 1),
-        filled(kernel[:-2], 1),
-        filled(strides, 1),
-        filled(dilations, 1),
-        filled(before, 0),
-        image[-1],
-        kernel[-1] // times,
-        groups,
-        times,
-    )
-
-
-def sizes_for(windows: Any, image: Sequence[int], kernel: Sequence[int]) -> Sizes | None:
-    """`sizes_of` for an op on windows, filters of the shape [..., channels, outputs], and images of this shape."""
-    if 0 in (*image, *kernel):
-        return None
-    counts = windows.places(image, kernel[:-2])[1:]
-    before = [first for first, _ in windows.pads(image, kernel[:-2])]
-    return sizes_of(image, kernel, counts, windows.strides, windows.dilations, before)
-
-
-def pool_sizes_for(windows: Any, image: Sequence[int]) -> Sizes | None:
-    """`sizes_of` for a pool of maxima."""
-    if image[-1] < _VECTORS:
-        return None
-    return sizes_for(windows, image, (*windows.window, 1, image[-1]))
+    first = max(k for k in _TEXTS if k <= function)
+    return _steps(dtype, first)[function - first]
 
 
 class Rows(NamedTuple):
     """The blocks of a region, whose words IMAGES to WORK are offsets in bytes, and the bytes of all workspaces.
 
-    `columns`: As many numbers has each row of filters that the step reads, zeros behind its own, the first at a multiple of a
-    vector; 0 if it reads them as they are.
+    `columns`: As many numbers has each row of filters, or of cotangents, that the step reads, zeros behind its own, the first at
+    a multiple of a vector; 0 if it reads them as they are.
     """
 
     function: int
@@ -204,6 +137,22 @@ def _ranges(total: int, work: float, least: int, threads: int) -> list[tuple[int
     return [(low, min(low + size, total)) for low in range(0, total, size)]
 
 
+def _each_range(words: list[int], ranges: Sequence[tuple[int, int]], each: int, step: int = 1) -> np.ndarray:
+    """A row for each range, in units of `step`, with a workspace of so many bytes of its own."""
+    found = np.array([words] * len(ranges), np.int64)
+    found[:, [t.LOW, t.HIGH]] = np.array(ranges) * step
+    found[:, t.WORK] = np.arange(len(ranges)) * each
+    return found
+
+
+def _lines_at_once(s: Sizes, line: int) -> tuple[int, int]:
+    """For how many lines of results lines of the image, of so many bytes, are copied at once; and how many these are."""
+    reach = (s.window[1] - 1) * s.dilations[1] + 1
+    fit = _COPIED_BYTES // (line * s.window[0])
+    many = min(max((fit - reach) // s.strides[1] + 1, 1), s.counts[1])
+    return many, s.window[0] * (s.strides[1] * (many - 1) + reach)
+
+
 def _in_lines(s: Sizes, words: list[int], itemsize: int) -> int:
     """Add the words of a step that goes line by line, if that pays. Returns: the bytes of its workspace, 0 where it does not."""
     length, lines = words[t.LENGTH], s.batch * s.counts[0] * s.counts[1]
@@ -213,10 +162,7 @@ def _in_lines(s: Sizes, words: list[int], itemsize: int) -> int:
         return 0
     padded = (s.strides[2] * (s.counts[2] - 1) + s.window[2]) * s.inputs
     is_direct = s.before[2] <= 0 and padded - s.before[2] * s.inputs <= s.size[2] * s.inputs
-    reach = (s.window[1] - 1) * s.dilations[1] + 1
-    fit = _COPIED_BYTES // (padded * itemsize * s.window[0])
-    many = min(max((fit - reach) // s.strides[1] + 1, 1), s.counts[1])
-    copies = s.window[0] * (s.strides[1] * (many - 1) + reach)
+    many, copies = _lines_at_once(s, padded * itemsize)
     if padded * itemsize * copies > _MOST_BYTES:
         return 0
     table, line = -(-copies * 8 // 64) * 64, -(-padded * itemsize // 64) * 64
@@ -231,14 +177,41 @@ def _correlation_of_lines(s: Sizes, words: list[int], each: int, dtype: str, thr
     shape = _shape(dtype)
     assert shape is not None
     words[t.OTHER_PIXEL] = columns = -(-s.outputs // shape.lanes) * shape.lanes
-    rows: list[list[int]] = []
-    work = float(s.places) * words[t.LENGTH] * s.outputs
-    for low, high in _ranges(s.batch * s.counts[0] * s.counts[1], work, 1, threads):
-        row = list(words)
-        row[t.LOW], row[t.HIGH], row[t.WORK] = low, high, len(rows) * each
-        rows.append(row)
+    rows = _each_range(words, _ranges_of_lines(s, words, threads), each)
     is_placed = columns > s.outputs or s.places >= _MANY
-    return Rows(LINES, np.array(rows, np.int64), len(rows) * each, columns if is_placed else 0)
+    return Rows(LINES, rows, len(rows) * each, columns if is_placed else 0)
+
+
+def _ranges_of_lines(s: Sizes, words: list[int], threads: int) -> list[tuple[int, int]]:
+    work = float(s.places) * words[t.LENGTH] * s.outputs
+    return _ranges(s.batch * s.counts[0] * s.counts[1], work, 1, threads)
+
+
+def _of_few(s: Sizes, words: list[int], dtype: str, threads: int) -> Rows | None:
+    """The rows of a convolution with few outputs, whose vectors are of places; None where another way is quicker."""
+    shape = _shape(dtype)
+    if shape is None or s.groups > 1 or s.strides[2] > 1 or words[t.ALONE]:
+        return None
+    itemsize, lanes = np.dtype(dtype).itemsize, shape.lanes
+    if (
+        s.outputs > min(convolving_few.MOST, lanes // 2)
+        or s.counts[2] < lanes // 2
+        or words[t.LENGTH] > _DEEPEST
+    ):
+        return None
+    reach = (s.window[2] - 1) * s.dilations[2]
+    padded = (-(-(s.counts[2] + reach) // lanes) + 1) * lanes
+    line = padded * s.inputs * itemsize
+    many, copies = _lines_at_once(s, line)
+    if line * copies > _MOST_BYTES:
+        return None
+    table, sums = -(-copies * 8 // 64) * 64, convolving_few.MOST * convolving_few.VECTORS * lanes * itemsize
+    words += [0] * (convolving_few.WORD_COUNT - t.WORD_COUNT)
+    words[by_line.LINES], words[by_line.PADDED] = many, padded
+    words[convolving_few.SUMS], words[by_line.COPIES] = table // itemsize, (table + sums) // itemsize
+    each = table + sums + -(-line * copies // 64) * 64
+    rows = _each_range(words, _ranges_of_lines(s, words, threads), each)
+    return Rows(FEW, rows, len(rows) * each)
 
 
 @functools.lru_cache(maxsize=512)
@@ -251,11 +224,10 @@ def _correlation(
     rows = []
     if s.single:
         work = float(s.places * math.prod(s.window) * s.inputs)
-        for low, high in _ranges(s.places, work, 1, threads):
-            row = list(words)
-            row[t.LOW], row[t.HIGH] = low, high
-            rows.append(row)
-        return Rows(SINGLE, np.array(rows, np.int64), 0)
+        return Rows(SINGLE, _each_range(words, _ranges(s.places, work, 1, threads), 0), 0)
+    few = _of_few(s, words, dtype, threads)
+    if few is not None:
+        return few
     each = _in_lines(s, words, itemsize)
     if each:
         return _correlation_of_lines(s, words, each, dtype, threads)
@@ -304,8 +276,10 @@ def sums(s: Sizes, dtype: str) -> tuple[Rows, int]:
         return Rows(SINGLE_FILTERS, np.array(rows, np.int64), 0), parts
     shape = _shape(dtype)
     assert shape is not None
+    room = _in_lines(s, words, itemsize)
     # The cotangents of a place are read in whole vectors.
-    room = 0 if s.outputs % shape.lanes else _in_lines(s, words, itemsize)
+    wide = -(-s.outputs // shape.lanes) * shape.lanes if room else s.outputs
+    words[t.OTHER_PIXEL] = wide
     channels, outputs = words[t.CHANNELS], words[t.OUTPUTS]
     axis = 0 if s.window[0] > 1 else 1
     inside = math.prod(s.window[axis + 1 :]) * channels
@@ -332,7 +306,8 @@ def sums(s: Sizes, dtype: str) -> tuple[Rows, int]:
         elif not words[t.ALONE]:
             workspace += -(-row[t.BLOCK] * row[t.LENGTH] * itemsize // 64) * 64
         rows.append(row)
-    return Rows(LINE_FILTERS if room else FILTERS, np.array(rows, np.int64), workspace), parts
+    columns = wide if wide > s.outputs else 0
+    return Rows(LINE_FILTERS if room else FILTERS, np.array(rows, np.int64), workspace, columns), parts
 
 
 def _placed(filters: np.ndarray, columns: int) -> np.ndarray:
@@ -421,18 +396,16 @@ def spreading(s: Sizes, dtype: str, threads: int) -> Rows | None:
     short = run <= t.SHORT * lanes // (1 if "+avx512f" in host().features else 2)
     if s.groups > 1 or s.inputs > _FEW or s.dilations[2] > 1 or not short or set(s.window) == {1}:
         return None
+    if set(s.strides) == {1} and transposed(s, dtype, threads)[1][0][1].function == FEW:
+        return None
     itemsize = np.dtype(dtype).itemsize
     words = _words(s, 0, (0, 0, s.inputs), itemsize)
     length, each = words[t.LENGTH], math.prod(s.counts)
     words[t.OTHER_PIXEL] = length
     words[t.BLOCK] = block = min(max(_BLOCK_BYTES // (length * itemsize) // 12 * 12, 96), 480)
     size = -(-block * length * itemsize // 64) * 64
-    rows: list[list[int]] = []
-    for low, high in _ranges(s.batch, float(s.places) * length * s.outputs, 1, threads):
-        row = list(words)
-        row[t.LOW], row[t.HIGH], row[t.WORK] = low * each, high * each, len(rows) * size
-        rows.append(row)
-    return Rows(SPREAD, np.array(rows, np.int64), len(rows) * size)
+    rows = _each_range(words, _ranges(s.batch, float(s.places) * length * s.outputs, 1, threads), size, each)
+    return Rows(SPREAD, rows, len(rows) * size)
 
 
 class _Phase(NamedTuple):
@@ -557,12 +530,8 @@ def maxima_rows(s: Sizes, dtype: str, threads: int, spread: bool) -> Rows:
     """The rows of maxima, or of their gradient, which are whole images each."""
     words, each = _words(s, 0, (0, 0, s.inputs), np.dtype(dtype).itemsize), math.prod(s.counts)
     total, step = (s.batch, each) if spread else (s.places, 1)
-    rows: list[list[int]] = []
-    for low, high in _ranges(total, 2.0 * s.places * math.prod(s.window) * s.inputs, 1, threads):
-        row = list(words)
-        row[t.LOW], row[t.HIGH] = low * step, high * step
-        rows.append(row)
-    return Rows(AT_MAXIMA if spread else MAXIMA, np.array(rows, np.int64), 0)
+    ranges = _ranges(total, 2.0 * s.places * math.prod(s.window) * s.inputs, 1, threads)
+    return Rows(AT_MAXIMA if spread else MAXIMA, _each_range(words, ranges, 0, step), 0)
 
 
 def at_maxima(s: Sizes, x: np.ndarray, g: np.ndarray, to: np.ndarray) -> None:

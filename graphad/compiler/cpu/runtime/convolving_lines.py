@@ -111,63 +111,80 @@ def _tiles(shape: Shape) -> str:
     return f.text()
 
 
-def _table(shape: Shape) -> str:
-    """The addresses of the lines of the image for `many` lines of results from `line` on, plane after plane; returns how many
-    lines a plane has.
+def put_table(f: Body, outside: str, unit: str | int, put: Callable[[str, str, str, str], str]) -> None:
+    """The body of `i64 (ptr %w, i64 %line, i64 %many)`: addresses for the lines of the image that `many` lines of results from
+    `line` on have a part of, plane after plane; it returns how many lines a plane has.
+
+    Lines that are not there have the address `outside`, for others `put(line, left, skipped, inside)` gives it: behind `left`
+    zeros come `inside` numbers of the line, whose first ones are skipped. These are counted in `unit` elements.
     """
-    f = Body(shape, "", "i64 @table(ptr %w, i64 %line, i64 %many)", "internal")
     walk = t.Walk(f, f.math("mul", "%line", f.word("%w", t.COUNT + 2)))
     span = f.math("mul", f.math("sub", "%many", 1), f.word("%w", t.STRIDE + 1))
     reach = f.math("mul", f.math("sub", f.word("%w", t.WINDOW + 1), 1), f.word("%w", t.DILATION + 1))
     lines = f.math("add", f.math("add", span, reach), 1)
-    image, work = t.image_at(f, walk.at[0].get()), f.pointer("%w", t.WORK)
-    padded, pixel = f.word("%w", PADDED), f.word("%w", t.PIXEL)
-    zeros, copies = f.item(work, f.word("%w", ZEROS)), f.slot("ptr", f.item(work, f.word("%w", COPIES)))
-    direct = f.test("ne", f.word("%w", DIRECT), 0)
+    image, work, padded = t.image_at(f, walk.at[0].get()), f.pointer("%w", t.WORK), f.word("%w", PADDED)
     # What of a padded line is inside of the image.
-    before = f.math("mul", f.word("%w", t.BEFORE + 2), pixel)
+    before = f.math("mul", f.word("%w", t.BEFORE + 2), unit)
     left = f.min(f.emit(f"call i64 @llvm.smax.i64(i64 {before}, i64 0)"), padded)
     skipped = f.math("sub", left, before)
-    there = f.math("sub", f.math("mul", f.word("%w", t.SIZE + 2), pixel), skipped)
+    there = f.math("sub", f.math("mul", f.word("%w", t.SIZE + 2), unit), skipped)
     inside = f.emit(f"call i64 @llvm.smax.i64(i64 {f.min(there, f.math('sub', padded, left))}, i64 0)")
-    right = f.math("add", left, inside)
     with f.loop(0, f.word("%w", t.WINDOW)) as k0:
         d, in_depth = t.element_at(f, 0, walk.first(0), k0)
         first = walk.first(1)
         with f.loop(0, lines) as k:
             h = f.math("add", first, k)
             is_in = f.emit(f"and i1 {in_depth}, {t.is_within(f, h, f.word('%w', t.SIZE + 1))}")
-            address = f.slot("ptr", zeros)
+            address = f.slot("ptr", outside)
             with f.when(is_in):
-                source = t.line_at(f, image, d, h)
-                address.set(f.item(source, skipped))
-                with t.otherwise(f, direct):
-                    to = copies.get()
-                    t.put_zeros(f, to, left)
-                    t.put_copy(f, f.item(to, left), f.item(source, skipped), inside)
-                    t.put_zeros(f, f.item(to, right), f.math("sub", padded, right))
-                    address.set(to)
-                    copies.set(f.item(to, padded))
+                address.set(put(t.line_at(f, image, d, h), left, skipped, inside))
             place = f.at(work, f.math("add", f.math("mul", k0, lines), k))
             f.do(f"store ptr {address.get()}, ptr {place}, align 8")
     f.ret(lines)
+
+
+def _table(shape: Shape) -> str:
+    """The lines themselves where all of a window is inside of them, else copies with zeros on both sides."""
+    f = Body(shape, "", "i64 @table(ptr %w, i64 %line, i64 %many)", "internal")
+    work, padded = f.pointer("%w", t.WORK), f.word("%w", PADDED)
+    zeros, copies = f.item(work, f.word("%w", ZEROS)), f.slot("ptr", f.item(work, f.word("%w", COPIES)))
+    direct = f.test("ne", f.word("%w", DIRECT), 0)
+
+    def put(line: str, left: str, skipped: str, inside: str) -> str:
+        source, right = f.item(line, skipped), f.math("add", left, inside)
+        address = f.slot("ptr", source)
+        with t.otherwise(f, direct):
+            to = copies.get()
+            t.put_zeros(f, to, left)
+            t.put_copy(f, f.item(to, left), source, inside)
+            t.put_zeros(f, f.item(to, right), f.math("sub", padded, right))
+            address.set(to)
+            copies.set(f.item(to, padded))
+        return address.get()
+
+    put_table(f, zeros, f.word("%w", t.PIXEL), put)
     return f.text()
 
 
-def _chunks(f: Body, body: Callable[[str, str, str], None]) -> None:
+def chunks(f: Body, table: str, body: Callable[[str, str, str], None]) -> None:
     """Call `body(line, end, lines of a plane)` for the lines from LOW to HIGH, some lines of one plane of results at a time,
-    with the addresses of the lines of the image in a table."""
-    t.begin(f)
-    t.put_zeros(f, f.item(f.pointer("%w", t.WORK), f.word("%w", ZEROS)), f.word("%w", PADDED))
+    with the addresses of the lines of the image in a table that the function of this name has filled."""
     line, high, across = f.slot("i64", f.word("%w", t.LOW)), f.word("%w", t.HIGH), f.word("%w", t.COUNT + 1)
     with f.forever() as done:
         now = line.get()
         f.leave(done, f.test("sge", now, high))
         left = f.math("sub", across, f.math("srem", now, across))
         many = f.min(f.min(left, f.word("%w", LINES)), f.math("sub", high, now))
-        lines = f.emit(f"call i64 @table(ptr %w, i64 {now}, i64 {many})")
+        lines = f.emit(f"call i64 @{table}(ptr %w, i64 {now}, i64 {many})")
         body(now, many, lines)
         line.set(f.math("add", now, many))
+
+
+def _chunks(f: Body, body: Callable[[str, str, str], None]) -> None:
+    """`chunks` of lines as they are, with one line of zeros for all that are outside."""
+    t.begin(f)
+    t.put_zeros(f, f.item(f.pointer("%w", t.WORK), f.word("%w", ZEROS)), f.word("%w", PADDED))
+    chunks(f, "table", body)
 
 
 def _correlate(shape: Shape, symbol: str) -> str:

@@ -39,7 +39,8 @@ WORD_COUNT = STEPS + MOST_STEPS
 _INVALID = 1  # FE_INVALID of C
 _KINDS = {4: "float", 8: "double"}
 _WIDE = 8  # bytes of an element in the workspace
-_ITERATED = frozenset(("syevd", "syevd_values", "gesdd", "gesdd_values"))  # which might never end for NaN
+# Of matrices with NaN or infinities iterations might never end, and a determinant might be 0, which the op corrects.
+_OF_FINITE = frozenset(("syevd", "syevd_values", "gesdd", "gesdd_values", "getrf", "getrf_log"))
 _FUNCTIONS: dict[str, Any] = {
     "getri": np.linalg.inv,
     "getrf": np.linalg.det,
@@ -180,6 +181,16 @@ def _called() -> str:
     return f.text()
 
 
+def widened(count: int) -> Step:
+    """The step that widens so many float32 numbers; its places are their own and that of the float64 ones."""
+    return Step(_kernels()["graphad_widen4"], [0, 0, count, _ANY], (SOURCE, TARGET))
+
+
+def rounded(count: int) -> Step:
+    """The step that rounds so many float64 numbers to float32."""
+    return Step(_kernels()["graphad_round4"], [0, 0, 1, 1, count, 0, 0, 1, 0], (SOURCE, TARGET))
+
+
 def text() -> str:
     """The step kernels."""
     return "\n".join([_widen(4), _widen(8), _round(4), _round(8), _called()])
@@ -276,7 +287,7 @@ def parts(form: Factorised, dtype: str, shape: Sequence[int]) -> list[Part]:
         return [Part(Step(kernels[f"graphad_widen{size}"], [0, 0, 0, _NEVER], (SOURCE,)), ((FIRST, 0),))]
     made = recipe(form, m, n)
     starts = _starts(made, count)
-    must = _FINITE if form.name in _ITERATED else _ANY
+    must = _FINITE if form.name in _OF_FINITE else _ANY
     step = Step(kernels[f"graphad_widen{size}"], [0, 0, count * m * n, must], (SOURCE, TARGET))
     found = [Part(step, ((FIRST, 0), (WORK, starts[0])))]
     for call in made.calls:

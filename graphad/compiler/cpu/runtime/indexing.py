@@ -342,8 +342,8 @@ def indexed(
         raise InternalError(
             f"plan: a {form.way} of shapes {', '.join(str(tuple(shape)) for shape in shapes)}"
         )
-    if not outer:
-        outer, inner = 1, 0  # indices are checked nevertheless
+    if not math.prod(table):  # nothing is walked; indices are checked nevertheless
+        batch, outer, inner = batch if count else 0, 1, 0
     words = [0] * WORD_COUNT
     words[BATCH : DEPTH + 1] = batch, outer, count, inner, math.prod(sizes), depth
     words[INDEX_BYTES], words[NEGATIVE] = index_bytes, _NEGATIVE[form.negative]
@@ -387,6 +387,8 @@ def running(form: Running, dtype: str, shape: Sequence[int]) -> tuple[int, list[
     """The step kernel and its block without pointers, for operands of a shape."""
     axis = form.axis % len(shape)
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    if not math.prod(shape):
+        outer = 0
     words = [0, 0, outer, shape[axis], inner, int(form.exclusive), int(form.reverse)]
     return _adding(ADDED[dtype])[f"graphad_running_{form.way}"], words
 
@@ -397,5 +399,5 @@ def band(form: Band, itemsize: int, shape: Sequence[int]) -> tuple[int, list[int
     lower, upper = (
         limit if 0 <= limit < most else most for limit, most in ((form.lower, rows), (form.upper, columns))
     )
-    words = [0, 0, math.prod(shape[:-2]), rows, columns, lower, upper]
+    words = [0, 0, math.prod(shape[:-2]) if rows and columns else 0, rows, columns, lower, upper]
     return _moving(itemsize)["graphad_band"], words

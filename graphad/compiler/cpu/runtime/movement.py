@@ -296,8 +296,10 @@ def fill_words(
 
 def _collapsed(shape: Sequence[int], to: Sequence[int], source: Sequence[int]) -> list[tuple[int, int, int]]:
     """(extent, target stride, source stride), largest target stride first, sizes of one dropped, even
-    neighbours merged.
+    neighbours merged; one of size 0 alone if there is nothing to move.
     """
+    if 0 in shape:
+        return [(0, 0, 0)]
     rows = sorted(
         ((n, t, s) for n, t, s in zip(shape, to, source, strict=True) if n != 1),
         key=lambda row: (-abs(row[1]), -abs(row[2])),

@@ -21,6 +21,9 @@ PLAIN = [
     ((1, 12, 12, 1), (5, 5, 1, 33)),
     ((2, 6, 7, 5), (1, 4, 5, 1)),
     ((2, 8, 9, 40), (2, 2, 40, 3)),
+    ((2, 6, 41, 2), (3, 2, 2, 7)),
+    ((1, 7, 70, 9), (3, 3, 9, 1)),
+    ((2, 5, 33, 3), (2, 5, 3, 4)),
 ]
 EACH_CHANNEL = [
     ((2, 8, 9, 6), (3, 3, 1, 6)),
@@ -147,12 +150,23 @@ def test_lines_of_any_number_of_places_are_divided_into_tiles(width):
     check(Convolution((1, 1), "SAME", (1, 1)), (1, 3, width, 2), (3, 3, 2, 40), "float32")
 
 
-def test_windows_beyond_the_image_and_images_without_a_rim():
+@pytest.mark.parametrize("outputs", range(1, 5))
+def test_few_outputs_have_vectors_of_places_in_lines_of_any_length(outputs):
+    for width in (4, 7, 8, 9, 16, 17, 24, 25, 31, 32, 33, 40, 41, 64, 65, 97):
+        op, image, filters = Convolution((2, 1), "SAME", (1, 2)), (1, 5, width, 5), (3, 2, 5, outputs)
+        sizes = convolving.sizes_for(op, image, filters)
+        if width >= 16:
+            assert convolving.value_rows(sizes, "float32", 1).function == convolving.FEW
+        check(op, image, filters, "float32")
+
+
+@pytest.mark.parametrize("outputs", [16, 2])
+def test_windows_beyond_the_image_and_images_without_a_rim(outputs):
     # The window of a place is all in front of the image, or behind it; windows begin inside of it.
-    x, kernel = np.ones((1, 3, 5, 2), "float32"), np.ones((2, 3, 2, 16), "float32")
+    x, kernel = np.ones((1, 3, 5, 2), "float32"), np.ones((2, 3, 2, outputs), "float32")
     for before, counts in (((4, 9), (11, 24)), ((-1, -2), (2, 4)), ((0, 0), (2, 4)), ((-5, -7), (4, 6))):
         sizes = convolving.sizes_of(x.shape, kernel.shape, counts, (1, 1), (1, 1), before)
-        y = np.full((1, *counts, 16), np.nan, "float32")
+        y = np.full((1, *counts, outputs), np.nan, "float32")
         convolving.convolve(sizes, x, kernel, y)
         for o0, o1 in itertools.product(*map(range, counts)):
             inside = [

@@ -78,6 +78,13 @@ def test_operands_that_blas_cannot_walk_are_copied():
     spread[:, ::2] = a
     np.testing.assert_array_equal(multiplying.product(spread[:, ::2], b), expected)
     np.testing.assert_array_equal(multiplying.product(a[::-1].copy()[::-1], b), expected)
+    same = np.broadcast_to(np.float64(2.0), (300, 100))
+    turned = np.asfortranarray(a)  # which is not copied beside one that is
+    np.testing.assert_array_equal(multiplying.product(turned, same), multiplying.product(turned, same.copy()))
+    stacks = np.broadcast_to(np.float64(2.0), (4, 300, 100))
+    np.testing.assert_array_equal(
+        multiplying.product(np.stack([a] * 4), stacks)[3], multiplying.product(a, same)
+    )
 
 
 def test_threads_share_the_product_of_a_plan(monkeypatch):

@@ -1,0 +1,49 @@
+"""Functions of one number for NumPy arrays, by native loops: those of `vectormath` in float64, rounded once to the dtype."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from graphad.compiler.assembly import Function
+from graphad.compiler.cpu.runtime import driver, native
+from graphad.compiler.cpu.vectormath.recipes import function_ir, symbol
+from graphad.core.errors import InternalError
+
+SOURCE, TARGET, COUNT = range(3)  # words of a block
+_KINDS = {"f": "float", "d": "double"}
+_NAME = "graphad_map"
+
+
+def text(function: str, name: str, kind: str) -> str:
+    """The step `i32 f(ret, exc, block)`; `function` is the module of the function that is called `name`."""
+    f = Function(f"i32 @{_NAME}(ptr %ret, ptr %exc, i64 %block)")
+    f.do("%w = inttoptr i64 %block to ptr")
+    source, target = f.pointer("%w", SOURCE), f.pointer("%w", TARGET)
+    with f.loop(0, f.word("%w", COUNT)) as i:
+        x = f.emit(f"load {kind}, ptr {f.at(source, i, kind)}")
+        x = x if kind == "double" else f.emit(f"fpext {kind} {x} to double")
+        y = f.emit(f"call double @{name}(double {x})")
+        y = y if kind == "double" else f.emit(f"fptrunc double {y} to {kind}")
+        f.do(f"store {kind} {y}, ptr {f.at(target, i, kind)}")
+    f.ret(0)
+    # Inlined wherever it is called, so that nothing of it is left beside the loop.
+    return function.replace("define weak_odr", "define private") + f.text()
+
+
+@functools.cache
+def _step(name: str, letter: str) -> int:
+    given = function_ir(name, "float64"), symbol(name, "float64"), _KINDS[letter]
+    return native.printed(text, *given, symbols=(_NAME,))[_NAME]
+
+
+def mapped(name: str, x: np.ndarray) -> np.ndarray:
+    """The function of that name, one of `vectormath.ARITY` with one operand, of each number of a float32 or float64 array."""
+    x = np.ascontiguousarray(x)
+    y = np.empty_like(x)
+    block = np.array([x.ctypes.data, y.ctypes.data, x.size], np.int64)
+    status, _ = driver.run_table(np.array([[_step(name, x.dtype.char), block.ctypes.data]], np.int64))
+    if status:
+        raise InternalError(f"{name}: a step ended with status {status}")
+    return y
