@@ -103,7 +103,7 @@ def test_activations(activation, formula):
 
 
 def test_unknown_names_are_refused_with_those_that_exist():
-    with pytest.raises(ValueError, match=r"there is none called 'reloo'; there are elu, .*relu"):
+    with pytest.raises(ValueError, match=r"there is none called 'reloo'; there are celu, .*relu"):
         layers.Dense(3, activation="reloo")
     with pytest.raises(ValueError, match=r"there is none called 'zeroes'; there are zeros, ones"):
         layers.Dense(3, kernel_initializer="zeroes")(tf.zeros([1, 2]))
