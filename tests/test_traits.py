@@ -189,7 +189,6 @@ def test_the_search_finds_names(text):
 # Strings that are names of ops too, and what they are where they stand: a module or a room of its own vocabulary.
 SCALARS = "the scalar functions that kernels are made of (`kernels/scalars.py`), which ops refer to"
 VOCABULARIES = {
-    "graphad/autograph/scan.py": "functions of Python's builtins",
     "graphad/kernels": SCALARS,
     "graphad/compiler/cpu": SCALARS,
     "graphad/compiler/cuda": SCALARS,

@@ -7,7 +7,7 @@ recorders there are k layers; the call runs once, and all of them record the sam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from graphad.core.annotations import Array, BatchContext, DualContext, Ranked, RowAxis, VjpContext
 from graphad.core.bind import bind
