@@ -36,6 +36,8 @@ register_later(
         "graphad.ops.array.combine": "scatter_combine scatter_extreme",
         "graphad.ops.array.indicators": "one_hot",
         "graphad.ops.array.padding": "mirror_pad mirror_pad_grad pad pad_inner",
+        "graphad.ops.array.scatter": "segment_gather tensor_scatter_nd_update unsorted_segment_sum",
+        "graphad.ops.array.sequence": "range steps unit_steps",
         "graphad.ops.array.sorting": "argsort top_indices",
         "graphad.ops.array.tiling": "repeat repeat_grad tile",
         "graphad.ops.control.call": "call",
@@ -56,12 +58,16 @@ register_later(
         "graphad.ops.math.bessel": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 bessel_k0 bessel_k0e bessel_k1 "
         "bessel_k1e bessel_y0 bessel_y1 dawsn erfcx expint fresnel_cos fresnel_sin gamma spence",
         "graphad.ops.math.beta_density": "beta_density",
+        "graphad.ops.math.cumulative": "cumprod cumsum cumulative_logsumexp linear_recurrence product_of_others shift_by_one",
         "graphad.ops.math.digits": "cbrt copysign exp2 hypot log10 log2",
         "graphad.ops.math.gamma": "lgamma polygamma",
         "graphad.ops.math.incomplete": "betainc erfcinv igamma igamma_by_a igammac log1pmx ndtri nextafter polygamma_at",
         "graphad.ops.math.parameter_slopes": "betainc_by zeta zeta_by_x",
         "graphad.ops.math.polynomial": "polynomial_division",
         "graphad.ops.math.position": "argmax argmin",
+        "graphad.ops.math.reduce": "count_of reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min "
+        "reduce_prod reduce_sum",
+        "graphad.ops.math.rounding": "ceil floor round trunc",
         "graphad.ops.math.search": "searchsorted",
         "graphad.ops.math.segment": "sorted_ids",
         "graphad.ops.math.segment_extremes": "unsorted_segment_max unsorted_segment_min unsorted_segment_prod",
@@ -89,6 +95,7 @@ register_later(
         "graphad.ops.sparse.products": "products_at sparse_product",
         "graphad.ops.state.checks": "check_numerics",
         "graphad.ops.state.clock": "timestamp",
+        "graphad.ops.state.effects": "assert print",
         "graphad.ops.state.slices": "assign_slices",
         "graphad.vectorize.vectorize_graph": "vectorize",
     }

@@ -261,6 +261,7 @@ from graphad.ops.nn.blocks import (
 from graphad.ops.nn.blocks import space_to_batch as space_to_batch
 from graphad.ops.nn.blocks import space_to_batch_nd as space_to_batch_nd
 from graphad.ops.random.index_shuffle import random_index_shuffle as random_index_shuffle
+from graphad.ops.raw import raw_ops as raw_ops
 from graphad.ops.sparse.tensor import SparseTensor as SparseTensor
 from graphad.ops.sparse.tensor import SparseTensorSpec as SparseTensorSpec
 from graphad.ops.state.checks import assert_equal as assert_equal

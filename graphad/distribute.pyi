@@ -7,6 +7,7 @@ from graphad.tools.replicas import ReduceOp as ReduceOp
 from graphad.tools.replicas import ReplicaContext as ReplicaContext
 from graphad.tools.replicas import RunOptions as RunOptions
 from graphad.tools.replicas import Strategy as Strategy
+from graphad.tools.replicas import TPUStrategy as TPUStrategy
 from graphad.tools.replicas import get_replica_context as get_replica_context
 from graphad.tools.replicas import get_strategy as get_strategy
 from graphad.tools.replicas import has_strategy as has_strategy

@@ -515,11 +515,12 @@ class _Tracing:
             raise InvalidArgumentError(
                 f"'{name}' has no value at the end of the iteration; it had one before the loop."
             )
-        if value is None and parts.leaves != [None]:
+        was_none = len(parts.leaves) == 1 and parts.leaves[0] is None  # an array compares element by element
+        if value is None and not was_none:
             raise InvalidArgumentError(
                 f"'{name}' is None at the end of the iteration. A carry of a loop over tensors must stay a tensor."
             )
-        if value is not None and parts.leaves == [None]:
+        if value is not None and was_none:
             raise InvalidArgumentError(
                 f"'{name}' is None before the loop; give it a value of the same kind as later."
             )

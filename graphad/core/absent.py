@@ -37,7 +37,7 @@ _SUBJECTS = {
     "there are no sessions and no graphs built by hand; `function` traces a graph":
         "Graph Operation Session InteractiveSession ConfigProto placeholder "
         "graphad.reset_default_graph graphad.get_variable graphad.variable_scope "
-        "get_collection add_to_collection import_graph_def graph_util raw_ops "
+        "get_collection add_to_collection import_graph_def graph_util "
         "disable_eager_execution disable_v2_behavior",
     "TensorFlow 2 removed it": "contrib flags app python_io estimator",
     "use conv2d and its relatives, and a tape for their derivatives": "conv conv2d_backprop_filter_v2 conv2d_backprop_input_v2",

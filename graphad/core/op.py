@@ -1,8 +1,7 @@
 """An op: one interned, frozen record whose fields are its attributes and whose methods are all its rules.
 
 Equal attributes (types included) are the same object, so identity serves as equality, hash, cache key and file record.
-A rule that cannot exist is declared with `no_gradient`, `no_batch` or `no_rows` and a reason; a derivative that is merely absent
-raises `MissingGradientError`.
+A rule that cannot exist is declared by `no_gradient`, `no_batch` or `no_rows`; a derivative that is absent raises an error.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
         Value,
         VjpContext,
     )
+    from graphad.core.row_access import RowAccess
     from graphad.core.tensor import Tensor
 
 READS, WRITES, IO = 1, 2, 4
@@ -364,8 +364,8 @@ class Op(metaclass=OpType):
         """The op that gives the logarithm of its result from the same inputs, more exactly; None if there is none."""
         return None
 
-    def index_axis(self, rank: int) -> int | None:
-        """The axis along which it takes the single slice given by its second input, a scalar; None if it does more."""
+    def row_access(self, rank: int) -> RowAccess | None:
+        """The single slice that it takes, puts or spreads, of a tensor of this rank; None if it does more."""
         return None
 
     def settled(self, ctx: FoldContext, *inputs: Any) -> Op | Tensor | tuple[Tensor, ...] | None:

@@ -377,7 +377,10 @@ def normalize_axes(
         listed = [axes]
     found = [normalize_axis(op, axis, rank, name, dims) for axis in listed]
     if len(set(found)) != len(found):
-        raise InvalidArgumentError(f"{op}: axes {tuple(listed)} name the same axis twice.")
+        repeated = next(axis for axis in found if found.count(axis) > 1)
+        raise InvalidArgumentError(
+            f"{op}: axes {tuple(listed)} name the same axis twice: axis {repeated} specified more than once."
+        )
     return tuple(sorted(found)) if rank is not None else tuple(found)
 
 

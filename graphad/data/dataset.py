@@ -7,6 +7,7 @@ tensors and run eagerly. A `for` statement of a traced function goes through a d
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -407,8 +408,9 @@ class Dataset(Mixtures):
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> Dataset:
-        """Draws each element from a buffer of the next `buffer_size` elements; the same seed gives the same order."""
-        size = positive("shuffle", "buffer_size", buffer_size)
+        """Draws each element from a buffer of the next `buffer_size` elements, of all for `UNKNOWN_CARDINALITY`; the same seed
+        gives the same order."""
+        size = sys.maxsize if buffer_size == UNKNOWN else positive("shuffle", "buffer_size", buffer_size)
         rounds = seeds_of(seed, reshuffle_each_iteration in (None, True))
 
         def make() -> Iterator[Any]:

@@ -16,9 +16,6 @@ from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.reshape import expand_dims
-from graphad.ops.array.scatter import (
-    TensorScatterUpdate,
-)
 from graphad.ops.array.support import index_tensor
 
 if TYPE_CHECKING:
@@ -102,6 +99,8 @@ class Scattered:
           sparse_delta: IndexedSlices with indices [*batch, n] and values [*batch, n, ...].
         Returns: The variable.
         """
+
+        from graphad.ops.array.scatter import TensorScatterUpdate  # which few programs need
 
         def change(x: Tensor, indices: Tensor, updates: TensorLike) -> Any:
             op = TensorScatterUpdate(len(indices.shape) - 2)

@@ -200,10 +200,10 @@ _CONVOLVED = {"values": (0, 1, 2), "images": (2, 1, 0), "filters": (0, 2, 1)}
 
 
 class Applied(Record):
-    """A function of complex numbers, elementwise, operands broadcast: by its name in kernels, or "conj", "real", "imag" and
-    "complex", which joins two parts. dtype: That of the results."""
+    """A function of complex numbers, elementwise, operands broadcast: a ufunc of NumPy, of an operand with itself if it takes two
+    and there is one, or "real", "imag" and "complex", which joins two parts. dtype: That of the results."""
 
-    fn: str
+    fn: Any
     dtype: DType
 
 

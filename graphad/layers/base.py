@@ -251,11 +251,10 @@ class Layer(Configured, Module):
                 return map_leaves(lambda x: self._cast_float(x) if _is_array(x) else x, inputs)
         return self._cast_float(inputs)
 
-    def _cast_float(self, inputs: TensorLike) -> Tensor:
+    def _cast_float(self, inputs: Any) -> Any:
+        x: Any = inputs if isinstance(inputs, Sparse) else lift(inputs)
         if isinstance(inputs, Sparse):
-            is_cast = inputs.dtype.is_floating and self._graphad_autocast
-            return cast(inputs, self._graphad_dtype) if is_cast else inputs
-        x = lift(inputs)
+            return cast(x, self._graphad_dtype) if x.dtype.is_floating and self._graphad_autocast else x
         return self._cast_any(x) if x.dtype.is_floating and self._graphad_autocast else x
 
     def _cast_any(self, inputs: TensorLike) -> Tensor:

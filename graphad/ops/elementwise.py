@@ -52,8 +52,8 @@ class Elementwise(Op):
     """y[i] = f(x[i], ...), operands broadcast together. Subclasses are made by `elementwise`.
 
     Class attributes: formula, the NumPy callable; kinds, the dtype kinds it takes; scalar, its name in kernels, or the
-    steps it is made of there; applied, its name in `forms.Applied` where kernels have none; result, the dtype of the result
-    where it is not that of the operands, or a function to it.
+    steps it is made of there; applied, what `forms.Applied` calls for complex numbers, with the bits of the formula; result, the
+    dtype of the result where it is not that of the operands, or a function to it.
     """
 
     total = True
@@ -62,7 +62,7 @@ class Elementwise(Op):
     letters: ClassVar[str] = ""  # the NumPy kinds for which `quick` needs no further check
     kinds: ClassVar[frozenset[str]] = NUMERIC
     scalar: ClassVar[str | Steps | None] = None
-    applied: ClassVar[str] = ""
+    applied: ClassVar[Any] = None
     result: ClassVar[DType | Callable[[DType], DType] | None] = None
 
     def result_dtype(self, dtype: DType) -> DType:
@@ -106,11 +106,10 @@ class Elementwise(Op):
     def lower(self, *xs: TensorSpec) -> kernels.forms.Form | None:
         dtypes = [x.dtype for x in xs]
         result = self.result_dtype(dtypes[0])
+        if dtypes[0].is_complex or result.is_complex:
+            return None if self.applied is None else kernels.forms.Applied(self.applied, result)
         steps = self.scalar
         if steps is None or isinstance(steps, str):
-            if dtypes[0].is_complex or result.is_complex:
-                name = steps or self.applied
-                return kernels.forms.Applied(name, result) if name else None
             return (
                 kernels.forms.call(steps, dtypes, result) if steps and _kernel_takes(steps, dtypes) else None
             )
@@ -190,6 +189,7 @@ def elementwise(
         "kinds": kinds,
         "letters": "".join(_LETTERS[kind] for kind in kinds),
         "scalar": scalar,
+        "applied": formula if isinstance(formula, np.ufunc) else None,
         "result": result if result is None or isinstance(result, DType) else staticmethod(result),
         "keeps": keeps,
         "vjp": staticmethod(vjp),

@@ -263,6 +263,19 @@ class MirroredStrategy(Strategy):
         self._device = listed[0] if listed else None
 
 
+class TPUStrategy(Strategy):
+    """A class that programs name, and that libraries derive theirs from while they are imported. There are no TPUs.
+
+    Args: args, options: Whatever is given.
+    Raises: UnimplementedError: always.
+    """
+
+    def __init__(self, *args: object, **options: object) -> None:
+        raise UnimplementedError(
+            f"{type(self).__name__}: there are no TPUs; a program runs as one replica on one device: use OneDeviceStrategy."
+        )
+
+
 class _Context(local):
     """The strategies whose scopes and steps a thread is in, the innermost last, each with its replica's context in a step."""
 

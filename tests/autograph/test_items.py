@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import collections
+from typing import Any
 
+import numpy as np
 import pytest
 
 import graphad as tf
@@ -67,3 +69,21 @@ def test_items_are_variables_of_loops_and_branches(program, make):
             y = f(x)
         found.append((float(y), float(tape.gradient(y, x))))
     assert found[1] == pytest.approx(found[0])
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3,), (1,)])
+def test_an_item_that_is_an_array_before_a_loop_may_become_a_tensor(shape: tuple[int, ...]) -> None:
+    """Arrays compare element by element, with None too."""
+
+    @tf.function
+    def f(x: Any) -> Any:
+        held = [np.ones(shape)]
+        total = tf.constant(0.0, "float64")
+        for row in x:
+            held[0] = tf.constant(held[0]) * 2.0
+            total += tf.reduce_sum(row)
+        return total, held[0]
+
+    total, last = f(tf.ones([3, 2], "float64"))
+    assert float(total) == 6.0
+    np.testing.assert_array_equal(last, 8.0 * np.ones(shape))

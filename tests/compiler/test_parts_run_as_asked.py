@@ -12,7 +12,7 @@ from graphad.compiler.plan import tiers
 
 
 def _halving(jit_compile: bool | None) -> tuple[Any, Any]:
-    """A function whose loop assigns what it looks up, which may raise, so that it runs step by step, and what it assigns to."""
+    """A function whose loop prints and assigns, so that it runs step by step, and the variable."""
     total = tf.Variable(np.zeros(300))
 
     @tf.function(jit_compile=jit_compile)
@@ -21,6 +21,7 @@ def _halving(jit_compile: bool | None) -> tuple[Any, Any]:
             x = tf.sin(x) * 0.5
             if tf.reduce_max(x) > 0.1:
                 total.assign_add(tf.exp(x) * tf.gather(x, tf.argsort(x)))
+                tf.print("halved", output_stream="stdout")
         return x
 
     return halve, total

@@ -380,3 +380,14 @@ def test_parts_of_a_zip_and_choices_are_data_sets():
 def test_groups_of_infinitely_many_elements_have_no_end():
     groups = Dataset.range(3).repeat().group_by_window(lambda x: x % 2, lambda key, rows: rows.batch(2), 2)
     assert int(groups.cardinality()) == tf.data.INFINITE_CARDINALITY
+
+
+def test_a_buffer_of_unknown_size_holds_all_elements():
+    numbers = Dataset.range(40).filter(lambda x: x < 30)
+    for size in (tf.data.UNKNOWN_CARDINALITY, tf.constant(-2, tf.int64)):
+        found = listed(numbers.shuffle(size, seed=1))
+        assert found != sorted(found) == list(range(30))
+        assert found == listed(numbers.shuffle(30, seed=1))
+    for wrong in (-1, -3, 0):
+        with pytest.raises(ValueError, match="it must be positive"):
+            numbers.shuffle(wrong)

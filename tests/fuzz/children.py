@@ -23,6 +23,11 @@ CHUNK = 1000  # a child takes as long to start as fifty programs, with the compi
 PATIENCE = 300  # seconds for one program, a thousand times what one takes
 
 
+def crowd() -> float:
+    """How many others wait for each processor: a program that waits with them does not hang."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 class Diary:
     """The file that a child writes: before each program its seed and the tally so far, which outlives the child."""
 
@@ -30,7 +35,7 @@ class Diary:
         self.path = path
 
     def begin(self, seed: int, tally: Tally) -> None:
-        faulthandler.dump_traceback_later(PATIENCE, exit=True)
+        faulthandler.dump_traceback_later(PATIENCE * crowd(), exit=True)
         self._write(seed, tally)
 
     def end(self, tally: Tally) -> None:

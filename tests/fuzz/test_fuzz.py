@@ -239,6 +239,14 @@ def test_nan_of_an_infinite_slope_excuses_nan_in_jacobians_alone() -> None:
     assert compare("mode", {"J0": np.array([np.nan, 1.0, 2.0])}, {"J0": np.array([1.0, 1.0, 2.0])}, 1e-7)
 
 
+def test_zeros_instead_of_nan_of_a_slope_that_is_nan_are_excused_in_jacobians_alone() -> None:
+    want, got = np.array([[np.nan, 1.0], [np.nan, 2.0]]), np.array([[0.0, 1.0], [np.nan, 2.0]])
+    assert not compare("mode", {"J0": got}, {"J0": want}, 1e-7)
+    assert compare("mode", {"g0": got}, {"g0": want}, 1e-7)
+    assert compare("mode", {"J0": got + [[0.5], [0.0]]}, {"J0": want}, 1e-7)
+    assert compare("mode", {"J0": np.nan_to_num(got)}, {"J0": want}, 1e-7)
+
+
 def test_a_pole_in_a_branch_that_is_not_taken_excuses_nan_where_it_is() -> None:
     """Zeros that a trace gives the branch times what overflowed there; TensorFlow's functions give the same NaN."""
     x, u = Value("x1", (3,), "float64"), Value("t2", (3,), "float64")

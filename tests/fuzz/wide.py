@@ -281,7 +281,7 @@ def mapped(g: Grower) -> None:
     p = _param(g, row)
     body = g.block([p], [p])
     what = g.choice(["@0", "tf.grad(lambda a: tf.reduce_sum(@0(a)))"])
-    traits = ("derivative",) if "grad" in what else ()
+    traits = (("derivative",) if "grad" in what else ()) + (("ranked",) if axis else ())
     g.emit(
         f"tf.vmap({what}, in_axes={axis}, out_axes={axis})($0)",
         [x],

@@ -136,6 +136,21 @@ def test_boxes_name_their_images_in_a_vector():
         tf.image.crop_and_resize(tf.ones([2, 2, 2, 2]), tf.ones([0, 4]), tf.ones([0, 1], tf.int32), [1, 1])
 
 
+@WAYS
+@pytest.mark.parametrize("method", ["bilinear", "nearest"])
+def test_boxes_are_finite_and_may_be_far_away(run: Run, method: str) -> None:
+    """The error of a NaN was one of an index of the op within."""
+    image = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+    crop = run(lambda boxes: tf.image.crop_and_resize(image, boxes, [0], [3, 2], method))
+    far = crop(tf.constant([[-1e20, 0.0, 1e20, 1.0]])).numpy()
+    assert far.ravel().tolist() == [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]
+    for wrong in (np.nan, np.inf, -np.inf):
+        with pytest.raises(
+            ValueError, match=r"crop_and_resize: the boxes are .*their numbers must be finite"
+        ):
+            crop(tf.constant([[0.0, 0.0, wrong, 1.0]]))
+
+
 def test_without_a_seed_draws_differ():
     tf.random.set_seed(1)
     first = tf.random.uniform([8]).numpy()
@@ -149,3 +164,11 @@ def test_what_a_function_returns_is_named():
     for call in (tf.numpy_function, tf.py_function):
         with pytest.raises(TypeError, match=r"_function: Missing required argument: 'Tout'"):
             call(lambda x: x, [1.0])
+
+
+def test_ranks_are_integers():
+    """1.5 used to be a rank of 1."""
+    tf.debugging.assert_rank_in(tf.ones([2]), (0, 1))
+    for wrong in ((0.5, 1.5), ([1], 2)):
+        with pytest.raises(TypeError, match=r"^assert_rank_in: rank must be an integer, got"):
+            tf.debugging.assert_rank_in(tf.ones([2]), wrong)

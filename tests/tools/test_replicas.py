@@ -96,9 +96,21 @@ def test_data_sets_and_values_of_the_only_replica():
         (lambda: dist.get_strategy().reduce("PROD", 1.0, None), ValueError, "reduce_op is 'PROD'; give ReduceOp.SUM"),
         (lambda: dist.get_strategy().run(3), TypeError, "run: fn is a int; give a function"),
         (lambda: dist.InputContext(1, 0, 2).get_per_replica_batch_size(3), ValueError, "batch of 3 is not divisible by 2"),
-        (lambda: dist.TPUStrategy, AttributeError, "a program runs as one replica on one device"),
+        (lambda: dist.ParameterServerStrategy, AttributeError, "a program runs as one replica on one device"),
     ],
 )  # fmt: skip
 def test_what_is_refused(use, error, message):
     with pytest.raises(error, match=message):
         use()
+
+
+def test_libraries_derive_from_the_strategy_of_tpus_and_none_is_made():
+    class Derived(tf.distribute.TPUStrategy):
+        pass
+
+    for strategy in (tf.distribute.TPUStrategy, Derived):
+        with pytest.raises(
+            NotImplementedError, match=f"{strategy.__name__}: there are no TPUs; a program runs as one"
+        ):
+            strategy("resolver", experimental_device_assignment=None)
+    assert not isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy)

@@ -131,6 +131,7 @@ from graphad import random as random
 from graphad import random_index_shuffle as random_index_shuffle
 from graphad import range as range
 from graphad import rank as rank
+from graphad import raw_ops as raw_ops
 from graphad import realdiv as realdiv
 from graphad import recompute_grad as recompute_grad
 from graphad import repeat as repeat

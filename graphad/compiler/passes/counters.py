@@ -9,6 +9,7 @@ import numpy as np
 
 from graphad.compiler.passes.rewrite import Found, Sweep
 from graphad.core.dims import Dim, UndecidedSize, at_most
+from graphad.core.row_access import PUTS, TAKES, RowAccess
 from graphad.core.shapes import is_definite
 from graphad.graph.compose import with_given
 from graphad.graph.ir import Graph, Node
@@ -188,9 +189,16 @@ def _constant(body: Graph, value: int) -> int | None:
 def looks_up(body: Graph, node: Node) -> bool:
     """Whether a node is x[i] for a scalar i that is not negative."""
     dims = body.specs[node.inputs[0]].dims if node.inputs else None
-    if dims is None or len(node.inputs) != 2 or body.specs[node.inputs[1]].dims != ():
-        return False
-    return node.op.index_axis(len(dims)) == 0
+    found = None if dims is None else row_access(body, node, len(dims))
+    return found is not None and found.way == TAKES and not found.coordinates
+
+
+def row_access(body: Graph, node: Node, rank: int) -> RowAccess | None:
+    """How a node accesses one row of a tensor of this rank; None if it does anything else."""
+    found = node.op.row_access(rank) if len(node.inputs) > 1 and rank else None
+    if found is None or found.axis != 0 or len(node.inputs) != (3 if found.way == PUTS else 2):
+        return None
+    return found if body.specs[node.inputs[1]].dims == ((1, 1) if found.coordinates else ()) else None
 
 
 def in_range(start: Any, step: int, steps: Any, dims: Any) -> bool:

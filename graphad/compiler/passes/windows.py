@@ -14,20 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from graphad.compiler.passes.counters import Counted, in_range, is_counted, looks_up, walked
+from graphad.compiler.passes.counters import Counted, in_range, is_counted, row_access, walked
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
+from graphad.core.row_access import PUTS, SPREADS
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add
 from graphad.graph.ir import Graph, Node
 from graphad.kernels.record import Record
 from graphad.ops.array.broadcast import BroadcastTo
-from graphad.ops.array.gather import GatherGrad, GatherNd
 from graphad.ops.array.join import Concat
-from graphad.ops.array.keys import only_index
 from graphad.ops.array.reshape import Reshape
-from graphad.ops.array.scatter import TensorScatterUpdate
-from graphad.ops.array.slice import GetItemGrad, Slice
+from graphad.ops.array.slice import Slice
 from graphad.ops.math.arithmetic import ADD
 
 TABLE = RuleTable()
@@ -176,16 +174,14 @@ def _touch(
         return None if added is None else (places, _Touch(buffer, added=added), served)
     if node.inputs[0] != buffer:
         return None
-    index, row = node.inputs[1] if len(node.inputs) > 1 else -1, -1
-    if node.op == TensorScatterUpdate():
-        is_row = body.specs[index].dims == (1, 1)
-        row = node.inputs[2]
+    access = row_access(body, node, len(dims))
+    if access is None or access.way == SPREADS:
+        return None
+    row = -1
+    if access.way == PUTS:
+        row = node.inputs[access.row]
         row = next((i for i in counted.before_reshaping(row) if body.specs[i].dims == dims[1:]), row)
-    elif node.op == GatherNd():
-        is_row = body.specs[index].dims == (1, 1)
-    else:
-        is_row = looks_up(body, node)
-    place = counted.places(index) if is_row else None
+    place = counted.places(node.inputs[1])
     return None if place is None else ([place], _Touch(buffer, place[0], row), set())
 
 
@@ -214,21 +210,14 @@ def _added(
     if maker.op == ADD:
         parts = [_added(counted, readers, i, dims, places, served) for i in maker.inputs]
         return None if None in parts else parts
-    place = counted.places(maker.inputs[1]) if _puts_back(body, maker) else None
+    access = row_access(body, maker, len(dims))
+    if access is None or access.way != SPREADS:
+        return None
+    place = counted.places(maker.inputs[1])
     if place is None:
         return None
     places.append(place)
-    return place[0], maker.inputs[0]
-
-
-def _puts_back(body: Graph, node: Node) -> bool:
-    """Whether a node is the transpose of x[i] for a scalar i: zeros with a row."""
-    op: Any = node.op
-    if len(node.inputs) != 2 or body.specs[node.inputs[1]].dims != ():
-        return False
-    if op.op_class is GetItemGrad:
-        return only_index(op.key, len(op.shape)) == 0
-    return op.op_class is GatherGrad and not op.batch_dims and op.axis % len(op.shape) == 0
+    return place[0], maker.inputs[access.row]
 
 
 def _windowed(s: Sweep, node: Node, window: _Window) -> Found:

@@ -32,7 +32,6 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, Handle
 from graphad.graph.evaluate import set_runner
 from graphad.graph.ir import JIT_COMPILE, Graph
-from graphad.ops.control.stacks import RaggedStack, known_shape
 from graphad.trace.numbered import with_numbers
 from graphad.trace.size_class import SizeKey, size_class
 from graphad.trace.specialise import Specialised, specialise_call
@@ -229,8 +228,8 @@ class Executable:
 
     def sizes_of(self, values: Sequence[Any]) -> Sizes:
         """The `Sizes` that runs a call with these values."""
-        if self._may_be_ragged and any(type(v) is RaggedStack for v in values):
-            shapes = tuple([v.data.shape if isinstance(v, Handle) else known_shape(v) for v in values])
+        if self._may_be_ragged and any(hasattr(v, "known_shape") for v in values):
+            shapes = tuple([_known_shape(v) for v in values])
         elif self._handles:
             shapes = tuple([v.data.shape if isinstance(v, Handle) else v.shape for v in values])
         else:
@@ -297,6 +296,12 @@ class Executable:
     def _fitted(self, cls: SizeClass, values: Sequence[Any]) -> list[Any]:
         """Values that native code can read."""
         return list(map(cls.compilation.backend.fitted, values))
+
+
+def _known_shape(value: Any) -> tuple[int | None, ...] | None:
+    """The shape of a value of a call; of slices that differ in shape as far as they share it."""
+    data = value.data if isinstance(value, Handle) else value
+    return data.known_shape() if hasattr(data, "known_shape") else data.shape  # type: ignore[no-any-return]
 
 
 def _walks_an_input(graph: Graph) -> bool:

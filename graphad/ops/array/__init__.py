@@ -8,7 +8,8 @@ The modules by subject:
     shapes as data        shape, sizes, static, ensure
     other shapes          reshape, squeezing, broadcast, transpose, join, tiling, padding
     x[key]                slice, adding, block, advanced, stepped, keys
-    by position           gather, scatter, combine, positions, bad_indices, indicators, partition
+    by position           gather, scatter, masks, combine, positions, bad_indices, indicators,
+                          partition
     order                 sorting, order, approximate, distinct
     for all of them       support
 """

@@ -29,6 +29,7 @@ from graphad.ops.array.join import meshgrid as meshgrid
 from graphad.ops.array.join import split as split
 from graphad.ops.array.join import stack as stack
 from graphad.ops.array.join import unstack as unstack
+from graphad.ops.array.masks import boolean_mask as boolean_mask
 from graphad.ops.array.padding import pad as pad
 from graphad.ops.array.partition import dynamic_partition as dynamic_partition
 from graphad.ops.array.partition import dynamic_stitch as dynamic_stitch
@@ -36,7 +37,6 @@ from graphad.ops.array.partition import reverse_sequence as reverse_sequence
 from graphad.ops.array.partition import shape_n as shape_n
 from graphad.ops.array.reshape import expand_dims as expand_dims
 from graphad.ops.array.reshape import reshape as reshape
-from graphad.ops.array.scatter import boolean_mask as boolean_mask
 from graphad.ops.array.scatter import scatter_nd as scatter_nd
 from graphad.ops.array.scatter import tensor_scatter_nd_update as tensor_scatter_nd_update
 from graphad.ops.array.scatter import unsorted_segment_sum as unsorted_segment_sum

@@ -9,14 +9,14 @@ from typing import Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
-from graphad.core.dtypes import int64
+from graphad.core.dtypes import bool_, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import zeros_like
+from graphad.ops.array.create import ones, zeros_like
 from graphad.ops.array.reshape import expand_dims
+from graphad.ops.array.shape import shape
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
-from graphad.ops.math.reduce import reduce_all
 from graphad.ops.math.select import where
 
 _REFUSED = ("", "DEFAULT", "ERROR")
@@ -42,7 +42,11 @@ def moved_inside(op: str, indices: Tensor, sizes: Tensor, batch_dims: int = 0) -
         )
     bounds: Any = cast(sizes, int64)[batch_dims : batch_dims + depth]
     wide = cast(indices, int64)
-    inside = reduce_all(logical_and(wide >= 0, wide < bounds), -1)
+    each = logical_and(wide >= 0, wide < bounds)
+    # Coordinate by coordinate, since reductions are not imported with graphad.
+    inside = each[..., 0] if depth else ones(shape(indices)[:-1], bool_)
+    for k in range(1, depth):
+        inside = logical_and(inside, each[..., k])
     return where(expand_dims(inside, -1), indices, zeros_like(indices)), inside
 
 

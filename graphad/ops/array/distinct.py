@@ -14,7 +14,8 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import TakeAlong, gather
 from graphad.ops.array.join import concat
-from graphad.ops.array.scatter import boolean_mask, unsorted_segment_sum
+from graphad.ops.array.masks import boolean_mask
+from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sorting import argsort
 from graphad.ops.directly import parts_directly

@@ -31,6 +31,7 @@ from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import MIXED, Op, define, else_eval
+from graphad.core.row_access import SPREADS, TAKES, RowAccess
 from graphad.core.schema import Axis, Count, Given, IndexSpec
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis, require_axes
 from graphad.core.spec import TensorSpec
@@ -65,14 +66,9 @@ def check_range(op: str, indices: Array, size: int, name: str = "indices", least
 def blocks(params: Array, indices: Array, axis: int, batch_dims: int) -> tuple[Any, Any]:
     """Parameters as [batch, before, n, after] and indices as [batch, m]."""
     dims = np.shape(params)
-    lead, before, after = dims[:batch_dims], dims[batch_dims:axis], dims[axis + 1 :]
-    return (
-        np.reshape(params, (math.prod(lead), math.prod(before), dims[axis], math.prod(after))),
-        np.reshape(
-            indices,
-            (math.prod(lead), -1) if math.prod(lead) else (0, math.prod(np.shape(indices)[batch_dims:])),
-        ),
-    )
+    lead, before, after = map(math.prod, (dims[:batch_dims], dims[batch_dims:axis], dims[axis + 1 :]))
+    many = -1 if lead else math.prod(np.shape(indices)[batch_dims:])
+    return np.reshape(params, (lead, before, dims[axis], after)), np.reshape(indices, (lead, many))
 
 
 @define
@@ -89,8 +85,8 @@ class Gather(Op):
     batch_dims: Count = 0
     sparse: bool = True
 
-    def index_axis(self, rank: int) -> int | None:
-        return None if self.batch_dims else self.axis % rank
+    def row_access(self, rank: int) -> RowAccess | None:
+        return None if self.batch_dims else RowAccess(TAKES, self.axis % rank)
 
     def infer(self, params: TensorSpec, indices: IndexSpec) -> TensorSpec:
         if params.dims is None or indices.dims is None:
@@ -205,6 +201,9 @@ class GatherGrad(Op):
     batch_dims: Count
     shape: Given[tuple[Size, ...]]
     formerly = {"gather_grad_to": shape_was_claimed}
+
+    def row_access(self, rank: int) -> RowAccess | None:
+        return None if self.batch_dims else RowAccess(SPREADS, self.axis % rank, 0)
 
     def infer(self, g: TensorSpec, indices: IndexSpec) -> TensorSpec:
         return put_back(self, Gather(self.axis, self.batch_dims, False), g, self.shape, indices)
@@ -360,6 +359,9 @@ class GatherNd(Op):
     keeps = ((1,), False)
     batch_dims: Count = 0
 
+    def row_access(self, rank: int) -> RowAccess | None:
+        return None if self.batch_dims else RowAccess(TAKES, 0, coordinates=True)
+
     def infer(self, params: TensorSpec, indices: IndexSpec) -> TensorSpec:
         return params.with_dims(check_nd("gather_nd", params.dims, indices.dims, self.batch_dims))
 
@@ -391,8 +393,7 @@ class GatherNd(Op):
         return bind(GatherNd(self.batch_dims + 1), *all_stacked(ctx, (params, indices)))
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        p, i = axes
-        rank = len(specs[1].dims or ())
+        (p, i), rank = axes, len(specs[1].dims or ())
         if p is None:
             return i if i is None or self.batch_dims <= i < rank - 1 else MIXED
         if p < self.batch_dims and i in (None, p):

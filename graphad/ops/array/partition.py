@@ -18,8 +18,9 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import constant, size, zeros
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat
+from graphad.ops.array.masks import boolean_mask
 from graphad.ops.array.reshape import expand_dims, reshape
-from graphad.ops.array.scatter import boolean_mask, tensor_scatter_nd_update
+from graphad.ops.array.scatter import tensor_scatter_nd_update
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import shape
 from graphad.ops.array.support import index_tensor

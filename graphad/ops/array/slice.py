@@ -33,6 +33,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRa
 from graphad.core.kinds import require_same_dtype
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, entries_of, is_reference
+from graphad.core.row_access import SPREADS, TAKES, RowAccess
 from graphad.core.schema import Given, Step
 from graphad.core.shapes import are_compatible, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
@@ -57,8 +58,8 @@ from graphad.ops.array.keys import (
     spilled,
     steps_key,
 )
+from graphad.ops.array.masks import boolean_mask
 from graphad.ops.array.reshape import Reshape, expand_dims, reshape
-from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.shape import SizeVector, shape, sizes_of
 from graphad.ops.array.sizes import require_sizes
 from graphad.ops.array.support import all_stacked, static_array
@@ -88,8 +89,8 @@ class GetItem(Op):
     key: Key
     formerly = {"getitem_at": _as_it_is}
 
-    def index_axis(self, rank: int) -> int | None:
-        return only_index(self.key, rank)
+    def row_access(self, rank: int) -> RowAccess:
+        return RowAccess(TAKES, only_index(self.key, rank))
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of(indexed_dims(self.key, x.dims), x.dtype)
@@ -291,6 +292,9 @@ class GetItemGrad(Op):
     key: Key
     shape: Given[tuple[Size, ...]]
     formerly = {"getitem_grad_to": sizes_were_first}
+
+    def row_access(self, rank: int) -> RowAccess:
+        return RowAccess(SPREADS, only_index(self.key, rank), 0)
 
     def infer(self, g: TensorSpec) -> TensorSpec:
         return g.with_dims(self.shape)

@@ -10,8 +10,8 @@ from graphad.core.convert import lift
 from graphad.core.dims import is_one
 from graphad.core.shapes import is_definite, normalize_axes
 from graphad.core.tensor import Tensor
+from graphad.ops.array.masks import boolean_mask
 from graphad.ops.array.reshape import Squeeze, reshape
-from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.shape import shape
 from graphad.ops.math.compare import NOT_EQUAL
 

@@ -53,6 +53,10 @@ class RaggedStack(np.ndarray):
             options["out"] = tuple(map(_plain, options["out"]))
         return getattr(ufunc, method)(*map(_plain, inputs), **options)
 
+    def known_shape(self) -> tuple[int | None, ...] | None:
+        """The shape as far as all slices share it."""
+        return known_shape(self)
+
     def full_like(self, value: Any, dtype: Any) -> RaggedStack | np.ndarray:
         """The same number everywhere, in slices of the same shapes."""
         whole = np.full(self.shape, value, dtype)

@@ -29,8 +29,11 @@ from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.support import static_int
 from graphad.ops.image.layout import HEIGHT, WIDTH, image_of, number, size_along
 from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import is_finite
+from graphad.ops.math.reduce import reduce_all
 from graphad.ops.math.rounding import ceil, floor
 from graphad.ops.math.select import clip_by_value, where
+from graphad.ops.state.effects import require
 
 
 @blaming
@@ -68,6 +71,9 @@ def crop_and_resize(
         raise InvalidArgumentError(f"{op}: box_indices must be rank 1, a vector; it has shape {which.shape}.")
     if method not in ("bilinear", "nearest"):
         raise InvalidArgumentError(f"{op}: method {method!r} is neither 'bilinear' nor 'nearest'.")
+    require(
+        reduce_all(is_finite(corners)), f"{op}: the boxes are \x00; their numbers must be finite.", [corners]
+    )
     sizes: Any = crop_size
     counts = [number(op, sizes[k], "crop_size") for k in range(2)]
     return cropped(x, corners, which, counts, method, extrapolation_value)

@@ -39,9 +39,9 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.array.join import stack
+from graphad.ops.array.masks import boolean_mask
 from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import expand_dims
-from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.squeezing import squeeze
 from graphad.ops.linalg.diagonal import matrix_rows

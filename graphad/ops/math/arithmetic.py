@@ -127,6 +127,7 @@ Neg = elementwise(
     negated,
     vjp=_neg_vjp,
     scalar="neg",
+    applied=np.negative,
     keeps=(False, False),
     doc="-x.",
     infix="-{}",
@@ -136,6 +137,7 @@ Add = elementwise(
     operator.add,
     vjp=_add_vjp,
     scalar="add",
+    applied=np.add,
     keeps=(False, False),
     doc="x + y.",
     infix="{} + {}",
@@ -146,6 +148,7 @@ Sub = elementwise(
     operator.sub,
     vjp=_sub_vjp,
     scalar="sub",
+    applied=np.subtract,
     keeps=(False, False),
     doc="x - y.",
     infix="{} - {}",
@@ -157,6 +160,7 @@ Mul = elementwise(
     vjp=_mul_vjp,
     quick_vjp=_quick_mul_vjp,
     scalar="mul",
+    applied=np.multiply,
     keeps_alone=OF_THE_OTHER,
     doc="x * y.",
     infix="{} * {}",
@@ -167,6 +171,7 @@ Div = elementwise(
     operator.truediv,
     vjp=_div_vjp,
     scalar="div",
+    applied=np.divide,
     kinds=INEXACT,
     keeps=((1,), True),
     keeps_alone=_OF_A_QUOTIENT,
@@ -214,7 +219,13 @@ def _squared_difference(x: Any, y: Any) -> Any:
 
 
 Square = elementwise(
-    "square", lambda x: x * x, vjp=_square_vjp, scalar="square", doc="x * x.", infix="{0} * {0}"
+    "square",
+    lambda x: x * x,
+    vjp=_square_vjp,
+    scalar="square",
+    applied=np.multiply,
+    doc="x * x.",
+    infix="{0} * {0}",
 )
 SquaredDifference = elementwise(
     "squared_difference",

@@ -23,9 +23,17 @@ _constant = no_gradient("a truth value is piecewise constant")
 _discrete = no_gradient("integers have no derivative")
 
 Equal = comparison(
-    "equal", lambda x, y: np.equal(x, y), _constant, ANY, "eq", doc="x = y; NaN equals nothing."
+    "equal",
+    lambda x, y: np.equal(x, y),
+    _constant,
+    ANY,
+    "eq",
+    applied=np.equal,
+    doc="x = y; NaN equals nothing.",
 )
-NotEqual = comparison("not_equal", lambda x, y: np.not_equal(x, y), _constant, ANY, "ne", doc="Not x = y.")
+NotEqual = comparison(
+    "not_equal", lambda x, y: np.not_equal(x, y), _constant, ANY, "ne", applied=np.not_equal, doc="Not x = y."
+)
 Less = comparison(
     "less",
     lambda x, y: np.less(x, y),

@@ -110,7 +110,6 @@ Conj = elementwise(
     np.conj,
     vjp=_conj_vjp,
     kinds=NUMERIC,
-    applied="conj",
     keeps=(False, False),
     doc="Real part minus i times imaginary part.",
 )

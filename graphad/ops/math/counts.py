@@ -83,7 +83,9 @@ def bincount(
         counts = directly(_counts, place, dtype=as_dtype(dtype))
         if counts is not None:
             return counts
-    require(reduce_min(place) >= 0, "bincount: a number of arr is negative; the numbers are \x00.", [place])
+    require(
+        reduce_min(place) >= 0, "bincount: the numbers of arr must be non-negative; they are \x00.", [place]
+    )
     if weights is None:
         values = ones_like(place, dtype=as_dtype(dtype))
     else:

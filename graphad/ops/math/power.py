@@ -124,6 +124,7 @@ Pow = elementwise(
     vjp=_pow_vjp,
     kinds=NUMERIC,
     scalar="pow",
+    applied=np.power,
     keeps=(True, True),
     keeps_alone=((True, False), ((0,), True)),
     doc="x^y; integers to negative powers are an error.",

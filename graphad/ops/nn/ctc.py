@@ -20,8 +20,9 @@ from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import fill, ones, zeros_like
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat, stack
+from graphad.ops.array.masks import boolean_mask
 from graphad.ops.array.reshape import reshape
-from graphad.ops.array.scatter import boolean_mask, scatter_nd, unsorted_segment_sum
+from graphad.ops.array.scatter import scatter_nd, unsorted_segment_sum
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import shape
 from graphad.ops.array.support import static_int

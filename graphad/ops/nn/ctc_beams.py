@@ -25,7 +25,8 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.scatter import boolean_mask, scatter_nd
+from graphad.ops.array.masks import boolean_mask
+from graphad.ops.array.scatter import scatter_nd
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import shape
 from graphad.ops.array.support import static_int

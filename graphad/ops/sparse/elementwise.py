@@ -20,8 +20,8 @@ from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.join import concat as joined
 from graphad.ops.array.join import stack
+from graphad.ops.array.masks import boolean_mask
 from graphad.ops.array.scatter import (
-    boolean_mask,
     scatter_nd,
     tensor_scatter_nd_update,
     unsorted_segment_sum,

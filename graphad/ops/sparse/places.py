@@ -20,7 +20,8 @@ from graphad.ops.array.create import identity, ones
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat as joined
 from graphad.ops.array.join import stack
-from graphad.ops.array.scatter import boolean_mask, unsorted_segment_sum
+from graphad.ops.array.masks import boolean_mask
+from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.sorting import argsort

@@ -21,7 +21,8 @@ from graphad.graph.walk import sub_graphs
 from graphad.ops import math as m
 from graphad.ops.array.create import zeros
 from graphad.ops.array.gather import gather
-from graphad.ops.array.scatter import boolean_mask, tensor_scatter_nd_update
+from graphad.ops.array.masks import boolean_mask
+from graphad.ops.array.scatter import tensor_scatter_nd_update
 from graphad.ops.array.sequence import range as range_
 from graphad.ops.array.shape import shape
 from graphad.ops.control.scan import scan

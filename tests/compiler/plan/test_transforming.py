@@ -33,7 +33,7 @@ def is_native(f: Any, *given: Any) -> Any:
             is_number = ~np.isnan(want.numpy())
             assert got.numpy()[is_number].tobytes() == want.numpy()[is_number].tobytes()
     units = explain(compiled)(*given).units
-    assert "host" not in units and "calls NumPy" not in units, units
+    assert units and "host" not in units and "calls NumPy" not in units, units
     return compiled
 
 
@@ -90,7 +90,7 @@ def test_a_loop_of_transforms_is_native() -> None:
 @pytest.mark.parametrize("dtype", COMPLEX)
 @pytest.mark.parametrize(
     "name",
-    "add subtract multiply divide equal not_equal pow square negative abs exp log log1p sqrt sin cos tan sinh cosh tanh asin "
+    "add subtract multiply divide equal not_equal pow square negative abs exp log sqrt sin cos tan sinh cosh tanh asin "
     "acos atan asinh acosh atanh is_finite is_inf is_nan conj real imag".split(),
 )
 def test_functions_of_complex_numbers_have_the_bits_of_eager_ops(name: str, dtype: str) -> None:
@@ -152,6 +152,7 @@ def test_every_form_has_steps_here() -> None:
                 )
                 assert transforming.has(Transformed("irfft", rank, adjoint=yes), dtype)
                 assert transforming.has(Transformed("rfft", rank, adjoint=yes), real)
-        assert ufuncs.has(Applied("mul", as_dtype(dtype)), (dtype, dtype))
-        assert not ufuncs.has(Applied("sign", as_dtype(dtype)), (dtype,))
+        assert ufuncs.has(Applied(np.multiply, as_dtype(dtype)), (dtype, dtype))
+        assert ufuncs.has(Applied(np.multiply, as_dtype(dtype)), (dtype,))
+        assert not ufuncs.has(Applied(np.logaddexp, as_dtype(dtype)), (dtype, dtype))
     assert not transforming.has(Transformed("fft", 4), "complex64")

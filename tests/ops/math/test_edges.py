@@ -411,7 +411,7 @@ def test_rows_are_counted_one_by_one_or_together() -> None:
             m.bincount(rows, **wrong)
     with pytest.raises(InvalidArgumentError, match="a vector or a matrix"):
         m.bincount([[[1]]], axis=-1)
-    with pytest.raises(InvalidArgumentError, match="is negative"):
+    with pytest.raises(InvalidArgumentError, match="must be non-negative"):
         m.bincount([0, -1, 1])
 
 

@@ -142,13 +142,14 @@ def _talk(first: int, count: int, step: int, cache: str, over: Any) -> Any:
     try:
         while True:
             try:
-                line = lines.get(timeout=HANG)
+                patience = HANG * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))  # others wait too
+                line = lines.get(timeout=patience)
             except queue.Empty:
                 child.kill()
                 yield {
                     "died": "hang",
                     "number": first if number is None else number,
-                    "what": f"nothing for {HANG:.0f} s",
+                    "what": f"nothing for {patience:.0f} s",
                 }
                 return
             if line is None:

@@ -132,7 +132,9 @@ def _images(s: Sizes, kernel: Shape, dtype: str, threads: int) -> Steps:
 
 def _filters(s: Sizes, kernel: Shape, dtype: str, threads: int) -> Steps:
     rows, parts = convolving.sums(s, dtype)
-    given, before, start = (SECOND, 0), [], 0
+    given: Place = (SECOND, 0)
+    before: list[Part] = []
+    start = 0
     if rows.columns:
         given = WORK, 0
         before, start = _copied((s.batch, *s.counts, s.outputs), dtype, lambda g: g, rows.columns, 0)

@@ -31,41 +31,6 @@ SIZES = MIDDLE_STEPS + MOST_OPERANDS
 STEPS = SIZES + MOST_SIZES
 WORD_COUNT = STEPS + MOST_STEPS
 
-# by the name that an op gives to its function, those whose eager results are the ufunc's
-FUNCTIONS: dict[str, np.ufunc] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "neg": np.negative,
-    "square": np.multiply,  # of an operand with itself
-    "conj": np.conjugate,
-    "abs": np.absolute,
-    "exp": np.exp,
-    "log": np.log,
-    "log1p": np.log1p,
-    "sqrt": np.sqrt,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
-    "pow": np.power,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "isnan": np.isnan,
-    "isinf": np.isinf,
-    "isfinite": np.isfinite,
-}
-_PARTS = ("complex", "real", "imag")
-
 
 def _text() -> str:
     f = Function("i32 @graphad_loops(ptr %ret, ptr %exc, i64 %block)")
@@ -118,25 +83,26 @@ def step(
     return Step(_kernel(), words, tuple(places))
 
 
-def _letters(fn: str, dtypes: Sequence[str]) -> str:
-    chars = [as_dtype(dtype).numpy.char for dtype in dtypes]
-    given = chars[:-1] * (2 if fn == "square" else 1)
-    return f"{''.join(given)}->{chars[-1]}"
+def _order(form: Applied, operands: int) -> list[int]:
+    """The operands that a ufunc takes, and the result behind them."""
+    given = [0, 0] if operands == 1 and form.fn.nin == 2 else list(range(operands))
+    return [*given, operands]
 
 
-def _loop(fn: str, dtypes: Sequence[str]) -> tuple[int, int] | None:
-    return numpy_loops.find(FUNCTIONS[fn], _letters(fn, dtypes))
+def _loop(form: Applied, dtypes: Sequence[str]) -> tuple[int, int] | None:
+    chars = [as_dtype(dtypes[k]).numpy.char for k in _order(form, len(dtypes) - 1)]
+    return numpy_loops.find(form.fn, f"{''.join(chars[:-1])}->{chars[-1]}")
 
 
 @functools.lru_cache(maxsize=128)
 def has(form: Applied, dtypes: tuple[str, ...]) -> bool:
     """Whether there is a step for operands of these dtypes, with the bits of the ufunc; a few numbers are tried."""
-    fn, dtypes = form.fn, (*dtypes, form.dtype.name)
+    dtypes = (*dtypes, form.dtype.name)
     if any(as_dtype(dtype).numpy.kind not in "fcb" for dtype in dtypes):
         return False
-    if fn in _PARTS:
+    if isinstance(form.fn, str):
         return True
-    if fn not in FUNCTIONS or len(dtypes) > MOST_OPERANDS or _loop(fn, dtypes) is None:
+    if len(dtypes) > MOST_OPERANDS or _loop(form, dtypes) is None:
         return False
     rng = np.random.default_rng(5)
     shapes = [(5, 1, 7), (3, 7)][: len(dtypes) - 1]
@@ -144,18 +110,15 @@ def has(form: Applied, dtypes: tuple[str, ...]) -> bool:
         _complex(rng, shape, as_dtype(dtype).numpy) for shape, dtype in zip(shapes, dtypes[:-1], strict=True)
     ]
     with np.errstate(all="ignore"):
-        want = FUNCTIONS[fn](*given * 2) if fn == "square" else FUNCTIONS[fn](*given)
+        want = form.fn(*[given[k] for k in _order(form, len(given))[:-1]])
     found = np.empty(want.shape, as_dtype(dtypes[-1]).numpy)
-    made = parts(form, dtypes, [*[x.shape for x in given], want.shape])
-    arrays = [*given, found]
-    for each, places, _ in made or ():
-        for word, (k, at) in zip(each.places, places, strict=True):
-            each.words[word] = (
-                arrays[(FIRST, SECOND).index(k) if k in (FIRST, SECOND) else -1].ctypes.data + at
-            )
+    places = {FIRST: given[0], SECOND: given[-1], RESULT: found}
+    for each, where, _ in parts(form, dtypes, [*[x.shape for x in given], want.shape]) or ():
+        for word, (k, at) in zip(each.places, where, strict=True):
+            each.words[word] = places[k].ctypes.data + at
         if blas.run_step(each.function, each.words):
             return False
-    return bool(made) and found.tobytes() == want.astype(found.dtype).tobytes()
+    return want.dtype == found.dtype and found.tobytes() == want.tobytes()
 
 
 def _complex(rng: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
@@ -170,20 +133,19 @@ def parts(form: Applied, dtypes: Sequence[str], shapes: Sequence[Sequence[int]])
         return []
     itemsizes = [as_dtype(dtype).itemsize for dtype in dtypes]
     strides = [_broadcast(given, shape, size) for given, size in zip(shapes, itemsizes, strict=True)]
-    if form.fn in _PARTS:
+    if isinstance(form.fn, str):
         return _copied(form.fn, shape, strides, itemsizes)
-    if not shape or (form.fn == "pow" and not shapes[1]):
+    if not shape or (form.fn is np.power and not shapes[1]):
         return None  # eager numbers have an arithmetic of their own, and powers to one number have ways of their own
     axes = _collapsed(shape, strides)
     if len(axes) > 3:
         return None
     (outer, o), (middle, m), (count, n) = [(1, (0,) * len(dtypes))] * (3 - len(axes)) + axes
-    order = [0, 0, 1] if form.fn == "square" else list(range(len(dtypes)))
-    loop = _loop(form.fn, dtypes)
+    order = _order(form, len(dtypes) - 1)
+    loop = _loop(form, dtypes)
     assert loop is not None  # as `has` has seen
-    made = step(
-        loop, (outer, middle), *[[each[k] for k in order] for each in (o, m)], [count], [n[k] for k in order]
-    )
+    o, m, n = (tuple([steps[k] for k in order]) for steps in (o, m, n))
+    made = step(loop, (outer, middle), o, m, [count], n)
     where = [(FIRST, SECOND)[k] for k in range(len(dtypes) - 1)] + [RESULT]
     return [Part(made, tuple([(where[k], 0) for k in order]))]
 

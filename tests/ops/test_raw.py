@@ -1,0 +1,119 @@
+"""`raw_ops` has TensorFlow's names, arguments, defaults and results, eagerly and in functions."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from tests.ops import raw_cases
+
+STORED = json.loads(raw_cases.FILE.read_text(encoding="utf-8"))
+
+
+def test_each_op_has_a_case_and_stored_results() -> None:
+    assert dir(tf.raw_ops) == sorted({**raw_cases.CASES, **raw_cases.DRAWN}) == list(STORED)
+
+
+@pytest.mark.parametrize("op", STORED)
+def test_arguments_and_defaults_are_those_of_tensorflow(op: str) -> None:
+    shown = str(inspect.signature(getattr(tf.raw_ops, op)))
+    wanted = STORED[op]["signature"].replace("bad_indices_policy='', ", "")  # out of range is an error
+    for before, after in (
+        ("[]", "()"),
+        ("=[1, 1, 1, 1]", "=(1, 1, 1, 1)"),
+        ("=[1, 1, 1, 1, 1]", "=(1, 1, 1, 1, 1)"),
+    ):
+        shown, wanted = shown.replace(before, after), wanted.replace(before, after)
+    assert shown == wanted
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("op", raw_cases.CASES)
+def test_results_are_those_of_tensorflow(op: str, traced: bool) -> None:
+    given = raw_cases.CASES[op]
+    if traced:
+        arrays = {key: value for key, value in given.items() if isinstance(value, np.ndarray)}
+        others = {key: value for key, value in given.items() if key not in arrays}
+        call = tf.function(
+            lambda **tensors: tf.nest.flatten(getattr(tf.raw_ops, op)(**tensors, **_dtypes(others)))
+        )
+        results = [np.asarray(y) for y in call(**{key: tf.constant(value) for key, value in arrays.items()})]
+    else:
+        results = raw_cases.result(tf, op, given)
+    assert len(results) == len(STORED[op]["results"])
+    for y, (dtype, shape, values) in zip(results, STORED[op]["results"], strict=True):
+        assert (str(y.dtype), list(y.shape)) == (dtype, shape)
+        parts = np.stack([y.real, y.imag], -1) if y.dtype.kind == "c" else y
+        found, wanted = parts.ravel().astype(np.float64), np.array(values)
+        if op in ("Qr", "SelfAdjointEigV2"):  # the signs of a column are not determined
+            found, wanted = np.abs(found), np.abs(wanted)
+        np.testing.assert_allclose(found, wanted, rtol=3e-5, atol=3e-6)
+
+
+def _dtypes(given: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: getattr(tf, value) if value in ("int32", "float32", "float64") else value
+        for key, value in given.items()
+    }
+
+
+@pytest.mark.parametrize("op", raw_cases.DRAWN)
+def test_what_is_drawn_has_the_shape_and_dtype_of_tensorflow(op: str) -> None:
+    (y,) = raw_cases.result(tf, op, raw_cases.DRAWN[op])
+    ((dtype, shape, _),) = STORED[op]["results"]
+    assert (str(y.dtype), list(y.shape)) == (dtype, shape)
+
+
+def test_seeds_of_ops_are_those_of_functions() -> None:
+    def two(**seeds: int) -> list[bool]:
+        tf.random.set_seed(5)
+        a = tf.raw_ops.RandomUniform(shape=[4], dtype=tf.float32, **seeds)
+        tf.random.set_seed(5)
+        return [np.array_equal(a, tf.raw_ops.RandomUniform(shape=[4], dtype=tf.float32, **other)) for other in
+                (seeds, {"seed": 2}, {"seed2": 2})]  # fmt: skip
+
+    assert two(seed=1, seed2=7) == [True, False, False]
+    y = tf.raw_ops.RandomUniformInt(shape=[500], minval=2, maxval=9).numpy()
+    assert (y.min(), y.max()) == (2, 8)
+
+
+def test_given_means_and_variances_normalise_outside_of_training() -> None:
+    """TensorFlow leaves what is for the gradient unwritten then."""
+    given = raw_cases.CASES["FusedBatchNorm"]
+    y, *kept = tf.raw_ops.FusedBatchNorm(**given, is_training=False)
+    root = np.sqrt(given["variance"] + 1e-4)
+    wanted = (given["x"] - given["mean"]) / root * given["scale"] + given["offset"]
+    np.testing.assert_allclose(y, wanted, rtol=1e-5)
+    for found, name in zip(kept, ["mean", "variance"] * 2, strict=True):
+        np.testing.assert_array_equal(found, given[name])
+
+
+def test_ops_are_differentiated_as_the_functions_that_they_are() -> None:
+    x = tf.Variable([[1.0, 2.0], [3.0, 5.0]])
+    with tf.GradientTape() as tape:
+        y = tf.raw_ops.Sum(input=tf.raw_ops.Square(x=tf.raw_ops.MatMul(a=x, b=x)), axis=[0, 1])
+    with tf.GradientTape() as other:
+        z = tf.reduce_sum(tf.square(x @ x))
+    np.testing.assert_array_equal(tape.gradient(y, x), other.gradient(z, x))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda r: r.Add(1.0, 2.0), TypeError, r"Add only takes keyword args \(possible keys: \['x', 'y', 'name'\]\)"),
+        (lambda r: r.Add(x=1.0), TypeError, "raw_ops.Add: argument 'y' is missing; it takes x, y, name"),
+        (lambda r: r.Add(x=1.0, y=2.0, z=3), TypeError, "raw_ops.Add: there is no argument 'z'; it takes x, y"),
+        (lambda r: r.AddV3, AttributeError, "raw_ops.AddV3: not part of graphad; the nearest name is raw_ops.AddV2"),
+        (lambda r: r.Qqqq, AttributeError, r"raw_ops.Qqqq: not part of graphad; dir\(raw_ops\) lists what is"),
+        (lambda r: r.ResizeBilinear(images=raw_cases.IMAGE, size=[2, 2]), TypeError, "half_pixel_centers=False is not included"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_refused(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(tf.raw_ops)
+    assert tf.raw_ops.Add(x=1.0, y=2.0, name="sum") == 3.0
