@@ -298,7 +298,8 @@ class Merge:
                 )
                 if first is not second:
                     raise DTypeError(
-                        f"'{name}' has dtype {first.name} in the main branch, but dtype {second.name} in the else branch."
+                        f"'{name}' has dtype {first.name} in the main branch, but dtype {second.name} in the else branch. "
+                        "A tensor decides, so both need one dtype: tf.cast one of them."
                     )
                 leaves.append((True, len(chosen[0])))
                 chosen[0].append(i)
@@ -330,7 +331,10 @@ class Merge:
             return 0 if b is None else 1
         if b is NO_RETURN and a is not NO_RETURN:
             if a is not None and a is not UNBOUND:
-                raise MissingReturnError("the else branch must also have a return statement.")
+                raise MissingReturnError(
+                    "the else branch must also have a return statement. A tensor decides whether the function returns here, so "
+                    "it returns a value on every way through it."
+                )
             return 1 if a is None else 0
         return 0 if a is UNBOUND else 1 if b is UNBOUND else None
 

@@ -579,7 +579,8 @@ def _same_dtype(name: str, leaf: TensorLike, dtype: DType) -> Tensor:
         y = lift(leaf)
     if y.dtype is not dtype:
         raise DTypeError(
-            f"'{name}' has dtype {dtype.name} before the loop, but dtype {y.dtype.name} after one iteration."
+            f"'{name}' has dtype {dtype.name} before the loop, but dtype {y.dtype.name} after one iteration; begin with a value "
+            f"of {y.dtype.name}, or tf.cast in the step."
         )
     return y
 
