@@ -10,6 +10,7 @@ the steps, one axis at a time.
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -28,9 +29,11 @@ Place = tuple[int, int]
 
 
 def _loop(name: str, letters: str) -> tuple[int, int] | None:
-    from numpy.fft import _pocketfft_umath  # not imported by programs without transforms
-
-    ufunc = getattr(_pocketfft_umath, name, None)
+    try:  # not imported by programs without transforms
+        loops = importlib.import_module("numpy.fft._pocketfft_umath")
+    except ImportError:  # before NumPy 2
+        return None
+    ufunc = getattr(loops, name, None)
     return numpy_loops.find(ufunc, letters) if isinstance(ufunc, np.ufunc) else None
 
 
