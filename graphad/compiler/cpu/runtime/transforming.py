@@ -29,11 +29,11 @@ Place = tuple[int, int]
 
 
 def _loop(name: str, letters: str) -> tuple[int, int] | None:
-    try:  # not imported by programs without transforms; a part of NumPy's own that may move
-        umath = importlib.import_module("numpy.fft._pocketfft_umath")
-    except ImportError:
+    try:  # not imported by programs without transforms
+        loops = importlib.import_module("numpy.fft._pocketfft_umath")
+    except ImportError:  # before NumPy 2
         return None
-    ufunc = getattr(umath, name, None)
+    ufunc = getattr(loops, name, None)
     return numpy_loops.find(ufunc, letters) if isinstance(ufunc, np.ufunc) else None
 
 

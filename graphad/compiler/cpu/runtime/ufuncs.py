@@ -118,7 +118,7 @@ def has(form: Applied, dtypes: tuple[str, ...]) -> bool:
             each.words[word] = places[k].ctypes.data + at
         if blas.run_step(each.function, each.words):
             return False
-    return want.dtype == found.dtype and found.tobytes() == want.tobytes()
+    return bool(want.dtype == found.dtype and found.tobytes() == want.tobytes())
 
 
 def _complex(rng: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
