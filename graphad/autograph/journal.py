@@ -21,7 +21,6 @@ from graphad.autograph.state import UNBOUND, Attribute, Item, Parts, is_symbolic
 from graphad.core.convert import lift_own
 from graphad.core.levels import current
 from graphad.core.tensor import Handle, Tensor
-from graphad.ops.control.parts import same_structure
 
 _open: ContextVar[Journal | None] = ContextVar("graphad_journal", default=None)
 
@@ -112,6 +111,8 @@ def _is_variable(before: object, now: object, same_shape: bool) -> bool:
 
 def _fit(old: Parts, new: Parts, same_shape: bool) -> bool:
     """Whether two values can be those of one variable."""
+    from graphad.ops.control.parts import same_structure  # most functions assign nothing in a branch or loop
+
     if old.dynamic != new.dynamic or not same_structure(old.structure, new.structure):
         return False
     for x, y, dynamic in zip(old.leaves, new.leaves, new.dynamic, strict=True):
