@@ -231,3 +231,22 @@ def test_what_a_signals_handler_raises_ends_the_call() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
     assert v.numpy() >= 5
+
+
+def test_a_view_that_is_assigned_after_a_loop_is_a_copy() -> None:
+    s, want = State(), State()
+
+    def turned(s: State, n: Any, x: Any) -> Any:
+        for _ in tf.range(n):
+            s.v.assign_add(s.random.normal([2], dtype=tf.float64))
+        s.v.assign(s.v[::-1])
+        s.w.assign(tf.transpose(x)[1])
+
+    compiled = tf.function(functools.partial(turned, s), jit_compile=True)
+    for n in (3, 0, 2):
+        x = tf.constant(np.arange(6.0).reshape(3, 2) + n)
+        compiled(tf.constant(n), x)
+        turned(want, n, x)
+        np.testing.assert_allclose(s.v.numpy(), want.v.numpy(), rtol=1e-13)
+        assert s.seen()[1:] == want.seen()[1:]
+        assert all(v.data.flags.c_contiguous for v in (s.v, s.w))
