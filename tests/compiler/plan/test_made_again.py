@@ -206,6 +206,26 @@ def test_a_check_runs_before_the_loop_that_it_guards() -> None:
     assert v.numpy() == 3.0
 
 
+def test_a_check_that_waits_for_a_host_step_is_before_the_loop_that_it_guards() -> None:
+    v = tf.Variable(0.0)
+
+    @tf.function(jit_compile=True)
+    def f(steps: Any) -> Any:
+        tf.debugging.assert_positive(tf.unique(steps).y)
+        v.assign_add(1.0)
+        x = tf.constant(0.0)
+        while x < 3.0:
+            x += steps[0]
+        return x
+
+    assert float(f(tf.constant([1.5, 1.5]))) == 3.0
+    units = explain(f)(tf.constant([1.5, 1.5])).units
+    assert units.rindex("host: assert;") < units.index("repeat:"), units
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        f(tf.constant([0.0, 1.0]))  # the loop would not end
+    assert v.numpy() == 1.0
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no such timer")
 def test_what_a_signals_handler_raises_ends_the_call() -> None:
     v = tf.Variable(tf.zeros([], tf.int64))
