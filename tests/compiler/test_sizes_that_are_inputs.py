@@ -51,3 +51,22 @@ def test_compiled_is_as_eager_with_its_derivative(name, known, jit):
         found.append((y, tape.gradient(loss, source)))
     for mine, wanted in zip(*found, strict=True):
         np.testing.assert_allclose(mine, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["numpy", "native"])
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "int8", "int16", "uint16", "int64", "float16", "bfloat16", "complex64", "complex128"]
+)
+def test_a_cast_of_sizes_is_that_of_other_numbers(dtype, jit):
+    """Integers wrap around, and floats become infinite, where a dtype does not hold a size."""
+
+    def f(x):
+        n = tf.cast(tf.size(x), dtype)
+        return n, n * n, tf.cast(tf.shape(x), dtype), tf.cast(tf.cast(tf.shape(x)[0], dtype), tf.float32)
+
+    compiled = tf.function(f, input_signature=[tf.TensorSpec([None])], jit_compile=jit)
+    for n in (5, 300, 2_049, 70_000):
+        x = tf.zeros([n])
+        for want, got in zip(f(x), compiled(x), strict=True):
+            assert got.dtype is want.dtype
+            np.testing.assert_array_equal(got.numpy(), want.numpy())

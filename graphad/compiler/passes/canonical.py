@@ -23,7 +23,7 @@ from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.math.arithmetic import ADD, DIV, MUL, Add, Mul, Neg, Square
-from graphad.ops.math.cast import Cast
+from graphad.ops.math.cast import Cast, wraps_sizes
 from graphad.ops.math.power import Pow
 from graphad.ops.math.reduce import (
     ReduceAll,
@@ -195,15 +195,15 @@ def small_power(s: Sweep, node: Node) -> Found:
 
 @rewrite(Cast)
 def cast_of_sizes(s: Sweep, node: Node) -> Found:
-    """A cast to the same dtype, and a cast of sizes."""
+    """A cast to the same dtype, and a cast of sizes, of integers: floats may have been rounded."""
     x, spec = node.inputs[0], node.specs[0]
     if s.spec(x).dtype is spec.dtype:
         return x
     made = s.made_by(x, SizeVector)
-    if made is None or spec.dtype.is_bool:
+    if made is None or spec.dtype.is_bool or wraps_sizes(spec.dtype):
         return None
     sizes = cast(SizeVector, made.op)
-    return s.bind(SizeVector(sizes.dims, spec.dtype, sizes.scalar))
+    return s.bind(SizeVector(sizes.dims, spec.dtype, sizes.scalar)) if sizes.dtype.is_integer else None
 
 
 @rewrite(SizeVector)

@@ -369,7 +369,11 @@ class Bound:
         node = unit.nodes[0]
         if unit.kind == ASSIGN:
             handle, value = node.inputs
-            expression = self._value(value, self.partition.sites.get(value) or Site(value, (), ()))
+            site = unit.reads[0]
+            given = self.partition.sites.get(value)
+            if given is not None and given.root != site.root:  # a view, of which a copy is assigned
+                value = site.root
+            expression = self._value(value, site)
             lines = [f"v{handle}.data = {expression}"]
             if not self._is_guarded:
                 self._names["guard_of"] = guard_of

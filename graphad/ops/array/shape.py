@@ -87,7 +87,10 @@ class SizeVector(Op):
         return self.dims[0] if self.scalar else None
 
     def eval(self) -> Array:
-        values = packed("sizes", self.dims, self.dtype)
+        if self.dtype.is_integer:
+            values = packed("sizes", self.dims, self.dtype)
+        else:  # as a cast gives them: infinite where a float dtype ends before
+            values = dtypes.converted(np.array(self.dims, np.int64), self.dtype.numpy)
         return values[0] if self.scalar else values
 
     vjp = no_gradient("a size is not a function of values")

@@ -80,11 +80,16 @@ class Cast(Op):
 
     def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         known = ctx.known(x)
-        if known is None or not (self.dtype.is_integer or self.dtype.is_floating):
+        if known is None or not (self.dtype.is_integer or self.dtype.is_floating) or wraps_sizes(self.dtype):
             return None
         if len(x.dims) > 1 or not any(isinstance(size, Dim) for size in known):
             return None
         return ctx.sizes(known, self.dtype) if x.dims else ctx.size(known[0], self.dtype)
+
+
+def wraps_sizes(dtype: DType) -> bool:
+    """Whether usual sizes are too large for an integer dtype, so that a cast of some is computed when their numbers are known."""
+    return dtype.is_integer and dtype.itemsize < 4
 
 
 def _converted(x: EagerTensor, dtype: DTypeLike) -> Tensor | None:

@@ -206,6 +206,26 @@ def test_a_check_runs_before_the_loop_that_it_guards() -> None:
     assert v.numpy() == 3.0
 
 
+def test_a_check_that_waits_for_a_host_step_is_before_the_loop_that_it_guards() -> None:
+    v = tf.Variable(0.0)
+
+    @tf.function(jit_compile=True)
+    def f(steps: Any) -> Any:
+        tf.debugging.assert_positive(tf.unique(steps).y)
+        v.assign_add(1.0)
+        x = tf.constant(0.0)
+        while x < 3.0:
+            x += steps[0]
+        return x
+
+    assert float(f(tf.constant([1.5, 1.5]))) == 3.0
+    units = explain(f)(tf.constant([1.5, 1.5])).units
+    assert units.rindex("host: assert;") < units.index("repeat:"), units
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        f(tf.constant([0.0, 1.0]))  # the loop would not end
+    assert v.numpy() == 1.0
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no such timer")
 def test_what_a_signals_handler_raises_ends_the_call() -> None:
     v = tf.Variable(tf.zeros([], tf.int64))
@@ -231,3 +251,20 @@ def test_what_a_signals_handler_raises_ends_the_call() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
     assert v.numpy() >= 5
+
+
+def test_a_view_that_is_assigned_after_a_loop_is_a_copy() -> None:
+    """The array that the loop made is let go with the assignment before."""
+
+    def turned(s: State, n: Any) -> None:
+        for _ in tf.range(n):
+            s.v.assign_add(s.random.normal([2], dtype=tf.float64))
+        s.v.assign(s.v[::-1])
+
+    s, want = State(), State()
+    compiled = tf.function(lambda n: turned(s, n), jit_compile=True)
+    for n in (3, 0, 2):
+        compiled(tf.constant(n))
+        turned(want, tf.constant(n))
+        np.testing.assert_allclose(s.v.numpy(), want.v.numpy(), rtol=1e-13)
+        assert s.seen()[2] == want.seen()[2]

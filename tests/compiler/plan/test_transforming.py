@@ -115,6 +115,17 @@ def test_functions_of_complex_numbers_have_the_bits_of_eager_ops(name: str, dtyp
             is_native(f, number(*a, dtype=dtype), number(*b, dtype=dtype))
 
 
+@pytest.mark.parametrize("dtype", COMPLEX)
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_arrays_of_one_number_have_the_bits_of_eager_ops(shape: tuple[int, ...], dtype: str) -> None:
+    """NumPy rounds a product otherwise where an operand's stride is 0, and in one of some numbers that is seen."""
+    compiled = tf.function(lambda x, y: (x * y, x * x, tf.square(y)), jit_compile=True)
+    for _ in range(40):
+        x, y = number(*shape, dtype=dtype), number(*shape, dtype=dtype)
+        for want, got in zip((x * y, x * x, tf.square(y)), compiled(x, y), strict=True):
+            assert got.numpy().tobytes() == want.numpy().tobytes()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_parts_are_joined(dtype: str) -> None:
     is_native(tf.complex, number(3, 4, dtype=dtype), number(4, dtype=dtype))

@@ -38,15 +38,6 @@ def loop(body: Any, specs: Any, carries: int, **more: Any) -> Any:
     return Loop(None, trace_flat(body, specs).graph, carries, 0, len(specs) - carries, **more)
 
 
-def pushed(function: Any) -> Any:
-    def body(x: Any) -> Any:
-        with tf.autodiff.ForwardAccumulator(x, x) as forward:
-            y = function(x)
-        return forward.jvp(y)
-
-    return traced(body, F32)
-
-
 COUNTER = tf.Variable(0.0)
 
 
@@ -155,11 +146,6 @@ REFUSED: list[tuple[Any, Any, str]] = [
         lambda: stacks.closed_stack([np.zeros(3), np.zeros(4)], 2, TensorSpec.of((3,), tf.float64), False),
         tf.errors.GraphadError,
         r"\(4,\)",
-    ),
-    (
-        lambda: pushed(effectful),
-        tf.errors.FailedPreconditionError,
-        r"loop: forward mode would run the effects",
     ),
     (third_derivative_by_one_tape, tf.errors.FailedPreconditionError, r"use one tape for each order"),
     (lambda: UnsavedCustom("rule", 1, 1).vjp(None), LookupError, r"custom gradient 'rule' was not"),
