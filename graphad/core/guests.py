@@ -42,9 +42,7 @@ class _Finder:  # no `importlib.abc`, whose import takes longer than many of gra
             return None
         if not _ours:
             sys.meta_path.remove(self)
-        from importlib.util import (
-            find_spec,
-        )  # imported here, since most programs import none of these libraries
+        from importlib.util import find_spec  # most programs import none of these libraries
 
         spec = find_spec(fullname)  # by the finders of others
         if spec is not None and spec.loader is not None:

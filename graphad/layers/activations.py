@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from graphad.core.annotations import TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.registered import made_again, serialized
@@ -258,6 +259,7 @@ def mish(x: TensorLike) -> Tensor:
     return x * nn.tanh(nn.softplus(x))
 
 
+@blaming
 def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """x where x > 0, else alpha * (exp(x / alpha) - 1), whose slope is 1 at 0 for every alpha.
 
@@ -272,6 +274,7 @@ def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     return where(x > 0.0, x, alpha * expm1(minimum(x, lift(0, x.dtype)) / alpha))
 
 
+@blaming
 def glu(x: TensorLike, axis: int = -1) -> Tensor:
     """The first half of x along `axis`, times the sigmoid of the second half.
 
@@ -288,6 +291,7 @@ def glu(x: TensorLike, axis: int = -1) -> Tensor:
     return first * nn.sigmoid(second)
 
 
+@blaming
 def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     """x where |x| > threshold, else 0.
 
@@ -302,6 +306,7 @@ def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     return where(abs(x) > threshold, x, lift(0, x.dtype))
 
 
+@blaming
 def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     """x moved by `threshold` towards 0, and 0 where |x| is not larger than that.
 
@@ -342,6 +347,7 @@ def tanh_shrink(x: TensorLike) -> Tensor:
     return x - nn.tanh(x)
 
 
+@blaming
 def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
     """x where x > `threshold`, else `default_value`.
 
@@ -356,6 +362,7 @@ def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
     return where(x > threshold, x, lift(default_value, x.dtype))
 
 
+@blaming
 def squareplus(x: TensorLike, b: float = 4) -> Tensor:
     """(x + sqrt(x^2 + b)) / 2, without a loss of digits for negative x.
 
@@ -401,6 +408,7 @@ def sparse_sigmoid(x: TensorLike) -> Tensor:
     return where(x <= -1.0, lift(0, x.dtype), rising)
 
 
+@blaming
 def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
     """The probabilities nearest to x along `axis`, most of which are 0.
 

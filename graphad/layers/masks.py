@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import current, trace_in_progress
 from graphad.core.tensor import EagerTensor, Tensor
@@ -27,6 +29,10 @@ class DroppingCell(Layer):
         for name, rate in (("dropout", dropout), ("recurrent_dropout", recurrent_dropout)):
             if not isinstance(rate, int | float):
                 raise InvalidArgumentError(f"{type(self).__name__}: {name} is {rate!r}; it must be a number.")
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: seed is {seed!r}; it must be an integer or None."
+            )
         self.dropout = min(1.0, max(0.0, float(dropout)))
         self.recurrent_dropout = min(1.0, max(0.0, float(recurrent_dropout)))
         self.seed = seed

@@ -50,7 +50,8 @@ class VariableScope:
       reuse: Has no effect; the attribute is `AUTO_REUSE`, as in eager code of TensorFlow.
       name: The prefix of names, without a slash at its end.
       initializer: What makes the first value of a variable that names none.
-      regularizer, partitioner, use_resource: Kept as they are; they have no effect.
+      regularizer, partitioner: Kept as they are; they have no effect.
+      use_resource: Has no effect; the attribute is True.
       caching_device: Must be None.
       custom_getter: A function of (getter, name, ...) that makes the variables.
       name_scope: The name scope that entering it again opens.
@@ -77,7 +78,7 @@ class VariableScope:
         self.initializer, self.regularizer, self.constraint = initializer, regularizer, constraint
         self.caching_device: Any = None
         self.set_caching_device(caching_device)
-        self.partitioner, self.use_resource = partitioner, use_resource is not False
+        self.partitioner, self.use_resource = partitioner, True  # as all variables are
         self.custom_getter = custom_getter
         self.dtype = as_dtype(dtype)
         self.reuse: Any = AUTO_REUSE
@@ -256,9 +257,8 @@ def get_variable(
     Raises: InvalidArgumentError (a ValueError): no shape is given, and none follows from the initializer.
     """
     scope = _scopes.current
-    getter: Callable[..., Any] = _made
-    for outer in (scope.custom_getter, custom_getter):
-        getter = getter if outer is None else _through(outer, getter)
+    own = custom_getter or scope.custom_getter
+    getter: Callable[..., Any] = _made if own is None else _through(own, _made)
     found: Variable = getter(
         f"{scope.prefix}{name}",
         shape=shape,

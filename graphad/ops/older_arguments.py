@@ -379,6 +379,10 @@ def fused_batch_norm(
     rank = images.shape.rank
     if rank is None:
         raise InvalidArgumentError(f"{op}: the number of axes of x must be known while tracing.")
+    if rank < 2:
+        raise InvalidArgumentError(
+            f"{op}: x has shape {images.shape}; images with a batch and channels are needed."
+        )
     axis = 1 if data_format.startswith("NC") else rank - 1
     others = [k for k in range(rank) if k != axis]
     small = images.dtype.size < 4

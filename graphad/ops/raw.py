@@ -1,7 +1,7 @@
 """TensorFlow's ops under the names and with the arguments that its kernels have: `raw_ops.AddV2(x=x, y=y)`.
 
 Each is a function of those that have names of their own. A row of `_SAME` is an op whose arguments are in order those of such
-a function; `_OTHERS` has the ops whose arguments, defaults or results differ, and the slopes of TensorFlow's gradients.
+a function; `_OTHERS` has the ops whose arguments, defaults or results differ; slopes of gradients are in `raw_slopes.py`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from graphad.core import dtypes
-from graphad.core.errors import ArgumentTypeError
+from graphad.core.blame import blamed
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.ops import array, image, linalg, math, nn, older_arguments, random, signal, sparse
 from graphad.ops.math import truncated
 from graphad.ops.nn import blocks
+from graphad.ops.raw_slopes import SLOPES
 from graphad.ops.sparse.tensor import SparseTensor
 
 _SPACES = SimpleNamespace(
@@ -261,6 +263,10 @@ def _strided_slice(
 
 def _bias_grad(out_backprop: Any, data_format: str = "NHWC") -> Any:
     g = array.convert_to_tensor(out_backprop)
+    if len(g.shape) < 2:
+        raise InvalidArgumentError(
+            f"raw_ops.BiasAddGrad: out_backprop has shape {g.shape}; it needs two axes at least."
+        )
     channels = 1 if data_format.startswith("NC") else len(g.shape) - 1
     return math.reduce_sum(g, [axis for axis in range(len(g.shape)) if axis != channels])
 
@@ -330,11 +336,17 @@ def _reduction(reduce: Callable[..., Any]) -> Callable[..., Any]:
     return lambda input, axis, keep_dims=False: reduce(input, axis, keep_dims)
 
 
-def _where(test: Any, x: Any, y: Any) -> Any:
-    return math.where(test, x, y)
+def _eigenvalues(input: Any, compute_v: bool = True) -> Any:
+    x = array.convert_to_tensor(input)
+    return linalg.eigh(x) if compute_v else (linalg.eigvalsh(x), array.zeros([], x.dtype))
 
 
-_SCALE, _ALPHA = 1.0507009873554805, 1.6732632423543773  # of selu
+def _sparse_product(
+    a_indices: Any, a_values: Any, a_shape: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False
+) -> Any:
+    a = SparseTensor(a_indices, a_values, a_shape)
+    return sparse.sparse_dense_matmul(a, b, adjoint_a, adjoint_b)
+
 
 _OTHERS: dict[str, Callable[..., Any]] = {
     "All": _reduction(math.reduce_all),
@@ -383,7 +395,6 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "DepthwiseConv2dNative": _depthwise,
     "Div": _div,
     "Einsum": lambda inputs, equation: linalg.einsum(equation, *inputs),
-    "EluGrad": lambda gradients, outputs: _where(outputs < 0, gradients * (outputs + 1), gradients),
     "Empty": lambda shape, dtype, init=False: array.zeros(shape, dtype),
     "Equal": lambda x, y, incompatible_shape_error=True: math.equal(x, y),
     "FusedBatchNorm": _fused_batch_norm,
@@ -393,14 +404,10 @@ _OTHERS: dict[str, Callable[..., Any]] = {
         params, indices, axis=axis, batch_dims=batch_dims
     ),
     "Imag": lambda input, Tout=dtypes.float32: math.cast(math.imag(input), Tout),
-    "InvGrad": lambda y, dy: -dy * y * y,
     "IRFFT": lambda input, fft_length, Treal=dtypes.float32: math.cast(
         signal.irfft(input, fft_length), Treal
     ),
     "LeakyRelu": lambda features, alpha=0.2: nn.leaky_relu(features, alpha),
-    "LeakyReluGrad": lambda gradients, features, alpha=0.2: _where(
-        features > 0, gradients, alpha * gradients
-    ),
     "MatMul": lambda a, b, transpose_a=False, transpose_b=False, grad_a=False, grad_b=False: linalg.matmul(
         a, b, transpose_a, transpose_b
     ),
@@ -438,11 +445,6 @@ _OTHERS: dict[str, Callable[..., Any]] = {
         shape, minval, maxval, seed, seed2
     ),
     "Real": lambda input, Tout=dtypes.float32: math.cast(math.real(input), Tout),
-    "ReciprocalGrad": lambda y, dy: -dy * y * y,
-    "Relu6Grad": lambda gradients, features: _where(
-        math.logical_and(features > 0, features < 6), gradients, array.zeros_like(gradients)
-    ),
-    "ReluGrad": lambda gradients, features: _where(features > 0, gradients, array.zeros_like(gradients)),
     "ResizeBilinear": lambda images, size, align_corners=False, half_pixel_centers=False: _resized(
         "bilinear", images, size, align_corners, half_pixel_centers
     ),
@@ -455,31 +457,19 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "RFFT": lambda input, fft_length, Tcomplex=dtypes.complex64: math.cast(
         signal.rfft(input, fft_length), Tcomplex
     ),
-    "RsqrtGrad": lambda y, dy: -0.5 * dy * y * y * y,
-    "SelfAdjointEigV2": lambda input, compute_v=True: (
-        linalg.eigh(input) if compute_v else (linalg.eigvalsh(input), array.zeros([], input.dtype))
-    ),
-    "SeluGrad": lambda gradients, outputs: (
-        gradients * _where(outputs < 0, outputs + _SCALE * _ALPHA, _SCALE * array.ones_like(outputs))
-    ),
+    "SelfAdjointEigV2": _eigenvalues,
     "Shape": lambda input, out_type=dtypes.int32: array.shape(input, out_type),
-    "ShapeN": lambda input, out_type=dtypes.int32: [array.shape(x, out_type) for x in input],
-    "SigmoidGrad": lambda y, dy: dy * y * (1 - y),
+    "ShapeN": lambda input, out_type=dtypes.int32: array.shape_n(input, out_type),
     "Size": lambda input, out_type=dtypes.int32: array.size(input, out_type),
     "SoftmaxCrossEntropyWithLogits": _cross_entropy,
-    "SoftplusGrad": lambda gradients, features: gradients * math.sigmoid(features),
-    "SoftsignGrad": lambda gradients, features: gradients / math.square(1 + math.abs(features)),
     "SpaceToBatchND": lambda input, block_shape, paddings: nn.space_to_batch(input, block_shape, paddings),
     "SpaceToDepth": lambda input, block_size, data_format="NHWC": nn.space_to_depth(
         input, block_size, data_format
     ),
     "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy,
-    "SparseTensorDenseMatMul": lambda a_indices, a_values, a_shape, b, adjoint_a=False, adjoint_b=False: (
-        sparse.sparse_dense_matmul(SparseTensor(a_indices, a_values, a_shape), b, adjoint_a, adjoint_b)
-    ),
+    "SparseTensorDenseMatMul": _sparse_product,
     "Split": lambda axis, value, num_split: array.split(value, num_split, axis),
     "SplitV": lambda value, size_splits, axis, num_split: array.split(value, size_splits, axis, num_split),
-    "SqrtGrad": lambda y, dy: 0.5 * dy / y,
     "Squeeze": lambda input, axis=[]: array.squeeze(input, axis or None),
     "StatelessRandomNormal": lambda shape, seed, dtype=dtypes.float32: random.stateless_normal(
         shape, seed, dtype=dtype
@@ -488,7 +478,6 @@ _OTHERS: dict[str, Callable[..., Any]] = {
         shape, seed, dtype=dtype
     ),
     "StridedSlice": _strided_slice,
-    "TanhGrad": lambda y, dy: dy * (1 - y * y),
     "TopKV2": lambda input, k, sorted=True, index_type=dtypes.int32: array.top_k(
         input, k, sorted, index_type
     ),
@@ -500,6 +489,15 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "Unique": lambda x, out_idx=dtypes.int32: array.unique(x, out_idx),
     "UniqueWithCounts": lambda x, out_idx=dtypes.int32: array.unique_with_counts(x, out_idx),
     "Unpack": lambda value, num, axis=0: array.unstack(value, num, axis),
+    **SLOPES,
+}
+# Arguments that are no tensors, by name, and what they must be; what Python or NumPy refuses is said of them.
+_KINDS = {
+    **dict.fromkeys(("strides", "ksize", "explicit_paddings", "dilations"), "Sequence[int]"),
+    **dict.fromkeys(("data_format", "equation", "mode"), "str"),
+    **dict.fromkeys(("inputs", "values"), "Sequence[Any]"),
+    **dict.fromkeys(("seed", "seed2", "num", "num_split"), "int"),
+    **dict.fromkeys(("exclusive", "reverse", "keep_dims"), "bool"),
 }
 
 
@@ -532,6 +530,9 @@ class RawOps:
     def __dir__(self) -> list[str]:
         return sorted([*self._same, *_OTHERS])
 
+    def __reduce__(self) -> str:
+        return "raw_ops"  # there is one
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or not (name in self._same or name in _OTHERS):
             near = get_close_matches(name, dir(self), 1)
@@ -560,7 +561,7 @@ def _by_name(op: str, row: tuple[str, ...] | None) -> Callable[..., Any]:
     def run(*args: object, **given: Any) -> Any:
         if args:
             raise ArgumentTypeError(
-                f"{op} only takes keyword args (possible keys: {known}). Please pass these args as kwargs instead."
+                f"raw_ops.{op} only takes keyword args (possible keys: {known}); name each of the {len(args)} given."
             )
         given.pop("name", None)
         missing = [
@@ -574,12 +575,25 @@ def _by_name(op: str, row: tuple[str, ...] | None) -> Callable[..., Any]:
                 f"argument {missing[0]!r} is missing" if missing else f"there is no argument {unknown[0]!r}"
             )
             raise ArgumentTypeError(f"raw_ops.{op}: {wrong}; it takes {', '.join(known)}.")
-        return target(*[given.get(part, default) for part, default in defaults.items()])
+        try:
+            return target(*[given.get(part, default) for part, default in defaults.items()])
+        except Exception as error:  # raised on, as it is or with the name of the argument
+            told = blamed(declared, (), given, error)
+            if told is error:
+                raise
+            raise told from told.__cause__
 
-    run.__name__ = run.__qualname__ = op
+    def declared(**given: Any) -> None:
+        """What says the kinds of the arguments."""
+
+    run.__name__ = declared.__name__ = op
+    run.__qualname__ = f"raw_ops.{op}"  # as pickle finds it
     run.__doc__ = f"TensorFlow's op {op} of {', '.join(defaults)}."
     last = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
-    run.__signature__ = inspect.Signature([*(p.replace(annotation=p.empty) for p in parameters), last])  # type: ignore[attr-defined]
+    shown = [p.replace(annotation=p.empty) for p in parameters]
+    run.__signature__ = inspect.Signature([*shown, last])  # type: ignore[attr-defined]
+    kinds = [p.replace(annotation=_KINDS.get(p.name, p.empty)) for p in shown]
+    declared.__signature__ = inspect.Signature(kinds)  # type: ignore[attr-defined]
     return run
 
 

@@ -1,6 +1,7 @@
 """`compat.v1.get_variable` and `variable_scope`: names, and what a scope gives to its variables."""
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -159,3 +160,15 @@ def test_what_a_scope_gives_can_be_changed():
             scope.set_caching_device("CPU")
     with pytest.raises(NotImplementedError, match="caching_device is 'CPU'"):
         v1.VariableScope(None, caching_device="CPU")
+
+
+def test_a_getter_of_a_variable_stands_for_that_of_its_scope() -> None:
+    called = []
+
+    def getter(word: str) -> Any:
+        return lambda make, name, *args, **options: called.append(word) or make(name, *args, **options)
+
+    with tf.compat.v1.variable_scope("own", custom_getter=getter("scope")):
+        tf.compat.v1.get_variable("a", [1])
+        tf.compat.v1.get_variable("b", [1], custom_getter=getter("variable"))
+    assert called == ["scope", "variable"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
+import pickle
 from typing import Any
 
 import numpy as np
@@ -105,7 +107,7 @@ def test_ops_are_differentiated_as_the_functions_that_they_are() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda r: r.Add(1.0, 2.0), TypeError, r"Add only takes keyword args \(possible keys: \['x', 'y', 'name'\]\)"),
+        (lambda r: r.Add(1.0, 2.0), TypeError, r"raw_ops.Add only takes keyword args \(possible keys: \['x', 'y', 'name'\]\)"),
         (lambda r: r.Add(x=1.0), TypeError, "raw_ops.Add: argument 'y' is missing; it takes x, y, name"),
         (lambda r: r.Add(x=1.0, y=2.0, z=3), TypeError, "raw_ops.Add: there is no argument 'z'; it takes x, y"),
         (lambda r: r.AddV3, AttributeError, "raw_ops.AddV3: not part of graphad; the nearest name is raw_ops.AddV2"),
@@ -117,3 +119,56 @@ def test_what_is_not_there_is_refused(call: Any, error: type[Exception], message
     with pytest.raises(error, match=message):
         call(tf.raw_ops)
     assert tf.raw_ops.Add(x=1.0, y=2.0, name="sum") == 3.0
+
+
+def test_lists_are_tensors_for_each_op_that_takes_such() -> None:
+    """A list adopts the dtype of the other argument, as in TensorFlow."""
+    for op, given in raw_cases.CASES.items():
+        options = _dtypes({key: x for key, x in given.items() if not isinstance(x, np.ndarray)})
+        arrays = {key: x for key, x in given.items() if isinstance(x, np.ndarray) and x.dtype == np.float32}
+        if len(arrays) + len(options) < len(given):
+            continue  # of dtypes that lists do not have
+        found = tf.nest.flatten(
+            getattr(tf.raw_ops, op)(**{key: x.tolist() for key, x in arrays.items()}, **options)
+        )
+        for y, wanted in zip(found, raw_cases.result(tf, op, given), strict=True):
+            np.testing.assert_array_equal(np.asarray(y), wanted, err_msg=op)
+
+
+# TensorFlow 2.21's, for y = 1 + i and dy = 1 + 2i.
+_OF_COMPLEX = {"InvGrad": -4 + 2j, "ReciprocalGrad": -4 + 2j, "RsqrtGrad": -1 + 3j, "SigmoidGrad": 3 + 1j,
+               "SqrtGrad": -0.25 + 0.75j, "TanhGrad": 5}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", _OF_COMPLEX)
+def test_slopes_of_complex_numbers_are_those_of_tensorflow(op: str) -> None:
+    y = getattr(tf.raw_ops, op)(y=tf.constant([1 + 1j]), dy=tf.constant([1 + 2j]))
+    np.testing.assert_allclose(y, [_OF_COMPLEX[op]], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda r: r.ReluGrad(gradients=[1.0, 2.0], features=[1.0]), ValueError, r"ReluGrad: the tensors have shapes \(2"),
+        (lambda r: r.TanhGrad(y="a", dy="b"), TypeError, "unsupported type"),
+        (lambda r: r.Conv2D(input=raw_cases.IMAGE, filter=raw_cases.KERNEL, strides=[1] * 4, padding="SAME", explicit_paddings=3),
+         TypeError, "Conv2D: explicit_paddings is 3 of type int; a list of integers is needed"),
+        (lambda r: r.BiasAddGrad(out_backprop=raw_cases.IMAGE, data_format=3), TypeError, "BiasAddGrad: data_format is 3"),
+        (lambda r: r.BiasAddGrad(out_backprop=1.0), ValueError, "BiasAddGrad: out_backprop has shape ()"),
+        (lambda r: r.RandomUniform(shape=[2], dtype=tf.float32, seed="a"), TypeError, "RandomUniform: seed is 'a'"),
+        (lambda r: r.Einsum(inputs=3, equation="ij->i"), TypeError, "Einsum: inputs is 3 of type int; a list is needed"),
+        (lambda r: r.ShapeN(input=3), TypeError, "shape_n"),
+        (lambda r: r.FusedBatchNorm(x=1.0, scale=[1.0], offset=[0.0], mean=[], variance=[]), ValueError, "x has shape ()"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_named(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as raised:
+        call(tf.raw_ops)
+    assert isinstance(raised.value, tf.errors.GraphadError)
+
+
+def test_ops_are_pickled_by_name_and_copied_as_they_are() -> None:
+    op = tf.raw_ops.AddV2
+    assert pickle.loads(pickle.dumps(op)) is op
+    assert pickle.loads(pickle.dumps(tf.raw_ops)) is tf.raw_ops
+    assert copy.deepcopy(tf.raw_ops) is tf.raw_ops

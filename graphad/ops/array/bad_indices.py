@@ -19,7 +19,7 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
 from graphad.ops.math.select import where
 
-_REFUSED = ("", "DEFAULT", "ERROR")
+_REFUSED = (None, "", "DEFAULT", "ERROR")
 
 
 def are_ignored(op: str, policy: object) -> bool:
@@ -50,7 +50,7 @@ def moved_inside(op: str, indices: Tensor, sizes: Tensor, batch_dims: int = 0) -
     return where(expand_dims(inside, -1), indices, zeros_like(indices)), inside
 
 
-def only_inside(op: str, values: Tensor, inside: Tensor, other: TensorLike = 0) -> Tensor:
+def only_inside(op: str, values: Tensor, inside: Tensor, other: TensorLike = False) -> Tensor:
     """The slices of `values` whose coordinates were inside; `other` in place of the rest."""
     if values.ndim is None or inside.ndim is None:
         raise InvalidArgumentError(f"{op}: bad_indices_policy='IGNORE' needs values of known rank.")

@@ -41,7 +41,7 @@ from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint, times
 from graphad.ops.math.arithmetic import MUL, NEG
 from graphad.ops.math.cast import cast
-from graphad.ops.math.compare import LOGICAL_AND, equal
+from graphad.ops.math.compare import LOGICAL_AND, LOGICAL_OR, equal, not_equal
 from graphad.ops.math.complexes import CONJ, imag, real
 from graphad.ops.math.complexes import complex as complex_of
 from graphad.ops.math.exponential import log
@@ -302,14 +302,15 @@ def _without_matrix(x: TensorSpec) -> TensorSpec:
 
 
 def _present(ctx: VjpContext, g: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """The matrices and their determinants or signs, with unit matrices for the singular ones that a `where` has left out.
+    """The matrices and their determinants or signs, with unit matrices for the singular or NaN ones that a `where` left out.
 
     The cotangent of those is 0, and so is what the rule makes of it.
     """
     x = ctx.inputs[0]
     if not ctx.is_masked:
         return x, y
-    is_out = bind(LOGICAL_AND, equal(g, scalar_like(0, g)), equal(y, scalar_like(0, y)))
+    has_no_inverse = bind(LOGICAL_OR, equal(y, scalar_like(0, y)), not_equal(y, y))
+    is_out = bind(LOGICAL_AND, equal(g, scalar_like(0, g)), has_no_inverse)
     unit = bind(SetDiag(0), zeros_like(x), ones_like(bind(DiagPart(0), x)))
     return where(bind(ExpandDims((-2, -1)), is_out), unit, x), where(is_out, scalar_like(1, y), y)
 

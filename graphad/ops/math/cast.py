@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from graphad.core.shapes import format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.ops.accumulate import is_narrow
 from graphad.ops.array.support import row_beside
 from graphad.ops.math.complexes import complex as of_parts
 from graphad.ops.math.complexes import imag, real
@@ -218,6 +219,22 @@ class Bitcast(Op):
         if axes[0] is None or specs[0].dtype.itemsize >= self.dtype.itemsize:
             return axes[0]
         return row_beside(axes[0], specs[0], -1)
+
+
+def rounded_once(expand: Callable[..., Any]) -> Callable[..., Any]:
+    """An `expand` that computes float16 and bfloat16 in float32 and rounds the results, as `eval` does."""
+
+    @functools.wraps(expand)
+    def expanded(self: Op, *xs: Ranked) -> Any:
+        narrow = next((x.dtype for x in xs if is_narrow(x.dtype.numpy)), None)
+        if narrow is None:
+            return expand(self, *xs)
+        found = expand(self, *[bind(Cast(dtypes.float32), x) if x.dtype is narrow else x for x in xs])
+        if isinstance(found, tuple):
+            return tuple(bind(Cast(narrow), y) for y in found)
+        return None if found is None else bind(Cast(narrow), found)
+
+    return expanded
 
 
 def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:

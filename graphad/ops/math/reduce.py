@@ -54,7 +54,7 @@ from graphad.ops.array.reshape import ExpandDims, Squeeze, reshape, reshape_like
 from graphad.ops.directly import directly
 from graphad.ops.elementwise import named
 from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB
-from graphad.ops.math.cast import Cast
+from graphad.ops.math.cast import Cast, rounded_once
 from graphad.ops.math.compare import EQUAL, IS_FINITE
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.cumulative import ProductOfOthers
@@ -404,6 +404,7 @@ class ReduceLogSumExp(Reduction):
         share = bind(DIV, share, total)
         return (bind(MUL, self.restored(ctx, g), share),)
 
+    @rounded_once
     def expand(self, x: Ranked) -> Tensor | None:
         axes = self.over(len(x.dims))
         top = bind(ReduceMax(axes, True), x)

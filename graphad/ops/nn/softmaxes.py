@@ -27,6 +27,7 @@ from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.support import row_beside
 from graphad.ops.math import abs as absolute
 from graphad.ops.math import exp, log, reduce_max, reduce_sum
+from graphad.ops.math.cast import rounded_once
 from graphad.ops.rules import FLOATING, require_kind, require_rank
 
 
@@ -76,6 +77,7 @@ class Softmax(AlongAxis):
         gy = g * y
         return (gy - y * reduce_sum(gy, axis=self.axis, keepdims=True),)
 
+    @rounded_once
     def expand(self, x: Ranked) -> Tensor | None:
         e = exp(x - reduce_max(x, axis=self.axis, keepdims=True))
         return e / reduce_sum(e, axis=self.axis, keepdims=True)
@@ -101,6 +103,7 @@ class LogSoftmax(AlongAxis):
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (g - exp(ctx.outputs[0]) * reduce_sum(g, axis=self.axis, keepdims=True),)
 
+    @rounded_once
     def expand(self, x: Ranked) -> Tensor | None:
         shifted = x - reduce_max(x, axis=self.axis, keepdims=True)
         return shifted - log(reduce_sum(exp(shifted), axis=self.axis, keepdims=True))

@@ -9,6 +9,7 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.refusal import require_one_of
 from graphad.core.shapes import are_compatible, format_dims, normalize_axis
 from graphad.core.tensor import Tensor
@@ -23,7 +24,7 @@ from graphad.ops.array.reshape import reshape as reshaped
 from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import shape as shape_of
-from graphad.ops.array.support import static_array
+from graphad.ops.array.support import index_tensor, static_array, static_int
 from graphad.ops.linalg import adjoint as adjoint_of
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal
@@ -331,11 +332,12 @@ def bincount(
       values: Non-negative integers, a tensor or a SparseTensor of rank 1 or 2, or a tensor of any rank with all counted together.
       weights: The weight of each of them, of the same form; 1 by default.
       axis: 0 or None to count all of them together, -1 to count each row by itself.
-      minlength, maxlength: Bounds of the size of the last axis; integers from `maxlength` on are not counted.
+      minlength, maxlength: Bounds of the size of the last axis, which is 1 at least; integers from `maxlength` on are not
+        counted, and -1 is no bound.
       binary_output: Whether to return 1 for each integer that occurs, instead of its count.
     Returns: SparseTensor [integers] or [rows, integers]; it has the dtype of the weights, or else of the values.
-    Raises: InvalidArgumentError (a ValueError): another axis or rank, a negative number, weights at other places, or both weights
-      and `binary_output`.
+    Raises: InvalidArgumentError (a ValueError): another axis or rank, a negative number, weights at other places, both weights
+      and `binary_output`, or `maxlength` below -1; DTypeError (a TypeError): values that are no integers.
     Example:
       >>> sparse.bincount([0, 2, 2]).values.numpy()
       array([1, 2], dtype=int32)
@@ -345,11 +347,11 @@ def bincount(
     if weights is not None and binary_output:
         raise InvalidArgumentError(f"{op}: weights and binary_output exclude each other.")
     if isinstance(values, SparseTensor):
-        found, rank = values.values, require_rank(op, values)
+        found, rank = require_kind(op, values.values, INTEGER, "values"), require_rank(op, values)
         rows, row_count = values.indices[:, 0], values.dense_shape[0]
         counted = None if weights is None else _weights_of(op, values, weights)
     else:
-        dense = lift(values)
+        dense = index_tensor(op, values, "values")
         if dense.ndim is None:
             raise InvalidArgumentError(f"{op}: the rank of values must be known.")
         rank, sizes = dense.ndim, shape_of(dense, int64)
@@ -368,9 +370,12 @@ def bincount(
         raise InvalidArgumentError(f"{op}: values have rank {rank}; it must be 1 or 2.")
     keys = cast(found, int64)
     require(reduce_all(keys >= 0), f"{op}: the values are \x00; they must be non-negative.", [keys])
-    length = largest(joined([keys, lift([-1], int64)], 0)) + 1
+    length = largest(joined([keys, lift([0], int64)], 0)) + 1
     length = length if minlength is None else maximum(length, cast(minlength, int64))
-    length = length if maxlength is None else minimum(length, cast(maxlength, int64))
+    most = None if maxlength is None else static_int(op, maxlength, "maxlength")
+    if isinstance(most, int) and most < -1:
+        raise InvalidArgumentError(f"{op}: maxlength is {most}; it must be 0 or more, or -1 for no bound.")
+    length = length if maxlength is None or most == -1 else minimum(length, cast(maxlength, int64))
     by_row = axis == -1 and rank == 2
     each = ones(shape_of(keys), lift(found).dtype) if counted is None else lift(counted)
     inside: Any = keys < length

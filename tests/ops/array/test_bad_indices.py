@@ -97,8 +97,15 @@ def test_an_infinite_element_stays_where_an_update_is_left_out():
     assert tf.tensor_scatter_nd_min(x, [[5]], [1.0], None, "IGNORE").numpy().tolist() == [-np.inf, np.inf]
 
 
-@pytest.mark.parametrize("policy", ["", "DEFAULT", "ERROR"])
-def test_other_policies_refuse(policy: str) -> None:
+def test_truth_values_outside_are_false():
+    assert tf.gather_nd([True, True], [[0], [7]], bad_indices_policy="IGNORE").numpy().tolist() == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("policy", ["", None, "DEFAULT", "ERROR"])
+def test_other_policies_refuse(policy: str | None) -> None:
     for call in (
         lambda: tf.gather_nd([1, 2], [[5]], bad_indices_policy=policy),
         lambda: tf.scatter_nd([[5]], [1], [2], bad_indices_policy=policy),

@@ -54,6 +54,23 @@ def test_gradients_are_those_of_the_matrices_that_are_taken(name: str, dtype: ty
             np.testing.assert_allclose(tf.gather(found, [0, 2]), want, **close)
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_matrices_with_nan_that_are_left_out_add_nothing(name: str) -> None:
+    lost = np.array(
+        [[np.nan, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    )  # LAPACK has no inverse of this one
+    x, function = tf.constant(np.stack([REGULAR, lost, REGULAR.T])), FUNCTIONS[name]
+
+    def masked(x: Any) -> Any:
+        return derivatives(lambda x: taken(function, x), x)
+
+    alone = derivatives(lambda x: tf.reduce_sum(function(x)), tf.gather(x, [0, 2]))
+    for call in (masked, tf.function(masked), tf.function(masked, jit_compile=True)):
+        for found, want in zip(call(x), alone, strict=True):
+            np.testing.assert_array_equal(found[1], np.zeros((3, 3)))
+            np.testing.assert_allclose(tf.gather(found, [0, 2]), want, rtol=1e-10, atol=1e-12)
+
+
 def test_a_zero_cotangent_of_a_matrix_that_is_taken_has_its_own_derivative() -> None:
     def residual(x: Any) -> Any:  # 0, and its square has the slope 0, but a second derivative
         y = tf.linalg.det(x)
