@@ -89,7 +89,6 @@ def _literals(node: ast.expr) -> set[str]:
 ABOUT_CLASSES = {
     "graphad/compiler/passes/algebra.py": "identities of arithmetic, each about the ops that it names",
     "graphad/compiler/passes/counters.py": "which ops only reshape",
-    "graphad/compiler/passes/windows.py": "how each op puts a row back among zeros",
     "graphad/gradient/closing.py": "gives the ops of custom gradients another class",
     "graphad/gradient/explain_none.py": "words about custom gradients",
     "graphad/gradient/independence.py": "looks into the rules of closed custom gradients",
