@@ -55,7 +55,7 @@ def test_an_array_of_whole_numbers_meets_integers(run):
         ([0.0, 2.0**31], tf.int32),
         ([0.0, 2.0**63], tf.int64),
         ([0.0, -1.0], tf.uint8),
-        ([0.0, 1.0], tf.bool),
+        ([0.0, 2.0], tf.bool),
         ([0.0, 1.0 + 0j], tf.int32),
     ],
 )

@@ -77,7 +77,9 @@ def compare(function: Any, *arrays: np.ndarray, rtol: float = 2e-5) -> None:
     assert not arrays[0].size or fake_driver.launches
     for mine, other in zip(found, want, strict=True):
         assert mine.location == "cuda:0" and mine.dtype == other.dtype and mine.shape == other.shape
-        np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=rtol, atol=1e-4)
+        # Sums in another order differ by roundings of their largest numbers.
+        atol = max(1e-4, 5e-6 * np.abs(other.numpy()).max(initial=0.0))
+        np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=rtol, atol=atol)
     native(both, given)
 
 

@@ -130,7 +130,11 @@ def cases() -> Iterator[Any]:
         [X[0, 0], PAIR, starts, X],
         r"a part has shape \(\); it must have rank 1",
     )
-    yield find("sizes")((-2,), gd.uint8), [], r"sizes: \(-2,\) has a number that uint8 has not"
+    yield (
+        find("sizes")((-2,), gd.uint8),
+        [],
+        r"sizes: the sizes are \(-2,\), of which uint8 does not hold one",
+    )
 
 
 @pytest.mark.parametrize(("op", "values", "words"), list(cases()), ids=lambda x: getattr(x, "name", None))

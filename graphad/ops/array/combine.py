@@ -133,8 +133,8 @@ def tensor_scatter_nd_add(
     tensor: TensorLike,
     indices: TensorLike,
     updates: TensorLike,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with `updates` added at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`.
 
@@ -157,8 +157,8 @@ def tensor_scatter_nd_sub(
     tensor: TensorLike,
     indices: TensorLike,
     updates: TensorLike,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with `updates` subtracted at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`.
 
@@ -205,8 +205,8 @@ def tensor_scatter_nd_max(
     tensor: TensorLike,
     indices: TensorLike,
     updates: TensorLike,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with the slices at `indices` replaced by the larger of themselves and `updates`, element by element.
 
@@ -228,8 +228,8 @@ def tensor_scatter_nd_min(
     tensor: TensorLike,
     indices: TensorLike,
     updates: TensorLike,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with the slices at `indices` replaced by the smaller of themselves and `updates`; see `tensor_scatter_nd_max`.
 

@@ -63,8 +63,8 @@ def scatter_nd(
     indices: TensorLike,
     updates: TensorLike,
     shape: ShapeLike,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """Zeros of a shape into which `updates` are added at `indices`; repeats add up.
 

@@ -362,10 +362,14 @@ def _irfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
     if x.dims == ():
         raise OutOfRangeError("irfftnd: input_tensor has shape []; at least one axis is needed.")
     if lengths is None:
-        have = None if x.dims is None else x.dims[-1]
-        if have == 0:
-            x, have = with_size(x, -1, 1), 1  # of no frequency as of one: no number
-        last: Any = 2 * (have - 1) if have is not None else 2 * (_last_size(x) - 1)
+        # There are as many numbers of no frequency as of one, which are none.
+        have: Any = None if x.dims is None else x.dims[-1]
+        if have is None:
+            have = maximum(_last_size(x), 1)
+            x = with_size(x, -1, have) if x.dims is not None else x
+        elif have == 0:
+            x, have = with_size(x, -1, 1), 1
+        last: Any = 2 * (have - 1)
     else:
         for k, n in enumerate(lengths[:-1]):
             x = with_size(x, k - rank, n)

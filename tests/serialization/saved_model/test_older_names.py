@@ -18,7 +18,9 @@ def compare(model):
         assert not any(found[key].any() for key in more)
         for key in expected.files:
             assert found[key].dtype == expected[key].dtype and found[key].shape == expected[key].shape, key
-            np.testing.assert_allclose(found[key], expected[key], rtol=3e-6, atol=1e-6, err_msg=key)
+            # Sums in another order differ by roundings of their largest numbers.
+            atol = 1e-6 * np.abs(expected[key]).max(initial=1.0) if expected[key].dtype.kind in "fc" else 0
+            np.testing.assert_allclose(found[key], expected[key], rtol=3e-6, atol=atol, err_msg=key)
 
 
 @pytest.fixture(scope="module")

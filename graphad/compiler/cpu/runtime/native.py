@@ -139,7 +139,14 @@ def printed(write: Callable[..., str], *given: Any, symbols: Iterable[str]) -> d
 
 
 # What texts are made of beside the modules of this package.
-_OUTSIDE = "compiler/assembly.py", "compiler/rounds.py", "compiler/rows.py", "ops/random/philox.py"
+_OUTSIDE = (
+    "compiler/assembly.py",
+    "compiler/cpu/vectormath",
+    "compiler/rounds.py",
+    "compiler/rows.py",
+    "kernels/sites.py",
+    "ops/random/philox.py",
+)
 
 
 def _kept(
