@@ -90,3 +90,22 @@ def test_a_singular_matrix_that_is_taken_is_an_error() -> None:
     both = tf.constant(np.stack([SINGULAR, REGULAR, REGULAR]))
     with pytest.raises(MatrixError, match="not invertible"):
         derivatives(lambda x: taken(tf.linalg.det, x), both)
+
+
+def test_a_sign_that_is_taken_has_a_derivative_by_all_matrices():
+    """A `where` around the logarithm alone leaves no matrix out: the sign of the singular one is added up too."""
+    x = tf.constant([[[2.0, 1j], [0.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]]], tf.complex128)
+
+    def slope(takes_sign):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            sign, logarithm = tf.linalg.slogdet(x)
+            parts = [tf.where([True, False], y, tf.zeros_like(y)) for y in (sign, logarithm)]
+            y = tf.reduce_sum(tf.math.real(sign if takes_sign else parts[0])) + tf.reduce_sum(
+                tf.math.real(parts[1])
+            )
+        return tape.gradient(y, x)
+
+    assert not slope(False).numpy()[1].any()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="singular"):
+        slope(True)
