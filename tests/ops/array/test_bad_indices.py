@@ -93,8 +93,8 @@ def test_gradients_are_those_of_the_indices_inside():
 
 def test_an_infinite_element_stays_where_an_update_is_left_out():
     x = tf.constant([-np.inf, np.inf])
-    assert tf.tensor_scatter_nd_max(x, [[5]], [1.0], None, "IGNORE").numpy().tolist() == [-np.inf, np.inf]
-    assert tf.tensor_scatter_nd_min(x, [[5]], [1.0], None, "IGNORE").numpy().tolist() == [-np.inf, np.inf]
+    assert tf.tensor_scatter_nd_max(x, [[5]], [1.0], "IGNORE").numpy().tolist() == [-np.inf, np.inf]
+    assert tf.tensor_scatter_nd_min(x, [[5]], [1.0], "IGNORE").numpy().tolist() == [-np.inf, np.inf]
 
 
 def test_truth_values_outside_are_false():
@@ -123,4 +123,4 @@ def test_a_policy_that_does_not_exist_is_refused_by_name():
 
 def test_names_may_stand_at_their_place():
     assert tf.tensor_scatter_nd_update([1, 2], [[0]], [5], "name").numpy().tolist() == [5, 2]
-    assert tf.scatter_nd([[0]], [5], [2], "name").numpy().tolist() == [5, 0]
+    assert tf.scatter_nd([[0]], [5], [2], "", "name").numpy().tolist() == [5, 0]
