@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ import pytest
 
 import graphad as tf
 from graphad.autograph.scan import needs_conversion
+
+ROOT = Path(__file__).parents[2]
 
 weights = [tf.constant(2.0), tf.constant(3.0)]
 offsets = (0.5, 0.25)
@@ -253,5 +257,11 @@ def test_no_source_is_read_for_such_loops(tmp_path):
         "@tf.function\ndef f(x):\n    for w in factors:\n        x = x * w\n    return x\n"
         "print(float(f(tf.constant(1.0))), 'graphad.autograph.rewrite' in sys.modules)\n"
     )
-    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.split() == ["6.0", "False"]
