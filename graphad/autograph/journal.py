@@ -19,7 +19,7 @@ from typing import Any
 
 from graphad.autograph.state import UNBOUND, Attribute, Item, Parts, is_symbolic
 from graphad.core.convert import lift_own
-from graphad.core.levels import current
+from graphad.core.levels import current, is_within
 from graphad.core.tensor import Handle, Tensor
 
 _open: ContextVar[Journal | None] = ContextVar("graphad_journal", default=None)
@@ -129,11 +129,4 @@ def _fit(old: Parts, new: Parts, same_shape: bool) -> bool:
 def _is_lost(x: Any) -> bool:
     """Whether a tensor belongs to a trace that has ended."""
     trace = getattr(x, "trace", None) if is_symbolic(x) else None
-    if trace is None:
-        return False
-    level: Any = current()
-    while level is not None:
-        if level is trace or getattr(level, "adopted", None) is trace:
-            return False
-        level = level.below
-    return True
+    return trace is not None and not is_within(trace, current())

@@ -95,6 +95,15 @@ def current() -> Any:
     return level
 
 
+def is_within(trace: object, level: Level | None) -> bool:
+    """Whether a trace, or one that has adopted it, is this level or below it."""
+    while level is not None:
+        if level is trace or getattr(level, "adopted", None) is trace:
+            return True
+        level = level.below
+    return False
+
+
 def _is_around_loop(level: Any) -> bool:
     """Whether this thread entered the level outside the running event loop, so that the level encloses what `asyncio.run`
     runs."""

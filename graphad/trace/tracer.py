@@ -21,7 +21,7 @@ from graphad.core.errors import (
 )
 from graphad.core.escapes import Escapes
 from graphad.core.frames import user_line, why_unconverted
-from graphad.core.levels import Level, current, entered, here
+from graphad.core.levels import Level, current, entered, here, is_within
 from graphad.core.op import Op, output_specs
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle, Tensor
@@ -191,7 +191,7 @@ class Trace:
         known = self._known.get(id(x))
         if known is not None:
             return known
-        if type(x) is SymbolicTensor and not self._is_adopted(x) and not self._is_below(x.trace):
+        if type(x) is SymbolicTensor and not self._is_adopted(x) and not is_within(x.trace, self.below):
             raise x.out_of_scope(op)
         return self.capture(x)
 
@@ -225,16 +225,6 @@ class Trace:
         """Whether x is a value of the adopted trace, or one that it captured."""
         adopted = self.adopted
         return adopted is not None and (x.trace is adopted or adopted.serial_if_known(x) is not None)
-
-    def _is_below(self, trace: Trace) -> bool:
-        level = self.below
-        while level is not None:
-            if level is trace:
-                return True
-            if getattr(level, "adopted", None) is trace:
-                return True
-            level = level.below
-        return False
 
     def finish(
         self,

@@ -16,8 +16,8 @@ import ctypes
 import functools
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,6 +53,9 @@ from graphad.compiler.cpu.runtime.blas_text import (
 from graphad.compiler.cpu.target import host
 from graphad.core.errors import InvalidArgumentError
 from graphad.kernels.record import Record
+
+if TYPE_CHECKING:
+    from graphad.compiler.backend import Part
 
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
@@ -212,6 +215,16 @@ def run_step(address: int, words: Sequence[int]) -> int:
     scratch = (ctypes.c_int64 * 2)()
     step = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(address)
     return int(step(ctypes.addressof(scratch), ctypes.addressof(scratch) + 8, ctypes.addressof(block)))
+
+
+def run_parts(parts: Iterable[Part], arrays: Mapping[int, np.ndarray]) -> bool:
+    """Run steps with these arrays for their places, for tests and probes. Returns: whether each had an answer."""
+    for step, places, _ in parts:
+        for word, (k, at) in zip(step.places, places, strict=True):
+            step.words[word] = arrays[k].ctypes.data + at
+        if run_step(step.function, step.words):
+            return False
+    return True
 
 
 def control_block() -> int:

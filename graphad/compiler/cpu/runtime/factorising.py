@@ -246,11 +246,8 @@ def _is_right(form: Factorised, a: np.ndarray) -> bool:
     found = [np.empty_like(np.ascontiguousarray(want)) for want in wants]
     work = np.empty(workspace(form, a.shape) // _WIDE)
     arrays = {FIRST: a, WORK: work, **dict(zip(RESULTS, found, strict=False))}
-    for step, places, _ in parts(form, "float64", a.shape):
-        for word, (k, at) in zip(step.places, places, strict=True):
-            step.words[word] = arrays[k].ctypes.data + at
-        if blas.run_step(step.function, step.words):
-            return False
+    if not blas.run_parts(parts(form, "float64", a.shape), arrays):
+        return False
     return all(np.array_equal(want, got) for want, got in zip(wants, found, strict=True))
 
 

@@ -76,12 +76,8 @@ def has(form: Transformed, dtype: str) -> bool:
         found = np.empty(gives, want.dtype)
         work = np.empty(workspace(form, dtype, [given, gives]), np.uint8)
         arrays = {FIRST: x, RESULT: found, WORK: work}
-        for step, places, _ in parts(form, dtype, [given, gives]) or ():
-            for word, (k, at) in zip(step.places, places, strict=True):
-                step.words[word] = arrays[k].ctypes.data + at
-            if blas.run_step(step.function, step.words):
-                return False
-        if found.tobytes() != want.tobytes():
+        made = parts(form, dtype, [given, gives]) or ()
+        if not blas.run_parts(made, arrays) or found.tobytes() != want.tobytes():
             return False
     return True
 

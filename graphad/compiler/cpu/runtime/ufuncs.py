@@ -113,12 +113,10 @@ def has(form: Applied, dtypes: tuple[str, ...]) -> bool:
         want = form.fn(*[given[k] for k in _order(form, len(given))[:-1]])
     found = np.empty(want.shape, as_dtype(dtypes[-1]).numpy)
     places = {FIRST: given[0], SECOND: given[-1], RESULT: found}
-    for each, where, _ in parts(form, dtypes, [*[x.shape for x in given], want.shape]) or ():
-        for word, (k, at) in zip(each.places, where, strict=True):
-            each.words[word] = places[k].ctypes.data + at
-        if blas.run_step(each.function, each.words):
-            return False
-    return bool(want.dtype == found.dtype and found.tobytes() == want.tobytes())
+    made = parts(form, dtypes, [*[x.shape for x in given], want.shape]) or ()
+    return blas.run_parts(made, places) and bool(
+        want.dtype == found.dtype and found.tobytes() == want.tobytes()
+    )
 
 
 def _complex(rng: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
