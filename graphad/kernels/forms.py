@@ -225,10 +225,25 @@ _CONVOLVED = {"values": (0, 1, 2), "images": (2, 1, 0), "filters": (0, 2, 1)}
 
 class Applied(Record):
     """A function of complex numbers, elementwise, operands broadcast: a ufunc of NumPy, of an operand with itself if it takes two
-    and there is one, or "real", "imag" and "complex", which joins two parts. dtype: That of the results."""
+    and there is one, or "real", "imag" and "complex", which joins two parts, "cast" from real or complex numbers, "select" by a
+    condition. dtype: That of the results."""
 
     fn: Any
     dtype: DType
+
+
+class Accumulated(Record):
+    """Complex numbers added or multiplied ("mul") along axes."""
+
+    way: str
+    axes: tuple[int, ...]
+
+
+class Multiplied(Record):
+    """A product of stacks of matrices, as `Contract`, of dtypes that are not among the backend's products."""
+
+    transpose_a: bool = False
+    transpose_b: bool = False
 
 
 class Transformed(Record):
@@ -258,6 +273,8 @@ Routine = (
     | Factorised
     | Convolved
     | Applied
+    | Accumulated
+    | Multiplied
     | Transformed
     | Holds
 )

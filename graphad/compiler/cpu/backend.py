@@ -15,6 +15,7 @@ from graphad.compiler.cpu.runtime import (
     blas,
     branch,
     calls,
+    combining,
     convolved,
     drawing,
     entry,
@@ -39,6 +40,7 @@ from graphad.core.dims import evaluate
 from graphad.core.dtypes import as_dtype
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import (
+    Accumulated,
     Applied,
     Band,
     Bounded,
@@ -50,6 +52,7 @@ from graphad.kernels.forms import (
     Indexed,
     Kernel,
     Library,
+    Multiplied,
     Ordered,
     Placed,
     Routine,
@@ -209,6 +212,10 @@ class Cpu(Backend):
             return dtype in self.product_dtypes and factorising.has(form)
         if isinstance(form, Applied):
             return ufuncs.has(form, tuple(dtypes))
+        if isinstance(form, Accumulated):
+            return combining.has(form.way, dtype)
+        if isinstance(form, Multiplied):
+            return min(ranks) > 1 and combining.has_products(dtype)
         if isinstance(form, Transformed):
             return transforming.has(form, dtype)
         if isinstance(form, Convolved):
@@ -246,6 +253,10 @@ class Cpu(Backend):
             return factorising.parts(form, dtypes[0], shapes[0])
         if isinstance(form, Applied):
             return ufuncs.parts(form, dtypes, shapes)
+        if isinstance(form, Accumulated):
+            return combining.parts(form, dtypes[0], shapes)
+        if isinstance(form, Multiplied):
+            return combining.products(form, dtypes[0], shapes)
         if isinstance(form, Placed):
             return placing.parts(form, dtypes, shapes)
         if isinstance(form, Bounded):

@@ -22,8 +22,23 @@ from graphad.ops.array.create import Identity, StopGradient
 from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.transpose import Transpose
-from graphad.ops.math.arithmetic import ADD, DIV, MUL, Add, Mul, Neg, Square
+from graphad.ops.math.arithmetic import (
+    ADD,
+    DIV,
+    MUL,
+    SUB,
+    Add,
+    DivideNoNan,
+    DivZero,
+    Mul,
+    MultiplyNoNan,
+    MulZero,
+    Neg,
+    Square,
+)
 from graphad.ops.math.cast import Cast, wraps_sizes
+from graphad.ops.math.compare import EQUAL
+from graphad.ops.math.exponential import SigmoidGrad, TanhGrad
 from graphad.ops.math.power import Pow
 from graphad.ops.math.reduce import (
     ReduceAll,
@@ -34,6 +49,7 @@ from graphad.ops.math.reduce import (
     ReduceProd,
     ReduceSum,
 )
+from graphad.ops.math.select import SELECT
 
 if TYPE_CHECKING:
     from graphad.core.dims import Size
@@ -158,16 +174,20 @@ def _over_nothing(s: Sweep, node: Node, instead: Callable[[Sweep, int, Any], Any
 
 @rewrite(ReduceMean)
 def mean_by_sum(s: Sweep, node: Node) -> Found:
-    """A mean of float32 or float64 is the sum divided by the count."""
+    """A mean of float32, float64 or complex numbers is the sum divided by the count."""
     x, op = node.inputs[0], cast(ReduceMean, node.op)
     spec = s.spec(x)
-    if spec.dims is None or spec.dtype.name not in ("float32", "float64"):
+    if spec.dims is None or not (spec.dtype.name in ("float32", "float64") or spec.dtype.is_complex):
         return None
     axes = range(len(spec.dims)) if op.axes is None else op.axes
     sizes = tuple([spec.dims[axis] for axis in axes])
     if not is_definite(sizes):
         return None
     count = product(sizes)
+    if spec.dtype.is_complex:
+        if type(count) is not int:
+            return None
+        return s.bind(DIV, s.bind(ReduceSum(op.axes, op.keepdims), x), s.constant(count, like=spec))
     return s.bind(
         DIV, s.bind(ReduceSum(op.axes, op.keepdims), x), s.bind(SizeVector((count,), spec.dtype, True))
     )
@@ -176,6 +196,25 @@ def mean_by_sum(s: Sweep, node: Node) -> Found:
 @rewrite(Square)
 def square_by_product(s: Sweep, node: Node) -> Found:
     return s.bind(MUL, node.inputs[0], node.inputs[0])
+
+
+@rewrite(TanhGrad, SigmoidGrad, MulZero, DivZero, DivideNoNan, MultiplyNoNan)
+def steps_of_complex(s: Sweep, node: Node) -> Found:
+    """What takes several steps is a node for each of them where numbers are complex: there are no kernels of these. Bits stay."""
+    spec = node.specs[0]
+    if not spec.dtype.is_complex or not spec.dims:  # single numbers have an arithmetic of their own
+        return None
+    x, y = node.inputs
+    kind, like = node.op.op_class, s.spec(x)
+    if kind in (TanhGrad, SigmoidGrad):
+        one = s.constant(1, like=like)
+        if kind is TanhGrad:
+            return s.bind(MUL, y, s.bind(SUB, one, s.bind(MUL, x, x)))
+        return s.bind(MUL, y, s.bind(MUL, x, s.bind(SUB, one, x)))
+    found = s.bind(DIV if kind in (DivZero, DivideNoNan) else MUL, x, y)
+    zero = s.constant(0, like=like)
+    decides = x if kind in (MulZero, DivZero) else y
+    return s.bind(SELECT, s.bind(EQUAL, decides, zero), zero, found)
 
 
 @rewrite(Pow)
