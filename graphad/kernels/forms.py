@@ -198,10 +198,11 @@ class Factorised(Record):
 
 
 class Convolved(Record):
-    """A convolution, or a pool of maxima, in the windows of an op, which says where they are (`places`, `pads`).
+    """A convolution, or a pool of maxima or means, in the windows of an op, which says where they are (`places`, `pads`).
 
     way: "values" for images and filters, "images" and "filters" for the gradients, of cotangents and filters and of images and
-    cotangents; "maxima" of images, "at_maxima" what is given of each maximum where it is in the images, zeros elsewhere.
+    cotangents; "maxima" of images, "at_maxima" what is given of each maximum where it is in the images, zeros elsewhere; "means"
+    of images, "of_means" what is given of each mean in equal parts where its window is.
     """
 
     way: str

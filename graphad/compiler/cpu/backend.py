@@ -219,7 +219,9 @@ class Cpu(Backend):
         if isinstance(form, Transformed):
             return transforming.has(form, dtype)
         if isinstance(form, Convolved):
-            return dtype in self.product_dtypes and bool(blas.tiles(dtype))
+            is_mean = form.way in ("means", "of_means")
+            has_loops = dtype in self.product_dtypes and (not is_mean or convolved.has_means(dtype))
+            return has_loops and bool(blas.tiles(dtype))
         if dtype not in self.product_dtypes or max(ranks) > 2 + lapack.BATCH_RANK:
             return False
         # One matrix with a stack of right-hand sides is factorised once for all.

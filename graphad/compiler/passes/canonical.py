@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.dims import Dim, product
+from graphad.core.dtypes import float32
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
+from graphad.ops.accumulate import is_narrow
 from graphad.ops.array.broadcast import BroadcastTo, SumTo
 from graphad.ops.array.create import Identity, StopGradient
 from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
@@ -215,6 +217,16 @@ def steps_of_complex(s: Sweep, node: Node) -> Found:
     zero = s.constant(0, like=like)
     decides = x if kind in (MulZero, DivZero) else y
     return s.bind(SELECT, s.bind(EQUAL, decides, zero), zero, found)
+
+
+@rewrite(lambda kind: kind.rounds_once)
+def narrow_in_float32(s: Sweep, node: Node) -> Found:
+    """What computes narrow numbers in float32 and rounds once takes casts, of which other nodes may have one too."""
+    dtype = node.specs[0].dtype
+    if not is_narrow(dtype.numpy):
+        return None
+    inputs = [s.bind(Cast(float32), x) if s.spec(x).dtype is dtype else x for x in node.inputs]
+    return s.bind(Cast(dtype), s.bind(node.op, *inputs))
 
 
 @rewrite(Pow)
