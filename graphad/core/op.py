@@ -93,8 +93,7 @@ class Op(metaclass=OpType):
       extension: Its `eval` or its derivative is a user's function, whose errors are the user's.
       foreign: Its derivative is the user's own: it may raise, and need not be linear. Such an op keeps its outputs.
       gradless: The reason why there is no derivative; None if there is one.
-      attributes: The names of the attributes, in order.
-      declared: Their types, as written in the class; see `core/schema.py`.
+      attributes, declared: The names of the attributes, in order; their types, as in the class (`core/schema.py`).
       defaults: The values of those that need not be given.
       op_class: The class itself; for the class that `refers` derives, the original class.
       refers: Inputs give some of its sizes, or sizes follow from others: it has no short way and must be specialised before
