@@ -8,7 +8,7 @@ which are inlined. A comparison that the symbols cannot decide pins one of them 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,6 +105,7 @@ def specialise(
     known: Sequence[Any] | None = None,
     keeps_rules: bool = False,
     shared: dict[Any, Graph] | None = None,
+    making: Callable[..., Specialiser] | None = None,
 ) -> Graph:
     """The graph replayed with definite input specs; the same object if there is nothing to specialise.
 
@@ -115,13 +116,15 @@ def specialise(
       known: The integers (and size symbols) that each input holds, None where unknown.
       keeps_rules: Keep the rules of custom gradients, for a graph that is still to be differentiated.
       shared: The sub-graphs that were specialised for the outermost graph so far.
+      making: What makes the trace of the replay, in sub-graphs too; such a replay changes more than sizes.
     Raises: UndecidedSize: a comparison needs the number behind a symbol.
     """
     has_known = known is not None and any(value is not None for value in known)
-    if not has_known and not _needs_replay(graph, specs, expanding):
+    if not has_known and making is None and not _needs_replay(graph, specs, expanding):
         return graph
     with apart_from(literal_sizes(graph)):
-        trace = Specialiser(graph.name, expanding, keeps_rules, {} if shared is None else shared)
+        trace = (making or Specialiser)(graph.name, expanding, keeps_rules, {} if shared is None else shared)
+        trace.making = making
         trace.keeps_calls = expanded_nodes(graph) > INLINED_NODES
         with entered(trace):
             inputs = [trace.input(spec) for spec in specs]
@@ -173,11 +176,13 @@ class Specialiser(Trace):
 
     Attributes:
       keeps_calls: The graph is too large to inline all its calls.
+      making: See `specialise`.
     """
 
     def __init__(self, name: str, expanding: bool, keeps_rules: bool, shared: dict[Any, Graph]) -> None:
         super().__init__(name)
         self.keeps_calls = False
+        self.making: Callable[..., Specialiser] | None = None
         self._expanding = expanding
         self._keeps_rules = keeps_rules
         self._shared = shared
@@ -230,7 +235,7 @@ class Specialiser(Trace):
             found = self._shared.get(key)
             if found is not None:
                 return found
-        done = specialise(graph, specs, self._expanding, known, self._keeps_rules, self._shared)
+        done = specialise(graph, specs, self._expanding, known, self._keeps_rules, self._shared, self.making)
         if key is not None:
             self._shared[key] = done
         return done

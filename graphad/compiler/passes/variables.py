@@ -122,8 +122,8 @@ def _given(s: Sweep, node: Node, most: int | None, may_raise: bool) -> Sequence[
         return None
     within = _WITHIN_AGAIN if may_raise else _WITHIN
     may_raise = may_raise or not op.effects & WRITES
-    if most is not None and any(n.op.in_steps for g in (op.then_graph, op.else_graph) for n in g.nodes):
-        return None  # only a call with a loop holds the guard that such an op takes
+    if most is not None and _takes_guard(op):
+        return None
     graphs = [sweep(graph, within) for graph in (op.then_graph, op.else_graph)]
     operands = node.inputs[1:]
     handles = [k for k, spec in enumerate(graphs[0].inputs) if spec.is_handle]
@@ -148,6 +148,13 @@ def _given(s: Sweep, node: Node, most: int | None, may_raise: bool) -> Sequence[
         graph = graphs[0] if k in _assigned(graphs[0]) else graphs[1]
         s.add(_store(graph, k), (operands[k], value), [s.spec(value)], node.line)
     return list(found[: len(node.specs)])
+
+
+def _takes_guard(op: Op) -> bool:
+    """Whether an op, or one in a branch at any depth, takes a guard that the call does not hold: it does so only for loops."""
+    if op.repeats:
+        return False
+    return bool(op.in_steps) or any(_takes_guard(node.op) for graph in sub_graphs(op) for node in graph.nodes)
 
 
 def _only_assigns(op: Op, may_check: bool) -> bool:

@@ -37,6 +37,7 @@ from graphad.trace.size_class import SizeKey, size_class
 from graphad.trace.specialise import Specialised, specialise_call
 
 BOUND_LIMIT = 256  # sets of concrete sizes that one executable keeps
+MOST_MISSES = 3  # runs in a row without an answer
 ARENA_LIMIT = 512 << 20  # bytes of workspace that native plans for other sizes may keep
 
 
@@ -52,7 +53,7 @@ class SizeClass:
         self.options = options
         self.graph = optimise(specialised.graph, options, specialised.literals)
         self.compilation = Compilation(self.graph, specialised.literals, options, place)
-        self.calls = 0
+        self.calls = self.misses = 0
         # Stacks whose slices differ in shape run on NumPy only.
         self.is_ragged = any(None in row for row in specialised.key)
 
@@ -187,8 +188,23 @@ class Executable:
                     if cls.options is self.options:
                         self._last = native
             if outputs is not None:
+                cls.misses = 0
                 return outputs  # type: ignore[no-any-return]
+            if cls.compilation.assumes:
+                self._missed(cls)
         return sizes.host.run(values)
+
+    def _missed(self, cls: SizeClass) -> None:
+        """Note a run without an answer; after some in a row sizes of slices are not assumed any more."""
+        with self._lock:
+            self._last = None  # so that an answer is noted too
+            cls.misses += 1
+            if cls.misses < MOST_MISSES:
+                return
+            cls.compilation = cls.compilation.assume_nothing()
+            for sizes in self._sizes.values():
+                if sizes.size_class is cls:
+                    sizes.native = sizes.bound = None
 
     def _is_part(self) -> bool:
         """Whether the user asked for another function, of which this graph is a loop's body or a branch."""

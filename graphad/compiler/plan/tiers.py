@@ -166,6 +166,7 @@ class Compilation:
       reason: Why it failed.
       seconds: The time from the first request until it was ready.
       compiled: How many kernels were compiled rather than found in the cache.
+      assumes: Whether its schedule assumes sizes of slices, so that a run may have no answer for others.
     """
 
     def __init__(
@@ -181,6 +182,7 @@ class Compilation:
         self.addresses: dict[Kernel | Stages, int] = {}
         self.seconds = 0.0
         self.compiled = 0
+        self.assumes = self._assumes_nothing = False
         self._lock = forks.lock()
         self._awaited = False
         self._missing: set[Kernel | Stages | None] = set()
@@ -258,7 +260,10 @@ class Compilation:
 
         if self.schedule is None:
             with apart_from(self.literals):
-                made = self._made_again(carried(self.graph, self.options))
+                made = self._with_assumed_sizes()
+                self.assumes = made is not None
+                if made is None:
+                    made = self._made_again(carried(self.graph, self.options))
                 if made is None or (made.partition.graph is not self.graph and made.has_loops_in_python):
                     made = self._made_again(self.graph)
                 if made is None:
@@ -274,13 +279,38 @@ class Compilation:
                 raise GraphadError(reason)
         return kernels
 
-    def _made_again(self, graph: Graph) -> Schedule | None:
-        """The schedule of a graph with routines, None if a run without an answer could not be made again."""
+    def _with_assumed_sizes(self) -> Schedule | None:
+        """The schedule with the sizes that slices have unless they are clipped; None where native code would not gain by it."""
+        from graphad.compiler.passes.assume import assumed, relies
+        from graphad.compiler.pipeline import carried, optimise
+
+        found = None if self._assumes_nothing else assumed(self.graph)
+        if found is None:
+            return None
+        graph = optimise(found[0], self.options, self.literals)
+        for each in dict.fromkeys((carried(graph, self.options), graph)):
+            made = self._made_again(each, True)
+            if made is None or (each is not graph and made.has_loops_in_python):
+                continue
+            hosts = [segment.units[0] for segment in made.segments if not segment.is_native]
+            if not any(relies(node.op, found[1]) for unit in hosts for node in unit.nodes):
+                return made
+        return None
+
+    def assume_nothing(self) -> Compilation:
+        """One for the same graph in which slices have the sizes that they turn out to have."""
+        made = Compilation(self.graph, self.literals, self.options, self.device)
+        made._assumes_nothing = True
+        return made
+
+    def _made_again(self, graph: Graph, always: bool = False) -> Schedule | None:
+        """The schedule of a graph with routines, None if a run without an answer could not be made again; with `always` no error is
+        taken for that of the op."""
         from graphad.compiler.partition import partition
         from graphad.compiler.plan.schedule import schedule
 
         part = partition(graph, self.options, self.backend, has_routines=True)
-        made = schedule(part, is_made_again=bool(graph.effects & (WRITES | IO)))
+        made = schedule(part, is_made_again=always or bool(graph.effects & (WRITES | IO)))
         return None if not made.is_single and made.acts_before() else made
 
     def _build(self) -> None:
