@@ -13,16 +13,14 @@ becomes one more variable of the branch or loop, which is then traced again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
+from graphad.autograph.convert import noting
 from graphad.autograph.state import UNBOUND, Attribute, Item, Parts, is_symbolic
 from graphad.core.convert import lift_own
 from graphad.core.levels import current, is_within
 from graphad.core.tensor import Handle, Tensor
-
-_open: ContextVar[Journal | None] = ContextVar("graphad_journal", default=None)
 
 
 class Journal:
@@ -33,14 +31,14 @@ class Journal:
         self._around: Journal | None = None
 
     def __enter__(self) -> Journal:
-        self._around = _open.get()
-        _open.set(self)
+        self._around = noting.get()
+        noting.set(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _open.set(self._around)
+        noting.set(self._around)
         if self._around is not None:  # what is assigned in an inner branch is assigned in the outer one
             for key, noted in self._before.items():
                 self._around._before.setdefault(key, noted)
@@ -70,14 +68,9 @@ class Journal:
         ]
 
 
-def noting() -> bool:
-    """Whether a branch or a step is traced, so that assignments are noted."""
-    return _open.get() is not None
-
-
 def attribute_noted(value: Any, name: str, base: object, key: str) -> Any:
     """The value that an attribute is about to be given."""
-    journal = _open.get()
+    journal = noting.get()
     if journal is not None and not isinstance(getattr(type(base), key, None), property):
         place = Attribute(name, lambda: base, key).bound()
         if place is not None:
@@ -87,7 +80,7 @@ def attribute_noted(value: Any, name: str, base: object, key: str) -> Any:
 
 def item_noted(value: Any, name: str, base: object, key: object) -> Any:
     """The value that an item is about to be given."""
-    journal = _open.get()
+    journal = noting.get()
     if journal is not None:
         place = Item(name, lambda: base, lambda: key).bound()
         if place is not None:

@@ -17,9 +17,9 @@ import numpy as np
 from graphad.compiler import rows
 from graphad.compiler.backend import Expected
 from graphad.compiler.plan import buffers
-from graphad.compiler.plan.buffers import as_value, own
 from graphad.compiler.plan.calls import Unanswered, same
 from graphad.compiler.plan.exclusive import written
+from graphad.compiler.plan.host import as_value, own
 from graphad.compiler.plan.nested import append
 from graphad.compiler.plan.places import ARENA as IN_ARENA
 from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Address, Place
