@@ -317,5 +317,5 @@ def test_namespaces_are_imported_through_compat(older, name):
 
 @pytest.mark.parametrize("name", ["core", "constant", "math.nothing"])
 def test_only_namespaces_are_imported_through_compat(name):
-    with pytest.raises(ModuleNotFoundError, match="No module named 'graphad.compat.v2"):
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'graphad\.compat\.v2"):
         importlib.import_module(f"graphad.compat.v2.{name}")
