@@ -233,8 +233,8 @@ def why_unconverted() -> str:
     if not _is_called_by_python(frame):
         return ""
     return (
-        f" {name} is called by Python itself, where an object is made or an attribute, item or operator asked for, and is not converted: "
-        "make it a method with a name of its own, or decorate it with tf.function."
+        f" {name} is called by Python itself, where an object is made or an attribute, item or operator asked for, and is not "
+        "converted: make it a method with a name of its own, or decorate it with tf.function."
     )
 
 
