@@ -46,6 +46,11 @@ CALLS: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
         lambda m, x: m.average(x, (2, 0), x[0, :, :2]),
         np.arange(12.0).reshape(2, 3, 2)[:, :2],
     ),
+    (
+        "weights of all axes, turned",
+        lambda m, x: m.average(x, (2, 0, 1), m.transpose(x, (2, 0, 1)) ** 2),
+        np.arange(24.0).reshape(2, 3, 4),
+    ),
     ("covariance of nothing", lambda m, x: m.cov(x), np.zeros([2, 0])),
     ("covariance that is not free", lambda m, x: m.cov(x, ddof=5), [[0, 1, 2], [2, 1, 0]]),
     (
