@@ -23,7 +23,7 @@ _LARGE = 256  # elements; for fewer the stable sort is as quick
 
 
 def in_order(x: Any) -> Any:
-    """`x` in a dtype whose order NumPy knows: for bfloat16, which is sorted as if a NaN were equal to every number, in float32."""
+    """`x` in a dtype whose order NumPy knows: float32 for bfloat16, in which it takes NaN for equal to every number."""
     return x.astype(np.float32) if x.dtype.kind == "V" else x
 
 
