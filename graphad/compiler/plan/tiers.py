@@ -313,7 +313,9 @@ def _apart_from_signals(work: Callable[[], None]) -> None:
             failures.append(error)
 
     thread = threading.Thread(target=guarded, name="graphad compilation", daemon=True)
-    thread.start()
+    if not forks.started(thread):
+        work()
+        return
     thread.join()
     if failures:
         raise failures[0]
@@ -326,7 +328,10 @@ _thread_lock = forks.lock()
 
 
 def _background(task: Callable[[], None]) -> None:
-    """Run a task in the single preparing thread, which ends after some idle time."""
+    """Run a task in the single preparing thread, which ends after some idle time.
+
+    Where there can be no thread now, the task waits for the next one: until then its graph runs as NumPy calls.
+    """
     global _thread, _tasks
     with _thread_lock:
         if _tasks is None:
@@ -335,8 +340,8 @@ def _background(task: Callable[[], None]) -> None:
             _tasks = queue.SimpleQueue()
         _tasks.put(task)
         if _thread is None or not _thread.is_alive():
-            _thread = threading.Thread(target=_serve, args=(_tasks,), name="graphad-prepare", daemon=True)
-            _thread.start()
+            thread = threading.Thread(target=_serve, args=(_tasks,), name="graphad-prepare", daemon=True)
+            _thread = thread if forks.started(thread) else None
 
 
 def _serve(tasks: queue.SimpleQueue[Callable[[], None]]) -> None:
