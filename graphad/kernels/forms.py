@@ -127,8 +127,8 @@ class Placed(Record):
     way: "take" gives the part of the first operand, "put" writes the second operand into a copy of the first, "spread" writes the
     first into zeros. Numbers follow these operands, int32 or int64.
     bounds: For each axis of the array (kind, from, to, step): "fixed" with numbers, "index" for one index, "slice" with bounds as
-    Python's, which are numbers, None or references to the numbers as in `core/references.py`; there is no answer unless the slice has
-    the part's size. "new": an axis of the part alone.
+    Python's, which are numbers, None or references to the numbers as in `core/references.py`; there is no answer unless the slice
+    has the part's size. "new": an axis of the part alone.
     """
 
     way: str

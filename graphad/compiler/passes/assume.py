@@ -3,8 +3,8 @@
 before:  %2 = add(%1, 4);  %3 = getitem(%0, [%1:%2]), of shape [?]
 after:   %2 = add(%1, 4);  %3 = getitem(%0, [%1:%2 of 4]), of shape [4]
 
-The graph is replayed, so that all shapes behind it are known too. An op checks the size that it is said to have: this graph is for
-runs that are made again without it where it has another one.
+The graph is replayed, so that all shapes behind it are known too. An op checks the size that it is said to have: this graph is
+for runs that are made again without it where it has another one.
 """
 
 from __future__ import annotations

@@ -192,8 +192,8 @@ class Compilation:
         return made
 
     def _made_again(self, graph: Graph, always: bool = False) -> Schedule | None:
-        """The schedule of a graph with routines, None if a run without an answer could not be made again; with `always` no error is
-        taken for that of the op."""
+        """The schedule of a graph with routines, None if a run without an answer could not be made again; with `always` no error
+        is taken for that of the op."""
         from graphad.compiler.partition import partition
         from graphad.compiler.plan.schedule import schedule
 

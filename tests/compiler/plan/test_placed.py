@@ -1,5 +1,5 @@
-"""Parts of arrays at places that only the run knows are rows of the native call, in loops and outside, with the bits and errors of
-eager ops; slices have the size of their bounds' difference, and another one where they are clipped."""
+"""Parts of arrays at places that only the run knows are rows of the native call, in loops and outside, with the bits and errors
+of eager ops; slices have the size of their bounds' difference, and another one where they are clipped."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_a_step_has_numpys_meaning_of_bounds(seed: int) -> None:
         given.append(np.int32(rng.integers(-7, 7)) if rng.random() < 0.5 else np.int64(rng.integers(-7, 7)))
         return ("at", len(given))
 
-    for axis in axes:
+    for _ in axes:
         kind = rng.integers(4) if len([b for b in bounds if b[0] != "fixed"]) < 2 else 0
         if kind == 0:
             key.append(slice(None)), bounds.append(("fixed", 0, None, 1))

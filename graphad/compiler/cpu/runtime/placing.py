@@ -29,8 +29,8 @@ MOST_BOUNDS = 4
 # the number of bounds, then each; then the block of the copy
 COPIES, MOVED, WHOLE, PART, COUNT = range(5)
 BOUNDS = 5
-# words of a bound: from and to, a number or the address of one of so many bytes, 0 for a number; the size of the axis; that of the
-# part, or -1 for one index; the step; the bytes from element to element
+# words of a bound: from and to, a number or the address of one of so many bytes, 0 for a number; the size of the axis; that of
+# the part, or -1 for one index; the step; the bytes from element to element
 LOW, LOW_BYTES, HIGH, HIGH_BYTES, EXTENT, SIZE, STEP, STRIDE = range(8)
 BOUND_WORDS = 8
 COPY = BOUNDS + MOST_BOUNDS * BOUND_WORDS
