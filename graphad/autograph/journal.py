@@ -57,6 +57,19 @@ class Journal:
         if key is not None and key not in self._before:
             self._before[key] = place, place.read()
 
+    def noted_call(self, f: Any) -> Callable[..., Any]:
+        """What to call instead of a builtin, so that the attributes and items that it changes are noted."""
+        if f.__name__ not in CHANGING:
+            return f  # type: ignore[no-any-return]
+        if f is setattr:
+            return _setattr
+        owner = getattr(f, "__self__", None)
+        if isinstance(owner, dict) and f.__name__ == "update":
+            return partial(_update, owner)
+        if isinstance(owner, list | deque):
+            self.note_items(owner)
+        return f  # type: ignore[no-any-return]
+
     def note_items(self, items: Any) -> None:
         """Remember the items of a list before a method moves them."""
         if id(items) not in self._moved:
@@ -111,21 +124,6 @@ def item_noted(value: Any, name: str, base: object, key: object) -> Any:
         if place is not None:
             journal.note(place)
     return value
-
-
-def noted_call(f: Any) -> Callable[..., Any]:
-    """What to call instead of a builtin, so that the attributes and items that it changes are noted."""
-    journal = noting.get()
-    if journal is None or f.__name__ not in CHANGING:
-        return f  # type: ignore[no-any-return]
-    if f is setattr:
-        return _setattr
-    owner = getattr(f, "__self__", None)
-    if isinstance(owner, dict) and f.__name__ == "update":
-        return partial(_update, owner)
-    if isinstance(owner, list | deque):
-        journal.note_items(owner)
-    return f  # type: ignore[no-any-return]
 
 
 def _setattr(base: Any, name: str, value: Any, /) -> None:

@@ -489,9 +489,7 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         )
 
     def __delitem__(self, key: int) -> NoReturn:
-        raise ArgumentTypeError(
-            "'ResourceVariable' object doesn't support item deletion; use v.assign(...), where its shape is None."
-        )
+        raise ArgumentTypeError("'ResourceVariable' object doesn't support item deletion; use v.assign(...).")
 
     # -- copies ----------------------------------------------------------------------------------------------------
 
