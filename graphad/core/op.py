@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Value,
         VjpContext,
     )
+    from graphad.core.composed import Composed
     from graphad.core.row_access import RowAccess
     from graphad.core.tensor import Tensor
 
@@ -48,23 +49,6 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {"zero": lambda x: x == 0, "negative
 _HELD = 256  # unused ops of one class that are kept alive
 P = TypeVar("P", bound="Op")
 T = TypeVar("T")
-
-
-class Composed:
-    """Ops that together replace an op that was removed.
-
-    Attributes:
-      nodes: (op, its operands). Operands are numbered: first the inputs, then the outputs of the nodes.
-      outputs: Which outputs of the last node are the outputs of the removed op; None for all.
-    """
-
-    __slots__ = ("nodes", "outputs")
-
-    def __init__(
-        self, nodes: Sequence[tuple[Op, tuple[int, ...]]], outputs: tuple[int, ...] | None = None
-    ) -> None:
-        self.nodes = nodes
-        self.outputs = outputs
 
 
 class Op(metaclass=OpType):
@@ -109,6 +93,7 @@ class Op(metaclass=OpType):
       stores: It assigns its second input to the variable that is its first.
       sets: The same, where a plan must ask its `eval` to do so.
       checks: Its only effect is that it may raise.
+      prints: Its only effect is what it prints, which a run that is made again leaves out (`core/printed.py`).
       guarded: It reads and writes a variable in one step, and takes the variable's guard itself.
       infix: Its Python operator, "{} + {}"; the fastest way to compute it on NumPy scalars.
       moves: It only moves elements, so that known elements of an input are known elements of the result.
@@ -156,6 +141,7 @@ class Op(metaclass=OpType):
     stores: ClassVar[bool] = False
     sets: ClassVar[bool] = False
     checks: ClassVar[bool] = False
+    prints: ClassVar[bool] = False
     guarded: ClassVar[bool] = False
     infix: ClassVar[str | None] = None
     moves: ClassVar[bool] = False
@@ -328,6 +314,14 @@ class Op(metaclass=OpType):
         Called while tracing, with inputs of definite shapes, whose sizes may be symbols.
         """
         return None
+
+    def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
+        """The op with sizes that its inputs probably imply, which it then checks; itself where there are none.
+
+        Args:
+          difference: Called with the positions of two inputs, integer scalars; by how much the first is larger, None if unknown.
+        """
+        return self
 
     @property
     def in_steps(self) -> tuple[Op, Array, Op] | None:

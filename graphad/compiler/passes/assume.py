@@ -13,28 +13,23 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from graphad.core.dims import UndecidedSize, at_most
+from graphad.core.dims import UndecidedSize
 from graphad.core.errors import GraphadError
 from graphad.core.op import Op
-from graphad.core.references import is_reference
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import sub_graphs
-from graphad.ops.array.keys import is_slice
 from graphad.ops.array.shape import SizeVector
-from graphad.ops.array.slice import GetItem
 from graphad.ops.math.arithmetic import Add, Mul, Sub
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.select import Minimum
 from graphad.trace.specialise import specialise
 from graphad.trace.specialiser import Specialiser
 
-_DEEP = 16  # ops that are looked through
+_DEEP = 8  # ops that are looked through
 
 
 def assumed(graph: Graph) -> tuple[Graph, frozenset[Op]] | None:
     """A specialised graph with assumed sizes, and the ops that check them; None where there is nothing to assume."""
-    if not _has_unknown(graph):
-        return None
     made: set[Op] = set()
     try:
         found = specialise(graph, graph.inputs, making=functools.partial(_Assuming, made))
@@ -48,15 +43,6 @@ def relies(op: Op, made: frozenset[Op]) -> bool:
     return op in made or any(relies(node.op, made) for graph in sub_graphs(op) for node in graph.nodes)
 
 
-def _has_unknown(graph: Graph) -> bool:
-    """Whether there is a slice of unknown size, in sub-graphs too."""
-    return any(
-        (node.op.op_class is GetItem and None in (node.specs[0].dims or ())) or any(map(_has_unknown, inner))
-        for node in graph.nodes
-        for inner in [sub_graphs(node.op)]
-    )
-
-
 class _Assuming(Specialiser):
     """A replay that gives slices the size that is their bounds' difference; `made` collects the ops that rely on it."""
 
@@ -64,27 +50,20 @@ class _Assuming(Specialiser):
         super().__init__(*given)
         self._made = made
         self._makers: dict[int, Node] = {}
+        self._numbers: dict[Any, int] = {}
         self._read = 0
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        if op.op_class is GetItem and op.refers:
-            key = tuple([self._with_size(entry, inputs) for entry in op.key])  # type: ignore[attr-defined]
-            if key != op.key:  # type: ignore[attr-defined]
-                op = GetItem(key)
+        if op.refers:
+
+            def difference(i: int, j: int) -> Any:
+                return self._difference(self._number(inputs[i]), self._number(inputs[j]), _DEEP)
+
+            likely = op.with_likely_sizes(difference)
+            if likely is not op:
+                op = likely
                 self._made.add(op)
         return super().process(op, inputs)
-
-    def _with_size(self, entry: Any, inputs: Sequence[Any]) -> Any:
-        """An entry of a key with the difference of its bounds as its size, as far as that is known."""
-        if not is_slice(entry) or entry[4] is not None or (entry[3] or 1) < 1:
-            return entry
-        _, low, high, step, _ = entry
-        if not (is_reference(low) and is_reference(high) and len(low) == len(high) == 2):
-            return entry
-        size = self._difference(self._number(inputs[high[1]]), self._number(inputs[low[1]]), _DEEP)
-        if size is None or not at_most(0, size):
-            return entry
-        return ("slice", low, high, step, size if step in (None, 1) else (size + step - 1) // step)
 
     def _number(self, x: Any) -> Any:
         """An operand as a value of the new graph, or the size that it is."""
@@ -108,25 +87,34 @@ class _Assuming(Specialiser):
         data = self.builder.values.get(x)
         if data is not None and data.dtype.kind in "iu" and not data.ndim:
             return {}, int(data)
+        alone: Any = ({self._number_of(x, deep): 1}, 0)
         kind = maker.op.op_class if maker is not None and deep else None
         if maker is None or kind not in (Add, Sub, Mul, Cast, SizeVector):
-            return {x: 1}, 0
+            return alone
         if kind is SizeVector:
             dims = maker.op.dims  # type: ignore[attr-defined]
-            return ({}, dims[0]) if len(dims) == 1 else ({x: 1}, 0)
+            return ({}, dims[0]) if len(dims) == 1 else alone
         found = [self._affine(i, deep - 1) for i in maker.inputs]
         if kind is Cast:
-            return found[0] if self.builder.specs[maker.inputs[0]].dtype.is_integer else ({x: 1}, 0)
+            return found[0] if self.builder.specs[maker.inputs[0]].dtype.is_integer else alone
         (a, m), (b, n) = found
         if kind is Mul:
             if a:
                 (a, m), (b, n) = (b, n), (a, m)
             if a or type(m) is not int:
-                return {x: 1}, 0
+                return alone
             return {k: m * factor for k, factor in b.items() if m}, m * n
         sign = 1 if kind is Add else -1
         terms = {k: a.get(k, 0) + sign * b.get(k, 0) for k in {**a, **b}}
         return {k: factor for k, factor in terms.items() if factor}, m + sign * n
+
+    def _number_of(self, x: Any, deep: int) -> int:
+        """The number of a value, the same for values that are computed alike."""
+        maker = self._maker(x)
+        if maker is None or not deep or maker.op.effects or maker.op.structured:
+            return x  # type: ignore[no-any-return]
+        key = maker.op, x - maker.start, *[self._number_of(i, deep - 1) for i in maker.inputs]
+        return self._numbers.setdefault(key, x)
 
     def _maker(self, x: Any) -> Node | None:
         nodes = self.builder.nodes

@@ -36,11 +36,12 @@ from graphad.compiler.plan.schedule import (
 )
 from graphad.compiler.plan.steps import Scope, constant_of
 from graphad.compiler.units import ASSIGN, Unit
+from graphad.core import printed
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnavailableError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
-from graphad.core.op import NO_MEMORY, WRITES, Op, explained
+from graphad.core.op import IO, NO_MEMORY, WRITES, Op, explained
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
 from graphad.kernels.sites import Site, reach
@@ -234,6 +235,9 @@ class Bound:
         if state:
             body.append(f"push({state[0] if len(state) == 1 else '(' + ', '.join(state) + ')'})")
         body.append(f"return [{', '.join(results)}]")
+        if graph.effects & IO:
+            names["mark"] = printed.mark
+            lines.append("begun = mark()")
         # A read returns the array at the start of the call; assignments in the plan have values of their own.
         lines += [f"d{i} = v{i}.data" for i in sorted(self._captured)]
         if not schedule.is_single and self.images:
@@ -310,7 +314,7 @@ class Bound:
         is_made_again = self.schedule.is_made_again and not acts
         if is_made_again:
             self._names["Unanswered"] = Unanswered
-            out += ["try:", f"    {call}", "except Unanswered:", "    return None"]
+            out += ["try:", f"    {call}", "except Unanswered:", *self._again(), "    return None"]
         else:
             out.append(call)
         state = [f"run{k}" for k in range(len(self.images))] + [f"s{root}" for root in self._scalars]
@@ -318,10 +322,17 @@ class Bound:
         out.append("if status:")
         out.append("    at = -1")
         out.append(f"    push({packed})")
-        # After a misfit the caller calls again, which is not allowed if something may have been printed or assigned.
-        again = "None" if is_made_again else f"failed(status{'' if acts else ', misfits'})"
-        out.append(f"    return {again}")
-        return out
+        # After a misfit the caller calls again, which is not allowed if something may have been assigned.
+        if not is_made_again:
+            out.append(f"    failed(status{'' if acts else ', misfits'})")
+        return [*out, *self._again(), "    return None"]
+
+    def _again(self) -> list[str]:
+        """What is done before a run is made again: the next one leaves out what this one has printed."""
+        if not self.graph.effects & IO:
+            return []
+        self._names["again"] = printed.again
+        return ["    again(begun)"]
 
     def _array_name(self, root: int, as_argument: bool = False) -> str:
         kind = self.schedule.storage[root]

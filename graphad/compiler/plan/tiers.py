@@ -39,7 +39,8 @@ WAITING, READY, FAILED = "waiting", "ready", "failed"
 
 
 class Compilation:
-    """The native side of one size class: its schedule and the addresses of its kernels.
+    """The native side of one size class: its schedule and the addresses of its kernels. `source` is the graph before it was
+    optimised, if sizes in it may be assumed.
 
     Attributes:
       state: None until the first request, then WAITING, READY or FAILED.
@@ -50,7 +51,12 @@ class Compilation:
     """
 
     def __init__(
-        self, graph: Graph, literals: frozenset[int], options: Options = DEFAULT, device: str = "cpu"
+        self,
+        graph: Graph,
+        literals: frozenset[int],
+        options: Options = DEFAULT,
+        device: str = "cpu",
+        source: Graph | None = None,
     ) -> None:
         self.graph = graph
         self.device = device
@@ -62,7 +68,8 @@ class Compilation:
         self.addresses: dict[Kernel | Stages, int] = {}
         self.seconds = 0.0
         self.compiled = 0
-        self.assumes = self._assumes_nothing = False
+        self.assumes = False
+        self._source = source
         self._lock = forks.lock()
         self._awaited = False
         self._missing: set[Kernel | Stages | None] = set()
@@ -172,7 +179,7 @@ class Compilation:
         from graphad.compiler.passes.assume import assumed, relies
         from graphad.compiler.pipeline import carried, optimise
 
-        found = None if self._assumes_nothing else assumed(self.graph)
+        found = None if self._source is None else assumed(self._source)
         if found is None:
             return None
         graph = optimise(found[0], self.options, self.literals)
@@ -187,9 +194,7 @@ class Compilation:
 
     def assume_nothing(self) -> Compilation:
         """One for the same graph in which slices have the sizes that they turn out to have."""
-        made = Compilation(self.graph, self.literals, self.options, self.device)
-        made._assumes_nothing = True
-        return made
+        return Compilation(self.graph, self.literals, self.options, self.device)
 
     def _made_again(self, graph: Graph, always: bool = False) -> Schedule | None:
         """The schedule of a graph with routines, None if a run without an answer could not be made again; with `always` no error

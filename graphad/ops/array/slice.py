@@ -35,7 +35,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.row_access import SPREADS, TAKES, RowAccess
 from graphad.core.schema import Given, Step
-from graphad.core.shapes import Dims, are_compatible, format_dims, is_definite, ranked
+from graphad.core.shapes import are_compatible, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.adding import add_part
@@ -44,26 +44,22 @@ from graphad.ops.array.create import zeros, zeros_like
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.keys import (
     FULL,
-    NEW,
     Key,
     check_claims,
     encode,
-    expand,
-    front_index,
     has_arrays,
     has_claims,
     has_steps,
     indexed_dims,
     indexed_rows,
-    is_slice,
     normal_key,
     only_index,
     python_key,
-    resolve_slice,
     spilled,
     steps_key,
 )
 from graphad.ops.array.masks import boolean_mask
+from graphad.ops.array.placed import placed_form, sized
 from graphad.ops.array.reshape import Reshape, expand_dims, reshape
 from graphad.ops.array.shape import SizeVector, shape, sizes_of
 from graphad.ops.array.sizes import require_sizes
@@ -112,9 +108,12 @@ class GetItem(Op):
                 f"getitem: slice index out of bounds for shape {np.shape(x)}: {cause}."
             ) from cause
 
+    def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
+        key = tuple([sized(item, difference) for item in self.key])
+        return self if key == self.key else GetItem(key)
+
     def lower_given(self, x: TensorSpec, *numbers: TensorSpec) -> kernels.forms.Form | None:
-        found = _at_one_index("take", self.key, x, numbers, (0, 1))
-        return found or _placed("take", self.key, x.dims)
+        return placed_form("take", self.key, x.dims, len(numbers))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         numbers = ctx.inputs[1:]
@@ -331,7 +330,7 @@ class GetItemGrad(Op):
         return out
 
     def lower_given(self, g: TensorSpec, *numbers: TensorSpec) -> kernels.forms.Form | None:
-        return _placed("spread", self.key, self.shape)
+        return placed_form("spread", self.key, self.shape, len(numbers))
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         op = GetItem(self.key)
@@ -388,8 +387,7 @@ class SliceUpdate(Op):
     def lower_given(
         self, x: TensorSpec, value: TensorSpec, *numbers: TensorSpec
     ) -> kernels.forms.Form | None:
-        found = _at_one_index("put", self.key, x, numbers, (0, 2, 1))
-        return found or _placed("put", self.key, x.dims)
+        return placed_form("put", self.key, x.dims, len(numbers))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         numbers = ctx.inputs[2:]
@@ -409,45 +407,6 @@ class SliceUpdate(Op):
             if x in (None, axis) and indexed_rows(self.key, dims, axis) == value:
                 return axis
         return MIXED
-
-
-def _at_one_index(
-    way: str, key: Key, x: TensorSpec, numbers: Sequence[TensorSpec], given: tuple[int, ...]
-) -> kernels.forms.Form | None:
-    """The form of a key that takes one index from an input and keeps all other axes: a lookup or an update by one position."""
-    axis = only_index(key, len(x.dims or ())) if len(numbers) == 1 else None
-    return None if axis is None else kernels.forms.Indexed(way, 0, axis, negative="wrap", given=given)
-
-
-def _placed(way: str, key: Key, dims: Dims) -> kernels.forms.Form | None:
-    """The form of a key with places that are inputs, for an array of this shape; None where its other bounds are no numbers."""
-    if not is_definite(dims):
-        return None
-    found: list[Any] = []
-    sizes = iter(ranked(dims))
-    for entry in expand(key, len(ranked(dims))):
-        if type(entry) is str:
-            found.append(NEW)
-            continue
-        size = next(sizes)
-        kind, low, high, step = "index", entry, None, 1
-        if is_slice(entry):
-            kind, low, high, step = "slice", entry[1], entry[2], entry[3] or 1
-        if not is_reference(low) and not is_reference(high):
-            if kind == "index":
-                low, step = front_index(entry, len(found), size), 1
-                found.append(("index", low, None, 1))
-            else:
-                low, step, _ = resolve_slice(entry, size)
-                found.append(("fixed", low, None, step))
-        else:
-            found.append((kind, low, high, step))
-        numbers = [low, high, step]
-        if any(not (x is None or type(x) is int or is_reference(x)) for x in numbers):
-            return None
-        if step < 1 and found[-1][0] != "fixed":
-            return None
-    return kernels.forms.Placed(way, tuple(found))
 
 
 def _other_part(dims: tuple[Any, ...], part: tuple[Any, ...]) -> InvalidArgumentError:

@@ -194,13 +194,15 @@ def test_variables_that_rounds_with_slices_assign_are_assigned_once() -> None:
 def test_a_step_has_numpys_meaning_of_bounds(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=rng.integers(1, 6, 3))
-    axes, key, bounds, given = range(3), [], [], []
+    key: list[Any] = []
+    bounds: list[Any] = []
+    given: list[Any] = []
 
     def number() -> Any:
         given.append(np.int32(rng.integers(-7, 7)) if rng.random() < 0.5 else np.int64(rng.integers(-7, 7)))
         return ("at", len(given))
 
-    for _ in axes:
+    for _ in range(3):
         kind = rng.integers(4) if len([b for b in bounds if b[0] != "fixed"]) < 2 else 0
         if kind == 0:
             key.append(slice(None)), bounds.append(("fixed", 0, None, 1))
