@@ -11,7 +11,7 @@ import mmap
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,10 +27,6 @@ from serialization.wire.arrays import (
 from serialization.wire.files import Directory, read_exactly
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
 from serialization.wire.threads import side_by_side
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 Verify = bool | Literal["lazy"]
 
