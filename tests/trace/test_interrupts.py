@@ -50,7 +50,7 @@ def test_no_trace_is_left_open(differentiated):
                 y = tf.cond(tf.reduce_sum(x) > 0.0, lambda: x * v, lambda: x)
             return tape.gradient(y, v) if differentiated else y
 
-        is_over = not _interrupted(lambda: f(x), number)  # noqa: B023 - called at once
+        is_over = not _interrupted(lambda: f(x), number)
         assert levels.busy() is None, f"interrupted at step {number}"
         np.testing.assert_array_equal(f(x), 3.0 if differentiated else [3.0, 6.0])
         if is_over:
