@@ -94,7 +94,7 @@ ABOUT_CLASSES = {
     "graphad/gradient/explain_none.py": "words about custom gradients",
     "graphad/gradient/independence.py": "looks into the rules of closed custom gradients",
     "graphad/vectorize/vectorize_graph.py": "an op itself, with rules for the outputs of branches and loops",
-    "graphad/trace/specialise.py": "reads the numbers of the op that holds sizes",
+    "graphad/trace/specialiser.py": "reads the numbers of the op that holds sizes",
     "serialization/convert/graphs.py": "custom gradients are written and read by rule and not by attributes",
 }
 

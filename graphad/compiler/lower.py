@@ -7,7 +7,7 @@ needs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from graphad.compiler.backend import Backend
@@ -29,6 +29,7 @@ from graphad.compiler.units import (
     Unit,
     has_unit_axis,
     is_contiguous,
+    is_stack,
     op_writes,
     turned,
     view_of,
@@ -319,11 +320,9 @@ class Lowered:
 
         op: Any = node.op
         values = [*node.inputs]
-        why = self._unknown(node)
+        why = self._unknown(node, self._stacks(node))
         if why:
             return why
-        if op.n_ys and not op.n_xs and (op.steps is None or op.test is not None):
-            return "how many slices it collects is only known when it ends"
         has_routines = self._has_routines and self.backend.has_routines_in_loops
         repeat = native_form(op, self.options, self.backend, has_routines)
         if isinstance(repeat, str):
@@ -331,7 +330,7 @@ class Lowered:
         places = op.inputs
         limit, carry = values[0], places.carries(values)
         rest = [
-            value if is_contiguous(self.sites[value]) else self._plain(value)
+            value if value not in self.sites or is_contiguous(self.sites[value]) else self._plain(value)
             for value in (*places.invariants(values), *places.xs(values))
         ]
         known = self.number(limit)
@@ -340,12 +339,13 @@ class Lowered:
         unit.scalars = [] if known is None else [known]
         unit.reads = [
             *([] if known is not None else [self.sites[limit]]),
-            *[self.sites[value] for value in (*carry, *rest)],
+            *[self.site(value) for value in (*carry, *rest)],
         ]
         for value in node.outputs:
             unit.writes.append(value)
             self.maker[value] = unit.index
-            self._own(value)
+            if is_definite(self.specs[value].dims):
+                self._own(value)
         self._ordered(unit, node.op)
         return ""
 
@@ -376,9 +376,22 @@ class Lowered:
         else:
             self.chain.add_answering(unit.index, bool(op.effects))
 
-    def _unknown(self, node: Node) -> str:
-        """Which value of a node has no place of known size."""
+    def _stacks(self, node: Node) -> set[int]:
+        """The stacks of a loop op, of a length that only the run knows, which a native loop may walk along or collect."""
+        op: Any = node.op
+        if not self.backend.has_growing:
+            return set()
+        slices = list(zip(op.inputs.xs(node.inputs), op.operands.xs(op.body.inputs), strict=True))
+        ys = zip(op.outputs.ys(node.outputs), op.results.ys(op.body.output_specs), strict=True)
+        uniform = op.n_ys if op.uniform < 0 else op.uniform
+        slices += [(y, each) for k, (y, each) in enumerate(ys) if k >= uniform or is_definite(each.dims)]
+        return {value for value, each in slices if is_stack(self.specs[value], each)}
+
+    def _unknown(self, node: Node, stacks: Collection[int] = ()) -> str:
+        """Which value of a node has no place of known size; `stacks` have places that the run finds."""
         for value in (*node.inputs, *node.outputs):
+            if value in stacks:
+                continue
             spec = self.specs[value]
             if not is_definite(spec.dims) or (value < node.start and value not in self.sites):
                 what = "an operand" if value < node.start else "a result"

@@ -56,12 +56,11 @@ class Op(metaclass=OpType):
 
     Class attributes:
       name, version: What a file calls the op, and the version of its meaning.
-      quick: For eager speed: computes the value from eager inputs that need no further check; returns None to take the usual
-      way.
-      quick_vjp: The same for `vjp`: computes the cotangents from NumPy's value of that of the one output, where nothing follows
-      what the rule computes.
+      quick: For eager speed: the value from eager inputs that need no further check; None to take the usual way.
+      quick_vjp: The same for `vjp`: the cotangents from NumPy's value of that of the one output, where nothing follows them.
       pull_into: For eager speed: adds the cotangent of the first input to the one that it has already, an array that nobody else
       holds; called with the context, NumPy's value of the cotangent of the output, and that array. False where it does not.
+      pulls_by_rule: No graphs, masks or `pull_into` beside its rule; computed.
       touching: Of an op that mixes elements along axes alone, by context and cotangent: what broadcasts with the operand and is 0
       exactly where all cotangents are 0 of results that an element has a part in.
       multiple: `infer`, `eval` and every rule use a tuple of outputs; set by `TupleOp`.
@@ -78,8 +77,7 @@ class Op(metaclass=OpType):
       extension: Its `eval` or its derivative is a user's function, whose errors are the user's.
       foreign: Its derivative is the user's own: it may raise, and need not be linear. Such an op keeps its outputs.
       gradless: The reason why there is no derivative; None if there is one.
-      attributes: The names of the attributes, in order.
-      declared: Their types, as written in the class; see `core/schema.py`.
+      attributes, declared: The names of the attributes, in order; their types, as in the class (`core/schema.py`).
       defaults: The values of those that need not be given.
       op_class: The class itself; for the class that `refers` derives, the original class.
       refers: Inputs give some of its sizes, or sizes follow from others: it has no short way and must be specialised before
@@ -174,6 +172,7 @@ class Op(metaclass=OpType):
     quick: ClassVar[Any] = None
     quick_vjp: ClassVar[Any] = None
     pull_into: ClassVar[Any] = None
+    pulls_by_rule: ClassVar[bool] = True
     touching: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
@@ -436,6 +435,7 @@ def define(cls: O) -> O:
     made.op_class = made
     made._exactly = None
     made._quickly = Memo(made.name, 0 if made.structured or made.transient else _HELD)
+    made.pulls_by_rule = not (made.structured or made.masks or made.pull_into is not None)
     made.gradless = getattr(made.vjp, "reason", None)
     register(made)
     return made  # type: ignore[no-any-return]

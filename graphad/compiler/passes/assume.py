@@ -22,7 +22,8 @@ from graphad.ops.array.shape import SizeVector
 from graphad.ops.math.arithmetic import Add, Mul, Sub
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.select import Minimum
-from graphad.trace.specialise import Specialiser, specialise
+from graphad.trace.specialise import specialise
+from graphad.trace.specialiser import Specialiser
 
 _DEEP = 8  # ops that are looked through
 
