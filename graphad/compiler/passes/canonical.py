@@ -14,16 +14,34 @@ from typing import TYPE_CHECKING, Any, cast
 
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.dims import Dim
+from graphad.core.dtypes import float32
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
+from graphad.ops.accumulate import is_narrow
 from graphad.ops.array.broadcast import BroadcastTo, SumTo
 from graphad.ops.array.create import Identity, StopGradient
 from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.transpose import Transpose
-from graphad.ops.math.arithmetic import ADD, MUL, Add, Mul, Neg, Square
+from graphad.ops.math.arithmetic import (
+    ADD,
+    DIV,
+    MUL,
+    SUB,
+    Add,
+    DivideNoNan,
+    DivZero,
+    Mul,
+    MultiplyNoNan,
+    MulZero,
+    Neg,
+    Square,
+)
 from graphad.ops.math.cast import Cast, wraps_sizes
+from graphad.ops.math.compare import EQUAL
+from graphad.ops.math.exponential import SigmoidGrad, TanhGrad
 from graphad.ops.math.power import Pow
+from graphad.ops.math.select import SELECT
 
 if TYPE_CHECKING:
     from graphad.core.dims import Size
@@ -125,6 +143,35 @@ def sum_of_one(s: Sweep, x: int, dims: tuple[Size | None, ...]) -> int | None:
 @rewrite(Square)
 def square_by_product(s: Sweep, node: Node) -> Found:
     return s.bind(MUL, node.inputs[0], node.inputs[0])
+
+
+@rewrite(TanhGrad, SigmoidGrad, MulZero, DivZero, DivideNoNan, MultiplyNoNan)
+def steps_of_complex(s: Sweep, node: Node) -> Found:
+    """What takes several steps is a node for each of them where numbers are complex: there are no kernels of these. Bits stay."""
+    spec = node.specs[0]
+    if not spec.dtype.is_complex or not spec.dims:  # single numbers have an arithmetic of their own
+        return None
+    x, y = node.inputs
+    kind, like = node.op.op_class, s.spec(x)
+    if kind in (TanhGrad, SigmoidGrad):
+        one = s.constant(1, like=like)
+        if kind is TanhGrad:
+            return s.bind(MUL, y, s.bind(SUB, one, s.bind(MUL, x, x)))
+        return s.bind(MUL, y, s.bind(MUL, x, s.bind(SUB, one, x)))
+    found = s.bind(DIV if kind in (DivZero, DivideNoNan) else MUL, x, y)
+    zero = s.constant(0, like=like)
+    decides = x if kind in (MulZero, DivZero) else y
+    return s.bind(SELECT, s.bind(EQUAL, decides, zero), zero, found)
+
+
+@rewrite(lambda kind: kind.rounds_once)
+def narrow_in_float32(s: Sweep, node: Node) -> Found:
+    """What computes narrow numbers in float32 and rounds once takes casts, of which other nodes may have one too."""
+    dtype = node.specs[0].dtype
+    if not is_narrow(dtype.numpy):
+        return None
+    inputs = [s.bind(Cast(float32), x) if s.spec(x).dtype is dtype else x for x in node.inputs]
+    return s.bind(Cast(dtype), s.bind(node.op, *inputs))
 
 
 @rewrite(Pow)
