@@ -124,7 +124,7 @@ def _branch(name: str, x: object, seen: dict[int, str], above: tuple[str, ...]) 
     name = plain(name)
     here = f"{name}: " if name else ""
     if isinstance(x, Handle):
-        text = f"{here}{x.spec.dtype.name}{format_dims(x.dims)}, {_size(x):,}"  # type: ignore[attr-defined]
+        text = f"{here}{x.spec.dtype.name}{format_dims(x.dims)}, {_size(x):,}"
         if not x.trainable:
             text += ", not trained"
         if id(x) in seen:
