@@ -91,6 +91,8 @@ def static_array(x: object) -> Any:
     if isinstance(x, list | tuple):
         if x and INTEGERS.issuperset(map(type, x)):
             return array_of(x)
+        if x and all(type(item) is list and item and INTEGERS.issuperset(map(type, item)) for item in x):
+            return array_of(x)
         items = [static_array(item) for item in x]
         if any(item is None for item in items):
             return None
