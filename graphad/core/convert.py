@@ -65,9 +65,17 @@ def lift(x: object, dtype: DType | None = None) -> Tensor:
         return lift(convert(), dtype)
     if is_registered(x) and (made := converted_by_user(x, dtype)) is not NotImplemented:
         return lift(made, dtype)
-    if isinstance(x, list | tuple) and _holds_tensors(x):
-        return _stacked(x, dtype)
-    return constant_here(to_numpy(x, dtype))
+    try:
+        if isinstance(x, list | tuple) and _holds_tensors(x):
+            return _stacked(x, dtype)
+        return constant_here(to_numpy(x, dtype))
+    except RecursionError as cause:
+        if not _is_too_deep(x):
+            raise
+        raise _refused(
+            InvalidArgumentError,
+            f"a list is nested more than {MOST_AXES} deep, or holds itself; a tensor has at most {MOST_AXES} axes.",
+        ) from cause
 
 
 def lift_truths(x: object) -> Tensor:
@@ -507,6 +515,17 @@ def _ragged(x: object) -> str:
         if lengths[0] is not None:
             nested += [(item, depth + 1) for item in reversed(x)]
     return _PAD
+
+
+def _is_too_deep(x: object) -> bool:
+    nested = [(x, 1)]
+    while nested:
+        x, depth = nested.pop()
+        if isinstance(x, list | tuple):
+            if depth > MOST_AXES:
+                return True
+            nested += [(item, depth + 1) for item in x]
+    return False
 
 
 def _strange(x: object) -> str:

@@ -157,3 +157,17 @@ def test_what_is_wrong_with_deeply_nested_lists_is_told_at_once():
         given = [given]
     with pytest.raises(ValueError, match="nested more than 64 deep, and a tensor has at most 64 axes"):
         tf.constant(given)
+
+
+def test_lists_that_hold_themselves_are_refused_by_name():
+    endless = []
+    endless.append(endless)
+    with_variable = [tf.Variable(1.0)]
+    with_variable.append(with_variable)
+    deep = tf.constant(1.0)
+    for _ in range(3000):
+        deep = [deep]
+    for given in (endless, with_variable, deep):
+        for work in (tf.constant, tf.stack, tf.Variable, lambda x: tf.constant(1.0) + x):
+            with pytest.raises(ValueError, match="nested more than 64 deep"):
+                work(given)
