@@ -27,7 +27,6 @@ from graphad.ops.math.arithmetic import (
     ADD,
     DIV,
     MUL,
-    SUB,
     Add,
     DivideNoNan,
     DivZero,
@@ -38,16 +37,18 @@ from graphad.ops.math.arithmetic import (
     Square,
 )
 from graphad.ops.math.cast import Cast, wraps_sizes
-from graphad.ops.math.compare import EQUAL
-from graphad.ops.math.exponential import SigmoidGrad, TanhGrad
 from graphad.ops.math.power import Pow
-from graphad.ops.math.select import SELECT
 
 if TYPE_CHECKING:
     from graphad.core.dims import Size
 
 
-TABLE = RuleTable(later={"graphad.ops.math.reduce": "graphad.compiler.passes.reductions"})
+TABLE = RuleTable(
+    later={
+        "graphad.ops.math.reduce": "graphad.compiler.passes.reductions",
+        "graphad.ops.math.exponential": "graphad.compiler.passes.slopes",
+    }
+)
 rewrite = TABLE.rewrite
 
 
@@ -145,21 +146,19 @@ def square_by_product(s: Sweep, node: Node) -> Found:
     return s.bind(MUL, node.inputs[0], node.inputs[0])
 
 
-@rewrite(TanhGrad, SigmoidGrad, MulZero, DivZero, DivideNoNan, MultiplyNoNan)
-def steps_of_complex(s: Sweep, node: Node) -> Found:
-    """What takes several steps is a node for each of them where numbers are complex: there are no kernels of these. Bits stay."""
+@rewrite(MulZero, DivZero, DivideNoNan, MultiplyNoNan)
+def zeros_of_complex(s: Sweep, node: Node) -> Found:
+    """What is 0 where an operand is, of complex numbers, of which there are no kernels: a product or quotient; a selection."""
     spec = node.specs[0]
     if not spec.dtype.is_complex or not spec.dims:  # single numbers have an arithmetic of their own
         return None
+    from graphad.ops.math.compare import EQUAL  # programs without complex numbers do without
+    from graphad.ops.math.select import SELECT
+
     x, y = node.inputs
-    kind, like = node.op.op_class, s.spec(x)
-    if kind in (TanhGrad, SigmoidGrad):
-        one = s.constant(1, like=like)
-        if kind is TanhGrad:
-            return s.bind(MUL, y, s.bind(SUB, one, s.bind(MUL, x, x)))
-        return s.bind(MUL, y, s.bind(MUL, x, s.bind(SUB, one, x)))
+    kind = node.op.op_class
     found = s.bind(DIV if kind in (DivZero, DivideNoNan) else MUL, x, y)
-    zero = s.constant(0, like=like)
+    zero = s.constant(0, like=s.spec(x))
     decides = x if kind in (MulZero, DivZero) else y
     return s.bind(SELECT, s.bind(EQUAL, decides, zero), zero, found)
 
