@@ -114,7 +114,7 @@ def _alike(a: Dims, b: Dims) -> bool:
     """Whether two shapes are certainly equal as far as they are known, and unknown in the same places."""
     if a is None or b is None or len(a) != len(b):
         return False
-    return all([same_size(x, y) or (x is None and y is None) for x, y in zip(a, b, strict=True)])
+    return all(same_size(x, y) or (x is None and y is None) for x, y in zip(a, b, strict=True))
 
 
 def makers(graph: Graph) -> dict[int, Node]:
