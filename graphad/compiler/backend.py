@@ -28,8 +28,9 @@ _MODULES = {"cpu": "graphad.compiler.cpu.backend", "cuda": "graphad.compiler.cud
 Walk = tuple[Sequence[int], Sequence[int]]  # shape, strides in bytes
 Expected = tuple[Any, Any]  # dtype and shape of an argument; None: any
 
-# What a step of a routine may point to: operands, the result, the workspace, and where a lower triangle is, as bools.
-FIRST, SECOND, THIRD, RESULT, WORK, MASK = range(6)
+# What a step of a routine may point to: operands by number, the result, the workspace, and where a lower triangle is, as bools.
+FIRST, SECOND, THIRD = range(3)
+RESULT, WORK, MASK = range(64, 67)
 RESULTS = RESULT, MASK + 1, MASK + 2  # of a routine with several results
 
 

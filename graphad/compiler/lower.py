@@ -36,10 +36,11 @@ from graphad.compiler.units import (
     windows_of,
 )
 from graphad.core.dims import UndecidedSize, product
+from graphad.core.op import IO, Op
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
-from graphad.graph.walk import gives_result, only_checks
+from graphad.graph.walk import acts, gives_result, only_speaks
 from graphad.kernels import forms
 from graphad.kernels.sites import Site, row_strides, same_size
 
@@ -87,7 +88,7 @@ class Lowered:
         self._assigned: dict[int, int] = {}  # handle input -> value it was last given
         self._forms: dict[Any, Any] = {}
         self._simple_handles = not any(
-            node.op.structured and node.op.effects and not only_checks(node.op) for node in graph.nodes
+            node.op.structured and node.op.effects and not only_speaks(node.op) for node in graph.nodes
         )
         for value in range(graph.first_node_value):
             if is_definite(self.specs[value].dims):
@@ -128,7 +129,7 @@ class Lowered:
 
     def _node(self, node: Node) -> None:
         op = node.op
-        if op.effects and not self._checks(node):
+        if op.effects and not self._speaks(node):
             self._effect(node)
             return
         if op.as_size is not None and node.specs[0].dtype.itemsize <= 8:
@@ -160,7 +161,10 @@ class Lowered:
             return
         if isinstance(form, forms.Routine) and self._routine(node, form):
             return
-        if op.effects:  # a loop or a cond with checks that has no native form
+        if op.prints:
+            self.chain.add_printing(self._call(node).index)
+            return
+        if op.effects:  # a loop or a cond with checks or prints that has no native form
             self._effect(node)
             self.units[-1].why = why
             return
@@ -168,15 +172,17 @@ class Lowered:
         unit.why = why
         self.chain.add_raising(unit.index)
 
-    def _checks(self, node: Node) -> bool:
-        """Whether a node's only effect is that it may raise, and it can be part of a run that is made again then.
+    def _speaks(self, node: Node) -> bool:
+        """Whether a node's only effects are that it may raise and print, and it can be part of a run that is made again then.
 
         It is an effect still, a step in Python, where it turns out to have no native form.
         """
-        if not self._has_routines or not only_checks(node.op):
+        if not self._has_routines or not only_speaks(node.op):
             return False
         if node.op.structured:
             return True
+        if node.op.prints:
+            return self._has_calls and self._can_call(node)
         form = self._lower(node)
         return isinstance(form, forms.Holds) and self.backend.has_routine(form, ["bool"], [0])
 
@@ -258,7 +264,7 @@ class Lowered:
             if value < len(self.graph.inputs) and self.specs[value].is_handle and op_writes(node):
                 self._assigned[value] = _UNKNOWN
         unit = self._host(node)
-        self.chain.add_effect(unit.index, only_checks(op))
+        self.chain.add_effect(unit.index, _only_checks(op), bool(op.effects & IO))
 
     def _host(self, node: Node) -> Unit:
         unit = self._unit(HOST, node.inputs)
@@ -338,7 +344,7 @@ class Lowered:
             self.maker[value] = unit.index
             if is_definite(self.specs[value].dims):
                 self._own(value)
-        self.chain.add_answering(unit.index, bool(node.op.effects))
+        self._ordered(unit, node.op)
         return ""
 
     def _branch(self, node: Node) -> str:
@@ -358,8 +364,15 @@ class Lowered:
         for value in node.outputs:
             self.maker[value] = unit.index
             self._own(value)
-        self.chain.add_answering(unit.index, bool(node.op.effects))
+        self._ordered(unit, node.op)
         return ""
+
+    def _ordered(self, unit: Unit, op: Op) -> None:
+        """The order of a loop or cond that has a native form among what checks and prints."""
+        if acts(op):
+            self.chain.add_printing(unit.index)
+        else:
+            self.chain.add_answering(unit.index, bool(op.effects))
 
     def _stacks(self, node: Node) -> set[int]:
         """The stacks of a loop op, of a length that only the run knows, which a native loop may walk along or collect."""
@@ -482,3 +495,8 @@ class Lowered:
         else:
             unit.results[value] = form.combine
         return True
+
+
+def _only_checks(op: Op) -> bool:
+    """Whether the only effect of an op, and of what is inside of it, is that it may raise."""
+    return only_speaks(op) and not acts(op)

@@ -108,7 +108,7 @@ def _count(parts: Sequence[Partition]) -> tuple[int, int]:
     calls = nodes = 0
     for unit in [unit for part in parts for unit in part.units]:
         if unit.kind == CALL:
-            calls += 1
+            calls += not unit.nodes[0].op.prints  # which would be called anyway
             continue
         nodes += len(unit.nodes) + sum([len(stage.nodes) for stage in unit.stages])
         if unit.branch is not None:

@@ -25,6 +25,7 @@ from graphad.compiler.cpu.runtime import (
     movement,
     multiplying,
     ordering,
+    placing,
     pool,
     repeat,
     transforming,
@@ -41,6 +42,7 @@ from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import (
     Applied,
     Band,
+    Bounded,
     Convolved,
     Drawn,
     Factorised,
@@ -50,6 +52,7 @@ from graphad.kernels.forms import (
     Kernel,
     Library,
     Ordered,
+    Placed,
     Routine,
     Running,
     Transformed,
@@ -190,6 +193,10 @@ class Cpu(Backend):
                 if form.way in ("add", "max", "min")
                 else as_dtype(dtype).itemsize in self.copied
             )
+        if isinstance(form, Placed):
+            return placing.has(form, dtypes)
+        if isinstance(form, Bounded):
+            return placing.has_bounds(dtypes, ranks)
         if isinstance(form, Band):
             return as_dtype(dtype).itemsize in self.copied
         if isinstance(form, Running):
@@ -241,6 +248,10 @@ class Cpu(Backend):
             return factorising.parts(form, dtypes[0], shapes[0])
         if isinstance(form, Applied):
             return ufuncs.parts(form, dtypes, shapes)
+        if isinstance(form, Placed):
+            return placing.parts(form, dtypes, shapes)
+        if isinstance(form, Bounded):
+            return placing.bounds(dtypes, *shapes[-1])
         if isinstance(form, Transformed):
             return transforming.parts(form, dtypes[0], shapes)
         if isinstance(form, Indexed):

@@ -17,9 +17,9 @@ import numpy as np
 from graphad.compiler import rows
 from graphad.compiler.backend import Expected
 from graphad.compiler.plan import buffers
-from graphad.compiler.plan.buffers import as_value, own
 from graphad.compiler.plan.calls import Unanswered, same
 from graphad.compiler.plan.exclusive import written
+from graphad.compiler.plan.host import as_value, own
 from graphad.compiler.plan.nested import append
 from graphad.compiler.plan.places import ARENA as IN_ARENA
 from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Address, Place
@@ -40,11 +40,12 @@ from graphad.compiler.plan.schedule import (
 from graphad.compiler.plan.steps import Scope, constant_of
 from graphad.compiler.rows import CELL_BYTES
 from graphad.compiler.units import ASSIGN, Unit
+from graphad.core import printed
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnavailableError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
-from graphad.core.op import NO_MEMORY, WRITES, Op, explained
+from graphad.core.op import IO, NO_MEMORY, WRITES, Op, explained
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
 from graphad.kernels.sites import Site, reach
@@ -277,6 +278,9 @@ class Bound:
         if state:
             body.append(f"push({state[0] if len(state) == 1 else '(' + ', '.join(state) + ')'})")
         body.append(f"return [{', '.join(results)}]")
+        if graph.effects & IO:
+            names["mark"] = printed.mark
+            lines.append("begun = mark()")
         # A read returns the array at the start of the call; assignments in the plan have values of their own.
         lines += [f"d{i} = v{i}.data" for i in sorted(self._captured)]
         if not schedule.is_single and self.images:
@@ -355,7 +359,7 @@ class Bound:
         is_made_again = self.schedule.is_made_again and not acts
         if is_made_again:
             self._names["Unanswered"] = Unanswered
-            out += ["try:", f"    {call}", "except Unanswered:", "    return None"]
+            out += ["try:", f"    {call}", "except Unanswered:", *self._again(), "    return None"]
         else:
             out.append(call)
         state = self._state
@@ -364,13 +368,21 @@ class Bound:
         out.append("    at = -1")
         out += [f"    {line}" for line in self._trimmed()]
         out.append(f"    push({packed})")
-        # After a misfit the caller calls again, which is not allowed if something may have been printed or assigned.
-        again = "None" if is_made_again else f"failed(status{'' if acts else ', misfits'})"
-        out.append(f"    return {again}")
+        # After a misfit the caller calls again, which is not allowed if something may have been assigned.
+        if not is_made_again:
+            out.append(f"    failed(status{'' if acts else ', misfits'})")
+        out += [*self._again(), "    return None"]
         if segment.stacks:
             out.append(f"{' = '.join(f'e{number}_{root}' for root in segment.stacks)} = None")
         out += [f"r{root} = pass{number}_{root}()" for root in segment.copied]
         return out
+
+    def _again(self) -> list[str]:
+        """What is done before a run is made again: the next one leaves out what this one has printed."""
+        if not self.graph.effects & IO:
+            return []
+        self._names["again"] = printed.again
+        return ["    again(begun)"]
 
     def _trimmed(self) -> list[str]:
         """Lines that free large memory of the loops."""

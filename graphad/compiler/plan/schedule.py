@@ -15,7 +15,7 @@ import numpy as np
 from graphad.compiler.units import CALL, NATIVE, ROUTINE, Partition, Unit
 from graphad.core.dims import product
 from graphad.core.shapes import is_definite
-from graphad.graph.walk import acts, only_checks
+from graphad.graph.walk import acts_once, only_speaks
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import same_size
 
@@ -58,12 +58,13 @@ class Schedule(Struct):
     is_made_again: bool = False
 
     def acts_before(self, segment: Segment | None = None) -> bool:
-        """Whether something may have been assigned or printed before a segment runs; None: before one that holds a routine."""
+        """Whether something that cannot be done again may have been done before a segment runs; None: before one that holds a
+        routine."""
         acted = False
         for each in self.segments:
             if acted and (each is segment or (segment is None and any(map(has_routine, each.units)))):
                 return True
-            acted = acted or any(acts(node.op) for unit in each.units for node in unit.nodes)
+            acted = acted or any(acts_once(node.op) for unit in each.units for node in unit.nodes)
         return False
 
     @property
@@ -100,7 +101,7 @@ def schedule(partition: Partition, apart: bool = False, is_made_again: bool = Fa
         segment.reads = held
     natives = [k for k, segment in enumerate(segments) if segment.is_native]
     is_single = natives == [0] and not any(
-        node.op.effects and not (node.op.loads or node.op.stores or only_checks(node.op))
+        node.op.effects and not (node.op.loads or node.op.stores or only_speaks(node.op))
         for node in graph.nodes
     )
     return Schedule(partition, segments, storage, lives, is_single, is_made_again)

@@ -19,8 +19,8 @@ from graphad.compiler import rows as table
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.blocks import Blocks
 from graphad.compiler.plan.branch import BranchMaker
-from graphad.compiler.plan.buffers import as_value
 from graphad.compiler.plan.calls import call
+from graphad.compiler.plan.host import as_value
 from graphad.compiler.plan.inside import stays_inside
 from graphad.compiler.plan.library import products, routine
 from graphad.compiler.plan.places import (
