@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from graphad.core.indexed_slices import IndexedSlices
     from graphad.core.tensor import Tensor
 
+    Values = Tensor | Variable
+
 
 class _Averages(Optimizer):
     """An optimizer of moving averages of the gradient and of its size."""
@@ -33,8 +35,7 @@ class _Averages(Optimizer):
 
     def _averaged(self, gradient: Tensor | IndexedSlices, m: Variable, v: Variable) -> tuple[Tensor, Tensor]:
         """The new averages of the gradient and of its square, which are assigned."""
-        new_m = m + (gradient - m) * (1.0 - self.beta_1)
-        new_v = v + (square(gradient) - v) * (1.0 - self.beta_2)
+        new_m, new_v = averages(gradient, m, v, self.beta_1, self.beta_2)
         m.assign(new_m)
         v.assign(new_v)
         return new_m, new_v
@@ -79,13 +80,24 @@ class Adam(_Averages):
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
         m, v, *largest = slots
-        step = self.step(variable)
-        rate = self.rate(variable) * sqrt(1.0 - self.beta_2**step) / (1.0 - self.beta_1**step)
+        rate = corrected(self.rate(variable), self.step(variable), self.beta_1, self.beta_2)
         new_m, new_v = self._averaged(gradient, m, v)
         if largest:
             new_v = maximum(largest[0], new_v)
             largest[0].assign(new_v)
         variable.assign_sub(rate * new_m / (sqrt(new_v) + self.epsilon))
+
+
+def corrected(rate: Tensor, step: Tensor, beta_1: Tensor | float, beta_2: Tensor | float) -> Tensor:
+    """The rate that also corrects the bias that averages have in the first steps, which begin with 0."""
+    return rate * sqrt(1.0 - beta_2**step) / (1.0 - beta_1**step)
+
+
+def averages(
+    gradient: Tensor | IndexedSlices, m: Values, v: Values, beta_1: Tensor | float, beta_2: Tensor | float
+) -> tuple[Tensor, Tensor]:
+    """The new averages of the gradient and of its square."""
+    return m + (gradient - m) * (1.0 - beta_1), v + (square(gradient) - v) * (1.0 - beta_2)
 
 
 class AdamW(Adam):

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from graphad.core.annotations import RateLike
     from graphad.core.tensor import Tensor
 
+    Values = Tensor | Variable
+    Gradient = Tensor | IndexedSlices
+    Number = Tensor | float
+
 
 class Adagrad(Optimizer):
     """The sum a of all squared gradients: w -= rate * g / sqrt(a + epsilon) (Duchi et al., 2011).
@@ -53,14 +57,19 @@ class Adagrad(Optimizer):
         (accumulator,) = slots
         if isinstance(gradient, IndexedSlices):
             rows, sums = summed_rows(gradient)
-            seen = gather(accumulator, rows) + square(sums)
+            step, seen = adagrad(self.rate(variable), sums, gather(accumulator, rows), self.epsilon)
             accumulator.scatter_update(IndexedSlices(seen, rows))
-            step = self.rate(variable) * sums / sqrt(seen + self.epsilon)
             variable.scatter_sub(IndexedSlices(step, rows))
             return
-        total = accumulator + square(gradient)
+        step, total = adagrad(self.rate(variable), gradient, accumulator, self.epsilon)
         accumulator.assign(total)
-        variable.assign_sub(self.rate(variable) * gradient / sqrt(total + self.epsilon))
+        variable.assign_sub(step)
+
+
+def adagrad(rate: Tensor, gradient: Gradient, total: Values, epsilon: float) -> tuple[Tensor, Tensor]:
+    """What is subtracted, and the new sum of squares."""
+    total = total + square(gradient)
+    return rate * gradient / sqrt(total + epsilon if epsilon else total), total
 
 
 class Adadelta(Optimizer):
@@ -89,11 +98,19 @@ class Adadelta(Optimizer):
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
         gradients, steps = slots
-        seen = self.rho * gradients + (1.0 - self.rho) * square(gradient)
-        step = gradient * sqrt(steps + self.epsilon) / sqrt(seen + self.epsilon)
-        gradients.assign(seen)
-        steps.assign(self.rho * steps + (1.0 - self.rho) * square(step))
-        variable.assign_sub(self.rate(variable) * step)
+        step, *averages = adadelta(self.rate(variable), gradient, gradients, steps, self.rho, self.epsilon)
+        for slot, average in zip(slots, averages, strict=True):
+            slot.assign(average)
+        variable.assign_sub(step)
+
+
+def adadelta(
+    rate: Tensor, gradient: Gradient, gradients: Values, steps: Values, keep: Number, epsilon: Number
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What is subtracted, and the new averages of the squares of gradients and of steps."""
+    seen = keep * gradients + (1.0 - keep) * square(gradient)
+    step = gradient * sqrt(steps + epsilon) / sqrt(seen + epsilon)
+    return rate * step, seen, keep * steps + (1.0 - keep) * square(step)
 
 
 class RMSprop(Optimizer):
@@ -130,17 +147,26 @@ class RMSprop(Optimizer):
 
     def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
         kept = dict(zip(self.slots, slots, strict=True))
-        new = self.rho * kept["velocity"] + (1.0 - self.rho) * square(gradient)
-        kept["velocity"].assign(new)
-        if self.centered:
-            average = self.rho * kept["average_gradient"] + (1.0 - self.rho) * gradient
-            kept["average_gradient"].assign(average)
-            new = new - square(average)
-        step = self.rate(variable) * gradient / sqrt(new + self.epsilon)
+        averages = kept["velocity"], kept.get("average_gradient")
+        step, *new = rms(self.rate(variable), gradient, *averages, self.rho, self.epsilon)
+        for slot, average in zip(averages, new, strict=True):
+            if slot is not None and average is not None:
+                slot.assign(average)
         if self.momentum > 0:
             step = self.momentum * kept["momentum"] + step
             kept["momentum"].assign(step)
         variable.assign_sub(step)
+
+
+def rms(
+    rate: Tensor, gradient: Tensor, squares: Values, mean: Values | None, keep: Number, epsilon: Number
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """The step, and the new averages of the squared gradient and, where it is taken off, of the gradient."""
+    squares = spread = keep * squares + (1.0 - keep) * square(gradient)
+    if mean is not None:
+        mean = keep * mean + (1.0 - keep) * gradient
+        spread = squares - square(mean)
+    return rate * gradient / sqrt(spread + epsilon), squares, mean
 
 
 class Ftrl(Optimizer):
@@ -194,15 +220,44 @@ class Ftrl(Optimizer):
     def update(
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
+        penalties = (
+            self.l1_regularization_strength,
+            self.l2_regularization_strength,
+            self.l2_shrinkage_regularization_strength,
+            self.beta,
+        )
         accumulator, linear = slots
-        rate, power, l1 = self.rate(variable), -self.learning_rate_power, self.l1_regularization_strength
-        total = accumulator + square(gradient)
-        shrunk = gradient + 2.0 * self.l2_shrinkage_regularization_strength * variable
-        z = linear + shrunk - (total**power - accumulator**power) / rate * variable
+        new, total, z = leader(
+            self.rate(variable),
+            variable,
+            gradient,
+            accumulator,
+            linear,
+            -self.learning_rate_power,
+            *penalties,
+        )
         accumulator.assign(total)
         linear.assign(z)
-        scale = total**power / rate + 2.0 * self.l2_regularization_strength + self.beta / rate
-        variable.assign((clip_by_value(z, -l1, l1) - z) / scale)
+        variable.assign(new)
+
+
+def leader(
+    rate: Tensor,
+    value: Values,
+    gradient: Gradient,
+    total: Values,
+    linear: Values,
+    power: float,
+    l1: float,
+    l2: float,
+    shrinkage: float,
+    beta: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The new value of a variable, and the new sums a and z of `Ftrl`."""
+    before, total = total**power, total + square(gradient)
+    after = total**power
+    z = linear + (gradient + 2.0 * shrinkage * value) - (after - before) / rate * value
+    return (clip_by_value(z, -l1, l1) - z) / (after / rate + 2.0 * l2 + beta / rate), total, z
 
 
 def require_ftrl(name: str, learning_rate_power: float, **strengths: float) -> None:
