@@ -330,3 +330,26 @@ def test_graphad_is_imported_without_the_packages_of_its_extras() -> None:
     code = f"import sys; {missing}; import graphad as tf; print(float(tf.reduce_sum(tf.tanh(tf.ones([2])) * 0.0)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.split() == ["0.0"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("older", "name"),
+    [
+        ("graphad.compat.v2.math", "graphad.math"),
+        ("graphad.compat.v2.keras.layers", "graphad.keras.layers"),
+        ("graphad.compat.v1.nn", "graphad.compat.v1.nn"),
+        ("graphad.compat.v1.random", "graphad.random"),
+    ],
+)
+def test_namespaces_are_imported_through_compat(older, name):
+    code = (
+        f"import {older}, importlib, sys; there = importlib.import_module({name!r}); "
+        f"print(sys.modules[{older!r}] is there, there.__name__, there.__spec__.name)"
+    )
+    assert fresh(code) == f"True {name} {name}"
+
+
+@pytest.mark.parametrize("name", ["core", "constant", "math.nothing"])
+def test_only_namespaces_are_imported_through_compat(name):
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'graphad\.compat\.v2"):
+        importlib.import_module(f"graphad.compat.v2.{name}")

@@ -88,6 +88,7 @@ def _literals(node: ast.expr) -> set[str]:
 # Modules that tell classes of ops apart, and why no trait can say it.
 ABOUT_CLASSES = {
     "graphad/compiler/passes/algebra.py": "identities of arithmetic, each about the ops that it names",
+    "graphad/compiler/passes/assume.py": "differences of integers, through the ops of arithmetic that it names",
     "graphad/compiler/passes/counters.py": "which ops only reshape",
     "graphad/gradient/closing.py": "gives the ops of custom gradients another class",
     "graphad/gradient/explain_none.py": "words about custom gradients",

@@ -54,6 +54,10 @@ NO_FEATURES: frozenset[str] = frozenset()
 _status: ContextVar[bool] = ContextVar("graphad_autograph", default=False)
 # What notes the attributes and items that are assigned, while a branch or a step is traced.
 noting: ContextVar[Journal | None] = ContextVar("graphad_journal", default=None)
+# Names of the methods that move the items of a list or deque, and of what else changes attributes and items.
+CHANGING = frozenset(
+    "append appendleft clear extend extendleft insert pop popleft remove reverse rotate sort setattr update".split()
+)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from graphad.autograph.convert import noting
+from graphad.autograph.convert import CHANGING, noting
 from graphad.core.memo import Memo
 
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
@@ -89,7 +89,7 @@ def _code_needs(code: CodeType, names: dict[str, Any], cells: dict[str, Any], se
 
 def _assigns(code: CodeType) -> bool:
     """Whether the code assigns attributes or items, which is noted in branches and steps."""
-    return not _ASSIGNING.isdisjoint(code.co_code[::2])
+    return not (_ASSIGNING.isdisjoint(code.co_code[::2]) and CHANGING.isdisjoint(code.co_names))
 
 
 def _chooses(code: CodeType) -> bool:

@@ -130,6 +130,8 @@ def add_bars(a: Tensor | IndexedSlices, b: Tensor | IndexedSlices) -> Tensor: ..
 def add_bars(a: Cotangent, b: Cotangent) -> Cotangent: ...
 def add_bars(a: Cotangent, b: Cotangent) -> Cotangent:
     """The sum of two cotangents; None is zero."""
+    if type(a) is EagerTensor and type(b) is EagerTensor:
+        return add(a, b)
     if a is None:
         return b
     if b is None:
@@ -190,7 +192,8 @@ def backward(
             bar = None if mark is None else bars.pop(mark, None)
             if mark is None or bar is None:
                 continue
-            own.discard(mark)
+            if own:
+                own.discard(mark)
             if mark in wanted:
                 bars[mark] = bar
             elif not (all_on_path or mark in on_path):
@@ -208,19 +211,24 @@ def backward(
             marks = [mark if mark in on_path else None for mark in marks]
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
         context.is_free = alone is not None
-        context.is_masked = has_masked = False
-        if masked:
-            are_masked = [m in masked for m, bar in zip(out_marks, y_bars, strict=True) if bar is not None]
-            context.is_masked, has_masked = all(are_masked), any(are_masked)
-        context.masks = Masks([m in masked for m in out_marks]) if op.structured else None
-        if alone is not None and op.pull_into is not None:
-            first = marks[0]
-            if first is not None and first in own:
-                into = bars[first]
-                if _takes(into, alone) and op.pull_into(context, alone.data, into.data):
-                    if has_masked:
-                        masked.add(first)
-                    continue
+        by_rule = op.pulls_by_rule and not masked
+        has_masked = False
+        if not by_rule:
+            context.is_masked = False
+            if masked:
+                are_masked = [
+                    m in masked for m, y_bar in zip(out_marks, y_bars, strict=True) if y_bar is not None
+                ]
+                context.is_masked, has_masked = all(are_masked), any(are_masked)
+            context.masks = Masks([m in masked for m in out_marks]) if op.structured else None
+            if alone is not None and op.pull_into is not None:
+                first = marks[0]
+                if first is not None and first in own:
+                    into = bars[first]
+                    if _takes(into, alone) and op.pull_into(context, alone.data, into.data):
+                        if has_masked:
+                            masked.add(first)
+                        continue
         try:
             x_bars: Cotangents | None = None
             if alone is not None and op.quick_vjp is not None:
@@ -230,12 +238,17 @@ def backward(
         except Exception as error:  # raised again with the name of the op
             error = named(error, op)
             raise error
-        if has_masked or op.masks or op.structured:
+        if not by_rule and (has_masked or op.masks or op.structured):
             x_bars = _after_masks(context, has_masked, marks, y_bars, x_bars, masked)
         for mark, x_bar in zip(marks, x_bars, strict=True):
             if x_bar is not None and mark is not None:
                 before = bars.get(mark)
-                bars[mark] = x_bar if before is None else add_bars(before, x_bar)
+                if before is None:
+                    bars[mark] = x_bar
+                    if by_rule:
+                        continue
+                else:
+                    bars[mark] = add_bars(before, x_bar)
                 if is_free and (before is not None or op.pull_into is not None):
                     own.add(mark)
     return bars

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.eager.variable import Variable
+from graphad.ops import math
 from graphad.ops.array import gather
-from graphad.ops.math import clip_by_value, sqrt, square
 from graphad.optimizers.base import Optimizer, summed_rows
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
 
     Values = Tensor | Variable
-    Gradient = Tensor | IndexedSlices
-    Number = Tensor | float
 
 
 class Adagrad(Optimizer):
@@ -57,19 +55,20 @@ class Adagrad(Optimizer):
         (accumulator,) = slots
         if isinstance(gradient, IndexedSlices):
             rows, sums = summed_rows(gradient)
-            step, seen = adagrad(self.rate(variable), sums, gather(accumulator, rows), self.epsilon)
+            step, seen = adagrad(math, self.rate(variable), sums, gather(accumulator, rows), self.epsilon)
             accumulator.scatter_update(IndexedSlices(seen, rows))
             variable.scatter_sub(IndexedSlices(step, rows))
             return
-        step, total = adagrad(self.rate(variable), gradient, accumulator, self.epsilon)
-        accumulator.assign(total)
-        variable.assign_sub(step)
+        self.by_formula(self._changes, variable, gradient, slots)
+
+    def _changes(self, of: Any, step: Any, rate: Any, gradient: Any, accumulator: Any) -> tuple[Any, ...]:
+        return adagrad(of, rate, gradient, accumulator, self.epsilon)
 
 
-def adagrad(rate: Tensor, gradient: Gradient, total: Values, epsilon: float) -> tuple[Tensor, Tensor]:
-    """What is subtracted, and the new sum of squares."""
-    total = total + square(gradient)
-    return rate * gradient / sqrt(total + epsilon if epsilon else total), total
+def adagrad(of: Any, rate: Any, gradient: Any, total: Any, epsilon: float) -> tuple[Any, Any]:
+    """What is subtracted, and the new sum of squares; `of` as for `by_formula`, here and below."""
+    total = total + of.square(gradient)
+    return rate * gradient / of.sqrt(total + epsilon), total
 
 
 class Adadelta(Optimizer):
@@ -97,20 +96,21 @@ class Adadelta(Optimizer):
     def update(
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
-        gradients, steps = slots
-        step, *averages = adadelta(self.rate(variable), gradient, gradients, steps, self.rho, self.epsilon)
-        for slot, average in zip(slots, averages, strict=True):
-            slot.assign(average)
-        variable.assign_sub(step)
+        self.by_formula(self._changes, variable, gradient, slots)
+
+    def _changes(
+        self, of: Any, step: Any, rate: Any, gradient: Any, gradients: Any, steps: Any
+    ) -> tuple[Any, ...]:
+        return adadelta(of, rate, gradient, gradients, steps, self.rho, self.epsilon)
 
 
 def adadelta(
-    rate: Tensor, gradient: Gradient, gradients: Values, steps: Values, keep: Number, epsilon: Number
-) -> tuple[Tensor, Tensor, Tensor]:
+    of: Any, rate: Any, gradient: Any, gradients: Any, steps: Any, keep: Any, epsilon: Any
+) -> tuple[Any, Any, Any]:
     """What is subtracted, and the new averages of the squares of gradients and of steps."""
-    seen = keep * gradients + (1.0 - keep) * square(gradient)
-    step = gradient * sqrt(steps + epsilon) / sqrt(seen + epsilon)
-    return rate * step, seen, keep * steps + (1.0 - keep) * square(step)
+    seen = keep * gradients + (1.0 - keep) * of.square(gradient)
+    change = gradient * of.sqrt(steps + epsilon) / of.sqrt(seen + epsilon)
+    return rate * change, seen, keep * steps + (1.0 - keep) * of.square(change)
 
 
 class RMSprop(Optimizer):
@@ -146,27 +146,31 @@ class RMSprop(Optimizer):
         self.slots = ("velocity", *(kind for kind, is_kept in kinds.items() if is_kept))
 
     def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+        self.by_formula(self._changes, variable, gradient, slots)
+
+    def _changes(self, of: Any, step: Any, rate: Any, gradient: Any, *slots: Any) -> tuple[Any, ...]:
         kept = dict(zip(self.slots, slots, strict=True))
-        averages = kept["velocity"], kept.get("average_gradient")
-        step, *new = rms(self.rate(variable), gradient, *averages, self.rho, self.epsilon)
-        for slot, average in zip(averages, new, strict=True):
-            if slot is not None and average is not None:
-                slot.assign(average)
+        mean = kept.get("average_gradient")
+        change, kept["velocity"], mean = rms(
+            of, rate, gradient, kept["velocity"], mean, self.rho, self.epsilon
+        )
+        if self.centered:
+            kept["average_gradient"] = mean
         if self.momentum > 0:
-            step = self.momentum * kept["momentum"] + step
-            kept["momentum"].assign(step)
-        variable.assign_sub(step)
+            change = kept["momentum"] = self.momentum * kept["momentum"] + change
+        return change, *kept.values()
 
 
 def rms(
-    rate: Tensor, gradient: Tensor, squares: Values, mean: Values | None, keep: Number, epsilon: Number
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """The step, and the new averages of the squared gradient and, where it is taken off, of the gradient."""
-    squares = spread = keep * squares + (1.0 - keep) * square(gradient)
+    of: Any, rate: Any, gradient: Any, squares: Any, mean: Any, keep: Any, epsilon: Any
+) -> tuple[Any, Any, Any]:
+    """The step, and the new averages of the squared gradient and, unless it is None, of the gradient, whose square is taken
+    off."""
+    squares = spread = keep * squares + (1.0 - keep) * of.square(gradient)
     if mean is not None:
         mean = keep * mean + (1.0 - keep) * gradient
-        spread = squares - square(mean)
-    return rate * gradient / sqrt(spread + epsilon), squares, mean
+        spread = squares - of.square(mean)
+    return rate * gradient / of.sqrt(spread + epsilon), squares, mean
 
 
 class Ftrl(Optimizer):
@@ -220,13 +224,13 @@ class Ftrl(Optimizer):
     def update(
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
+        accumulator, linear = slots
         penalties = (
             self.l1_regularization_strength,
             self.l2_regularization_strength,
             self.l2_shrinkage_regularization_strength,
             self.beta,
         )
-        accumulator, linear = slots
         new, total, z = leader(
             self.rate(variable),
             variable,
@@ -244,7 +248,7 @@ class Ftrl(Optimizer):
 def leader(
     rate: Tensor,
     value: Values,
-    gradient: Gradient,
+    gradient: Tensor | IndexedSlices,
     total: Values,
     linear: Values,
     power: float,
@@ -254,10 +258,10 @@ def leader(
     beta: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The new value of a variable, and the new sums a and z of `Ftrl`."""
-    before, total = total**power, total + square(gradient)
+    before, total = total**power, total + math.square(gradient)
     after = total**power
     z = linear + (gradient + 2.0 * shrinkage * value) - (after - before) / rate * value
-    return (clip_by_value(z, -l1, l1) - z) / (after / rate + 2.0 * l2 + beta / rate), total, z
+    return (math.clip_by_value(z, -l1, l1) - z) / (after / rate + 2.0 * l2 + beta / rate), total, z
 
 
 def require_ftrl(name: str, learning_rate_power: float, **strengths: float) -> None:

@@ -17,6 +17,7 @@ from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable
 from graphad.eager.variable import Variable
 from graphad.gradient.tape import GradientTape
+from graphad.ops import math
 from graphad.ops.array import gather
 from graphad.ops.math import abs, cast, maximum, sign, sqrt, square
 from graphad.optimizers import base
@@ -258,8 +259,8 @@ class AdamOptimizer(Optimizer):
     def stepped(self, rate: Tensor, value: Tensor, gradient: Tensor, *slots: Tensor) -> tuple[Tensor, ...]:
         beta1, beta2 = _number(self._beta1, value), _number(self._beta2, value)
         t = cast(self._steps.iterations, value.dtype) + 1.0
-        m, v = averages(gradient, slots[0], slots[1], beta1, beta2)
-        alpha = corrected(rate, t, beta1, beta2)
+        m, v = averages(math, gradient, slots[0], slots[1], beta1, beta2)
+        alpha = corrected(math, rate, t, beta1, beta2)
         return value - alpha * m / (sqrt(v) + _number(self._epsilon, value)), m, v
 
 
@@ -283,7 +284,7 @@ class AdagradOptimizer(Optimizer):
         super().__init__(learning_rate, name)
 
     def stepped(self, rate: Tensor, value: Tensor, gradient: Tensor, *slots: Tensor) -> tuple[Tensor, ...]:
-        step, total = adagrad(rate, gradient, slots[0], 0.0)
+        step, total = adagrad(math, rate, gradient, slots[0], 0.0)
         return value - step, total
 
 
@@ -312,7 +313,7 @@ class AdadeltaOptimizer(Optimizer):
 
     def stepped(self, rate: Tensor, value: Tensor, gradient: Tensor, *slots: Tensor) -> tuple[Tensor, ...]:
         rho, epsilon = _number(self._rho, value), _number(self._epsilon, value)
-        step, *kept = adadelta(rate, gradient, slots[0], slots[1], rho, epsilon)
+        step, *kept = adadelta(math, rate, gradient, slots[0], slots[1], rho, epsilon)
         return value - step, *kept
 
 
@@ -347,7 +348,7 @@ class RMSPropOptimizer(Optimizer):
     def stepped(self, rate: Tensor, value: Tensor, gradient: Tensor, *slots: Tensor) -> tuple[Tensor, ...]:
         decay, epsilon = _number(self._decay, value), _number(self._epsilon, value)
         squares, steps, *means = slots
-        step, squares, mean = rms(rate, gradient, squares, means[0] if means else None, decay, epsilon)
+        step, squares, mean = rms(math, rate, gradient, squares, means[0] if means else None, decay, epsilon)
         step = _number(self._momentum, value) * steps + step
         return value - step, squares, step, *([] if mean is None else [mean])
 

@@ -8,8 +8,8 @@ which are inlined. A comparison that the symbols cannot decide pins one of them 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.dims import Choices, UndecidedSize, choosing
 from graphad.core.errors import GraphadError
@@ -18,6 +18,9 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 from graphad.ops.array.shape import SizeVector
 from graphad.trace.size_class import SizeKey, literal_sizes, size_class
+
+if TYPE_CHECKING:
+    from graphad.trace.specialiser import Specialiser
 
 
 class Specialised:
@@ -80,6 +83,7 @@ def specialise(
     known: Sequence[Any] | None = None,
     keeps_rules: bool = False,
     shared: dict[Any, Graph] | None = None,
+    making: Callable[..., Specialiser] | None = None,
 ) -> Graph:
     """The graph replayed with definite input specs; the same object if there is nothing to specialise.
 
@@ -90,14 +94,15 @@ def specialise(
       known: The integers (and size symbols) that each input holds, None where unknown.
       keeps_rules: Keep the rules of custom gradients, for a graph that is still to be differentiated.
       shared: The sub-graphs that were specialised for the outermost graph so far.
+      making: What makes the trace of the replay, in sub-graphs too; such a replay changes more than sizes.
     Raises: UndecidedSize: a comparison needs the number behind a symbol.
     """
     has_known = known is not None and any(value is not None for value in known)
-    if not has_known and not _needs_replay(graph, specs, expanding):
+    if not has_known and making is None and not _needs_replay(graph, specs, expanding):
         return graph
     from graphad.trace.specialiser import replayed  # which a graph of definite shapes may do without
 
-    return replayed(graph, specs, expanding, known, keeps_rules, {} if shared is None else shared)
+    return replayed(graph, specs, expanding, known, keeps_rules, {} if shared is None else shared, making)
 
 
 def _needs_replay(graph: Graph, specs: Sequence[TensorSpec], expanding: bool) -> bool:

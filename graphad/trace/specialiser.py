@@ -6,7 +6,7 @@ reads it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,10 +49,12 @@ def replayed(
     known: Sequence[Any] | None,
     keeps_rules: bool,
     shared: dict[Any, Graph],
+    making: Callable[..., Specialiser] | None,
 ) -> Graph:
     """The graph replayed with definite input specs; see `specialise`."""
     with apart_from(literal_sizes(graph)):
-        trace = Specialiser(graph.name, expanding, keeps_rules, shared)
+        trace = (making or Specialiser)(graph.name, expanding, keeps_rules, shared)
+        trace.making = making
         trace.keeps_calls = expanded_nodes(graph) > INLINED_NODES
         with entered(trace):
             inputs = [trace.input(spec) for spec in specs]
@@ -76,11 +78,13 @@ class Specialiser(Trace):
 
     Attributes:
       keeps_calls: The graph is too large to inline all its calls.
+      making: See `specialise`.
     """
 
     def __init__(self, name: str, expanding: bool, keeps_rules: bool, shared: dict[Any, Graph]) -> None:
         super().__init__(name)
         self.keeps_calls = False
+        self.making: Callable[..., Specialiser] | None = None
         self._expanding = expanding
         self._keeps_rules = keeps_rules
         self._shared = shared
@@ -133,7 +137,7 @@ class Specialiser(Trace):
             found = self._shared.get(key)
             if found is not None:
                 return found
-        done = specialise(graph, specs, self._expanding, known, self._keeps_rules, self._shared)
+        done = specialise(graph, specs, self._expanding, known, self._keeps_rules, self._shared, self.making)
         if key is not None:
             self._shared[key] = done
         return done

@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING, Any
 from graphad.compiler.pipeline import Options, optimise
 from graphad.compiler.plan.exclusive import Guards, written
 from graphad.compiler.plan.host import HostPlan
-from graphad.core import forks
+from graphad.core import forks, printed
 from graphad.core.collector import held
 from graphad.core.dims import evaluate
 from graphad.core.errors import GraphadError, ResourceExhaustedError
 from graphad.core.flags import ALWAYS, AUTO, flags
 from graphad.core.frames import note_traced_line
+from graphad.core.op import IO
+from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, Handle
 from graphad.graph.evaluate import set_runner
 from graphad.graph.ir import JIT_COMPILE, Graph
+from graphad.graph.walk import sub_graphs
 from graphad.trace.numbered import with_numbers
 from graphad.trace.size_class import SizeKey, size_class
 from graphad.trace.specialise import Specialised, specialise_call
@@ -35,6 +38,7 @@ if TYPE_CHECKING:  # what only compiling needs is imported when something is com
 HOT_CALLS = 3
 LARGE_ELEMENTS = 200_000  # elements computed by one call above which the first call requests compiling
 BOUND_LIMIT = 256  # sets of concrete sizes that one executable keeps
+MOST_MISSES = 3  # runs in a row without an answer
 ARENA_LIMIT = 512 << 20  # bytes of workspace that native plans for other sizes may keep
 
 
@@ -54,9 +58,10 @@ class SizeClass:
         self.options = options
         self.graph = optimise(specialised.graph, options, specialised.literals)
         self.place = place
+        self._source = None if _is_definite(self.graph) else specialised.graph
         self.literals = specialised.literals
         self.requested: Compilation | None = None
-        self.calls = 0
+        self.calls = self.misses = 0
         # Stacks whose slices differ in shape run on NumPy only.
         self.is_ragged = any(None in row for row in specialised.key)
 
@@ -68,8 +73,17 @@ class SizeClass:
 
             with _make_lock:
                 if self.requested is None:
-                    self.requested = Compilation(self.graph, self.literals, self.options, self.place)
+                    self.requested = Compilation(
+                        self.graph, self.literals, self.options, self.place, self._source
+                    )
         return self.requested
+
+
+def _is_definite(graph: Graph) -> bool:
+    """Whether the shapes of all values are known, in sub-graphs too."""
+    return all(is_definite(spec.dims) for spec in graph.specs) and all(
+        _is_definite(inner) for node in graph.nodes if node.op.structured for inner in sub_graphs(node.op)
+    )
 
 
 class Way:
@@ -176,6 +190,13 @@ class Executable:
             raise error if isinstance(error, GraphadError) else self._exhausted(values, error) from error
 
     def _run(self, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
+        if self.graph.effects & IO:
+            with printed.running():
+                return self._chosen(values, jit_compile)
+        return self._chosen(values, jit_compile)
+
+    def _chosen(self, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
+        """The outputs by the plan that there is, or by NumPy where it has no answer."""
         sizes = self.sizes_of(values)
         cls = sizes.size_class
         if jit_compile is False or cls.is_ragged:
@@ -203,8 +224,23 @@ class Executable:
                     if cls.options is self.options:
                         self._last = native
             if outputs is not None:
+                cls.misses = 0
                 return outputs  # type: ignore[no-any-return]
+            if cls.compilation.assumes:
+                self._missed(cls)
         return sizes.host.run(values)
+
+    def _missed(self, cls: SizeClass) -> None:
+        """Note a run without an answer; after some in a row sizes of slices are not assumed any more."""
+        with self._lock:
+            self._last = None  # so that an answer is noted too
+            cls.misses += 1
+            if cls.misses < MOST_MISSES:
+                return
+            cls.requested = cls.compilation.assume_nothing()
+            for sizes in self._sizes.values():
+                if sizes.size_class is cls:
+                    sizes.native = sizes.bound = None
 
     def _is_part(self) -> bool:
         """Whether the user asked for another function, of which this graph is a loop's body or a branch."""

@@ -39,17 +39,24 @@ WAITING, READY, FAILED = "waiting", "ready", "failed"
 
 
 class Compilation:
-    """The native side of one size class: its schedule and the addresses of its kernels.
+    """The native side of one size class: its schedule and the addresses of its kernels. `source` is the graph before it was
+    optimised, if sizes in it may be assumed.
 
     Attributes:
       state: None until the first request, then WAITING, READY or FAILED.
       reason: Why it failed.
       seconds: The time from the first request until it was ready.
       compiled: How many kernels were compiled rather than found in the cache.
+      assumes: Whether its schedule assumes sizes of slices, so that a run may have no answer for others.
     """
 
     def __init__(
-        self, graph: Graph, literals: frozenset[int], options: Options = DEFAULT, device: str = "cpu"
+        self,
+        graph: Graph,
+        literals: frozenset[int],
+        options: Options = DEFAULT,
+        device: str = "cpu",
+        source: Graph | None = None,
     ) -> None:
         self.graph = graph
         self.device = device
@@ -61,6 +68,8 @@ class Compilation:
         self.addresses: dict[Kernel | Stages, int] = {}
         self.seconds = 0.0
         self.compiled = 0
+        self.assumes = False
+        self._source = source
         self._lock = forks.lock()
         self._awaited = False
         self._missing: set[Kernel | Stages | None] = set()
@@ -146,7 +155,10 @@ class Compilation:
 
         if self.schedule is None:
             with apart_from(self.literals):
-                made = self._made_again(carried(self.graph, self.options))
+                made = self._with_assumed_sizes()
+                self.assumes = made is not None
+                if made is None:
+                    made = self._made_again(carried(self.graph, self.options))
                 if made is None or (made.partition.graph is not self.graph and made.has_loops_in_python):
                     made = self._made_again(self.graph)
                 if made is None:
@@ -162,13 +174,36 @@ class Compilation:
                 raise GraphadError(reason)
         return kernels
 
-    def _made_again(self, graph: Graph) -> Schedule | None:
-        """The schedule of a graph with routines, None if a run without an answer could not be made again."""
+    def _with_assumed_sizes(self) -> Schedule | None:
+        """The schedule with the sizes that slices have unless they are clipped; None where native code would not gain by it."""
+        from graphad.compiler.passes.assume import assumed, relies
+        from graphad.compiler.pipeline import carried, optimise
+
+        found = None if self._source is None else assumed(self._source)
+        if found is None:
+            return None
+        graph = optimise(found[0], self.options, self.literals)
+        for each in dict.fromkeys((carried(graph, self.options), graph)):
+            made = self._made_again(each, True)
+            if made is None or (each is not graph and made.has_loops_in_python):
+                continue
+            hosts = [segment.units[0] for segment in made.segments if not segment.is_native]
+            if not any(relies(node.op, found[1]) for unit in hosts for node in unit.nodes):
+                return made
+        return None
+
+    def assume_nothing(self) -> Compilation:
+        """One for the same graph in which slices have the sizes that they turn out to have."""
+        return Compilation(self.graph, self.literals, self.options, self.device)
+
+    def _made_again(self, graph: Graph, always: bool = False) -> Schedule | None:
+        """The schedule of a graph with routines, None if a run without an answer could not be made again; with `always` no error
+        is taken for that of the op."""
         from graphad.compiler.partition import partition
         from graphad.compiler.plan.schedule import schedule
 
         part = partition(graph, self.options, self.backend, has_routines=True)
-        made = schedule(part, is_made_again=bool(graph.effects & (WRITES | IO)))
+        made = schedule(part, is_made_again=always or bool(graph.effects & (WRITES | IO)))
         return None if not made.is_single and made.acts_before() else made
 
     def _build(self) -> None:
@@ -283,7 +318,9 @@ def _apart_from_signals(work: Callable[[], None]) -> None:
             failures.append(error)
 
     thread = threading.Thread(target=guarded, name="graphad compilation", daemon=True)
-    thread.start()
+    if not forks.started(thread):
+        work()
+        return
     thread.join()
     if failures:
         raise failures[0]
@@ -296,7 +333,10 @@ _thread_lock = forks.lock()
 
 
 def _background(task: Callable[[], None]) -> None:
-    """Run a task in the single preparing thread, which ends after some idle time."""
+    """Run a task in the single preparing thread, which ends after some idle time.
+
+    Where there can be no thread now, the task waits for the next one: until then its graph runs as NumPy calls.
+    """
     global _thread, _tasks
     with _thread_lock:
         if _tasks is None:
@@ -305,8 +345,8 @@ def _background(task: Callable[[], None]) -> None:
             _tasks = queue.SimpleQueue()
         _tasks.put(task)
         if _thread is None or not _thread.is_alive():
-            _thread = threading.Thread(target=_serve, args=(_tasks,), name="graphad-prepare", daemon=True)
-            _thread.start()
+            thread = threading.Thread(target=_serve, args=(_tasks,), name="graphad-prepare", daemon=True)
+            _thread = thread if forks.started(thread) else None
 
 
 def _serve(tasks: queue.SimpleQueue[Callable[[], None]]) -> None:
