@@ -214,17 +214,21 @@ def backward(
         by_rule = op.pulls_by_rule and not masked
         has_masked = False
         if not by_rule:
+            context.is_masked = False
             if masked:
-                are_masked = [m in masked for m, b in zip(out_marks, y_bars, strict=True) if b is not None]
+                are_masked = [
+                    m in masked for m, y_bar in zip(out_marks, y_bars, strict=True) if y_bar is not None
+                ]
                 context.is_masked, has_masked = all(are_masked), any(are_masked)
             context.masks = Masks([m in masked for m in out_marks]) if op.structured else None
-            first = marks[0]
-            if alone is not None and op.pull_into is not None and first is not None and first in own:
-                into = bars[first]
-                if _takes(into, alone) and op.pull_into(context, alone.data, into.data):
-                    if has_masked:
-                        masked.add(first)
-                    continue
+            if alone is not None and op.pull_into is not None:
+                first = marks[0]
+                if first is not None and first in own:
+                    into = bars[first]
+                    if _takes(into, alone) and op.pull_into(context, alone.data, into.data):
+                        if has_masked:
+                            masked.add(first)
+                        continue
         try:
             x_bars: Cotangents | None = None
             if alone is not None and op.quick_vjp is not None:
