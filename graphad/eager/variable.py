@@ -339,7 +339,7 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
 
     def __repr__(self) -> str:
         text = repr(self.data) if self.data.shape else str(self.data)
-        gap = "\n" if len(self.data.shape) > 1 else ""
+        gap = "\n" if "\n" in text else ""
         return f"<tf.Variable '{self.name}' shape={format_dims(self.dims)} dtype={self.dtype.name}, numpy={gap}{text}>"
 
     def _repr_html_(self) -> str:
@@ -488,6 +488,9 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
             "'ResourceVariable' object does not support item assignment; use v[...].assign(value)."
         )
 
+    def __delitem__(self, key: int) -> NoReturn:
+        raise ArgumentTypeError("'ResourceVariable' object doesn't support item deletion; use v.assign(...).")
+
     # -- copies ----------------------------------------------------------------------------------------------------
 
     def __copy__(self) -> Variable:
@@ -533,8 +536,6 @@ for _symbol, _slot, _method in (
     ("-=", "__isub__", "assign_sub"),
     ("*=", "__imul__", "assign"),
     ("/=", "__itruediv__", "assign"),
-    ("//=", "__ifloordiv__", "assign"),
-    ("%=", "__imod__", "assign"),
     ("**=", "__ipow__", "assign"),
 ):
     setattr(Variable, _slot, _refused(_symbol, _method))
