@@ -50,11 +50,9 @@ _MANY = 1024  # elements; fewer are taken as quickly by NumPy's own function
 
 def check_range(op: str, indices: Array, size: int, name: str = "indices", least: int | None = 0) -> None:
     """Raises: OutOfRangeError: an index lies outside `least` to size - 1, None for any below; names the first."""
-    if least == 0 and arrays.are_below(indices, size):
+    if not indices.size or (least == 0 and arrays.are_below(indices, size)):
         return
     flat = np.ravel(indices)
-    if not flat.size:
-        return
     lowest = flat.min() if least is None else least
     if flat.min() < lowest or flat.max() >= size:
         bad = (flat < lowest) | (flat >= size)
@@ -116,9 +114,7 @@ class Gather(Op):
             shape = (*params.shape[:axis], *indices.shape[self.batch_dims :], *params.shape[axis + 1 :])
             return arrays.empty(shape, params.dtype, params)
         if not self.batch_dims:
-            return (
-                params.take(indices, axis) if type(params) is np.ndarray else np.take(params, indices, axis)
-            )
+            return np.take(params, indices, axis)
         p, i = blocks(params, indices, axis, self.batch_dims)
         y = np.moveaxis(p, 2, 1)[np.arange(p.shape[0])[:, None], i]
         tail = np.shape(indices)[self.batch_dims :]
