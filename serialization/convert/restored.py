@@ -267,8 +267,8 @@ class RestoredFunction(Printed):
     def _without_traces(self) -> ValueError:
         return ValueError(
             f"Found zero restored functions for caller function. {self._name} was saved before it was called, or was "
-            "only called with arguments that a file cannot hold, of which saving warns, so the file has nothing of it; give it an "
-            "input_signature, or call it once with tensors and plain values, before saving."
+            "only called with arguments that a file cannot hold, of which saving warns, so the file has nothing of it; give it "
+            "an input_signature, or call it once with tensors and plain values, before saving."
         )
 
     def _refused(self, args: Any, kwargs: dict[str, Any]) -> Exception:
