@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TABLE = RuleTable()
 Maker = Callable[[int], Node | None]
-_SLICE = "slice"
+_SLICE = "a slice"
 
 
 class _Scope:
