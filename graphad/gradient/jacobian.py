@@ -17,7 +17,7 @@ from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.device import along
 from graphad.core.dims import product
-from graphad.core.dtypes import DType, int32
+from graphad.core.dtypes import DType
 from graphad.core.errors import (
     ArgumentTypeError,
     FailedPreconditionError,
@@ -30,21 +30,27 @@ from graphad.core.nest import is_nested
 from graphad.core.progress import Progress
 from graphad.core.shapes import TensorShape, format_dims, is_definite, ranked
 from graphad.core.sparse import values_of
-from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, Handle, Mark, Tensor
 from graphad.gradient.backward import backward, dense
 from graphad.gradient.explain_none import warn_of_unconnected
 from graphad.gradient.forward import push_entries
 from graphad.gradient.independence import mixing_op
 from graphad.gradient.jacobian_plan import costs, path_between, plan_jacobian, plan_rows
+from graphad.gradient.jacobian_rows import (
+    all_of,
+    column_graphs,
+    directions,
+    of_columns,
+    of_sizes,
+    row_graph,
+    traced_row,
+)
 from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.create import eye, zeros
-from graphad.ops.array.indicators import one_hot
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.reshape import Reshape, reshape
-from graphad.ops.array.sequence import range as arange
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import joined
 from graphad.ops.array.slice import getitem
@@ -53,10 +59,7 @@ from graphad.ops.control.either import Either
 from graphad.ops.control.parts import Part, common, spec_of
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, real
-from graphad.ops.math.reduce import reduce_prod
-from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 from graphad.vectorize.batch import BatchLevel, stack_rows
-from graphad.vectorize.vectorize_graph import vectorize
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Value
@@ -281,7 +284,7 @@ def _by_columns(
     """
     results: list[Tensor | None] = []
     for x, mark in zip(sources, marks, strict=True):
-        found = [_columns(path, target, x, mark, chunk, one) for one in _directions(x.spec.dtype)]
+        found = [_columns(path, target, x, mark, chunk, one) for one in directions(x.spec.dtype)]
         parts = [part for part in found if part is not None]
         if len(parts) < len(found):
             results.append(None)
@@ -289,10 +292,6 @@ def _by_columns(
         whole = parts[0] if len(parts) == 1 else bind(COMPLEX, *parts)
         results.append(reshape(cast(whole, x.spec.dtype), (*ranked(target.dims), *ranked(x.dims))))
     return results
-
-
-def _directions(dtype: DType) -> tuple[complex, ...]:
-    return (1, 1j) if dtype.is_complex else (1,)
 
 
 def _columns(
@@ -332,7 +331,7 @@ def _later(
 ) -> list[Tensor | None]:
     """For unknown sizes: a graph of one row or column, which is planned and vectorised once the sizes are known."""
     at_once = mode.most_at_once
-    rows = _row_graph(path, target, marks)
+    rows = row_graph(path, target, marks)
     connected = [k for k, has in enumerate(rows.present) if has]
     results: list[Tensor | None] = [None] * len(sources)
     if not connected:
@@ -341,19 +340,19 @@ def _later(
 
     def by_rows() -> list[Tensor | None]:
         return [
-            _of_sizes(row, (target, 0), (x, 0)) for row, x in zip(_all_of(rows, at_once), wanted, strict=True)
+            of_sizes(row, (target, 0), (x, 0)) for row, x in zip(all_of(rows, at_once), wanted, strict=True)
         ]
 
     ends = [mark for k in connected if (mark := marks[k]) is not None]
     choice = costs(path, target, wanted, mode.forward) if mode.vectorised else False
-    columns = None if choice is False else _column_graphs(path, target, wanted, ends)
+    columns = None if choice is False else column_graphs(path, target, wanted, ends)
     if columns is None:
         found = by_rows()
     else:
         graphs = columns
 
         def by_columns() -> list[Tensor | None]:
-            return [_of_columns(parts, target, x, at_once) for parts, x in zip(graphs, wanted, strict=True)]
+            return [of_columns(parts, target, x, at_once) for parts, x in zip(graphs, wanted, strict=True)]
 
         found = by_columns() if isinstance(choice, bool) else _either(choice, by_rows, by_columns)
     for k, result in zip(connected, found, strict=True):
@@ -374,113 +373,6 @@ def _either(
     place = {id(x): k for k, x in enumerate(outer)}
     graphs = [part.with_inputs([spec_of(x) for x in outer], (), place) for part in parts]
     return list(bind(Either(*graphs), *costs, *outer))
-
-
-class _Row:
-    """The graph of one row, or one column, of Jacobians.
-
-    Attributes:
-      graph: A graph on (its number, sizes, captures...).
-      sizes: The shape whose elements number the rows.
-      captures: Its outer values.
-      present: Which results are not zero; these are the graph's outputs.
-    """
-
-    __slots__ = ("captures", "graph", "present", "sizes")
-
-    def __init__(
-        self,
-        trace: Trace,
-        number: SymbolicTensor,
-        sizes: SymbolicTensor,
-        results: Sequence[Tensor | None],
-        of: Tensor,
-    ) -> None:
-        self.present = [y is not None for y in results]
-        self.graph = trace.finish([y for y in results if y is not None], RETURN, True, [number, sizes])
-        self.captures = trace.captures
-        self.sizes = of
-
-
-def _traced_row(
-    name: str,
-    of: Tensor,
-    dims: tuple[int | None, ...] | None,
-    dtype: DType,
-    compute: Callable[[Tensor], Sequence[Tensor | None]],
-    one: complex = 1,
-) -> _Row:
-    """The results of `compute` for one unit tensor of the sizes `of`, as a graph; `dims` is what is known of them."""
-    trace = Trace(name)
-    with entered(trace):
-        number, sizes = trace.input(TensorSpec.of((), int32)), trace.input(of.spec)
-        unit = one_hot(number, reduce_prod(sizes), dtype.numpy.type(one), dtype.numpy.type(0))
-        whole, given = joined((dims, sizes))
-        return _Row(trace, number, sizes, compute(bind(Reshape(whole), unit, *given)), of)
-
-
-def _row_graph(path: list[Entry], target: Tensor, marks: Marks) -> _Row:
-    """Reverse mode: one row of the identity pulled back."""
-
-    def pull(bar: Tensor) -> list[Tensor | None]:
-        bars: Bars = {mark_of(target): bar}
-        backward(path, bars, {m for m in marks if m is not None}, TRANSFORMS)
-        return [None if m is None else dense(bars.get(m)) for m in marks]
-
-    return _traced_row("jacobian_row", shape(target), target.dims, target.dtype, pull)
-
-
-def _column_graphs(
-    path: list[Entry], target: Tensor, sources: Sequence[Value], marks: Sequence[Mark]
-) -> list[list[_Row]] | None:
-    """Forward mode: for each source and direction one column pushed forward. None where some are zero."""
-
-    def push(mark: Mark) -> Callable[[Tensor], Sequence[Tensor | None]]:
-        def pushed(dot: Tensor) -> Sequence[Tensor | None]:
-            y_dot = push_entries(path, {mark: dot}, TRANSFORMS).get(mark_of(target))
-            return [None if y_dot is None else real(y_dot)]
-
-        return pushed
-
-    found = []
-    for x, mark in zip(sources, marks, strict=True):
-        dtype = x.spec.dtype
-        parts = [
-            _traced_row("jacobian_column", shape(x), x.dims, dtype, push(mark), one)
-            for one in _directions(dtype)
-        ]
-        if not all(part.present[0] for part in parts):
-            return None
-        found.append(parts)
-    return found
-
-
-def _all_of(row: _Row, at_once: int) -> Sequence[Tensor]:
-    """The results of a graph of one row, for all rows."""
-    numbers = arange(reduce_prod(row.sizes))
-    return vectorize(
-        row.graph, [True, False, *[False] * len(row.captures)], [numbers, row.sizes, *row.captures], at_once
-    )
-
-
-def _of_sizes(y: Tensor, first: tuple[Value, int], second: tuple[Value, int]) -> Tensor:
-    """y reshaped to the sizes of two tensors, each from some axis on."""
-    parts = []
-    for x, start in (first, second):
-        dims = None if x.dims is None else x.dims[start:]
-        sizes = shape(x)
-        parts.append((dims, getitem(sizes, slice(start, None)) if start else sizes))
-    whole, given = joined(*parts)
-    return bind(Reshape(whole), y, *given)
-
-
-def _of_columns(parts: Sequence[_Row], target: Tensor, x: Value, at_once: int) -> Tensor:
-    """The Jacobian from its columns; see `_by_columns` for complex numbers."""
-    columns = [_all_of(part, at_once)[0] for part in parts]
-    rank = len(ranked(target.dims))
-    turned = [transpose(y, [*range(1, rank + 1), 0]) for y in columns]
-    whole = turned[0] if len(turned) == 1 else bind(COMPLEX, *turned)
-    return _of_sizes(cast(whole, x.spec.dtype), (target, 0), (x, 0))
 
 
 # -- batch Jacobians -----------------------------------------------------------------------------------------------------
@@ -594,12 +486,12 @@ def _batch_rows_later(path: list[Entry], target: Tensor, source: Value, mark: Ma
         return [dense(bars.get(mark))]
 
     sizes = getitem(shape(target), slice(1, None))
-    row = _traced_row("batch_jacobian_row", sizes, ranked(target.dims)[1:], target.dtype, pull)
+    row = traced_row("batch_jacobian_row", sizes, ranked(target.dims)[1:], target.dtype, pull)
     if not row.present[0]:
         return _zeros_like_rows(target, source, [-1])
-    (columns,) = _all_of(row, mode.most_at_once)
+    (columns,) = all_of(row, mode.most_at_once)
     rows = transpose(columns, [1, 0, *range(2, len(ranked(source.dims)) + 1)])
-    return _of_sizes(rows, (target, 0), (source, 1))
+    return of_sizes(rows, (target, 0), (source, 1))
 
 
 def _spread(bar: Tensor, target: Tensor) -> Tensor:
