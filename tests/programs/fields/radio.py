@@ -20,7 +20,7 @@ def soft_bits_after_equalisation(tf, function):
     channel = rng.normal(size=(12, 5, 3, 2)) @ np.array([1, 1j]) / np.sqrt(2)
     noise = rng.normal(size=(12, 5, 2)) @ np.array([1, 1j]) * 0.1
     received = (np.einsum("nij,nj->ni", channel, points[sent]) + noise).astype(np.complex64)
-    ones, zeros = (tf.constant(np.where(bits.T == k, 0.0, -np.inf), tf.float32) for k in (1, 0))
+    ones, zeros = (tf.constant(np.where(bits.T ^ k, -np.inf, 0.0), tf.float32) for k in (1, 0))
     labels = tf.constant(bits[sent], tf.float32)
 
     def equalised(y, h, power):
