@@ -5,7 +5,6 @@ Variables may be made in the first call only; the function is then traced twice,
 
 from __future__ import annotations
 
-import copy
 import functools
 import importlib
 import weakref
@@ -178,9 +177,11 @@ class Function(Printed, Generic[P, R]):
 
     def __deepcopy__(self, memo: Any) -> Function[P, R]:
         """The method of the copied object, else a function of the copied Python function, without traces."""
+        from copy import deepcopy  # whose caller has it
+
         if self._instance is not None:
-            return getattr(copy.deepcopy(self._with_self(())[0], memo), self._attribute)  # type: ignore[no-any-return]
-        again: Any = _again(copy.deepcopy(self._python, memo), *self._options)
+            return getattr(deepcopy(self._with_self(())[0], memo), self._attribute)  # type: ignore[no-any-return]
+        again: Any = _again(deepcopy(self._python, memo), *self._options)
         return again  # type: ignore[no-any-return]
 
     def __copy__(self) -> Function[P, R]:
