@@ -17,7 +17,7 @@ import pytest
 import graphad as tf
 from graphad.compiler.source import version_parts
 from graphad.core.absent import _COUNTERPARTS, _REASONS
-from graphad.core.late import HERE, places_of
+from graphad.core.late import HERE, _line_of, _parsed, places_of
 from serialization.inspect.describe import describe
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -230,6 +230,40 @@ def test_importing_graphad_differentiates_and_compiles_nothing():
             "difflib", "ast")  # fmt: skip
     numpy = set(json.loads(fresh(code.replace("graphad", "numpy"))))
     assert [name for name in json.loads(fresh(code)) if name.startswith(late) and name not in numpy] == []
+
+
+@pytest.mark.parametrize("body, more", [
+    ("tf.tanh(x @ x)", {"graphad.ops.math.reduce", "graphad.trace.specialiser"}),
+    ("w.assign_add(tf.reduce_sum(x))", set()),
+])  # fmt: skip
+def test_a_first_call_imports_nothing_that_only_other_programs_need(
+    tmp_path: Path, body: str, more: set[str]
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys, numpy, graphad as tf\n"
+        "w = tf.Variable(0.0)\n"
+        "@tf.function\n"
+        "def f(x):\n"
+        f"    return {body}\n"
+        "f(tf.constant(numpy.ones((3, 3), numpy.float32)))\n"
+        "print(*sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(program)], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    more |= {"graphad.autograph.journal", "graphad.autograph.rewrite", "graphad.compiler.plan.tiers",
+             "graphad.compiler.plan.buffers", "graphad.ops.math.cumulative"}  # fmt: skip
+    assert more & set(done.stdout.split()) == set()
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_name_is_found_without_the_whole_list_as_with_it(stub: Path) -> None:
+    text = stub.read_text(encoding="utf-8")
+    listed = _parsed(text)
+    short = {name: _line_of(text, name) for name in listed}
+    assert {name: found for name, found in short.items() if found not in (None, listed[name])} == {}
 
 
 USER = """

@@ -17,22 +17,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from functools import partial
 from types import TracebackType
 from typing import Any
 
+from graphad.autograph.convert import CHANGING, noting
 from graphad.autograph.state import UNBOUND, Attribute, Item, Parts, is_symbolic
 from graphad.core.convert import lift_own
 from graphad.core.levels import current, is_within
 from graphad.core.tensor import Handle, Tensor
-
-_open: ContextVar[Journal | None] = ContextVar("graphad_journal", default=None)
-_MOVING = frozenset(
-    "append appendleft clear extend extendleft insert pop popleft remove reverse rotate sort".split()
-)
-# Names of builtins and methods that change attributes and items.
-CHANGING = _MOVING | {"setattr", "update"}
 
 
 class Journal:
@@ -44,14 +37,14 @@ class Journal:
         self._around: Journal | None = None
 
     def __enter__(self) -> Journal:
-        self._around = _open.get()
-        _open.set(self)
+        self._around = noting.get()
+        noting.set(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _open.set(self._around)
+        noting.set(self._around)
         if self._around is not None:  # what is assigned in an inner branch is assigned in the outer one
             for key, noted in self._before.items():
                 self._around._before.setdefault(key, noted)
@@ -63,6 +56,19 @@ class Journal:
         key = place.key()
         if key is not None and key not in self._before:
             self._before[key] = place, place.read()
+
+    def noted_call(self, f: Any) -> Callable[..., Any]:
+        """What to call instead of a builtin, so that the attributes and items that it changes are noted."""
+        if f.__name__ not in CHANGING:
+            return f  # type: ignore[no-any-return]
+        if f is setattr:
+            return _setattr
+        owner = getattr(f, "__self__", None)
+        if isinstance(owner, dict) and f.__name__ == "update":
+            return partial(_update, owner)
+        if isinstance(owner, list | deque):
+            self.note_items(owner)
+        return f  # type: ignore[no-any-return]
 
     def note_items(self, items: Any) -> None:
         """Remember the items of a list before a method moves them."""
@@ -100,14 +106,9 @@ class Journal:
         return list(found.values())
 
 
-def noting() -> bool:
-    """Whether a branch or a step is traced, so that assignments are noted."""
-    return _open.get() is not None
-
-
 def attribute_noted(value: Any, name: str, base: object, key: str) -> Any:
     """The value that an attribute is about to be given."""
-    journal = _open.get()
+    journal = noting.get()
     if journal is not None and not isinstance(getattr(type(base), key, None), property):
         place = Attribute(name, lambda: base, key).bound()
         if place is not None:
@@ -117,27 +118,12 @@ def attribute_noted(value: Any, name: str, base: object, key: str) -> Any:
 
 def item_noted(value: Any, name: str, base: object, key: object) -> Any:
     """The value that an item is about to be given."""
-    journal = _open.get()
+    journal = noting.get()
     if journal is not None:
         place = Item(name, lambda: base, lambda: key).bound()
         if place is not None:
             journal.note(place)
     return value
-
-
-def noted_call(f: Any) -> Callable[..., Any]:
-    """What to call instead of a builtin, so that the attributes and items that it changes are noted."""
-    journal = _open.get()
-    if journal is None or f.__name__ not in CHANGING:
-        return f  # type: ignore[no-any-return]
-    if f is setattr:
-        return _setattr
-    owner = getattr(f, "__self__", None)
-    if isinstance(owner, dict) and f.__name__ == "update":
-        return partial(_update, owner)
-    if isinstance(owner, list | deque):
-        journal.note_items(owner)
-    return f  # type: ignore[no-any-return]
 
 
 def _setattr(base: Any, name: str, value: Any, /) -> None:

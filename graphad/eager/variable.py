@@ -31,8 +31,10 @@ from graphad.core.errors import (
     UnconvertibleError,
 )
 from graphad.core.flags import flags
+from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy, chain, current, entered, note_exit, trace_in_progress
 from graphad.core.names import current_scope
+from graphad.core.op import Op
 from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import (
@@ -370,7 +372,12 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         Returns: The variable itself, which can be used as a tensor.
         Raises: InvalidArgumentError (a ValueError): another dtype, or a shape that is not allowed.
         """
-        bind(ASSIGN, self, self._fitting(value))
+        value = self._fitting(value)
+        if busy() is None and type(value) is EagerTensor and not self.away:
+            with self.guard or guard_of(self):
+                self.data = value.data
+        else:
+            bind(ASSIGN, self, value)
         return self if read_value else None
 
     @overload
@@ -389,11 +396,7 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable | None:
         """Add `delta` atomically; see `assign`."""
-        delta = self._operand(delta)  # may run a user's code, so not under the guard
-        with self.guard or self._first_guard():
-            value = bind(READ, self)
-            self._check_update(value, delta)
-            bind(ASSIGN, self, self._fitting(bind(ADD, value, delta)))
+        self._update(ADD, np.add, delta)
         return self if read_value else None
 
     @overload
@@ -412,12 +415,24 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable | None:
         """Subtract `delta` atomically; see `assign`."""
-        delta = self._operand(delta)
+        self._update(SUB, np.subtract, delta)
+        return self if read_value else None
+
+    def _update(self, op: Op, formula: Callable[[Any, Any], Any], delta: Any) -> None:
+        """Assign what `op` gives for the value and `delta`; `formula` is the same for arrays of one shape and dtype."""
+        delta = self._operand(delta)  # may run a user's code, so not under the guard
         with self.guard or self._first_guard():
+            if busy() is None and type(delta) is EagerTensor and not self.away:
+                x, y = self.data, delta.data
+                if x.shape == y.shape and x.dtype is y.dtype and x.dtype.kind in "ficu":
+                    try:
+                        self.data = formula(x, y)
+                        return
+                    except SHORT_WAY_ENDS:
+                        pass
             value = bind(READ, self)
             self._check_update(value, delta)
-            bind(ASSIGN, self, self._fitting(bind(SUB, value, delta)))
-        return self if read_value else None
+            bind(ASSIGN, self, self._fitting(bind(op, value, delta)))
 
     def _check_update(self, value: Tensor, delta: Tensor) -> None:
         mine, given = value.dims, delta.dims
@@ -474,9 +489,7 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         )
 
     def __delitem__(self, key: int) -> NoReturn:
-        raise ArgumentTypeError(
-            "'ResourceVariable' object doesn't support item deletion; use v.assign(...), where its shape is None."
-        )
+        raise ArgumentTypeError("'ResourceVariable' object doesn't support item deletion; use v.assign(...).")
 
     # -- copies ----------------------------------------------------------------------------------------------------
 

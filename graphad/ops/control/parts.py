@@ -32,6 +32,7 @@ from graphad.graph.compose import append, append_all, invariant_nodes, rewired, 
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
+from graphad.ops.array.create import stop_gradient
 from graphad.ops.control.cond import placeholder
 
 if TYPE_CHECKING:
@@ -78,6 +79,21 @@ class Nest:
     def __str__(self) -> str:
         """The nest with each tensor printed as dtype and shape: [float32(2, 3), {'a': int32()}]."""
         return str(self.rebuild([_Shown(leaf) for leaf in self.leaves]))
+
+
+def constants(value: Any) -> Any:
+    """The nest as constants for derivatives. An array of elements keeps them, which may have several shapes."""
+    nest = Nest(value, apart=False)
+    return nest.build([_constant(leaf) for leaf in nest.given()])
+
+
+def _constant(leaf: Any) -> Any:
+    if not is_composite(leaf):
+        return stop_gradient(leaf)
+    if hasattr(leaf, "__graphad_mapped__"):
+        return leaf.__graphad_mapped__(stop_gradient)
+    parts, again = leaf.__graphad_parts__()
+    return again([stop_gradient(x) for x in parts])
 
 
 class _Place(int):

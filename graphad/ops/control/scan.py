@@ -21,12 +21,12 @@ from graphad.core.nest import leaves_of, map_leaves
 from graphad.core.shapes import are_compatible, format_dims, ranked
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
-from graphad.ops.array.create import stop_gradient, zeros
+from graphad.ops.array.create import zeros
 from graphad.ops.array.join import concat, stack
 from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import getitem
-from graphad.ops.control.parts import Nest, Part, same_structure
+from graphad.ops.control.parts import Nest, Part, constants, same_structure
 from graphad.ops.control.while_loop import bind_loop, check_carry
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def scan(
     walk = Walk("scan", elems)
     out = _fold("scan", fn, walk, initializer, reverse, True)
     if not back_prop:
-        out = _constant(out)
+        out = constants(out)
     return out
 
 
@@ -153,7 +153,7 @@ def foldl(
     """
     _require_callable("foldl", fn)
     out = _fold("foldl", fn, Walk("foldl", elems), initializer, False, False)
-    return out if back_prop else _constant(out)
+    return out if back_prop else constants(out)
 
 
 def foldr(
@@ -179,7 +179,7 @@ def foldr(
     """
     _require_callable("foldr", fn)
     out = _fold("foldr", fn, Walk("foldr", elems), initializer, True, False)
-    return out if back_prop else _constant(out)
+    return out if back_prop else constants(out)
 
 
 def map_fn(
@@ -212,7 +212,7 @@ def map_fn(
     walk = Walk("map_fn", elems)
     signature = fn_output_signature if fn_output_signature is not None else dtype
     out: R = _map(fn, walk, signature)
-    return out if back_prop else _constant(out)
+    return out if back_prop else constants(out)
 
 
 def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
@@ -347,11 +347,6 @@ def _empty(signature: object) -> Any:
     nest = Nest(signature)
     specs = [leaf if isinstance(leaf, TensorSpec) else TensorSpec((), leaf) for leaf in nest.leaves]
     return nest.build([zeros((0, *[size or 0 for size in spec.dims or ()]), spec.dtype) for spec in specs])
-
-
-def _constant(value: object) -> Any:
-    nest = Nest(value)
-    return nest.build([stop_gradient(x) for x in nest.tensors()])
 
 
 def _require_callable(op: str, fn: Callable[..., Any]) -> None:

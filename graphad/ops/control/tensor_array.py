@@ -332,6 +332,12 @@ class TensorArray:
 
         return [self._stacked()], made_of
 
+    def __graphad_mapped__(self, of: Callable[[Tensor], Tensor]) -> TensorArray:
+        """The array with `of` each element."""
+        items, buffer = self._items, self._buffer
+        mapped = items and [x if x is None or x is _CLEARED else of(x) for x in items]
+        return self._with(items=mapped, buffer=None if buffer is None else of(buffer), copy=True)
+
     def __graphad_loop_dims__(self) -> Sequence[Any]:
         """The shapes of its parts as far as they stay the same from step to step of a loop."""
         buffer = self._stacked()

@@ -23,7 +23,7 @@ from graphad.core.shapes import TensorShape, are_compatible, as_dims, format_dim
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
-from graphad.ops.array.create import stop_gradient, told_apart
+from graphad.ops.array.create import told_apart
 from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import as_predicate, at_hand
@@ -34,6 +34,7 @@ from graphad.ops.control.parts import (
     Part,
     common,
     completed,
+    constants,
     loop_dims,
     loop_writes,
     prepare_for_loop,
@@ -102,10 +103,7 @@ def while_loop(
     if not loop_vars:
         raise InvalidArgumentError("'loop_vars' is empty; give at least one loop variable.")
     out = repeat(cond, body, loop_vars, shape_invariants, maximum_iterations, _names(body, len(loop_vars)))
-    if back_prop:
-        return out
-    nest = Nest(out)
-    return nest.build([stop_gradient(x) for x in nest.tensors()])
+    return out if back_prop else constants(out)
 
 
 def _fields(x: Any) -> Any:

@@ -388,3 +388,16 @@ def test_shape_invariants_name_arrays_of_tensors_too(run):
         [0, 1, 4],
         [0, -1, -2],
     )
+
+
+def test_back_prop_false_leaves_the_elements_of_an_array_apart():
+    x = tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        parts = tf.TensorArray(tf.float32, size=3, infer_shape=False)
+        parts = tf.while_loop(
+            lambda k, _: k < 3, lambda k, parts: (k + 1, parts.write(k, x[:k])), (0, parts), back_prop=False
+        )[1]
+        y = parts.concat()
+    assert y.numpy().tolist() == [1.0, 1.0, 2.0]
+    assert tape.gradient(y, x) is None
